@@ -1,0 +1,23 @@
+"""What every benchmark shares: floor and subject interleaved, the best of five, a ratio against its bar."""
+
+import sys
+from collections.abc import Callable
+from typing import Final
+
+TIMES: Final = 5
+
+
+def interleaved(floor: Callable[[], float], subject: Callable[[], float]) -> tuple[float, float]:
+    """The best of each. Interleaved, so that a noisy neighbour meets both."""
+    pairs = [(floor(), subject()) for _ in range(TIMES)]
+    return min(first for first, _ in pairs), min(second for _, second in pairs)
+
+
+def report(name: str, subject: float, floor: float, bar: float, *, unit: str) -> None:
+    ratio = subject / floor
+    verdict = "ok" if ratio <= bar else "over"
+    sys.stdout.write(
+        f"{name:<58} {subject:9.3f} {unit:<3} against {floor:9.3f} {unit:<3}"
+        f"  ratio {ratio:8.4f}  bar {bar:6.3f}  {verdict}\n"
+    )
+    sys.stdout.flush()

@@ -1,0 +1,90 @@
+"""Start to ready, and resident memory, against a bare interpreter that imports the same libraries."""
+
+import compileall
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from benchmarks.bench import TIMES, report
+
+FURTHER: Final = 8
+READY_LIMIT_S: Final = 30.0
+
+# What shoed imports that is not its own, and then the word that it is ready.
+BARE: Final = """
+import argparse, asyncio, difflib, fcntl, json, logging, os, pathlib, queue, random
+import signal, socket, sqlite3, ssl, sys, threading, tomllib
+import aiomqtt, construct, msgspec, serial
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+signal.pause()
+"""
+
+TABLE: Final = """
+[[table]]
+name = "bac-{number}"
+game = "commission"
+[table.shoe]
+protocol = "angel-eye"
+port = "tcp://127.0.0.1:{port}"
+"""
+
+
+def configuration(folder: Path, tables: int, broker_port: int = 1, shoe_port: int = 2) -> Path:
+    """Port 1 of loopback has no broker, and the ports after it no shoe: nobody disturbs."""
+    path = folder / "shoed.toml"
+    path.write_text(
+        f'[site]\nname = "bench"\nstate_dir = "state-{tables}"\n[mqtt]\nurl = "mqtt://127.0.0.1:{broker_port}"\n'
+        + "".join(TABLE.format(number=number, port=shoe_port + number) for number in range(tables))
+    )
+    return path
+
+
+def measure(command: list[str], folder: Path) -> tuple[float, float]:
+    """Seconds to READY=1, and megabytes resident then."""
+    address = folder / "notify"
+    address.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(address))
+        listener.settimeout(READY_LIMIT_S)
+        began = perf_counter()
+        child = subprocess.Popen(
+            command, env=os.environ | {"NOTIFY_SOCKET": str(address)}, stderr=subprocess.DEVNULL, cwd=folder
+        )
+        try:
+            while b"READY=1" not in listener.recv(4096):
+                pass
+            seconds = perf_counter() - began
+            status = Path(f"/proc/{child.pid}/status").read_text()
+        finally:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    if found is None:
+        raise RuntimeError("this kernel tells no resident memory")
+    return seconds, int(found[1]) / 1024
+
+
+def run() -> None:
+    for package in ("shoed", "firmware_protocols"):  # as pip leaves an installed one
+        compileall.compile_dir(Path(__file__).parent.parent / package, quiet=1)
+    with tempfile.TemporaryDirectory(prefix="shoed-bench-") as name:
+        folder = Path(name)
+        shoed = [str(Path(sys.executable).with_name("shoed")), "run", "--config"]
+        bare, one, more = [], [], []
+        for _ in range(TIMES):
+            bare.append(measure([sys.executable, "-c", BARE], folder))
+            one.append(measure([*shoed, str(configuration(folder, 1))], folder))
+            more.append(measure([*shoed, str(configuration(folder, 1 + FURTHER))], folder))
+    start, memory = (min(values) for values in zip(*one, strict=True))
+    bare_start, bare_memory = (min(values) for values in zip(*bare, strict=True))
+    report("(c) start to ready / bare imports", start * 1e3, bare_start * 1e3, 1.5, unit="ms")
+    report("(c) resident memory / bare imports", memory, bare_memory, 1.3, unit="MB")
+    further = (min(each[1] for each in more) - memory) / FURTHER
+    report("(c) each further table / 0.5 MB", further, 0.5, 1.0, unit="MB")

@@ -1,0 +1,7 @@
+"""`./dev bench`: every benchmark with its ratio, its bar, and ok or over. No test judges a time."""
+
+from benchmarks import decoding, footprint, latency
+
+decoding.run()
+footprint.run()
+latency.run()

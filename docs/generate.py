@@ -1,0 +1,130 @@
+"""Write every file, or part of one, that follows from a table in the code; `--check` compares instead.
+
+A file is either written whole or holds blocks, each between two marks of its own:
+
+    <!-- generated: NAME -->
+    <!-- end -->
+
+GENERATED lists them all. What is written follows from the code alone, so that writing
+twice changes nothing, and a file that differs was edited by hand or is out of date.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from firmware_protocols import FAMILIES
+from firmware_protocols.angel_eye import page as angel_eye
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+WRONG_USE: Final = 2
+
+Maker: TypeAlias = Callable[[str], str]  # a file's text as it stands -> as it must be
+
+OPENED: Final = "<!-- generated: "
+BLOCK: Final = re.compile(rf"({OPENED}(?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+class MarkError(Exception):
+    """The blocks of a page and the tables made for it are not the same."""
+
+
+def blocks(tables: Callable[[], Mapping[str, str]]) -> Maker:
+    """Fill each block of a page with the table of its name; every table has its one block."""
+
+    def fill(text: str) -> str:
+        made = tables()
+        found = [match["name"] for match in BLOCK.finditer(text)]
+        if sorted(found) != sorted(made) or len(found) != text.count(OPENED):
+            raise MarkError(f"it must have one closed block for each of {sorted(made)}; it has {sorted(found)}")
+        return BLOCK.sub(lambda match: f"{match[1]}{made[match['name']].strip()}\n{match[3]}", text)
+
+    return fill
+
+
+UDEV_RULES: Final = """\
+# Written by docs/generate.py from firmware_protocols.FAMILIES; do not edit: run ./dev generate.
+# For /etc/udev/rules.d. The 70 puts it behind udev's own 60-serial.rules, whose findings (ID_...) it reads.
+# The group of a tty is left as Debian sets it: dialout, which the service's user is in.
+
+ACTION=="remove", GOTO="shoed_end"
+SUBSYSTEM!="usb|tty", GOTO="shoed_end"
+
+{adapters}
+ENV{{SHOED}}!="1", GOTO="shoed_end"
+
+# ModemManager tries out new ttys with AT commands: a shoe must not see them.
+ENV{{ID_MM_DEVICE_IGNORE}}="1"
+
+SUBSYSTEM!="tty", GOTO="shoed_end"
+
+# Two steady names for the settings file: by the adapter's serial number, wherever it is plugged in, and by the
+# socket, whatever is plugged into it. Adapters that share a serial number, or have none, need the second.
+ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}=="00", SYMLINK+="shoed/$env{{ID_SERIAL_SHORT}}"
+ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}!="00", \
+SYMLINK+="shoed/$env{{ID_SERIAL_SHORT}}-if$env{{ID_USB_INTERFACE_NUM}}"
+ENV{{ID_PATH}}=="?*", SYMLINK+="shoed/$env{{ID_PATH}}"
+
+# An FTDI chip holds short reports back for 16 ms unless told otherwise.
+DRIVERS=="ftdi_sio", ATTR{{device/latency_timer}}="1"
+
+LABEL="shoed_end"
+"""
+
+
+def udev_rules(_: str) -> str:
+    # One adapter serves several families: one rule for it, naming them all.
+    adapters: dict[tuple[int, int, str], list[str]] = {}
+    for family in FAMILIES.values():
+        for usb in family.usb_ids:
+            adapters.setdefault((usb.vendor, usb.product, usb.name), []).append(f"{family.name} ({usb.mark.value})")
+    rules = (
+        f"# {name}: {', '.join(families)}\n"
+        f'SUBSYSTEMS=="usb", ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}", ENV{{SHOED}}="1"\n'
+        for (vendor, product, name), families in sorted(adapters.items())
+    )
+    return UDEV_RULES.format(adapters="".join(rules))
+
+
+GENERATED: Final[Mapping[str, Maker]] = {
+    "firmware_protocols/angel_eye/PROTOCOL.md": blocks(angel_eye.tables),
+    "udev/70-shoed.rules": udev_rules,
+}
+
+
+def wanted(root: Path) -> dict[Path, tuple[str, str]]:
+    """Give each generated file's text as it stands and as it must be."""
+    texts = {}
+    for name, make in GENERATED.items():
+        file = root / name
+        present = file.read_text() if file.exists() else ""
+        try:
+            texts[file] = present, make(present)
+        except MarkError as error:
+            raise MarkError(f"{file}: {error}") from None
+    return texts
+
+
+def main(arguments: Sequence[str], root: Path = ROOT) -> int:
+    if arguments not in ([], ["--check"]):
+        print("usage: docs/generate.py [--check]", file=sys.stderr)
+        return WRONG_USE
+    try:
+        texts = wanted(root)
+    except MarkError as error:
+        print(error, file=sys.stderr)
+        return 1
+    stale = [file for file, (present, right) in texts.items() if present != right]
+    for file in stale:
+        if arguments:
+            print(f"{file}: is not what the code says; run: ./dev generate", file=sys.stderr)
+        else:
+            file.write_text(texts[file][1])
+            print(f"wrote {file}")
+    return 1 if arguments and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""The tables of PROTOCOL.md, rendered from the declared data. `docs/generate.py` puts them in their places."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+from firmware_protocols.angel_eye import FAMILY
+from firmware_protocols.angel_eye.layout import (
+    COMMANDS,
+    ERRORS,
+    FROM_SHOE,
+    ORDERS,
+    OUTCOMES,
+    REFUSALS,
+    SITUATIONS,
+    SUITS,
+    TARGETS,
+)
+from firmware_protocols.family import Code, FrameKind, Name, Setting, declared
+
+
+def tables() -> Mapping[str, str]:
+    """Each block of the page by its name, as Markdown."""
+    return {
+        "frames": _table(("kind", "on the line", "body, at most"), map(_frame, FROM_SHOE.kinds)),
+        "commands": _table(
+            ("command", "meaning", "data", "bytes", "known"),
+            ((f"`{it.letter}`", it.title, it.payload, str(it.size), it.mark.value) for it in COMMANDS),
+        ),
+        "targets": _codes(TARGETS),
+        "situations": _codes(SITUATIONS),
+        "suits": _codes(SUITS),
+        "outcomes": _codes(OUTCOMES),
+        "errors": _codes(ERRORS),
+        "orders": _table(
+            ("type", "numbers", "meaning", "known"),
+            ((f"`{it.type.value}`", _numbers(it.numbers), it.meaning, it.mark.value) for it in ORDERS),
+        ),
+        "refusals": _codes(REFUSALS, "02X"),
+        "settings": _table(
+            ("setting", "default", "allowed", "reason", "known"),
+            (_setting(name, it) for name, it in declared(FAMILY.settings).items()),
+        ),
+        "adapters": _table(
+            ("USB id", "adapter", "note", "known"),
+            ((f"`{it.vendor:04x}:{it.product:04x}`", it.name, it.note, it.mark.value) for it in FAMILY.usb_ids),
+        ),
+    }
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows))
+
+
+def _codes(codes: tuple[Code[Name], ...], form: str = "d") -> str:
+    return _table(
+        ("code", "name", "meaning", "known"),
+        ((f"{it.number:{form}}", f"`{it.name.value}`", it.meaning, it.mark.value) for it in codes),
+    )
+
+
+def _frame(kind: FrameKind) -> tuple[str, ...]:
+    body = "body" if kind.body_max else ""
+    end = "" if kind.end is None else f"{kind.end:02X}"
+    check = f"{kind.trailer} bytes BCC" if kind.trailer else ""
+    return (
+        kind.name,
+        " ".join(filter(None, (f"`{kind.start:02X}`", body, end and f"`{end}`", check))),
+        str(kind.body_max),
+    )
+
+
+def _numbers(numbers: range) -> str:
+    return f"{numbers[0]:02}" if len(numbers) == 1 else f"{numbers[0]:02}-{numbers[-1]:02}"
+
+
+def _setting(name: str, it: Setting) -> tuple[str, ...]:
+    allowed = ", ".join(f"`{each.value}`" for each in it.choices) or f"{it.low} to {it.high} {it.unit}".rstrip()
+    default = it.default.value if isinstance(it.default, Enum) else it.default
+    return f"`{name}`", f"`{default}`", allowed, it.reason, it.mark.value

@@ -1,0 +1,175 @@
+"""One table's publisher: reads the journal by cursor and tells the broker, in order.
+
+Theory of operation. After every CONNACK comes the birth: status, state, question, then what the
+broker has not yet acknowledged, in order. From then on `news` wakes the publisher: a commit, an
+acknowledgement, the end of the connection. It keeps no event in memory but those under way, so a
+slow broker costs nothing but time. The cursor follows the acknowledgements and rides on a later
+commit; what it lags behind is told again after a crash, under the same id and with the same data.
+The state goes out when the events are out and nothing new came for a moment.
+"""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from contextlib import closing, suppress
+from typing import Final
+
+import msgspec
+
+from shoed.bus.client import Connection, connect
+from shoed.bus.messages import Presence, Status, Voice
+from shoed.bus.settings import BrokerSettings
+from shoed.errors import BusError
+from shoed.journal import Reader, Store, Writer
+from shoed.now import rfc3339
+from shoed.ports.clock import now
+from shoed.table import PublicState, TableState, public_state
+
+LOG: Final = logging.getLogger("shoed.bus")
+
+STATE_AFTER_S: Final = 0.02  # off the way of the events: a burst of them gives one state
+BACKOFF_LEAST_S: Final = 0.1
+BACKOFF_MOST_S: Final = 5.0  # a broker's restart is noticed soon enough, and not stormed by many tables
+
+
+class Checkpointed(msgspec.Struct):
+    """The part of a checkpoint that the world sees."""
+
+    table: TableState
+
+
+class Publisher:
+    def __init__(self, voice: Voice, broker: BrokerSettings, store: Store, writer: Writer) -> None:
+        self.voice = voice
+        self.broker = broker
+        self.store = store
+        self.writer = writer
+        self.news = asyncio.Event()
+        self.trouble: str | None = "not connected yet"
+        self.births = 0
+        self.farewell: str | None = None  # once set: why we say goodbye
+        self.leaving = asyncio.Event()
+        self.busy_since: float | None = None  # on the loop's clock; None: nothing to do
+        self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self.acknowledged = 0
+        self.stale = True  # the state that the broker has is not ours
+
+    def committed(self) -> None:
+        self.stale = True
+        self.news.set()
+
+    def leave(self, reason: str) -> None:
+        """Say goodbye once all that is committed is told."""
+        self.farewell = self.farewell or reason
+        self.leaving.set()
+        self.news.set()
+
+    async def run(self) -> None:
+        """Connect, be born, publish; again and again, until it has said goodbye."""
+        rng = random.Random()  # noqa: S311 -- jitter
+        wait_s = BACKOFF_LEAST_S
+        with closing(self.store.read()) as reader:
+            self.acknowledged = reader.cursor(self.voice.table)
+            while True:
+                before = self.births
+                try:
+                    await self.live(reader)
+                except BusError as error:
+                    if self.trouble != str(error):
+                        LOG.warning("%s: %s", self.voice.table, error)
+                    self.trouble = str(error)
+                else:
+                    return
+                self.busy_since = None
+                wait_s = BACKOFF_LEAST_S if self.births > before else min(BACKOFF_MOST_S, wait_s * 2)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s * rng.uniform(0.5, 1.0)):
+                        await self.leaving.wait()
+                        return  # nobody hears a goodbye
+
+    async def live(self, reader: Reader) -> None:
+        """One connection, from birth to farewell or loss."""
+        self.begin()
+        birth = rfc3339(now().utc_us)
+        will = self.voice.status(Status(Presence.OFFLINE, "connection lost", birth, self.voice.version))
+        async with connect(self.broker, self.voice.client_id, will) as connection:
+            boundary = reader.last_sequence(self.voice.table)
+            reason = "reconnected" if self.births else "started"
+            await connection.probe(self.voice.status(Status(Presence.ONLINE, reason, birth, self.voice.version)))
+            await connection.publish(self.voice.state(self.state(reader)))
+            await connection.publish(self.voice.no_question())
+            self.births += 1
+            self.trouble = None
+            LOG.info("%s: %s at %s", self.voice.table, reason, self.broker.at)
+            ended = asyncio.ensure_future(connection.lost())
+            ended.add_done_callback(self.wake)
+            try:
+                await self.serve(connection, reader, boundary, ended)
+            finally:
+                ended.cancel()
+                self.under_way.clear()
+            goodbye = Status(Presence.OFFLINE, self.farewell or "", birth, self.voice.version)
+            await connection.publish(self.voice.status(goodbye))
+
+    async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
+        """Tell what is committed until it is time to go; raises when the connection is gone."""
+        sent = self.acknowledged
+        while True:
+            self.news.clear()
+            if ended.done():
+                ended.result()
+            self.reap()
+            events = reader.events(self.voice.table, sent, connection.window - connection.unacknowledged)
+            for event in events:
+                sent = event.sequence
+                self.track(sent, connection.send(self.voice.event(event, historical=sent <= boundary)))
+            if events:
+                continue
+            if self.under_way:
+                await self.news.wait()
+                continue
+            self.busy_since = None
+            if self.stale:
+                try:
+                    async with asyncio.timeout(0 if self.farewell else STATE_AFTER_S):
+                        await self.news.wait()
+                except TimeoutError:
+                    self.tell_state(connection, reader, sent)
+            elif self.farewell is not None:
+                return
+            else:
+                await self.news.wait()
+
+    def tell_state(self, connection: Connection, reader: Reader, sent: int) -> None:
+        state = self.state(reader)
+        if int(state.sequence) <= sent:  # else a commit came in between, and its events go first
+            self.stale = False
+            self.track(sent, connection.send(self.voice.state(state)))
+
+    def state(self, reader: Reader) -> PublicState:
+        checkpoint = reader.checkpoint(self.voice.table)
+        table = msgspec.json.decode(checkpoint.state, type=Checkpointed).table if checkpoint else TableState()
+        return public_state(self.voice.game, table)
+
+    def track(self, sequence: int, acknowledged: asyncio.Future[None]) -> None:
+        self.begin()
+        acknowledged.add_done_callback(self.wake)
+        self.under_way.append((sequence, acknowledged))
+
+    def reap(self) -> None:
+        """Take the acknowledgements, in order; one that failed ends the connection."""
+        before = self.acknowledged
+        while self.under_way and self.under_way[0][1].done():
+            sequence, acknowledged = self.under_way.popleft()
+            acknowledged.result()
+            self.acknowledged = sequence
+        if self.acknowledged > before:
+            self.writer.move_cursor(self.voice.table, self.acknowledged)
+
+    def wake(self, _: asyncio.Future[None]) -> None:
+        self.news.set()
+
+    def begin(self) -> None:
+        if self.busy_since is None:
+            self.busy_since = asyncio.get_running_loop().time()

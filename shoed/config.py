@@ -1,0 +1,207 @@
+"""The daemon's configuration: which site, which broker, which tables with which shoes.
+
+Theory of operation: one pass over a Sheet asks for every key there may be; the keys of a
+[table.shoe] are ours and those that its device family declares. What one key cannot tell
+(two tables on one port, a certificate without its key) is checked along the way. Nothing
+is opened but the files that are named, and those only to see that they can be read.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from firmware_protocols import FAMILIES
+from firmware_protocols.family import Setting, Settings, declared
+from shoed.bus.settings import BrokerSettings, Version, parse_url
+from shoed.ports.address import parse_address
+from shoed.rules import GAMES, Game
+from shoed.settings import (
+    BOOLEAN,
+    Kind,
+    Node,
+    Sheet,
+    Table,
+    choice,
+    converted,
+    integer,
+    or_none,
+    read,
+    shown,
+    text,
+)
+
+STATE_DIR: Final = "/var/lib/shoed"
+URL: Final = "mqtt://127.0.0.1:1883"
+DECKS: Final = 8
+MIN_DRAW_GAP_MS: Final = 250  # a dealer does not draw two cards closer than this on purpose
+LARGEST_DRAW_GAP_MS: Final = 10_000  # beyond it every honest draw would be a finding
+
+NOT_PLAYED_YET: Final = ("super-six-plus", "fortune-six", "easy-six", "tournament")
+
+
+class ShoeConfig(Struct, frozen=True):
+    protocol: str
+    firmware: str
+    port: str  # the address in its canonical text
+    allow_orders: bool
+    min_draw_gap_ms: int
+    settings: Settings  # the family's own
+
+
+class TableConfig(Struct, frozen=True):
+    name: str
+    game: str
+    decks: int
+    layout: str | None
+    shoe: ShoeConfig
+
+
+class Config(Struct, frozen=True):
+    site: str
+    state_dir: str
+    broker: BrokerSettings
+    tables: tuple[TableConfig, ...]
+
+
+def describe(table: TableConfig) -> bytes:
+    """What is in force for a table, as the journal keeps it: the same bytes for the same meaning, and no secrets."""
+    return msgspec.json.encode(table, order="sorted")
+
+
+def recall(description: str) -> TableConfig:
+    """What `describe` wrote, read back from the journal."""
+    raw = msgspec.json.decode(description)
+    family = FAMILIES[raw["shoe"]["protocol"]]
+    table = msgspec.convert(raw | {"shoe": raw["shoe"] | {"settings": {}}}, TableConfig)
+    settings = msgspec.convert(raw["shoe"]["settings"], family.settings)
+    return replace(table, shoe=replace(table.shoe, settings=settings))
+
+
+NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", r"[a-z0-9-]{1,32}")
+NOT_EMPTY: Final = text("write it between double quotes, and not empty", r"(?s).+")
+VERSIONS: Final[Mapping[str, Version]] = {"5": "5", "3.1.1": "3.1.1"}
+
+
+def load(path: str) -> Config:
+    """The configuration, or a SettingsError with all that is wrong with it."""
+    sheet = read(path)
+    folder = Path(path).parent
+    site = sheet.root.table("site")
+    config = Config(
+        site=site.require("name", NAME),
+        state_dir=str(folder / site.get("state_dir", NOT_EMPTY, STATE_DIR)),
+        broker=_broker(sheet.root.table("mqtt"), folder),
+        tables=_tables(sheet),
+    )
+    sheet.finish()
+    return config
+
+
+def _broker(mqtt: Table, folder: Path) -> BrokerSettings:
+    place = mqtt.get("url", or_none(converted(parse_url, URL)), parse_url(URL))
+    host, port, tls = place or parse_url(URL)
+    broker = BrokerSettings(
+        host=host,
+        port=port,
+        tls=tls,
+        version=mqtt.get("version", choice(VERSIONS), "5"),
+        user=mqtt.get("user", NOT_EMPTY, None),
+        password_file=mqtt.get("password_file", _file(folder), None),
+        ca=mqtt.get("ca", _file(folder), None),
+        cert=mqtt.get("cert", _file(folder), None),
+        key=mqtt.get("key", _file(folder), None),
+    )
+    for one, other in (("password_file", "user"), ("cert", "key"), ("key", "cert")):
+        if one in mqtt and other not in mqtt:
+            mqtt.fault(one, f"is of no use without {other}", f"write {other} = ... as well")
+    for name in ("ca", "cert", "key"):
+        if name in mqtt and place is not None and not tls:
+            mqtt.fault(name, "is for TLS, and the url is not", 'write url = "mqtts://..."')
+    return broker
+
+
+def _file(folder: Path) -> Kind[str]:
+    """A file that can be read now. Names that are not absolute begin where the configuration stands."""
+
+    def convert(node: Node) -> str:
+        path = folder / NOT_EMPTY.read(node)
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+        return str(path)
+
+    return Kind("name a file that is there and may be read", "", convert)
+
+
+def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
+    tables = []
+    names: dict[str, int] = {}  # and the line of each
+    ports: dict[str, int] = {}
+    for table in sheet.root.tables("table", at_least=1):
+        config, shoe = _table(table), table.table("shoe")
+        tables.append(config)
+        device = config.shoe.port.partition("?")[0]  # other options make no other device of it
+        for section, key, value, taken in ((table, "name", config.name, names), (shoe, "port", device, ports)):
+            if value in taken:
+                section.fault(key, f"{shown(value)} is taken by line {taken[value]}", "give each table its own")
+            elif value:  # not the stand-in
+                taken[value] = section.line(key)
+    return tuple(tables)
+
+
+def _table(table: Table) -> TableConfig:
+    name = table.require("name", NAME)
+    game = table.require("game", or_none(converted(_game, "commission")))
+    if game is None:
+        table.judge_no_further()
+        return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")))
+    return TableConfig(
+        name=name,
+        game=game.name,
+        decks=table.get("decks", integer(*game.decks), DECKS),
+        # Nothing hangs on the layout before bets are placed by seat: it may be absent, not wrong.
+        layout=table.get("layout", choice({each: each for each in game.layouts}), None),
+        shoe=_shoe(table.table("shoe")),
+    )
+
+
+def _game(name: str) -> Game:
+    if name not in GAMES:
+        known = "known, but not played by this version" if name in NOT_PLAYED_YET else "unknown"
+        raise ValueError(f"{shown(name)} is {known}")
+    return GAMES[name]
+
+
+def _shoe(shoe: Table) -> ShoeConfig:
+    family = shoe.require("protocol", or_none(choice(FAMILIES)))
+    port = shoe.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
+    common = ShoeConfig(
+        protocol="",
+        firmware="",
+        port=str(port or ""),
+        allow_orders=shoe.get("allow_orders", BOOLEAN, default=False),
+        min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
+        settings=Settings(),
+    )
+    if family is None:
+        shoe.judge_no_further()
+        return common
+    versions = {version: version for version in family.firmware}
+    values = {name: shoe.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}
+    return msgspec.structs.replace(
+        common,
+        protocol=family.name,
+        firmware=shoe.get("firmware", choice(versions), family.firmware[0]),
+        settings=family.settings(**values),
+    )
+
+
+def _kind(setting: Setting) -> Kind[object]:
+    if setting.choices:
+        return choice({str(each.value): each for each in setting.choices})
+    return integer(setting.low, setting.high)

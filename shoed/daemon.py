@@ -1,0 +1,267 @@
+"""The daemon: the rooms joined, and supervised in one TaskGroup.
+
+Theory of operation. Each table has a Desk: everything that concerns the table (its port, its
+deadlines, its own orders) enters by `Desk.take`, which folds it, hands the Step to the journal's
+writer, and lets go of what the Step sends once it is committed. A table that fails ends alone, and
+its status says so. A journal that fails ends all: nothing may be told that is not recorded.
+"""
+
+import asyncio
+import logging
+import random
+import signal
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+from time import monotonic, monotonic_ns
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from firmware_protocols import FAMILIES
+from shoed import VERSION, watchdog
+from shoed.bus.messages import Voice
+from shoed.bus.publisher import Publisher
+from shoed.bus.settings import BrokerSettings
+from shoed.config import Config, TableConfig, describe, recall
+from shoed.engine import ENGINE, Engine, EngineState
+from shoed.errors import CommitFailed, PortError
+from shoed.journal import Store, Writer, hold
+from shoed.journal.replay import rebuild
+from shoed.now import Chunk, Now
+from shoed.ports.address import parse_address
+from shoed.ports.clock import now
+from shoed.ports.link import Link, keep_open
+from shoed.session import SessionState
+from shoed.session.families import SESSIONS
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Woken
+from shoed.table import TableSettings
+from shoed.watch import WatchSettings
+from shoed.watchdog import Systemd
+
+LOG: Final = logging.getLogger("shoed")
+
+FAREWELL_S: Final = 5.0  # to tell what is committed before we go; the rest is told after the next start
+PUBLISH_AGAIN_S: Final = 1.0
+
+
+def engine_of(table: TableConfig) -> Engine[SessionState]:
+    shoe = table.shoe
+    return Engine(
+        SESSIONS[shoe.protocol](shoe.settings, allow_orders=shoe.allow_orders),
+        WatchSettings(shoe.min_draw_gap_ms),
+        TableSettings(table.game, shoe.port),
+    )
+
+
+class Desk:
+    """One table's place in the daemon: its engine, its port and its publisher."""
+
+    def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
+        self.config = config
+        self.name = config.name
+        self.writer = writer
+        self.engine = engine_of(config)
+        self.state = self.restore(store)
+        voice = Voice(site, self.name, store.word, config.game, VERSION)
+        self.publisher = Publisher(voice, broker, store, writer)
+        self.link: Link | None = None
+        self.earlier = asyncio.Event()  # the next deadline has come forward
+        self.armed: int | None = None
+        self.sound = True  # false while an input is folded, and for ever if that failed
+        self.ended: str | None = None  # why this table has ended
+
+    def restore(self, store: Store) -> EngineState[SessionState]:
+        """Where the journal left the table; what an older engine left is reckoned anew from the record."""
+        with closing(store.read()) as reader:
+            checkpoint = reader.checkpoint(self.name)
+            if checkpoint is None:
+                return self.engine.begin()
+            if checkpoint.engine == ENGINE:
+                with suppress(msgspec.ValidationError):  # another family's
+                    return self.engine.restore(checkpoint.state)
+            LOG.warning("%s: the last state is not this engine's: reckoning it anew from the record", self.name)
+            state = rebuild(reader, self.name, lambda settings: engine_of(recall(settings))) or self.engine.begin()
+            if isinstance(state.session, self.engine.session.state_type):
+                return state
+            return replace(state, session=self.engine.session.begin())
+
+    # --- the one way in, and the one way out
+
+    def take(self, came: AnyInput, at: Now) -> None:
+        if not self.sound:
+            return
+        self.sound = False
+        self.state, step = self.engine.step(self.state, came, at)
+        self.sound = True
+        if step is not None:
+            self.writer.submit(self.name, step, self.state, partial(self.leave, step) if step.urgent else None)
+            for finding in step.findings:
+                LOG.warning("%s: row %d: %s", self.name, step.row, finding)
+            for order in step.orders:
+                self.take(Ordered(order), at)
+        due = self.engine.wake_at(self.state)
+        if due is not None and (self.armed is None or due < self.armed):
+            self.earlier.set()
+
+    def leave(self, step: Step) -> None:
+        """After the commit: to the device at once, to the broker by its publisher."""
+        for data in step.sends:
+            try:
+                if self.link is not None:
+                    self.link.send(data)
+            except PortError as error:  # the session hears of it by the answer that does not come
+                LOG.warning("%s: an order was not sent: %s", self.name, error)
+        self.publisher.committed()
+
+    # --- what the port tells
+
+    async def opened(self, link: Link) -> None:
+        self.link = link
+        LOG.info("%s: %s is open", self.name, self.config.shoe.port)
+        self.take(LinkUp(self.config.shoe.port), now())
+
+    async def received(self, chunk: Chunk) -> None:
+        self.take(Received(chunk.data), chunk.at)
+        if not self.writer.has_room.is_set():
+            await self.writer.has_room.wait()
+
+    async def closed(self, reason: str) -> None:
+        self.link = None
+        await self.refused(reason)
+
+    async def refused(self, reason: str) -> None:
+        LOG.warning("%s: %s", self.name, reason)
+        self.take(LinkDown(reason), now())
+
+    # --- its tasks
+
+    async def run(self) -> None:
+        """Port and deadlines, until cancelled; a fault of ours ends this table and no other."""
+        shoe = self.config.shoe
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                line = FAMILIES[shoe.protocol].line
+                rng = random.Random()  # noqa: S311 -- jitter
+                tasks.create_task(keep_open(parse_address(shoe.port), line, self, rng=rng))
+                tasks.create_task(self.wake())
+        except Exception as error:  # the task's border
+            self.ended = f"table failed: {cause(error)}"
+            LOG.exception("%s: this table has ended after row %d; %s", self.name, self.state.row, self.ended)
+            self.publisher.leave(self.ended)
+
+    async def publish(self) -> None:
+        """The publisher; a defect of it is logged and it begins anew, for the journal knows how far it came."""
+        while True:
+            try:
+                return await self.publisher.run()
+            except Exception as error:  # the task's border
+                self.publisher.trouble = f"publisher failed: {cause(error)}"
+                LOG.exception("%s: %s", self.name, self.publisher.trouble)
+                await asyncio.sleep(PUBLISH_AGAIN_S)
+
+    async def wake(self) -> None:
+        """Sleep until the moment that the last Step named, or an earlier one."""
+        while True:
+            self.earlier.clear()
+            self.armed = self.engine.wake_at(self.state)
+            delay = None if self.armed is None else max(0, self.armed - monotonic_ns()) / 1e9
+            try:
+                async with asyncio.timeout(delay):
+                    await self.earlier.wait()
+            except TimeoutError:
+                self.take(Woken(), now())
+
+
+def cause(error: BaseException) -> str:
+    """The first leaf of a group of errors, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+class Daemon:
+    """All tables of one configuration, over one journal."""
+
+    def __init__(self, config: Config, store: Store, systemd: Systemd) -> None:
+        self.writer = Writer(store, ENGINE)
+        self.desks = [Desk(table, config.site, config.broker, store, self.writer) for table in config.tables]
+        self.systemd = systemd
+        self.stop = asyncio.Event()
+
+    async def run(self) -> int:
+        """Until a signal, a failed journal, or the end of every table; the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stop.set)
+        async with asyncio.TaskGroup() as tasks:
+            try:
+                for desk in self.desks:
+                    desk.take(Configured(describe(desk.config).decode(), ENGINE, VERSION), now())
+                await self.writer.flush()
+                failure = None
+            except CommitFailed as error:
+                failure = str(error)
+            publishers = [tasks.create_task(desk.publish()) for desk in self.desks]
+            if failure is None:
+                failure = await self.work(tasks)
+            for desk in self.desks:
+                desk.publisher.leave(failure or "stopped")
+            await asyncio.wait(publishers, timeout=FAREWELL_S)
+            for publisher in publishers:
+                publisher.cancel()
+        if failure is not None:
+            LOG.error("%s", failure)
+            return 1
+        await self.writer.close()
+        return 0
+
+    async def work(self, tasks: asyncio.TaskGroup) -> str | None:
+        """Take what comes until it is time to go; the reason, if it is a failure."""
+        lines = [tasks.create_task(desk.run()) for desk in self.desks]
+        dog = tasks.create_task(watchdog.run(self.systemd, self.stuck, self.condition))
+        stopped = tasks.create_task(self.stop.wait())
+        self.systemd.say("READY=1", f"STATUS={self.condition()}")
+        LOG.info("ready: %s", self.condition())
+        ends: list[asyncio.Future[Any]] = [stopped, self.writer.failed, asyncio.ensure_future(asyncio.wait(lines))]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        self.systemd.say("STOPPING=1")
+        for task in (dog, stopped, *lines):
+            task.cancel()
+        await asyncio.wait(lines)
+        try:
+            await self.writer.flush()
+        except CommitFailed as error:
+            return f"journal failed: {error}"
+        return None if self.stop.is_set() else "every table has ended"
+
+    def stuck(self, limit_s: float) -> list[str]:
+        committing = self.writer.committing_since
+        parts = ["journal"] if committing is not None and monotonic() - committing > limit_s else []
+        for desk in self.desks:
+            publishing = desk.publisher.busy_since
+            if publishing is not None and monotonic() - publishing > limit_s:
+                parts.append(f"{desk.name} bus")
+            if desk.ended is None and desk.armed is not None and (monotonic_ns() - desk.armed) / 1e9 > limit_s:
+                parts.append(f"{desk.name} table")
+        return parts
+
+    def condition(self) -> str:
+        return "; ".join(
+            f"{desk.name}: {desk.ended or ('shoe online' if desk.link else 'shoe offline')}"
+            f", broker {desk.publisher.trouble or 'online'}"
+            for desk in self.desks
+        )
+
+
+def run(config: Config) -> int:
+    """`shoed run`: hold the state directory, and serve."""
+    state_dir = Path(config.state_dir)
+    with hold(state_dir):
+        store = Store(state_dir)
+
+        async def serve() -> int:
+            return await Daemon(config, store, Systemd()).run()
+
+        return asyncio.run(serve())

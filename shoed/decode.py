@@ -1,0 +1,111 @@
+"""`shoed decode`: bytes to JSON lines, one line for each thing that the device said.
+
+What comes out are the session's observations, in the words that the journal uses: a card with
+its frame, a copy, a jump, a rejected frame with its reason. A file is raw bytes or a capture; a
+port is read as it comes and never written to.
+"""
+
+import asyncio
+import sys
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from firmware_protocols import FAMILIES
+from shoed.errors import CaptureError, LinkLost, UsageError
+from shoed.now import Now
+from shoed.observations import LinkClosed, LinkOpened
+from shoed.ports.address import Address, parse_address
+from shoed.ports.capture import MAGIC, Direction, stream
+from shoed.ports.clock import now
+from shoed.ports.link import open_link
+from shoed.session import SessionState
+from shoed.session.families import SESSIONS
+from shoed.step import AnyInput, LinkDown, LinkUp, Received
+
+PIECE: Final = 1 << 16
+START: Final = Now(0, 0)
+
+
+class Decoder:
+    """One session that only listens, and prints what it observes."""
+
+    def __init__(self, protocol: str) -> None:
+        self.session = SESSIONS[protocol](FAMILIES[protocol].settings(), allow_orders=False)
+        self.state: SessionState = self.session.begin()
+
+    def take(self, came: AnyInput, at: Now) -> None:
+        self.state, heard = self.session.step(self.state, came, at)
+        for seen in heard.observations:
+            if not isinstance(seen, LinkOpened | LinkClosed):
+                sys.stdout.write(f"{msgspec.json.encode(seen).decode()}\n")
+        sys.stdout.flush()
+
+
+def decode(protocol: str, source: str) -> int:
+    if protocol not in FAMILIES:
+        raise UsageError(f"--protocol {protocol}: no such family; known: {', '.join(FAMILIES)}")
+    decoder = Decoder(protocol)
+    if source == "-":
+        with open(sys.stdin.fileno(), "rb", closefd=False) as file:
+            from_bytes(decoder, file)
+    elif "://" in source or source.startswith("replay:"):
+        asyncio.run(from_port(decoder, protocol, address_of(source)))
+    else:
+        from_file(decoder, Path(source))
+    return 0
+
+
+def address_of(text: str) -> Address:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def from_file(decoder: Decoder, path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            if file.peek(len(MAGIC)).startswith(MAGIC.encode()):
+                from_capture(decoder, path)
+            else:
+                from_bytes(decoder, file)
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror}; give a file of bytes, a capture, a port, or - ") from error
+
+
+def from_bytes(decoder: Decoder, file: BufferedReader) -> None:
+    """Raw bytes have no times: all of them count as come at once."""
+    decoder.take(LinkUp("-"), START)
+    while data := file.read1(PIECE):
+        decoder.take(Received(data), START)
+    decoder.take(LinkDown("the bytes end"), START)
+
+
+def from_capture(decoder: Decoder, path: Path) -> None:
+    at = START
+    with path.open(encoding="utf-8") as lines:
+        _, records = stream(lines, str(path))
+        decoder.take(LinkUp(str(path)), START)
+        for record in records:
+            at = Now(record.at_us, record.at_us * 1000)
+            if record.direction is Direction.FROM_DEVICE:
+                decoder.take(Received(record.data), at)
+    decoder.take(LinkDown("the capture ends"), at)
+
+
+async def from_port(decoder: Decoder, protocol: str, address: Address) -> None:
+    """Until the link is lost or somebody says stop."""
+    link = await open_link(address, FAMILIES[protocol].line)
+    try:
+        decoder.take(LinkUp(str(address)), now())
+        while True:
+            chunk = await link.receive()
+            decoder.take(Received(chunk.data), chunk.at)
+    except LinkLost as lost:
+        decoder.take(LinkDown(str(lost)), now())
+        sys.stderr.write(f"{lost}\n")
+    finally:
+        await link.close()

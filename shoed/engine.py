@@ -1,0 +1,84 @@
+"""The engine: session, watch and table joined into one fold that gives Steps.
+
+Theory of operation: `step` takes one input of a table's queue. The session makes observations of
+it, the watch findings, the table events. Nothing ticks: the engine names the moment at which it
+wants to be woken, and a waking that changed nothing leaves no Step. `conclude` is the half that
+knows no bytes: replay folds the recorded observations through it.
+"""
+
+from typing import Final, Generic
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed.events import Event
+from shoed.findings import AnyFinding
+from shoed.now import Now
+from shoed.observations import AnyObservation
+from shoed.session import S, Session
+from shoed.step import AnyInput, Step, Woken
+from shoed.table import TableSettings, TableState, fold
+from shoed.table import wake_at as table_wake_at
+from shoed.watch import WatchSettings, WatchState, watch
+
+ENGINE: Final = 1  # goes up when the same inputs would give other events
+
+
+class EngineState(msgspec.Struct, Generic[S], frozen=True):
+    """All that a checkpoint holds: with it, a table goes on where it was."""
+
+    row: int
+    session: S
+    watch: WatchState
+    table: TableState
+
+
+class Concluded(msgspec.Struct, frozen=True):
+    watch: WatchState
+    table: TableState
+    findings: tuple[AnyFinding, ...]
+    events: tuple[Event, ...]
+
+
+class Engine(Generic[S]):
+    def __init__(self, session: Session[S], watch_settings: WatchSettings, table_settings: TableSettings) -> None:
+        self.session = session
+        self.watch_settings = watch_settings
+        self.table_settings = table_settings
+        self.state_type = EngineState[session.state_type]  # type: ignore[name-defined]  # a type made at run time
+
+    def begin(self) -> EngineState[S]:
+        return EngineState(0, self.session.begin(), WatchState(), TableState())
+
+    def restore(self, state: str) -> EngineState[S]:
+        restored: EngineState[S] = msgspec.json.decode(state, type=self.state_type)
+        return restored
+
+    def step(self, state: EngineState[S], came: AnyInput, now: Now) -> tuple[EngineState[S], Step | None]:
+        """One input; no Step if it was a waking that changed nothing."""
+        row = state.row + 1
+        session, heard = self.session.step(state.session, came, now)
+        concluded = self.conclude(state, heard.observations, now, row)
+        after = EngineState(row, session, concluded.watch, concluded.table)
+        if isinstance(came, Woken) and replace(after, row=state.row) == state and not heard.observations:
+            return state, None
+        return after, Step(
+            row=row,
+            now=now,
+            input=came,
+            observations=heard.observations,
+            findings=concluded.findings,
+            events=concluded.events,
+            sends=heard.sends,
+        )
+
+    def conclude(
+        self, state: EngineState[S], observations: tuple[AnyObservation, ...], now: Now, row: int
+    ) -> Concluded:
+        watched, findings = watch(self.watch_settings, state.watch, observations)
+        table, events = fold(self.table_settings, state.table, observations, now, row)
+        return Concluded(watched, table, findings, events)
+
+    def wake_at(self, state: EngineState[S]) -> int | None:
+        moments = (self.session.wake_at(state.session), table_wake_at(state.table))
+        return min((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,263 @@
+"""What we publish: the contract's events, one type each, named `<noun>.<verb>`.
+
+`docs/events.md` is generated from these definitions. Fields are added, never changed.
+An event's `data` is the struct; its envelope is made where it leaves the house.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from shoed.cards import Card
+from shoed.observations import Outcome, Pair
+
+
+class Hand(msgspec.Struct, frozen=True):
+    cards: tuple[Card, ...]
+    points: int
+
+
+class Points(msgspec.Struct, frozen=True):
+    player: int
+    banker: int
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A place on the table: `position` in its hand (1-3), `index` in its round (1-6)."""
+
+    hand: Pair
+    position: int
+    index: int
+
+
+class Result(msgspec.Struct, frozen=True):
+    outcome: Outcome
+    pairs: tuple[Pair, ...]
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What the device reported, in its own words: a card with its place, or a result."""
+
+    card: Card | None = None
+    hand: str | None = None
+    position: int | None = None
+    result: Result | None = None
+
+
+class EventData(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of every event's `data`."""
+
+
+class ShoeStarted(EventData, frozen=True, kw_only=True):
+    """A new shoe: the device started communication after a cutting card, with no round open."""
+
+    shoe: int
+
+
+class ShoeCut(EventData, frozen=True, kw_only=True):
+    """The cutting card came out; shoe and round are null before the first card."""
+
+    shoe: int | None
+    round: int | None
+
+
+class RoundStarted(EventData, frozen=True, kw_only=True):
+    """A round opened, with its announcement or with the first Player card."""
+
+    shoe: int
+    round: int
+    game: str
+    opened_by: str
+    shoe_integrity: str
+
+
+class CardDrawn(EventData, frozen=True, kw_only=True):
+    """The card that was due, taken into its hand; `index` is its ordinal in the round."""
+
+    shoe: int
+    round: int
+    index: int
+    hand: Pair
+    card: Card
+    points: Points
+    provenance: int
+
+
+class CardSetAside(EventData, frozen=True, kw_only=True):
+    """A card that the shoe reported and that is in no hand, with the reason; a null card could not be read."""
+
+    shoe: int
+    round: int | None
+    card: Card | None
+    reason: str
+    reported: Seen
+    provenance: int
+
+
+class RoundCompleted(EventData, frozen=True, kw_only=True):
+    """The last card due is drawn: the result by the Table of Play, from the cards alone."""
+
+    shoe: int
+    round: int
+    game: str
+    player: Hand
+    banker: Hand
+    outcome: Outcome
+    pairs: tuple[Pair, ...]
+    integrity: str
+
+
+class RoundConfirmed(EventData, frozen=True, kw_only=True):
+    """The shoe's result is ours."""
+
+    shoe: int
+    round: int
+    ours: Result
+    theirs: Result
+
+
+class RoundDisputed(EventData, frozen=True, kw_only=True):
+    """The shoe's result is not ours."""
+
+    shoe: int
+    round: int
+    ours: Result
+    theirs: Result
+
+
+class RoundUnconfirmed(EventData, frozen=True, kw_only=True):
+    """The next round opened and the shoe had given no result for this one."""
+
+    shoe: int
+    round: int
+
+
+class RoundSuspended(EventData, frozen=True, kw_only=True):
+    """What came is not what was due: the round waits for a person. `gap`: the line was away during it."""
+
+    shoe: int
+    round: int
+    due: Slot | None
+    seen: Seen
+    gap: bool
+
+
+class RoundAbandoned(EventData, frozen=True, kw_only=True):
+    """A new round opened over an unfinished one, which ends without a result."""
+
+    shoe: int
+    round: int
+    player: Hand
+    banker: Hand
+
+
+class DeviceOnline(EventData, frozen=True, kw_only=True):
+    """The link is open, or is heard again after it was quiet."""
+
+    port: str
+
+
+class DeviceOffline(EventData, frozen=True, kw_only=True):
+    """The link is closed, and why."""
+
+    port: str
+    reason: str
+
+
+class DeviceQuiet(EventData, frozen=True, kw_only=True):
+    """The link is open and nothing was heard for longer than the family's custom."""
+
+    port: str
+    since: str
+
+
+class DeviceFault(EventData, frozen=True, kw_only=True):
+    """The device reports an error; `blocking`: it stays in its error mode until cleared."""
+
+    code: int
+    name: str
+    blocking: bool
+
+
+class DeviceCleared(EventData, frozen=True, kw_only=True):
+    code: int
+    name: str
+
+
+class DeviceLocked(EventData, frozen=True, kw_only=True):
+    pass
+
+
+class DeviceUnlocked(EventData, frozen=True, kw_only=True):
+    pass
+
+
+class DeviceChanged(EventData, frozen=True, kw_only=True):
+    """Somebody changed a preset at the device."""
+
+    address: str
+    value: str
+
+
+class LineRejected(EventData, frozen=True, kw_only=True):
+    """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
+
+    bytes: str
+    offset: int
+    reason: str
+    detail: str
+    count: int
+
+
+class LineMissed(EventData, frozen=True, kw_only=True):
+    """The sequence of the reports jumped on an open line: at least one is lost."""
+
+    expected: str
+    seen: str
+
+
+class LineClashed(EventData, frozen=True, kw_only=True):
+    """A report came with the sequence of the one before it and other bytes; it was taken."""
+
+    sequence: str
+    bytes: str
+    previous: str
+
+
+TYPES: Final[Mapping[type[EventData], str]] = {
+    ShoeStarted: "shoe.started",
+    ShoeCut: "shoe.cut",
+    RoundStarted: "round.started",
+    CardDrawn: "card.drawn",
+    CardSetAside: "card.set-aside",
+    RoundCompleted: "round.completed",
+    RoundConfirmed: "round.confirmed",
+    RoundDisputed: "round.disputed",
+    RoundUnconfirmed: "round.unconfirmed",
+    RoundSuspended: "round.suspended",
+    RoundAbandoned: "round.abandoned",
+    DeviceOnline: "device.online",
+    DeviceOffline: "device.offline",
+    DeviceQuiet: "device.quiet",
+    DeviceFault: "device.fault",
+    DeviceCleared: "device.cleared",
+    DeviceLocked: "device.locked",
+    DeviceUnlocked: "device.unlocked",
+    DeviceChanged: "device.changed",
+    LineRejected: "line.rejected",
+    LineMissed: "line.missed",
+    LineClashed: "line.clashed",
+}
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One event of a table: `sequence` counts from 1 without a gap, for ever."""
+
+    sequence: int
+    utc_us: int
+    data: EventData
+
+    @property
+    def type(self) -> str:
+        return TYPES[type(self.data)]

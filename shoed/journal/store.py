@@ -1,0 +1,139 @@
+"""The journal's file: opened, locked, brought to its schema, and read.
+
+Theory of operation: one process holds the state directory, by a lock on a file in it. It has one
+writing connection (`writer.py`) in WAL mode with `synchronous=FULL`, so that a commit that
+returned is on the disk; whoever reads opens a connection of his own, read-only.
+"""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shoed.errors import JournalLocked, JournalUnusable
+
+APPLICATION_ID: Final = 0x53484F45  # "SHOE", as the first schema sets it: tells our file from any other
+SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
+SCHEMAS: Final = ("v1.sql",)
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """Where a table stood: the state of its engine after a row, as JSON."""
+
+    row: int
+    engine: int
+    state: str
+
+
+class StoredEvent(msgspec.Struct, frozen=True):
+    sequence: int
+    type: str
+    utc_us: int
+    data: str  # JSON
+
+
+@contextmanager
+def hold(state_dir: Path) -> Iterator[None]:
+    """The lock on the state directory: one shoed at a time, and the kernel frees it however we end."""
+    try:
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise JournalUnusable(
+            f"{state_dir}: {error.strerror}; make it a directory that this user may write, or set site.state_dir"
+        ) from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+            raise JournalLocked(
+                f"{state_dir}: another shoed holds it (process {holder}); stop that one, or set another site.state_dir"
+            ) from None
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+class Store:
+    """The file of one journal. `connect` is for its one writer; `read` for everybody else."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.path = state_dir / "journal.db"
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+                bring_up(connection, self.path)
+                (self.word,) = connection.execute("SELECT word FROM journal").fetchone()
+            self.connect().close()
+        except sqlite3.Error as error:
+            raise JournalUnusable(
+                f"{self.path}: {error}; keep it for those who can read it, and move it away to begin a new one"
+            ) from error
+
+    def connect(self) -> sqlite3.Connection:
+        """The writing connection; transactions are explicit, and it may be used in the writer's thread."""
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            connection.close()
+            raise JournalUnusable(f"{self.path}: this file system cannot hold a journal; set another site.state_dir")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def read(self) -> "Reader":
+        return Reader(self.path)
+
+
+def bring_up(connection: sqlite3.Connection, path: Path) -> None:
+    """A new file gets every schema in turn, an old one those that it lacks; a newer one is refused."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if objects and application != APPLICATION_ID:
+        raise JournalUnusable(f"{path}: this is no journal of shoed; set another site.state_dir")
+    if version > len(SCHEMAS):
+        raise JournalUnusable(
+            f"{path}: written by a newer shoed (schema {version}, this one knows {len(SCHEMAS)}); install that one"
+        )
+    for number, name in enumerate(SCHEMAS[version:], start=version + 1):
+        script = (SCHEMA_FILES / name).read_text()
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+class Reader:
+    """A read-only connection: what is committed, and nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def events(self, table: str, after: int, limit: int) -> list[StoredEvent]:
+        rows = self.connection.execute(
+            "SELECT sequence, type, utc_us, data FROM event"
+            " WHERE table_name = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+            (table, after, limit),
+        )
+        return [StoredEvent(*row) for row in rows]
+
+    def last_sequence(self, table: str) -> int:
+        row = self.connection.execute("SELECT max(sequence) FROM event WHERE table_name = ?", (table,)).fetchone()
+        return row[0] or 0
+
+    def cursor(self, table: str) -> int:
+        row = self.connection.execute("SELECT sequence FROM cursor WHERE table_name = ?", (table,)).fetchone()
+        return row[0] if row else 0
+
+    def checkpoint(self, table: str) -> Checkpoint | None:
+        row = self.connection.execute(
+            "SELECT row, engine, state FROM checkpoint WHERE table_name = ?", (table,)
+        ).fetchone()
+        return Checkpoint(*row) if row else None

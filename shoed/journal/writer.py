@@ -1,0 +1,201 @@
+"""The journal's one writer: a thread that commits all waiting Steps of all tables at once.
+
+Theory of operation: `submit` queues a Step with the state that it left behind. The thread takes
+what has gathered, writes it in one transaction, and then calls back on the loop what waited for
+it. A Step that nobody waits for (more bytes of a frame, a copy) and a move of a cursor ride on
+the next commit, or are written after a pause. A commit that fails is final: what waited for it
+never leaves, and `failed` tells everybody.
+"""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from functools import partial
+from typing import Final, assert_never
+
+import msgspec
+
+from shoed.errors import CommitFailed
+from shoed.events import Event
+from shoed.journal.store import Store
+from shoed.step import Received, Step
+
+RIDE_S: Final = 1.0  # how long a Step that nobody waits for may be in memory only
+ROOM: Final = 1024  # Steps on their way to the disk before a table waits: bounds the memory
+
+RIDERS: Final = 256  # and how many of them
+BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
+
+STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
+CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
+CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
+
+encoder: Final = msgspec.json.Encoder()
+
+
+class Entry(msgspec.Struct):
+    table: str
+    step: Step
+    state: msgspec.Struct
+    done: Callable[[], None] | None
+
+
+class CursorMove(msgspec.Struct):
+    table: str
+    sequence: int
+
+
+class Flush(msgspec.Struct):
+    done: Callable[[], None]
+    last: bool
+
+
+Item = Entry | CursorMove | Flush
+
+
+class Writer:
+    def __init__(self, store: Store, engine: int) -> None:
+        self.store = store
+        self.engine = engine
+        self.loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[CommitFailed | None] = self.loop.create_future()
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+        self.waiting = 0
+        self.committing_since: float | None = None  # monotonic, for the watchdog
+        self.queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self.run, name="journal", daemon=True)
+        self.thread.start()
+
+    # --- on the loop
+
+    def submit(self, table: str, step: Step, state: msgspec.Struct, done: Callable[[], None] | None) -> None:
+        """Queue a Step; `done` runs on the loop once it is committed. Order of submission is order of commit."""
+        self.check()
+        self.waiting += 1
+        if self.waiting >= ROOM:
+            self.has_room.clear()
+        self.queue.put(Entry(table, step, state, done))
+
+    def move_cursor(self, table: str, sequence: int) -> None:
+        self.queue.put(CursorMove(table, sequence))
+
+    async def flush(self, *, last: bool = False) -> None:
+        """Return when all that was submitted is committed; raise if it cannot be."""
+        flushed: asyncio.Future[CommitFailed | None] = self.loop.create_future()
+        self.queue.put(Flush(partial(flushed.set_result, None), last))
+        await asyncio.wait([flushed, self.failed], return_when=asyncio.FIRST_COMPLETED)
+        self.check()
+
+    def check(self) -> None:
+        failure = self.failed.result() if self.failed.done() else None
+        if failure is not None:
+            raise failure
+
+    async def close(self) -> None:
+        if not self.failed.done():
+            await self.flush(last=True)
+        await asyncio.to_thread(self.thread.join)
+
+    def committed(self, batch: list[Item]) -> None:
+        for item in batch:
+            if isinstance(item, Entry):
+                self.waiting -= 1
+            if not isinstance(item, CursorMove) and item.done is not None:
+                item.done()
+        if self.waiting < ROOM:
+            self.has_room.set()
+
+    def fail(self, error: CommitFailed) -> None:
+        self.failed.set_result(error)
+        self.has_room.set()
+
+    # --- in the thread
+
+    def run(self) -> None:
+        try:
+            with closing(self.store.connect()) as connection:
+                connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+                self.serve(connection)
+        except sqlite3.Error as error:
+            failure = CommitFailed(
+                f"{self.store.path}: {error}; free the disk or mend it: nothing is told until it can be recorded"
+            )
+            self.loop.call_soon_threadsafe(self.fail, failure)
+
+    def serve(self, connection: sqlite3.Connection) -> None:
+        last = False
+        while not last:
+            batch = self.gather()
+            self.committing_since = time.monotonic()
+            commit(connection, self.engine, batch)
+            self.committing_since = None
+            self.loop.call_soon_threadsafe(self.committed, batch)
+            last = any(isinstance(item, Flush) and item.last for item in batch)
+
+    def gather(self) -> list[Item]:
+        """All that is queued, once somebody waits for any of it, or it has waited long enough."""
+        batch = [self.queue.get()]
+        urgent = is_urgent(batch[0])
+        with suppress(queue.Empty):
+            while True:
+                item = self.queue.get_nowait() if urgent or self.queue.qsize() else self.queue.get(timeout=RIDE_S)
+                urgent = urgent or is_urgent(item) or len(batch) >= RIDERS
+                batch.append(item)
+        return batch
+
+
+def is_urgent(item: Item) -> bool:
+    return isinstance(item, Flush) or (isinstance(item, Entry) and item.step.urgent)
+
+
+def commit(connection: sqlite3.Connection, engine: int, batch: list[Item]) -> None:
+    checkpoints: dict[str, Entry] = {}
+    cursors: dict[str, int] = {}
+    connection.execute("BEGIN IMMEDIATE")
+    for item in batch:
+        match item:
+            case Entry(table=table, step=step):
+                connection.execute(STEP, step_row(table, step))
+                connection.executemany(EVENT, (event_row(table, step, event) for event in step.events))
+                checkpoints[table] = item
+            case CursorMove(table=table, sequence=sequence):
+                cursors[table] = sequence
+            case Flush():
+                pass
+            case _:
+                assert_never(item)
+    for table, entry in checkpoints.items():
+        connection.execute(CHECKPOINT, (table, entry.step.row, engine, text(entry.state)))
+    for cursor in cursors.items():
+        connection.execute(CURSOR, cursor)
+    connection.execute("COMMIT")
+
+
+def text(value: object) -> str:
+    return encoder.encode(value).decode()
+
+
+def step_row(table: str, step: Step) -> tuple[object, ...]:
+    received = step.input if isinstance(step.input, Received) else None
+    return (
+        table,
+        step.row,
+        step.now.utc_us,
+        step.now.mono_ns,
+        text(step.input if received is None else Received(b"")),
+        None if received is None else received.data,
+        text(step.observations),
+        text(step.findings),
+        text(step.orders),
+        b"".join(step.sends),
+    )
+
+
+def event_row(table: str, step: Step, event: Event) -> tuple[object, ...]:
+    return table, event.sequence, step.row, event.type, event.utc_us, text(event.data)

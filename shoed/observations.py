@@ -1,0 +1,178 @@
+"""What devices say, in words that belong to no device.
+
+A session turns a family's frames into these; the watch and the table know nothing else.
+An observation made from a frame carries that frame: its bytes (hex, as an auditor reads them),
+their offset since the link opened, and the sequence character that the device gave them.
+"""
+
+from enum import Enum
+
+import msgspec
+
+from shoed.cards import Card
+from shoed.now import Now
+
+
+class Place(Enum):
+    """Where the device says that a card was drawn."""
+
+    PLAYER = "player"
+    BANKER = "banker"
+    BURN = "burn"
+    FIRST_CARD = "first-card"
+    LOCKED = "locked"
+    ERROR = "error"
+    SET_UP = "set-up"
+    OVERDRAW = "overdraw"
+
+
+class Outcome(Enum):
+    PLAYER = "player"
+    BANKER = "banker"
+    TIE = "tie"
+    FORCED_END = "forced-end"  # only ever said by a device, never reckoned
+
+
+class Pair(Enum):
+    PLAYER = "player"
+    BANKER = "banker"
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, tag_field="saw", tag=True, omit_defaults=True):
+    at: Now
+
+
+class LinkOpened(Observation, frozen=True, kw_only=True):
+    port: str
+
+
+class LinkClosed(Observation, frozen=True, kw_only=True):
+    """The link ended, or could not be opened."""
+
+    reason: str
+
+
+class WentQuiet(Observation, frozen=True, kw_only=True):
+    """Nothing for longer than the family's custom, on a link that is open."""
+
+    since: Now
+
+
+class HeardAgain(Observation, frozen=True, kw_only=True):
+    pass
+
+
+class FrameRejected(Observation, frozen=True, kw_only=True):
+    raw: str
+    offset: int
+    reason: str
+    detail: str
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """The frame behind an observation."""
+
+    raw: str
+    offset: int
+    sequence: str
+
+
+class Reported(Observation, frozen=True, kw_only=True):
+    """The base of all that a good frame said."""
+
+    frame: Evidence
+
+
+class CopyHeard(Reported, frozen=True, kw_only=True):
+    """One more transmission of the report before it: counted, and nothing else."""
+
+
+class SequenceClashed(Reported, frozen=True, kw_only=True):
+    """The sequence of the report before it, other bytes: the next observation is that report, taken."""
+
+    previous: str
+
+
+class SequenceJumped(Reported, frozen=True, kw_only=True):
+    """Reports were lost on an open link; the next observation is the one that shows it."""
+
+    expected: str
+
+
+class Resumed(Reported, frozen=True, kw_only=True):
+    """The first report since the link, the daemon or the device was away."""
+
+    proven: bool  # its sequence is the successor of the last one: nothing was missed
+
+
+class CommunicationStarted(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class StoodBy(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class CutCardSeen(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class CardSeen(Reported, frozen=True, kw_only=True):
+    place: Place
+    position: int  # in its hand, 1-3, where the place is a hand
+    card: Card | None  # None: the device's code names no card
+    code: str = ""  # and that code
+
+
+class ResultSeen(Reported, frozen=True, kw_only=True):
+    outcome: Outcome
+    pairs: tuple[Pair, ...]
+
+
+class FaultRaised(Reported, frozen=True, kw_only=True):
+    code: int
+    name: str
+    blocking: bool  # the device stays in its error mode until cleared
+
+
+class FaultCleared(Reported, frozen=True, kw_only=True):
+    code: int
+    name: str
+
+
+class LockChanged(Reported, frozen=True, kw_only=True):
+    locked: bool
+
+
+class PresetChanged(Reported, frozen=True, kw_only=True):
+    address: str
+    value: str
+
+
+class OrderAnswered(Observation, frozen=True, kw_only=True):
+    order: str
+    accepted: bool
+    detail: str
+
+
+AnyObservation = (
+    LinkOpened
+    | LinkClosed
+    | WentQuiet
+    | HeardAgain
+    | FrameRejected
+    | CopyHeard
+    | SequenceClashed
+    | SequenceJumped
+    | Resumed
+    | CommunicationStarted
+    | StoodBy
+    | CutCardSeen
+    | CardSeen
+    | ResultSeen
+    | FaultRaised
+    | FaultCleared
+    | LockChanged
+    | PresetChanged
+    | OrderAnswered
+)

@@ -1,0 +1,198 @@
+"""Device addresses: `serial:///dev/ttyUSB0?baud=4800`, `tcp://host:4001`, `replay:FILE`.
+
+An address is what a person writes into the configuration, so whatever cannot be right is refused
+here, before anything is opened: the ValueError says `PROBLEM; WHAT WOULD BE RIGHT`. `str(address)`
+is the canonical text. There is no percent-encoding: a path ends at the first question mark.
+"""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeVar
+
+from firmware_protocols.family import Line, Parity
+
+T = TypeVar("T")
+
+# A device server that has vanished is noticed after about so long. Each quarter of it costs two small packets.
+KEEPALIVE_S: Final = 20
+
+FORMS: Final = "write serial:///dev/NODE, tcp://HOST:PORT or replay:FILE"
+SCHEMES: Final = ("serial", "tcp", "replay", "rfc2217", "usb")
+LAST_PORT: Final = 65535
+LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+HOST_NAME: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*\.?")
+
+
+class Speed(Enum):
+    """How a capture is played."""
+
+    REAL = "real"  # each chunk when it is due
+    FAST = "fast"  # as fast as it is taken; the spacing survives in the chunks' times
+
+
+@dataclass(frozen=True, slots=True)
+class SerialAddress:
+    """A serial line. What is None is as the device's family has it."""
+
+    path: str
+    baud: int | None = None
+    bytesize: int | None = None
+    parity: Parity | None = None
+    stopbits: int | None = None
+
+    def line(self, custom: Line) -> Line:
+        return Line(
+            baud=self.baud or custom.baud,
+            bytesize=self.bytesize or custom.bytesize,
+            parity=self.parity or custom.parity,
+            stopbits=self.stopbits or custom.stopbits,
+        )
+
+    def __str__(self) -> str:
+        parity = self.parity and self.parity.value
+        own = {"baud": self.baud, "bytesize": self.bytesize, "parity": parity, "stopbits": self.stopbits}
+        return f"serial://{self.path}{_query({key: value for key, value in own.items() if value is not None})}"
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    """A device server, or anything else that speaks the device's bytes over TCP."""
+
+    host: str  # a name or a number; IPv6 without its brackets
+    port: int
+    keepalive_s: int = KEEPALIVE_S
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        own = {"keepalive_s": self.keepalive_s} if self.keepalive_s != KEEPALIVE_S else {}
+        return f"tcp://{host}:{self.port}{_query(own)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAddress:
+    """A recorded capture."""
+
+    path: str
+    speed: Speed = Speed.REAL
+
+    def __str__(self) -> str:
+        own = {"speed": self.speed.value} if self.speed is not Speed.REAL else {}
+        return f"replay:{self.path}{_query(own)}"
+
+
+Address = SerialAddress | TcpAddress | ReplayAddress
+
+
+def _query(options: Mapping[str, object]) -> str:
+    return "?" + "&".join(f"{key}={value}" for key, value in options.items()) if options else ""
+
+
+def parse_address(text: str) -> Address:
+    scheme, colon, rest = text.partition(":")
+    place, _, query = rest.partition("?")
+    match scheme if colon else "":
+        case "serial":
+            return _serial(place, query)
+        case "tcp":
+            return _tcp(place, query)
+        case "replay":
+            return _replay(place, query)
+        case "rfc2217":
+            raise ValueError("rfc2217:// is not supported yet; set the device server to raw TCP, write tcp://HOST:PORT")
+        case "usb":
+            raise ValueError("usb:// is not supported yet; where the kernel gives a tty, write serial:///dev/NODE")
+        case unknown:
+            raise ValueError(f"{text!r} is no address of a device; {_meant(text, unknown)}")
+
+
+def _meant(text: str, scheme: str) -> str:
+    """What somebody meant who wrote a bare path, a bare HOST:PORT or a misspelt scheme."""
+    if text.startswith("/dev/"):
+        return f"write serial://{text}"
+    if near := difflib.get_close_matches(scheme.lower(), SCHEMES, n=1):
+        return f"the nearest known scheme is {near[0]}; {FORMS}"
+    if re.fullmatch(r"[A-Za-z0-9_.-]+:[0-9]+", text):
+        return f"write tcp://{text}"
+    return FORMS
+
+
+def _serial(place: str, query: str) -> SerialAddress:
+    if not re.fullmatch(r"///[^/].*", place):
+        raise ValueError(
+            f"serial:{place} names no node by its whole path; write serial:///{place.strip('/') or 'dev/NODE'}"
+        )
+    options = _Options(query, ("baud", "bytesize", "parity", "stopbits"))
+    return SerialAddress(
+        path=place.removeprefix("//"),
+        baud=options.whole("baud", 50, 4_000_000),
+        bytesize=options.whole("bytesize", 5, 8),
+        parity=options.choice("parity", {parity.value: parity for parity in Parity}),
+        stopbits=options.whole("stopbits", 1, 2),
+    )
+
+
+def _tcp(place: str, query: str) -> TcpAddress:
+    match = re.fullmatch(r"//(?:\[([^][]*)\]|([^][:]*)):([0-9]+)", place)
+    if match is None:
+        brackets = "brackets around an IPv6 address, " if place.count(":") > 1 else ""
+        raise ValueError(
+            f"tcp:{place} names no host and port; write tcp://HOST:PORT, {brackets}as in tcp://10.0.0.7:4001"
+        )
+    six, name, port = match.groups()
+    if six is not None:
+        _check_ipv6(six)
+    elif not HOST_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no host; write a name or an address, as in tcp://10.0.0.7:4001")
+    if not 1 <= int(port) <= LAST_PORT:
+        raise ValueError(f"port {port} does not exist; write one from 1 to {LAST_PORT}")
+    keepalive_s = _Options(query, ("keepalive_s",)).whole("keepalive_s", 1, 3600)
+    return TcpAddress(six or name, int(port), keepalive_s or KEEPALIVE_S)
+
+
+def _check_ipv6(text: str) -> None:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError as wrong:
+        raise ValueError(f"[{text}] is no IPv6 address: {wrong}; write one, as in tcp://[fd00::7]:4001") from None
+
+
+def _replay(place: str, query: str) -> ReplayAddress:
+    if not place or place.startswith("//"):
+        raise ValueError(f"replay:{place} names no file; write replay:FILE, as in replay:captures/one.capture")
+    speed = _Options(query, ("speed",)).choice("speed", {speed.value: speed for speed in Speed})
+    return ReplayAddress(place, speed or Speed.REAL)
+
+
+class _Options:
+    """What follows the question mark; every option known and given once."""
+
+    def __init__(self, query: str, known: tuple[str, ...]) -> None:
+        self._values: dict[str, str] = {}
+        for part in query.split("&") if query else ():
+            key, _, value = part.partition("=")
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1, cutoff=0) or known
+                raise ValueError(f"option {key!r} is unknown; the nearest known is {near[0]}, of {', '.join(known)}")
+            if key in self._values:
+                raise ValueError(f"option {key} is given twice; leave one out")
+            self._values[key] = value
+
+    def whole(self, key: str, least: int, most: int) -> int | None:
+        text = self._values.get(key)
+        if text is None:
+            return None
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(f"option {key}={text} is out of range; write a whole number from {least} to {most}")
+        return int(text)
+
+    def choice(self, key: str, choices: Mapping[str, T]) -> T | None:
+        text = self._values.get(key)
+        if text is None:
+            return None
+        if text not in choices:
+            raise ValueError(f"option {key}={text} is unknown; write one of {', '.join(choices)}")
+        return choices[text]

@@ -1,0 +1,59 @@
+"""What a link has received and nobody has taken yet.
+
+Bytes that arrived before a link was lost are delivered before the loss is. A consumer that lags
+fills the inbox to its limit; then the port is told to pause and the line's own buffers hold the
+rest, so memory stays bounded. One consumer, on the loop's thread.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from shoed.errors import LinkLost
+from shoed.now import Chunk
+
+# Two minutes of a 4800 baud line: only a consumer that stands still gets here.
+LIMIT_BYTES: Final = 64 * 1024
+
+
+class Inbox:
+    def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        self._pause = pause
+        self._resume = resume
+        self._chunks: deque[Chunk] = deque()
+        self._bytes = 0
+        self._paused = False
+        self._waiter: asyncio.Future[None] | None = None
+        self.ended: str | None = None  # why, once nothing more will come
+
+    def put(self, chunk: Chunk) -> None:
+        self._chunks.append(chunk)
+        self._bytes += len(chunk.data)
+        if self._bytes >= LIMIT_BYTES and not self._paused:
+            self._paused = True
+            self._pause()
+        self._wake()
+
+    def end(self, reason: str) -> None:
+        """Nothing more will come. The first reason stands: what follows a loss is its echo."""
+        if self.ended is None:
+            self.ended = reason
+            self._wake()
+
+    async def receive(self) -> Chunk:
+        while not self._chunks:
+            if self.ended is not None:
+                raise LinkLost(self.ended)
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        chunk = self._chunks.popleft()
+        self._bytes -= len(chunk.data)
+        if self._paused and self._bytes <= LIMIT_BYTES // 2 and self.ended is None:
+            self._paused = False
+            self._resume()
+        return chunk
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

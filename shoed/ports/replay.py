@@ -1,0 +1,99 @@
+"""A link that plays what a device once said, from a capture.
+
+In real time each chunk comes when it is due and bears that moment. Fast, chunks come as fast as
+they are taken, and bear the moment of opening plus their recorded offset, so that spacing, and all
+that follows from it, is the recording's. What is sent to a capture goes nowhere.
+"""
+
+import asyncio
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TextIO
+
+from shoed.errors import CaptureError, LinkLost, PortRefused
+from shoed.now import Chunk, Now
+from shoed.ports.address import ReplayAddress, Speed
+from shoed.ports.capture import Direction, Record, stream
+from shoed.ports.clock import now
+from shoed.ports.inbox import Inbox
+from shoed.ports.threads import off_loop
+
+ENDED: Final = "capture ended"
+
+
+async def open_replay(address: ReplayAddress) -> "ReplayLink":
+    file = await off_loop(lambda: _open(address), undo=lambda opened: opened.close())
+    try:
+        _, records = stream(file, address.path)
+    except CaptureError as wrong:
+        file.close()
+        raise PortRefused(str(wrong)) from wrong
+    return ReplayLink(file, records, address.speed)
+
+
+def _open(address: ReplayAddress) -> TextIO:
+    try:
+        if not stat.S_ISREG(Path(address.path).stat().st_mode):
+            raise PortRefused(f"{address}: this is no file; write the path of a capture")
+        # Whatever is no UTF-8 is shown as such by the message of its line.
+        return Path(address.path).open(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise PortRefused(f"{address}: {error.strerror}; check the path") from error
+
+
+class ReplayLink:
+    """Made by open_replay."""
+
+    def __init__(self, file: TextIO, records: Iterator[Record], speed: Speed) -> None:
+        self._file = file
+        self._records = (record for record in records if record.direction is Direction.FROM_DEVICE)
+        self._speed = speed
+        self._loop = asyncio.get_running_loop()
+        self._opened = now()
+        self._opened_s = self._loop.time()
+        self._inbox = Inbox(pause=self._pause, resume=self._resume)
+        self._paused = False
+        self._due: asyncio.Handle | None = None
+        self._cue()
+
+    async def receive(self) -> Chunk:
+        return await self._inbox.receive()
+
+    def send(self, data: bytes) -> None:
+        del data
+        if self._inbox.ended is not None:
+            raise LinkLost(self._inbox.ended)
+
+    async def close(self) -> None:
+        self._inbox.end("the replay was closed")
+        if self._due is not None:
+            self._due.cancel()
+        self._file.close()
+
+    def _cue(self) -> None:
+        """Name the moment of the next record."""
+        try:
+            record = next(self._records, None)
+        except CaptureError as wrong:
+            self._inbox.end(str(wrong))
+            return
+        if record is None:
+            self._inbox.end(ENDED)
+        elif self._speed is Speed.FAST:
+            at = Now(self._opened.utc_us + record.at_us, self._opened.mono_ns + record.at_us * 1000)
+            self._due = self._loop.call_soon(self._play, record, at)
+        else:
+            self._due = self._loop.call_at(self._opened_s + record.at_us / 1_000_000, self._play, record)
+
+    def _play(self, record: Record, at: Now | None = None) -> None:
+        self._inbox.put(Chunk(record.data, at or now()))
+        if not self._paused:
+            self._cue()
+
+    def _pause(self) -> None:
+        self._paused = True
+
+    def _resume(self) -> None:
+        self._paused = False
+        self._cue()

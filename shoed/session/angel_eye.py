@@ -1,0 +1,351 @@
+"""An Angel Eye shoe, seen from the host.
+
+Theory of operation: every report comes up to three times, numbered '1' to '9'. The first good copy
+is taken; equal bytes right after it are copies of it and are dropped; the same number with other
+bytes is taken too, with a warning. The number of the next report tells whether any was lost: on an
+open line a jump says so, and after the link, the daemon or the shoe was away the successor proves
+that nothing was missed. Nothing is ever written to the shoe but an order of the table, and only
+where orders are allowed.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
+from typing import Final, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from firmware_protocols import angel_eye as theirs
+from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
+from shoed import wire
+from shoed.cards import Card, Rank, Suit
+from shoed.now import Chunk, Now
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    CommunicationStarted,
+    CopyHeard,
+    CutCardSeen,
+    Evidence,
+    FaultCleared,
+    FaultRaised,
+    FrameRejected,
+    HeardAgain,
+    LinkClosed,
+    LinkOpened,
+    LockChanged,
+    OrderAnswered,
+    Outcome,
+    Pair,
+    Place,
+    PresetChanged,
+    ResultSeen,
+    Resumed,
+    SequenceClashed,
+    SequenceJumped,
+    StoodBy,
+    WentQuiet,
+)
+from shoed.session import Heard, SessionState
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Woken
+from shoed.wire import Frame, LineState, Rejected
+
+SUITS: Final[Mapping[theirs.Suit, Suit]] = {
+    theirs.Suit.DIAMONDS: Suit.DIAMONDS,
+    theirs.Suit.CLUBS: Suit.CLUBS,
+    theirs.Suit.SPADES: Suit.SPADES,
+    theirs.Suit.HEARTS: Suit.HEARTS,
+}
+CARDS: Final = {theirs.Face(suit, rank.value): Card.of(rank, ours) for suit, ours in SUITS.items() for rank in Rank}
+PLACES: Final[Mapping[theirs.Target | theirs.Situation, Place]] = {
+    theirs.Target.PLAYER: Place.PLAYER,
+    theirs.Target.BANKER: Place.BANKER,
+    theirs.Target.BURN: Place.BURN,
+    theirs.Target.FIRST_CARD: Place.FIRST_CARD,
+    theirs.Target.BURN_COUNT: Place.BURN,
+    theirs.Situation.LOCKED: Place.LOCKED,
+    theirs.Situation.ERROR: Place.ERROR,
+    theirs.Situation.SET_UP: Place.SET_UP,
+}
+OUTCOMES: Final[Mapping[theirs.Outcome, Outcome]] = {
+    theirs.Outcome.PLAYER: Outcome.PLAYER,
+    theirs.Outcome.TIE: Outcome.TIE,
+    theirs.Outcome.BANKER: Outcome.BANKER,
+    theirs.Outcome.FORCED_END: Outcome.FORCED_END,
+}
+
+
+class Repeat(Enum):
+    """How a report relates to the last one that was accepted."""
+
+    NEW = auto()  # take it
+    COPY = auto()  # one more of its transmissions: count it, drop it
+    CLASH = auto()  # same sequence, other bytes: take it and warn
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    raw: bytes
+    sequence: str
+    at: Now  # of its first good copy
+    copies: int = 1
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An order that waits for its answer."""
+
+    order: str
+    until: int  # monotonic ns
+
+
+class AngelEyeState(SessionState, frozen=True):
+    line: LineState | None = None  # None: the link is closed
+    heard: Now | None = None  # the last bytes, or the opening of the link
+    quiet: bool = False
+    away: bool = False  # nothing was accepted yet since link or daemon were away
+    last: Accepted | None = None
+    asked: Asked | None = None
+
+
+def relation(settings: AngelEyeSettings, last: Accepted | None, frame: Frame[FromShoe], sequence: str) -> Repeat:
+    """Sequences wrap after 9, so equal reports recur in honest play: a copy is also soon, and one of so many."""
+    if last is None or sequence != last.sequence:
+        return Repeat.NEW
+    if frame.raw != last.raw:
+        return Repeat.CLASH
+    elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
+    soon = 0 <= elapsed_ms <= settings.repeat_window_ms  # a clock that runs backwards is that of another boot
+    return Repeat.COPY if soon and last.copies < settings.copies else Repeat.NEW
+
+
+class AngelEyeSession:
+    state_type = AngelEyeState
+
+    def __init__(self, settings: AngelEyeSettings, *, allow_orders: bool) -> None:
+        self.settings = settings
+        self.allow_orders = allow_orders
+        self.reports = theirs.reports(settings)
+
+    def begin(self) -> AngelEyeState:
+        return AngelEyeState()
+
+    def wake_at(self, state: AngelEyeState) -> int | None:
+        moments = [
+            None if state.line is None else wire.wake_at(self.reports, state.line),
+            self.quiet_at(state),
+            None if state.asked is None else state.asked.until,
+        ]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def quiet_at(self, state: AngelEyeState) -> int | None:
+        """When an open line that says nothing is called quiet; it is called so once."""
+        if state.line is None or state.heard is None or state.quiet:
+            return None
+        return state.heard.mono_ns + self.settings.quiet_after_s * 1_000_000_000
+
+    def step(self, state: AngelEyeState, came: AnyInput, now: Now) -> tuple[AngelEyeState, Heard]:
+        hearing = Hearing(self, state)
+        hearing.take(came, now)
+        return hearing.state, Heard(tuple(hearing.observations), tuple(hearing.sends))
+
+
+class Hearing:
+    """One step in progress: the state so far, and what was observed in it."""
+
+    def __init__(self, session: AngelEyeSession, state: AngelEyeState) -> None:
+        self.session = session
+        self.settings = session.settings
+        self.state = state
+        self.observations: list[AnyObservation] = []
+        self.sends: list[bytes] = []
+
+    def saw(self, observation: AnyObservation) -> None:
+        self.observations.append(observation)
+
+    def take(self, came: AnyInput, now: Now) -> None:
+        match came:
+            case Configured():
+                if self.state.line is not None:  # it never said that it stopped
+                    self.close("the daemon was away", now)
+            case LinkUp(port=port):
+                self.state = replace(self.state, line=LineState(), heard=now, quiet=False)
+                self.saw(LinkOpened(at=now, port=port))
+            case LinkDown(reason=reason):
+                self.close(reason, now)
+            case Received(data=data):
+                self.expire(now)
+                self.receive(Chunk(data, now))
+            case Woken():
+                self.expire(now)
+            case Ordered(order=order):
+                self.order(order, now)
+            case _:
+                assert_never(came)
+
+    def close(self, reason: str, now: Now) -> None:
+        if self.state.line is not None:
+            _, rest = wire.end(self.session.reports, self.state.line, now)
+            self.frames(rest)
+        self.give_up_order("the link closed", now)
+        self.state = replace(self.state, line=None, quiet=False, away=True)
+        self.saw(LinkClosed(at=now, reason=reason))
+
+    def receive(self, chunk: Chunk) -> None:
+        if self.state.line is None:
+            return  # the end of a link that was given up
+        if self.state.quiet:
+            self.saw(HeardAgain(at=chunk.at))
+        line, found = wire.receive(self.session.reports, self.state.line, chunk)
+        self.state = replace(self.state, line=line, heard=chunk.at, quiet=False)
+        self.frames(found)
+
+    def expire(self, now: Now) -> None:
+        """All that is due by now: a torn frame, a quiet line, an order without an answer."""
+        if self.state.line is not None:
+            line, found = wire.expire(self.session.reports, self.state.line, now)
+            self.state = replace(self.state, line=line)
+            self.frames(found)
+            heard, quiet_at = self.state.heard, self.session.quiet_at(self.state)
+            if heard is not None and quiet_at is not None and now.mono_ns >= quiet_at:
+                self.state = replace(self.state, quiet=True)
+                self.saw(WentQuiet(at=now, since=heard))
+        if self.state.asked is not None and now.mono_ns >= self.state.asked.until:
+            self.give_up_order("no answer in time", now)
+
+    def frames(self, found: Sequence[Frame[FromShoe] | Rejected]) -> None:
+        for each in found:
+            match each:
+                case Rejected():
+                    self.saw(
+                        FrameRejected(
+                            at=each.at,
+                            raw=each.raw.hex(" "),
+                            offset=each.offset,
+                            reason=each.reason.value,
+                            detail=each.detail,
+                        )
+                    )
+                case Frame(message=message):
+                    self.said(each, message)
+                case _:
+                    assert_never(each)
+
+    def said(self, frame: Frame[FromShoe], message: FromShoe) -> None:
+        match message:
+            case theirs.Acknowledge():
+                self.answer(frame.at, accepted=True, detail="")
+            case theirs.Refuse(code=code):
+                self.answer(frame.at, accepted=False, detail=code.value)
+            case _:
+                self.report(frame, message)
+
+    # --- reports
+
+    def report(self, frame: Frame[FromShoe], message: Report) -> None:
+        last = self.state.last
+        evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence)
+        repeat = relation(self.settings, last, frame, message.sequence)
+        if repeat is Repeat.COPY and last is not None:
+            self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
+            self.saw(CopyHeard(at=frame.at, frame=evidence))
+            return
+        if last is not None:
+            self.continuity(frame.at, evidence, last, repeat, message)
+        self.state = replace(self.state, last=Accepted(frame.raw, message.sequence, frame.at), away=False)
+        self.saw(observation(message, frame.at, evidence))
+
+    def continuity(self, at: Now, evidence: Evidence, last: Accepted, repeat: Repeat, message: Report) -> None:
+        """What the sequence says about what may have been missed since the last report."""
+        expected = FOLLOWING.get(last.sequence)
+        proven = evidence.sequence == expected
+        if self.state.away:
+            self.saw(Resumed(at=at, frame=evidence, proven=proven))
+        elif repeat is Repeat.CLASH:
+            self.saw(SequenceClashed(at=at, frame=evidence, previous=last.raw.hex(" ")))
+        elif proven or expected is None:
+            return
+        elif isinstance(message, theirs.StartOfCommunication):  # the shoe was away, and may count anew
+            self.saw(Resumed(at=at, frame=evidence, proven=False))
+        else:
+            self.saw(SequenceJumped(at=at, frame=evidence, expected=expected))
+
+    # --- orders
+
+    def order(self, order: Order, now: Now) -> None:
+        text = f"{order.kind.value} {order.number}"
+        if not self.session.allow_orders:
+            refusal = "orders to this shoe are not allowed (allow_orders)"
+        elif self.state.line is None:
+            refusal = "the link is closed"
+        elif self.state.asked is not None:
+            refusal = f"{self.state.asked.order} still waits for its answer"
+        else:
+            self.sends.append(theirs.build(as_theirs(order), self.settings))
+            until = now.mono_ns + self.settings.order_timeout_ms * 1_000_000
+            self.state = replace(self.state, asked=Asked(text, until))
+            return
+        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
+
+    def answer(self, at: Now, *, accepted: bool, detail: str) -> None:
+        asked = self.state.asked
+        if asked is None:  # another host owns the shoe, or this came too late
+            self.saw(OrderAnswered(at=at, order="not ours", accepted=accepted, detail=detail))
+            return
+        self.state = replace(self.state, asked=None)
+        self.saw(OrderAnswered(at=at, order=asked.order, accepted=accepted, detail=detail))
+
+    def give_up_order(self, reason: str, now: Now) -> None:
+        if self.state.asked is not None:
+            self.answer(now, accepted=False, detail=reason)
+
+
+def as_theirs(order: Order) -> theirs.Order:
+    match order.kind:
+        case OrderKind.LOCK:
+            return theirs.LOCK
+        case OrderKind.UNLOCK:
+            return theirs.UNLOCK
+        case OrderKind.CONFIRM:
+            return theirs.CONFIRM_PROCESS
+        case OrderKind.CLEAR_ERROR:
+            return theirs.Order(theirs.OrderType.ERROR_CLEAR, order.number)
+        case _:
+            assert_never(order.kind)
+
+
+def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:  # noqa: C901 -- one line a report
+    match message:
+        case theirs.CardInGame(target=target, index=index, card=card):
+            return card_seen(at, evidence, PLACES[target], index, card)
+        case theirs.CardOutside(situation=situation, card=card):
+            return card_seen(at, evidence, PLACES[situation], 0, card)
+        case theirs.OverdrawCard(index=index, card=card):
+            return card_seen(at, evidence, Place.OVERDRAW, index, card)
+        case theirs.Result(outcome=outcome, player_pair=player, banker_pair=banker):
+            pairs = ((Pair.PLAYER,) if player else ()) + ((Pair.BANKER,) if banker else ())
+            return ResultSeen(at=at, frame=evidence, outcome=OUTCOMES[outcome], pairs=pairs)
+        case theirs.ErrorRaised(in_error_mode=blocking, code=code):
+            return FaultRaised(at=at, frame=evidence, code=code, name=fault_name(code), blocking=blocking)
+        case theirs.ErrorCleared(code=code):
+            return FaultCleared(at=at, frame=evidence, code=code, name=fault_name(code))
+        case theirs.KeyLock(locked=locked):
+            return LockChanged(at=at, frame=evidence, locked=locked)
+        case theirs.PresetChanged(address=address, value=value):
+            return PresetChanged(at=at, frame=evidence, address=address, value=value)
+        case theirs.StartOfCommunication():
+            return CommunicationStarted(at=at, frame=evidence)
+        case theirs.StandBy():
+            return StoodBy(at=at, frame=evidence)
+        case theirs.CuttingCard():
+            return CutCardSeen(at=at, frame=evidence)
+        case _:
+            assert_never(message)
+
+
+def card_seen(at: Now, evidence: Evidence, place: Place, position: int, code: theirs.CardCode) -> CardSeen:
+    if isinstance(code, theirs.Face):
+        return CardSeen(at=at, frame=evidence, place=place, position=position, card=CARDS[code])
+    return CardSeen(at=at, frame=evidence, place=place, position=position, card=None, code=f"{code.code:02x}")
+
+
+def fault_name(code: int) -> str:
+    return FAULTS[code].value if code in FAULTS else "unnamed"

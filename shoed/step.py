@@ -1,0 +1,87 @@
+"""The Step: one input of a table, and all that follows from it, as one value.
+
+Every room from the wire to the table is a fold, `(state, input, now) -> (state, ...)`;
+`shoed/engine.py` joins them into one that gives Steps. Whatever a Step sends, to a device
+or to the broker, leaves after its commit.
+"""
+
+from enum import Enum
+
+import msgspec
+
+from shoed.events import Event
+from shoed.findings import AnyFinding
+from shoed.now import Now
+from shoed.observations import AnyObservation, CopyHeard
+
+
+class OrderKind(Enum):
+    LOCK = "lock"
+    UNLOCK = "unlock"
+    CLEAR_ERROR = "clear-error"
+    CONFIRM = "confirm"
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a table wants of its device; `number` is the error that CLEAR_ERROR clears."""
+
+    kind: OrderKind
+    number: int = 0
+
+
+class Input(msgspec.Struct, frozen=True, tag_field="came", tag=True):
+    """The base of all that enters a table's queue."""
+
+
+class Configured(Input, frozen=True):
+    """The daemon took this table up under these settings; its link begins closed."""
+
+    settings: str  # canonical JSON of what is in force
+    engine: int
+    version: str
+
+
+class LinkUp(Input, frozen=True):
+    port: str
+
+
+class LinkDown(Input, frozen=True):
+    """The link closed, or could not be opened."""
+
+    reason: str
+
+
+class Received(Input, frozen=True):
+    data: bytes
+
+
+class Woken(Input, frozen=True):
+    """The moment that an earlier Step named has come."""
+
+
+class Ordered(Input, frozen=True):
+    """An order of the table, on its way to the session."""
+
+    order: Order
+
+
+AnyInput = Configured | LinkUp | LinkDown | Received | Woken | Ordered
+
+
+class Step(msgspec.Struct, frozen=True):
+    row: int  # counts a table's steps from 1: the journal row, and the provenance of a card
+    now: Now
+    input: AnyInput
+    observations: tuple[AnyObservation, ...] = ()
+    findings: tuple[AnyFinding, ...] = ()
+    events: tuple[Event, ...] = ()
+    orders: tuple[Order, ...] = ()
+    sends: tuple[bytes, ...] = ()
+    wake_at: int | None = None  # monotonic ns
+
+    @property
+    def urgent(self) -> bool:
+        """Whether anything waits for the commit; what does not rides on the next one."""
+        return bool(self.events or self.sends or self.orders or self.findings) or any(
+            not isinstance(seen, CopyHeard) for seen in self.observations
+        )

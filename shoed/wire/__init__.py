@@ -1,0 +1,6 @@
+"""From chunks to frames: whole and checked ones, and rejected ones with the reason."""
+
+from firmware_protocols.family import Reason
+from shoed.wire.deframe import Frame, LineState, Rejected, end, expire, receive, wake_at
+
+__all__ = ["Frame", "LineState", "Reason", "Rejected", "end", "expire", "receive", "wake_at"]

@@ -1,0 +1,172 @@
+"""The one deframer: bytes in, whole checked frames and rejected bytes out, for every family.
+
+A family's `Framing` says which byte begins a frame and what may follow. The deframer looks for a
+start; what stands before it is junk. A byte that can be in no frame tears the one it is found in,
+and may itself begin the next, so that the line recovers at the next frame always. Every byte
+comes out exactly once, in a frame, in a rejection, or still pending; how the bytes were cut into
+chunks makes no difference. What is pending and stays alone for too long is given up.
+"""
+
+from functools import cache
+from re import Pattern
+from re import compile as compiled
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from firmware_protocols.family import Direction, FrameKind, Framing, Malformed, Reason
+from shoed.now import Chunk, Now
+
+M = TypeVar("M")
+NS_PER_MS: Final = 1_000_000
+
+
+class Frame(msgspec.Struct, Generic[M], frozen=True):
+    """A whole frame whose check is right, and what it says."""
+
+    raw: bytes
+    offset: int  # of its first byte, since the link opened
+    at: Now  # when its last byte came
+    message: M
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """Bytes that are no frame, and why."""
+
+    raw: bytes
+    offset: int
+    at: Now  # when they were known to be none
+    reason: Reason
+    detail: str
+
+
+class LineState(msgspec.Struct, frozen=True):
+    """What is pending on a line: nothing, one unfinished frame, or junk that may go on."""
+
+    pending: bytes = b""
+    offset: int = 0  # of the first pending byte, since the link opened
+    heard_ns: int = 0  # when the last byte came, monotonic
+
+
+class _Shape(NamedTuple):
+    """A framing as patterns: the scanning is done by `re`, not byte by byte."""
+
+    whole: Pattern[bytes]
+    begun: Pattern[bytes]  # as much of a frame as there is
+    start: Pattern[bytes]
+    kinds: dict[int, FrameKind]
+    never_inside: bytes
+    breaking_in: bytes
+    longest: int  # of any frame; junk is handed out in pieces of this size
+
+
+def receive(
+    direction: Direction[M], state: LineState, chunk: Chunk
+) -> tuple[LineState, tuple[Frame[M] | Rejected, ...]]:
+    """Take in what came."""
+    results: list[Frame[M] | Rejected] = []
+    if state.pending:
+        state, silent = expire(direction, state, chunk.at)
+        results += silent
+    shape = _shape(direction.framing)
+    data = state.pending + chunk.data
+    here = 0
+    while here < len(data):
+        offset = state.offset + here
+        if whole := shape.whole.match(data, here):
+            raw = whole[0]
+            message = direction.read(raw)
+            if isinstance(message, Malformed):
+                results.append(Rejected(raw, offset, chunk.at, message.reason, message.detail))
+            else:
+                results.append(Frame(raw, offset, chunk.at, message))
+            here = whole.end()
+            continue
+        end, reason, detail = _unframed(shape, data, here)
+        if reason is None:
+            break
+        results.append(Rejected(data[here:end], offset, chunk.at, reason, detail))
+        here = end
+    return LineState(data[here:], state.offset + here, chunk.at.mono_ns), tuple(results)
+
+
+def wake_at(direction: Direction[object], state: LineState) -> int | None:
+    """When what is pending will be given up, on the monotonic clock."""
+    return state.heard_ns + direction.torn_after_ms * NS_PER_MS if state.pending else None
+
+
+def expire(direction: Direction[object], state: LineState, now: Now) -> tuple[LineState, tuple[Rejected, ...]]:
+    """Give up what is pending if nothing followed it in time."""
+    due = wake_at(direction, state)
+    if due is None or now.mono_ns < due:
+        return state, ()
+    return _give_up(direction, state, now, f"nothing followed for {direction.torn_after_ms} ms")
+
+
+def end(direction: Direction[object], state: LineState, now: Now) -> tuple[LineState, tuple[Rejected, ...]]:
+    """Give up what is pending, because the link has closed."""
+    if not state.pending:
+        return state, ()
+    return _give_up(direction, state, now, "the link closed")
+
+
+def _give_up(
+    direction: Direction[object], state: LineState, now: Now, why: str
+) -> tuple[LineState, tuple[Rejected, ...]]:
+    kind = _shape(direction.framing).kinds.get(state.pending[0])
+    reason, what = (Reason.JUNK, "outside any frame") if kind is None else (Reason.TORN, f"{kind.name} broken off")
+    rejected = Rejected(state.pending, state.offset, now, reason, f"{what}: {why}")
+    return LineState(b"", state.offset + len(state.pending), state.heard_ns), (rejected,)
+
+
+def _unframed(shape: _Shape, data: bytes, here: int) -> tuple[int, Reason | None, str]:
+    """Where the bytes from here on that are no whole frame end, and why they are none; no reason if more may come."""
+    begun = shape.begun.match(data, here)
+    if begun is None:
+        start = shape.start.search(data, here)
+        end = min(start.start() if start else len(data), here + shape.longest)
+        open_ = start is None and end - here < shape.longest
+        return end, None if open_ else Reason.JUNK, "outside any frame"
+    end = begun.end()
+    if end == len(data):
+        return end, None, ""
+    kind, byte = shape.kinds[data[here]], data[end]
+    if byte not in shape.never_inside:
+        return end, Reason.OVER_LONG, f"{kind.name} with more than {kind.body_max} bytes before its end"
+    # What tears a frame begins the next one or goes with the torn.
+    return end + (byte not in shape.breaking_in), Reason.TORN, f"{kind.name} broken off by {byte:02X}"
+
+
+@cache
+def _shape(framing: Framing) -> _Shape:
+    kinds = framing.kinds
+    return _Shape(
+        whole=compiled(b"|".join(_whole(kind, framing.never_inside) for kind in kinds)),
+        begun=compiled(b"|".join(_begun(kind, framing.never_inside) for kind in kinds)),
+        start=compiled(_one_of(bytes(kind.start for kind in kinds))),
+        kinds={kind.start: kind for kind in kinds},
+        never_inside=framing.never_inside,
+        breaking_in=bytes(kind.start for kind in kinds if kind.breaks_in),
+        longest=max(1 + kind.body_max + (kind.end is not None) + kind.trailer for kind in kinds),
+    )
+
+
+def _whole(kind: FrameKind, never_inside: bytes) -> bytes:
+    start, inside, end = _parts(kind, never_inside)
+    least = 0 if end else kind.body_max
+    return b"%s%s{%d,%d}%s%s{%d}" % (start, inside, least, kind.body_max, end, inside, kind.trailer)
+
+
+def _begun(kind: FrameKind, never_inside: bytes) -> bytes:
+    start, inside, end = _parts(kind, never_inside)
+    return b"%s%s{0,%d}(?:%s%s{0,%d})?" % (start, inside, kind.body_max, end, inside, kind.trailer)
+
+
+def _parts(kind: FrameKind, never_inside: bytes) -> tuple[bytes, bytes, bytes]:
+    inside = bytes(set(range(0x100)) - set(never_inside))
+    end = b"" if kind.end is None else _one_of(bytes((kind.end,)))
+    return _one_of(bytes((kind.start,))), _one_of(inside), end
+
+
+def _one_of(values: bytes) -> bytes:
+    return b"[%s]" % b"".join(b"\\x%02x" % value for value in sorted(values))

@@ -1,0 +1,365 @@
+"""An Angel Eye shoe that shares nothing with us: the standard library, and bytes that were written down by hand.
+
+Theory of operation. `ROUNDS` holds six whole rounds as literal frames. Their sequence characters run 1 to 9 and wrap, and
+36 reports are four times nine: dealt over and over, the table stays right. `report` makes other frames by five lines of
+XOR, which are tried against the frames known byte by byte before anybody deals. A shoe writes what it is told to and
+knows when its bytes are taken; it never sleeps.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import struct
+import termios
+import tty
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+COPIES = 3
+PATIENCE_S = 10.0
+GLANCE_S = 0.002  # between two looks at a buffer of the kernel's, which tells nobody that it is empty
+
+
+class Round(NamedTuple):
+    """One round: what the shoe says, one frame a report, and what everybody must make of it."""
+
+    player: tuple[str, ...]
+    banker: tuple[str, ...]
+    points: tuple[int, int]
+    outcome: str
+    pairs: tuple[str, ...]
+    frames: tuple[str, ...]  # the cards as they are drawn, then the result
+
+    @property
+    def drawn(self) -> tuple[tuple[str, str], ...]:
+        """Hand and card, in the order of the Table of Play: Player, Banker, Player, Banker, thirds."""
+        hands = [("player", card) for card in self.player], [("banker", card) for card in self.banker]
+        return tuple(hand[position] for position in range(3) for hand in hands if position < len(hand))
+
+
+ROUNDS = (
+    Round(  # Player's natural 8 against 7
+        player=("8S", "JD"),
+        banker=("3H", "4C"),
+        points=(8, 7),
+        outcome="player",
+        pairs=(),
+        frames=(
+            "05 31 44 81 B8 03 34 46",  # 1: D Player 1, eight of spades
+            "05 32 44 91 C3 03 32 37",  # 2: D Banker 1, three of hearts
+            "05 33 44 82 9B 03 36 44",  # 3: D Player 2, jack of diamonds
+            "05 34 44 92 A4 03 34 35",  # 4: D Banker 2, four of clubs
+            "05 35 47 90 03 45 31",  # 5: G Player
+        ),
+    ),
+    Round(  # both draw: 5 against 7, and a pair of kings
+        player=("2D", "3S", "10H"),
+        banker=("KC", "KH", "7D"),
+        points=(5, 7),
+        outcome="banker",
+        pairs=("banker",),
+        frames=(
+            "05 36 44 81 92 03 36 32",  # 6: D Player 1, two of diamonds
+            "05 37 44 91 AD 03 34 43",  # 7: D Banker 1, king of clubs
+            "05 38 44 82 B3 03 34 45",  # 8: D Player 2, three of spades
+            "05 39 44 92 CD 03 32 31",  # 9: D Banker 2, king of hearts
+            "05 31 44 83 CA 03 33 46",  # 1: D Player 3, ten of hearts
+            "05 32 44 93 97 03 37 31",  # 2: D Banker 3, seven of diamonds
+            "05 33 47 C2 03 42 35",  # 3: G Banker, Banker pair
+        ),
+    ),
+    Round(  # Player stands on 6, Banker draws to 6
+        player=("QS", "6H"),
+        banker=("2S", "AC", "3D"),
+        points=(6, 6),
+        outcome="tie",
+        pairs=(),
+        frames=(
+            "05 34 44 81 BC 03 34 45",  # 4: D Player 1, queen of spades
+            "05 35 44 91 B2 03 35 31",  # 5: D Banker 1, two of spades
+            "05 36 44 82 C6 03 33 35",  # 6: D Player 2, six of hearts
+            "05 37 44 92 A1 03 34 33",  # 7: D Banker 2, ace of clubs
+            "05 38 44 93 93 03 37 46",  # 8: D Banker 3, three of diamonds
+            "05 39 47 A0 03 44 44",  # 9: G tie
+        ),
+    ),
+    Round(  # Player draws to 4, Banker stands on 7
+        player=("AS", "4D", "9C"),
+        banker=("7H", "10S"),
+        points=(4, 7),
+        outcome="banker",
+        pairs=(),
+        frames=(
+            "05 31 44 81 B1 03 34 36",  # 1: D Player 1, ace of spades
+            "05 32 44 91 C7 03 32 33",  # 2: D Banker 1, seven of hearts
+            "05 33 44 82 94 03 36 32",  # 3: D Player 2, four of diamonds
+            "05 34 44 92 BA 03 35 42",  # 4: D Banker 2, ten of spades
+            "05 35 44 83 A9 03 35 38",  # 5: D Player 3, nine of clubs
+            "05 36 47 C0 03 42 32",  # 6: G Banker
+        ),
+    ),
+    Round(  # Banker's natural 9, and a pair of sixes
+        player=("6C", "6D"),
+        banker=("9H", "QC"),
+        points=(2, 9),
+        outcome="banker",
+        pairs=("player",),
+        frames=(
+            "05 37 44 81 A6 03 35 37",  # 7: D Player 1, six of clubs
+            "05 38 44 91 C9 03 32 37",  # 8: D Banker 1, nine of hearts
+            "05 39 44 82 96 03 36 41",  # 9: D Player 2, six of diamonds
+            "05 31 44 92 AC 03 34 38",  # 1: D Banker 2, queen of clubs
+            "05 32 47 C1 03 42 37",  # 2: G Banker, Player pair
+        ),
+    ),
+    Round(  # both draw to 6: Banker on 3 against a five
+        player=("KS", "AH", "5S"),
+        banker=("5D", "8C", "3C"),
+        points=(6, 6),
+        outcome="tie",
+        pairs=(),
+        frames=(
+            "05 33 44 81 BD 03 34 38",  # 3: D Player 1, king of spades
+            "05 34 44 91 95 03 37 37",  # 4: D Banker 1, five of diamonds
+            "05 35 44 82 C1 03 33 31",  # 5: D Player 2, ace of hearts
+            "05 36 44 92 A8 03 34 42",  # 6: D Banker 2, eight of clubs
+            "05 37 44 83 B5 03 34 36",  # 7: D Player 3, five of spades
+            "05 38 44 93 A3 03 34 46",  # 8: D Banker 3, three of clubs
+            "05 39 47 A0 03 44 44",  # 9: G tie
+        ),
+    ),
+)
+
+
+def report(sequence: str, body: str) -> bytes:
+    """A report of any body: the command as a letter, the data in hex, as in `D 81 B8`."""
+    command, _, data = body.partition(" ")
+    inside = sequence.encode() + command.encode() + bytes.fromhex(data) + b"\x03"
+    check = 0
+    for byte in inside:
+        check ^= byte
+    return b"\x05" + inside + f"{check:02X}".encode()
+
+
+# The frames that are known byte by byte. One that does not come out is a fault of this file.
+for _sequence, _body, _known in (
+    ("1", "D 81 B8", "05 31 44 81 B8 03 34 46"),
+    ("2", "G 91", "05 32 47 91 03 45 37"),
+    ("3", "C", "05 33 43 03 37 33"),
+    ("4", "E C1", "05 34 45 C1 03 42 33"),
+):
+    if report(_sequence, _body) != bytes.fromhex(_known):
+        raise ValueError(f"{_known} is known and does not come out of {_body}")
+
+
+def endless() -> Iterator[tuple[Round, int, bytes]]:
+    """The six rounds over and over, report by report: the round, the place of the report in it, its frame."""
+    for each in cycle(ROUNDS):
+        for place, frame in enumerate(each.frames):
+            yield each, place, bytes.fromhex(frame)
+
+
+class Shoe(Protocol):
+    """What a test does with a shoe, whatever its line."""
+
+    port: str
+    sequence: int  # of the last report, 0 before the first
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+
+    async def connected(self) -> None:
+        """Wait until a host has the line open."""
+
+    async def send(self, data: bytes) -> None:
+        """These bytes; returns when the kernel has them all."""
+
+    async def taken(self) -> None:
+        """Wait until the host has read all of them."""
+
+    async def cut(self) -> None:
+        """The cable is pulled, and what is in it is lost."""
+
+    async def mend(self) -> None: ...
+
+
+class Talk:
+    """The ways a shoe has of saying things; the same on every line."""
+
+    sequence = 0
+
+    async def send(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def number(self) -> str:
+        """The next sequence character: 1 to 9, then 1 again."""
+        self.sequence = self.sequence % 9 + 1
+        return str(self.sequence)
+
+    async def say(self, *bodies: str, copies: int = COPIES) -> None:
+        """Reports with the next sequences, each in so many copies, without a gap."""
+        for body in bodies:
+            await self.send(report(self.number(), body) * copies)
+
+    async def deal(self, *rounds: Round, copies: int = COPIES) -> None:
+        """Whole rounds from the table, under their own sequences."""
+        for each in rounds:
+            await self.repeat(each.frames, copies)
+
+    async def repeat(self, frames: Sequence[str], copies: int = COPIES) -> None:
+        for frame in frames:
+            raw = bytes.fromhex(frame)
+            self.sequence = raw[1] - ord("0")
+            await self.send(raw * copies)
+
+    def lose(self, reports: int = 1) -> None:
+        """So many reports are said while nobody listens."""
+        for _ in range(reports):
+            self.number()
+
+
+class TcpShoe(Talk):
+    """A shoe behind a device server that takes any number of clients, and hears none of them."""
+
+    def __init__(self) -> None:
+        self.server: asyncio.Server | None = None
+        self.number_of_port = 0
+        self.clients: list[asyncio.StreamWriter] = []
+        self.news = asyncio.Event()
+        self.heard = bytearray()  # what hosts wrote to it
+
+    @property
+    def port(self) -> str:
+        return f"tcp://127.0.0.1:{self.number_of_port}"
+
+    async def __aenter__(self) -> Self:
+        await self.mend()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.cut()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.clients.append(writer)
+        self.news.set()
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            while data := await reader.read(4096):
+                self.heard += data
+        if writer in self.clients:
+            self.clients.remove(writer)
+        writer.close()
+        self.news.set()
+
+    async def connected(self, number: int = 1) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while len(self.clients) < number:
+                self.news.clear()
+                await self.news.wait()
+
+    async def deserted(self) -> None:
+        """Wait until no host is left."""
+        async with asyncio.timeout(PATIENCE_S):
+            while self.clients:
+                self.news.clear()
+                await self.news.wait()
+
+    async def send(self, data: bytes) -> None:
+        for client in tuple(self.clients):
+            client.write(data)
+            await client.drain()
+
+    async def taken(self) -> None:
+        """The far end's receive queue, and our own send queue, as the kernel counts them."""
+        ours = {client.get_extra_info("sockname")[1] for client in self.clients}
+        theirs = {client.get_extra_info("peername")[1] for client in self.clients}
+        async with asyncio.timeout(PATIENCE_S):
+            while any(client.transport.get_write_buffer_size() for client in self.clients) or any(waiting(ours, theirs)):
+                await asyncio.sleep(GLANCE_S)
+
+    async def cut(self) -> None:
+        """Every connection is closed and none is taken."""
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+        for client in tuple(self.clients):
+            client.close()
+            with contextlib.suppress(OSError):
+                await client.wait_closed()
+
+    async def mend(self) -> None:
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.number_of_port, reuse_address=True)
+        self.number_of_port = self.server.sockets[0].getsockname()[1]
+
+
+def waiting(ours: set[int], theirs: set[int]) -> Iterator[int]:
+    """Bytes in the queues of the connections between these ports, by /proc/net/tcp."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        ends = {int(local[-4:], 16), int(remote[-4:], 16)}
+        if ends & ours and ends & theirs:
+            unsent, _, unread = queues.partition(":")
+            yield int(unsent, 16) + int(unread, 16)
+
+
+class PtyShoe(Talk):
+    """A shoe on a serial line. The cable's buffer keeps what comes while no host has the line open."""
+
+    def __init__(self, node: Path) -> None:
+        self.node = node
+        self.port = f"serial://{node}"
+        self.master = -1
+
+    async def __aenter__(self) -> Self:
+        await self.mend()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.cut()
+
+    async def connected(self) -> None:
+        """A line has nobody to tell: what is said before the host comes waits in the cable."""
+
+    async def send(self, data: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        while data:
+            with contextlib.suppress(BlockingIOError):
+                data = data[os.write(self.master, data) :]
+                continue
+            room = asyncio.Event()
+            loop.add_writer(self.master, room.set)
+            try:
+                await room.wait()
+            finally:
+                loop.remove_writer(self.master)
+
+    async def taken(self) -> None:
+        slave = os.open(self.node, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))[0]:
+                    await asyncio.sleep(GLANCE_S)
+        finally:
+            os.close(slave)
+
+    async def cut(self) -> None:
+        """The adapter is pulled: the line hangs up and its node is gone."""
+        if self.master >= 0:
+            self.node.unlink()
+            os.close(self.master)
+            self.master = -1
+
+    async def mend(self) -> None:
+        self.master, slave = os.openpty()
+        tty.setraw(slave, termios.TCSANOW)  # nothing may be echoed or translated before a host sets the line
+        os.set_blocking(self.master, False)
+        self.node.symlink_to(os.ttyname(slave))
+        os.close(slave)  # the cable keeps what it holds, also while nobody has this end open

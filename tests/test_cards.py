@@ -1,0 +1,56 @@
+"""Cards as text: one way to write each, and nothing else is one."""
+
+import pytest
+
+from shoed.cards import Card, Rank, Suit
+
+RANKS = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
+
+
+def test_there_are_52_cards_and_each_is_written_rank_then_suit() -> None:
+    """`8S`, `10H`, `AC`: the ASCII of the contract, one text for one card."""
+    assert {str(card) for card in Card} == {f"{rank}{suit}" for rank in RANKS for suit in "SHDC"}
+    assert len(Card) == 52
+
+
+def test_a_card_has_its_own_rank_and_suit() -> None:
+    """Rank and suit put together again are the card; ranks count from the ace, 1, to the king, 13."""
+    assert (Card.parse("AC").rank, Card.parse("AC").suit) == (Rank.ACE, Suit.CLUBS)
+    assert (Card.parse("10H").rank, Card.parse("10H").suit) == (Rank.TEN, Suit.HEARTS)
+    assert [Card.parse(f"{rank}D").rank for rank in RANKS] == list(range(1, 14))
+    for card in Card:
+        assert Card.of(card.rank, card.suit) is card
+        assert Card.parse(str(card)) is card
+
+
+def test_a_ten_may_be_read_as_t_and_is_written_as_10() -> None:
+    """`T` is taken too; what comes out is always `10`."""
+    assert str(Card.parse("TS")) == "10S"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "S",
+        "8",
+        "S8",
+        "8s",
+        "aS",
+        "1S",
+        "0S",
+        "11S",
+        "8SS",
+        "8 S",
+        " 8S",
+        "8S\n",
+        "10",
+        "XX",
+        "8\N{BLACK SPADE SUIT}",
+    ],
+)
+def test_what_is_no_card_is_refused_with_what_would_be_right(text: str) -> None:
+    """Only the exact spelling is a card; the error quotes the text and names ranks and suits."""
+    with pytest.raises(ValueError, match="is no card: write a rank .* and a suit") as refusal:
+        Card.parse(text)
+    assert repr(text) in str(refusal.value)

@@ -1,0 +1,364 @@
+"""The daemon's configuration: what it gives, and what it says of everything that is wrong."""
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from firmware_protocols import FAMILIES
+from firmware_protocols.angel_eye import AngelEyeSettings, Span
+from firmware_protocols.family import Family, Settings, declared
+from shoed.bus.settings import BrokerSettings
+from shoed.config import NOT_PLAYED_YET, Config, ShoeConfig, TableConfig, describe, load, recall
+from shoed.errors import SettingsError
+from shoed.rules import GAMES
+
+EXAMPLE = """\
+[site]
+name = "rws"
+state_dir = "/var/lib/shoed"        # default
+[mqtt]
+url = "mqtt://127.0.0.1:1883"       # or mqtts://; user, password_file, ca, cert, key
+version = "5"                        # or "3.1.1"
+[[table]]
+name = "bac-901"
+game = "commission"                  # commission super-six-plus fortune-six easy-six tournament
+decks = 8
+layout = "bean-9"                    # fortune-six: seats = 9 instead
+[table.shoe]
+protocol = "angel-eye"
+port = "tcp://127.0.0.1:4001"       # serial:///dev/...?baud=4800, later rfc2217:// usb://
+allow_orders = false                 # nothing is ever written to a shoe otherwise
+min_draw_gap_ms = 250                # cards closer than this were drawn together; 0: spacing is no evidence
+"""
+TABLE = TableConfig(
+    name="bac-901",
+    game="commission",
+    decks=8,
+    layout="bean-9",
+    shoe=ShoeConfig(
+        protocol="angel-eye",
+        firmware="ii-ex",
+        port="tcp://127.0.0.1:4001",
+        allow_orders=False,
+        min_draw_gap_ms=250,
+        settings=AngelEyeSettings(),
+    ),
+)
+NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
+NO_FILE = "name a file that is there and may be read"
+SITE = '[site]\nname = "rws"\n'
+
+
+def shoe(name: str = "bac-901", port: str = "tcp://127.0.0.1:4001", table: str = "", more: str = "") -> str:
+    """A [[table]] of nine lines, where `table` and `more` are one line each."""
+    return (
+        f'\n[[table]]\nname = "{name}"\ngame = "commission"\n{table}\n'
+        f'[table.shoe]\nprotocol = "angel-eye"\nport = "{port}"\n{more}\n'
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory in which `shoed.toml` is called by that name."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def loaded(here: Path, toml: str) -> Config:
+    (here / "shoed.toml").write_text(toml, encoding="utf-8")
+    return load("shoed.toml")
+
+
+def complaints(here: Path, toml: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        loaded(here, toml)
+    return str(caught.value).splitlines()
+
+
+# ------------------------------------------------------------------------------------------- what it gives
+
+
+def test_the_example_gives_its_values(here: Path) -> None:
+    """Every key that there is in it."""
+    broker = BrokerSettings("127.0.0.1", 1883, tls=False, version="5")
+    assert loaded(here, EXAMPLE) == Config("rws", "/var/lib/shoed", broker, (TABLE,))
+
+
+def test_what_has_a_default_may_be_left_out(here: Path) -> None:
+    """Four lines are needed for a table, one for the site, none for the broker."""
+    config = loaded(here, SITE + shoe())
+    assert config.state_dir == "/var/lib/shoed"
+    assert config.broker == BrokerSettings("127.0.0.1", 1883)
+    (table,) = config.tables
+    assert (table.decks, table.layout, table.shoe) == (8, None, TABLE.shoe)
+
+
+def test_every_value_that_is_given_is_taken(here: Path) -> None:
+    """The ones that differ from the defaults, with two tables and a broker with certificates."""
+    for name in ("password", "ca.pem", "cert.pem", "key.pem"):
+        (here / name).touch()
+    config = loaded(
+        here,
+        '[site]\nname = "a-1"\nstate_dir = "state"\n'
+        f'[mqtt]\nurl = "mqtts://broker"\nversion = "3.1.1"\nuser = "u"\npassword_file = "{here}/password"\n'
+        'ca = "ca.pem"\ncert = "cert.pem"\nkey = "key.pem"\n'
+        + shoe("1", "serial:///dev/ttyUSB0?baud=9600", "decks = 4", 'bcc_span = "whole"')
+        + shoe("2", "replay:one.capture", 'layout = "big-12"', "allow_orders = true\nmin_draw_gap_ms = 0\ncopies = 1"),
+    )
+    assert config == Config(
+        site="a-1",
+        state_dir="state",
+        broker=BrokerSettings(
+            host="broker",
+            port=8883,
+            tls=True,
+            version="3.1.1",
+            user="u",
+            password_file=f"{here}/password",
+            ca="ca.pem",
+            cert="cert.pem",
+            key="key.pem",
+        ),
+        tables=(
+            TableConfig(
+                name="1",
+                game="commission",
+                decks=4,
+                layout=None,
+                shoe=ShoeConfig(
+                    protocol="angel-eye",
+                    firmware="ii-ex",
+                    port="serial:///dev/ttyUSB0?baud=9600",
+                    allow_orders=False,
+                    min_draw_gap_ms=250,
+                    settings=AngelEyeSettings(bcc_span=Span.WHOLE),
+                ),
+            ),
+            TableConfig(
+                name="2",
+                game="commission",
+                decks=8,
+                layout="big-12",
+                shoe=ShoeConfig(
+                    protocol="angel-eye",
+                    firmware="ii-ex",
+                    port="replay:one.capture",
+                    allow_orders=True,
+                    min_draw_gap_ms=0,
+                    settings=AngelEyeSettings(copies=1),
+                ),
+            ),
+        ),
+    )
+
+
+def test_files_are_looked_for_beside_the_configuration(here: Path) -> None:
+    """Wherever the daemon was started; what is absolute stays as it is."""
+    (here / "etc").mkdir()
+    (here / "etc/shoed.toml").write_text(
+        '[site]\nname = "rws"\nstate_dir = "state"\n[mqtt]\nurl = "mqtts://h"\nca = "ca.pem"\n' + shoe()
+    )
+    (here / "etc/ca.pem").touch()
+    config = load("etc/shoed.toml")
+    assert (config.state_dir, config.broker.ca) == ("etc/state", "etc/ca.pem")
+
+
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(here: Path) -> None:
+    """Values and lines are the same."""
+    (here / "shoed.toml").write_bytes(b"\xef\xbb\xbf" + EXAMPLE.replace("\n", "\r\n").encode())
+    assert load("shoed.toml").tables == (TABLE,)
+    (here / "shoed.toml").write_bytes(b"\xef\xbb\xbf" + (EXAMPLE + "prot = 1\n").replace("\n", "\r\n").encode())
+    with pytest.raises(SettingsError, match=r"^shoed\.toml:17: table\.shoe\.prot: is no known key"):
+        load("shoed.toml")
+
+
+def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
+    """With every key of ours in it, and the defaults that it names."""
+    page = Path(__file__).parent.parent / "docs/configuration.md"
+    match = re.search(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert match
+    config = loaded(here, match[1])
+    assert config.broker == BrokerSettings("127.0.0.1", 1883)
+    assert [table.shoe.settings for table in config.tables] == [AngelEyeSettings()]
+    commented = loaded(here, re.sub(r"(?m)^# (?=\w+ = )", "", match[1]).replace("mqtt:", "mqtts:"))
+    assert commented.broker.tls
+
+
+# ------------------------------------------------------------------------------------------- what goes on record
+
+
+def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
+    """Keys in order, no blanks, every setting of the family with its value, nothing of the broker."""
+    assert describe(TABLE) == (
+        b'{"decks":8,"game":"commission","layout":"bean-9","name":"bac-901","shoe":{"allow_orders":false,'
+        b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
+        b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
+        b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}}}'
+    )
+
+
+def test_what_was_described_is_recalled() -> None:
+    """With the settings of its family as the types they are."""
+    table = replace(TABLE, shoe=replace(TABLE.shoe, settings=AngelEyeSettings(bcc_span=Span.WHOLE)))
+    assert recall(describe(table).decode()) == table
+
+
+def test_two_spellings_of_the_same_table_are_described_alike(here: Path) -> None:
+    """A default that is written out, another order of keys."""
+    plain = loaded(here, SITE + shoe(table="decks = 8", more="copies = 3"))
+    spelt = loaded(here, SITE + shoe(port="tcp://127.0.0.1:4001?keepalive_s=20"))
+    assert describe(plain.tables[0]) == describe(spelt.tables[0])
+
+
+# ------------------------------------------------------------------------------------------- what it says
+
+
+def test_all_that_is_wrong_is_said_at_once_in_line_order(here: Path) -> None:
+    """From every corner of the file."""
+    assert complaints(
+        here,
+        '[site]\nnmae = "rws"\n[mqtt]\nurl = "127.0.0.1"\nversion = 5\n[[table]]\nname = "Bac 901"\ndecks = true\n'
+        '[table.shoe]\nprotocol = "angle-eye"\nport = "/dev/ttyUSB0"\n[[table]]\n[tables]\n',
+    ) == [
+        "shoed.toml:1: site.name: is missing; use 1 to 32 of a-z, 0-9 and -",
+        "shoed.toml:2: site.nmae: is no known key; the nearest known is name",
+        f"shoed.toml:4: mqtt.url: '127.0.0.1' {NO_URL}",
+        'shoed.toml:5: mqtt.version: 5 is no text; write "5" or "3.1.1"',
+        'shoed.toml:6: table.game: is missing; write for example "commission"',
+        'shoed.toml:7: table.name: "Bac 901" is not allowed; use 1 to 32 of a-z, 0-9 and -',
+        'shoed.toml:10: table.shoe.protocol: "angle-eye" is unknown; the nearest known is "angel-eye"',
+        "shoed.toml:11: table.shoe.port: '/dev/ttyUSB0' is no address of a device; write serial:///dev/ttyUSB0",
+        "shoed.toml:12: table.name: is missing; use 1 to 32 of a-z, 0-9 and -",
+        'shoed.toml:12: table.game: is missing; write for example "commission"',
+        'shoed.toml:12: table.shoe.protocol: is missing; write "angel-eye"',
+        'shoed.toml:12: table.shoe.port: is missing; write for example "tcp://10.0.0.7:4001"',
+        "shoed.toml:13: tables: is no known key; the nearest known is table",
+    ]
+
+
+def test_an_empty_file_lacks_a_name_and_a_table(here: Path) -> None:
+    """Both at its first line."""
+    assert complaints(here, "") == [
+        "shoed.toml:1: site.name: is missing; use 1 to 32 of a-z, 0-9 and -",
+        "shoed.toml:1: table: is missing; write [[table]] and its keys below",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("decks = 9", "decks: 9 is out of range; write a whole number from 4 up to 8"),
+        ("decks = 3", "decks: 3 is out of range; write a whole number from 4 up to 8"),
+        ('decks = "8"', 'decks: "8" is no whole number; write a whole number from 4 up to 8'),
+        ("decks = true", "decks: true is no whole number; write a whole number from 4 up to 8"),
+        ("decks = 8.0", "decks: 8.0 is no whole number; write a whole number from 4 up to 8"),
+        ('layout = "bean9"', 'layout: "bean9" is unknown; the nearest known is "bean-9"'),
+        ('layout = "?"', 'layout: "?" is unknown; write "bean-9" or "bean-7" or "mini-7" or "big-12"'),
+        ("seats = 9", "seats: is no known key; known here: name, game, decks, layout, shoe"),
+        ('deck = "8"', "deck: is no known key; the nearest known is decks"),
+    ],
+)
+def test_a_wrong_key_of_a_table_is_named(here: Path, line: str, complaint: str) -> None:
+    """Ranges and layouts are those of the game."""
+    assert complaints(here, SITE + shoe(table=line)) == [f"shoed.toml:7: table.{complaint}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("allow_orders = 1", "allow_orders: 1 is neither true nor false; write true or false, without quotes"),
+        ("min_draw_gap_ms = -1", "min_draw_gap_ms: -1 is out of range; write a whole number from 0 up to 10000"),
+        ("min_draw_gap_ms = 0.5", "min_draw_gap_ms: 0.5 is no whole number; write a whole number from 0 up to 10000"),
+        ('firmware = "ii"', 'firmware: "ii" is unknown; write "ii-ex"'),
+        ("bcc_span = true", 'bcc_span: true is no text; write "body" or "whole"'),
+        ('bcc_span = "hole"', 'bcc_span: "hole" is unknown; the nearest known is "whole"'),
+        ("copies = 10", "copies: 10 is out of range; write a whole number from 1 up to 9"),
+        ("repeat_ms = 10", "repeat_ms: is no known key; the nearest known is repeat_window_ms"),
+    ],
+)
+def test_a_wrong_key_of_a_shoe_is_named(here: Path, line: str, complaint: str) -> None:
+    """Those of its family are judged by what the family declares."""
+    assert complaints(here, SITE + shoe(more=line)) == [f"shoed.toml:11: table.shoe.{complaint}"]
+
+
+def test_an_address_is_judged_by_the_port_that_has_to_open_it(here: Path) -> None:
+    """Its words, with our place."""
+    assert complaints(here, SITE + shoe(port="tcp://10.0.0.7:0")) == [
+        "shoed.toml:10: table.shoe.port: port 0 does not exist; write one from 1 to 65535"
+    ]
+
+
+@pytest.mark.parametrize("game", NOT_PLAYED_YET)
+def test_a_game_that_is_not_played_yet_is_told_from_an_unknown_one(here: Path, game: str) -> None:
+    """And what else stands in its table cannot be judged."""
+    toml = SITE + shoe(table='rounding = "down"')
+    assert complaints(here, toml.replace("commission", game)) == [
+        f'shoed.toml:6: table.game: "{game}" is known, but not played by this version; write for example "commission"'
+    ]
+    assert complaints(here, toml.replace("commission", "comission")) == [
+        'shoed.toml:6: table.game: "comission" is unknown; write for example "commission"'
+    ]
+    assert game not in GAMES
+
+
+def test_an_unknown_protocol_leaves_its_keys_unjudged(here: Path) -> None:
+    """They may be right for the protocol that was meant; ours are judged."""
+    toml = SITE + shoe(more="speed = 9\nmin_draw_gap_ms = true")
+    assert complaints(here, toml.replace("angel-eye", "bee-tek")) == [
+        'shoed.toml:9: table.shoe.protocol: "bee-tek" is unknown; write "angel-eye"',
+        "shoed.toml:12: table.shoe.min_draw_gap_ms: true is no whole number; write a whole number from 0 up to 10000",
+    ]
+
+
+def test_tables_share_neither_names_nor_devices(here: Path) -> None:
+    """Options of the address make no other device; the line says who was first. Wrong ones are no namesakes."""
+    assert complaints(here, SITE + shoe() + shoe(port="tcp://127.0.0.1:4001?keepalive_s=5") + shoe("bac-902")) == [
+        'shoed.toml:14: table.name: "bac-901" is taken by line 5; give each table its own',
+        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each table its own',
+        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each table its own',
+    ]
+    assert len(complaints(here, SITE + shoe("A", "a") + shoe("A", "a"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ('password_file = "f"', "4: mqtt.password_file: is of no use without user; write user = ... as well"),
+        ('url = "mqtts://h"\ncert = "f"', "5: mqtt.cert: is of no use without key; write key = ... as well"),
+        ('url = "mqtts://h"\nkey = "f"', "5: mqtt.key: is of no use without cert; write cert = ... as well"),
+        ('ca = "f"', '4: mqtt.ca: is for TLS, and the url is not; write url = "mqtts://..."'),
+        ('url = "mqtt://h"\nca = "f"', '5: mqtt.ca: is for TLS, and the url is not; write url = "mqtts://..."'),
+        ('url = "h"\nca = "f"', f"4: mqtt.url: 'h' {NO_URL}"),
+        ('url = "mqtts://h"\nca = "g"', f"5: mqtt.ca: g cannot be read: No such file or directory; {NO_FILE}"),
+        ('user = "u"\npassword_file = "."', f"5: mqtt.password_file: . cannot be read: Is a directory; {NO_FILE}"),
+        ('user = ""', '4: mqtt.user: "" is not allowed; write it between double quotes, and not empty'),
+        ('password = "x"', "4: mqtt.password: is no known key; the nearest known is password_file"),
+        ('version = "4"', '4: mqtt.version: "4" is unknown; write "5" or "3.1.1"'),
+    ],
+)
+def test_what_is_wrong_with_the_broker_is_named(here: Path, lines: str, complaint: str) -> None:
+    """Keys that need each other, files that are not there, TLS without TLS."""
+    (here / "f").touch()
+    assert complaints(here, SITE + f"[mqtt]\n{lines}\n" + shoe()) == [f"shoed.toml:{complaint}"]
+
+
+def test_a_key_given_twice_is_one_problem(here: Path) -> None:
+    """As after copying a section and forgetting to change it."""
+    assert complaints(here, EXAMPLE + "[mqtt]\n") == [
+        "shoed.toml:17: mqtt: is given twice, first in line 4; write it once"
+    ]
+
+
+def test_a_file_that_is_not_there_is_a_settings_error(here: Path) -> None:
+    """Named as it was given."""
+    with pytest.raises(SettingsError, match=r"^nowhere\.toml:1: file: cannot be read: No such file or directory; "):
+        load("nowhere.toml")
+    assert not (here / "nowhere.toml").exists()
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_no_family_takes_a_key_of_ours(family: Family[Settings]) -> None:
+    """Its settings stand in [table.shoe] beside them."""
+    assert not declared(family.settings).keys() & set(ShoeConfig.__struct_fields__)

@@ -1,0 +1,119 @@
+"""Device addresses: what is understood, what is canonical, and what a refusal says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmware_protocols.family import Line, Parity
+from shoed.ports.address import (
+    KEEPALIVE_S,
+    Address,
+    ReplayAddress,
+    SerialAddress,
+    Speed,
+    TcpAddress,
+    parse_address,
+)
+
+CUSTOM = Line(4800)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("serial:///dev/ttyUSB0", SerialAddress("/dev/ttyUSB0")),
+        ("serial:///dev/ttyUSB0?baud=9600", SerialAddress("/dev/ttyUSB0", baud=9600)),
+        (
+            "serial:///dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0?baud=19200&bytesize=7&parity=E&stopbits=2",
+            SerialAddress("/dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0", 19200, 7, Parity.EVEN, 2),
+        ),
+        ("tcp://127.0.0.1:4001", TcpAddress("127.0.0.1", 4001)),
+        ("tcp://shoe-7.pit.example:4001?keepalive_s=5", TcpAddress("shoe-7.pit.example", 4001, 5)),
+        ("tcp://[fd00::7]:4001", TcpAddress("fd00::7", 4001)),
+        ("replay:captures/one.capture", ReplayAddress("captures/one.capture")),
+        ("replay:/srv/one.capture?speed=fast", ReplayAddress("/srv/one.capture", Speed.FAST)),
+    ],
+)
+def test_an_address_is_understood_and_its_text_is_canonical(text: str, address: Address) -> None:
+    """Parsing gives the value, and the value's text is the same address."""
+    assert parse_address(text) == address
+    assert str(address) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        (f"tcp://host:4001?keepalive_s={KEEPALIVE_S}", "tcp://host:4001"),
+        ("replay:one?speed=real", "replay:one"),
+        ("serial:///dev/ttyS0?stopbits=1&baud=4800", "serial:///dev/ttyS0?baud=4800&stopbits=1"),
+        ("tcp://host:04001", "tcp://host:4001"),
+    ],
+)
+def test_two_spellings_of_an_address_have_one_text(text: str, canonical: str) -> None:
+    """A default that is spelled out, an order of options and leading zeros make no difference."""
+    assert str(parse_address(text)) == canonical
+
+
+def test_what_a_serial_address_leaves_open_is_the_familys_custom() -> None:
+    """Options replace the family's line settings one by one."""
+    assert SerialAddress("/dev/ttyS0").line(CUSTOM) == CUSTOM
+    given_all = SerialAddress("/dev/ttyS0", 9600, 7, Parity.ODD, 2)
+    assert given_all.line(CUSTOM) == Line(9600, 7, Parity.ODD, 2)
+    assert SerialAddress("/dev/ttyS0", parity=Parity.EVEN).line(CUSTOM) == Line(4800, 8, Parity.EVEN, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("", "write serial:///dev/NODE, tcp://HOST:PORT or replay:FILE"),
+        ("/dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
+        ("10.0.0.7:4001", "write tcp://10.0.0.7:4001"),
+        ("seral:///dev/ttyUSB0", "the nearest known scheme is serial"),
+        ("TCP://host:1", "the nearest known scheme is tcp"),
+        ("http://host", "write serial:///dev/NODE"),
+        ("serial:/dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
+        ("serial://", "write serial:///dev/NODE"),
+        ("serial:////dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
+        ("serial:///dev/ttyUSB0?bauds=4800", "the nearest known is baud, of baud, bytesize, parity, stopbits"),
+        ("serial:///dev/ttyUSB0?baud=fast", "write a whole number from 50 to 4000000"),
+        ("serial:///dev/ttyUSB0?baud=-1", "write a whole number from 50"),
+        ("serial:///dev/ttyUSB0?baud=", "write a whole number from 50"),
+        ("serial:///dev/ttyUSB0?bytesize=9", "write a whole number from 5 to 8"),
+        ("serial:///dev/ttyUSB0?parity=even", "write one of N, E, O"),
+        ("serial:///dev/ttyUSB0?stopbits=1.5", "write a whole number from 1 to 2"),
+        ("serial:///dev/ttyUSB0?baud=1200&baud=4800", "leave one out"),
+        ("tcp://host", "write tcp://HOST:PORT"),
+        ("tcp:host:4001", "write tcp://HOST:PORT"),
+        ("tcp://host:4001/", "write tcp://HOST:PORT"),
+        ("tcp://fd00::7:4001", "brackets around an IPv6 address"),
+        ("tcp://[fd00::x]:4001", "write one, as in tcp://[fd00::7]:4001"),
+        ("tcp://:4001", "write a name or an address"),
+        ("tcp://a..b:4001", "write a name or an address"),
+        ("tcp://ho st:4001", "write a name or an address"),
+        ("tcp://host:0", "write one from 1 to 65535"),
+        ("tcp://host:65536", "write one from 1 to 65535"),
+        ("tcp://host:4001?keepalive=5", "the nearest known is keepalive_s"),
+        ("tcp://host:4001?keepalive_s=0", "write a whole number from 1 to 3600"),
+        ("replay:", "write replay:FILE"),
+        ("replay:///one.capture", "write replay:FILE"),
+        ("replay:one.capture?speed=slow", "write one of real, fast"),
+        ("rfc2217://host:4001", "rfc2217:// is not supported yet"),
+        ("usb://1209:0001", "usb:// is not supported yet"),
+    ],
+)
+def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remedy: str) -> None:
+    """Every refusal is `problem; remedy`."""
+    with pytest.raises(ValueError, match=r".+; .+") as refusal:
+        parse_address(text)
+    assert remedy in str(refusal.value)
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_a_value_error(text: str) -> None:
+    """Nothing that a person may type ends in another exception, and an address's text means itself."""
+    for scheme in ("", "serial:///", "tcp://", "tcp://host:1?", "replay:"):
+        try:
+            address = parse_address(scheme + text)
+        except ValueError:
+            continue
+        assert parse_address(str(address)) == address

@@ -1,0 +1,433 @@
+"""Links kept open: opened, lost, opened again, told about exactly once, and gone without a trace when cancelled."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import socket
+import termios
+import threading
+import tty
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from firmware_protocols.family import Line
+from shoed.errors import CommitFailed, LinkLost
+from shoed.now import Chunk
+from shoed.ports.address import Address, ReplayAddress, SerialAddress, Speed, TcpAddress
+from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, Link, backoff_s, keep_open, open_link
+
+CUSTOM: Final = Line(4800)
+PATIENCE_S: Final = 5
+CAPTURE: Final = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n\n"
+
+Told = tuple[str, str]
+
+
+class Listener:
+    """Keeps what it is told, for whoever waits for it."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.link: Link | None = None
+        self._queue: asyncio.Queue[Told] = asyncio.Queue()
+
+    async def opened(self, link: Link) -> None:
+        self.link = link
+        await self.tell("opened", "")
+
+    async def received(self, chunk: Chunk) -> None:
+        await self.tell("received", chunk.data.decode())
+
+    async def closed(self, reason: str) -> None:
+        await self.tell("closed", reason)
+
+    async def refused(self, reason: str) -> None:
+        await self.tell("refused", reason)
+
+    async def tell(self, what: str, detail: str) -> None:
+        self.told.append((what, detail))
+        self._queue.put_nowait((what, detail))
+
+    async def next(self) -> Told:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._queue.get()
+
+    def count(self, what: str) -> int:
+        return sum(told == what for told, _ in self.told)
+
+
+class Attempts(random.Random):
+    """A seeded generator that knows how often a delay has been drawn from it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.seen = 0
+        self._more = asyncio.Event()
+
+    def uniform(self, a: float, b: float) -> float:
+        self.seen += 1
+        self._more.set()
+        return super().uniform(a, b)
+
+    async def reach(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while self.seen < count:
+                self._more.clear()
+                await self._more.wait()
+
+
+@contextlib.asynccontextmanager
+async def kept_open(
+    address: Address, listener: Listener, rng: random.Random | None = None
+) -> AsyncIterator[asyncio.Task[None]]:
+    task: asyncio.Task[None] = asyncio.create_task(keep_open(address, CUSTOM, listener, rng=rng or random.Random(1)))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+class Node:
+    """A serial node that comes and goes: a link to a pty's slave, as udev makes and removes them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.master = -1
+
+    @property
+    def address(self) -> SerialAddress:
+        return SerialAddress(str(self.path))
+
+    def plug(self) -> None:
+        self.master, slave = os.openpty()
+        tty.setraw(slave, termios.TCSANOW)
+        self.path.symlink_to(os.ttyname(slave))
+        os.close(slave)
+
+    def unplug(self) -> None:
+        self.path.unlink(missing_ok=True)
+        if self.master >= 0:
+            os.close(self.master)
+            self.master = -1
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    node = Node(tmp_path / "ttyUSB0")
+    yield node
+    node.unplug()
+
+
+@contextlib.asynccontextmanager
+async def serving(handle: Callable[[asyncio.StreamWriter], None]) -> AsyncIterator[TcpAddress]:
+    """A device server on loopback that does one thing with each connection."""
+    writers: list[asyncio.StreamWriter] = []
+
+    def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        handle(writer)
+
+    server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+    try:
+        yield TcpAddress("127.0.0.1", server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+        await server.wait_closed()
+
+
+def open_descriptors() -> set[tuple[str, str]]:
+    links = [entry for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+    return {(link.name, str(link.readlink())) for link in links if link.is_symlink()}
+
+
+def join_port_threads() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "shoed-port":
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+
+
+# ------------------------------------------------------------------------------------------------- losing and finding
+
+
+async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> None:
+    """Start-up without the device, plug, unplug, a long absence, plug: each is a state, told once, and nothing ends."""
+    listener, attempts = Listener(), Attempts()
+    async with kept_open(node.address, listener, attempts):
+        assert (await listener.next())[0] == "refused"
+        node.plug()
+        assert await listener.next() == ("opened", "")
+        os.write(node.master, b"hello")
+        assert await listener.next() == ("received", "hello")
+        node.unplug()
+        assert await listener.next() == ("closed", f"{node.path}: the line hung up; check the cable and the device")
+        what, why = await listener.next()
+        assert what == "refused"
+        assert why.startswith(f"serial://{node.path}: there is no such node; check the cable")
+        await attempts.reach(attempts.seen + 3)  # long enough for the longest delay
+        node.plug()
+        async with asyncio.timeout(2):
+            assert await listener.next() == ("opened", "")
+        os.write(node.master, b"again")
+        assert await listener.next() == ("received", "again")
+    assert [told for told, _ in listener.told] == [
+        "refused", "opened", "received", "closed", "refused", "opened", "received", "closed",
+    ]  # fmt: skip
+
+
+async def test_a_reason_is_told_when_it_changes_and_not_again(node: Node) -> None:
+    """However often the opening fails, the table hears each reason once."""
+    listener, attempts = Listener(), Attempts()
+    async with kept_open(node.address, listener, attempts):
+        await attempts.reach(2)
+        node.path.write_text("no serial line", encoding="ascii")
+        await attempts.reach(5)
+    assert [told for told, _ in listener.told] == ["refused", "refused"]
+    assert "there is no such node" in listener.told[0][1]
+    assert "this is no serial line" in listener.told[1][1]
+
+
+async def test_a_server_that_closes_at_once_is_asked_ever_more_slowly() -> None:
+    """An opening alone does not reset the delay, so that such a server floods neither the line nor the record."""
+    listener = Listener()
+    started_s = asyncio.get_running_loop().time()
+    async with serving(lambda writer: writer.close()) as address, kept_open(address, listener):
+        while listener.count("closed") < 5:
+            await listener.next()
+    least_s = (0.1 + 0.2 + 0.4 + 0.8) / 2  # the four delays in between, at their shortest
+    assert asyncio.get_running_loop().time() - started_s >= least_s
+    assert "closed the connection" in listener.told[1][1]
+
+
+async def test_a_link_that_lived_a_while_is_asked_for_quickly_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loss is a new story: the delays begin at the least one."""
+    loop = asyncio.get_running_loop()
+    real, ahead_s = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: real() + ahead_s)
+    writers: list[asyncio.StreamWriter] = []
+    listener, attempts = Listener(), Attempts()
+    async with serving(writers.append) as address, kept_open(address, listener, attempts):
+        for _ in range(4):
+            assert await listener.next() == ("opened", "")
+            writers.pop().close()
+            assert (await listener.next())[0] == "closed"
+        assert await listener.next() == ("opened", "")
+        ahead_s += SETTLED_S
+        lost_s = real()
+        writers.pop().close()
+        assert (await listener.next())[0] == "closed"
+        assert await listener.next() == ("opened", "")
+        assert real() - lost_s < 0.4  # the sixth delay would be at least 0.75 s
+
+
+async def test_one_port_does_not_wait_for_another(node: Node) -> None:
+    """A device that is away disturbs no other one."""
+    away, here = Listener(), Listener()
+    node.plug()
+    async with kept_open(SerialAddress("/dev/no-such-shoe"), away), kept_open(node.address, here):
+        assert await here.next() == ("opened", "")
+        for number in range(3):
+            os.write(node.master, b"%d" % number)
+            assert await here.next() == ("received", str(number))
+    assert [told for told, _ in away.told] == ["refused"]
+
+
+# ------------------------------------------------------------------------------------------------- captures
+
+
+async def test_a_capture_is_played_once(tmp_path: Path) -> None:
+    """Its end closes the link with its own reason; it is never opened again."""
+    path = tmp_path / "one.capture"
+    path.write_text(CAPTURE + "0.000000 < 41\n0.010000 > 42\n0.020000 < 43\n", encoding="utf-8")
+    listener, attempts = Listener(), Attempts()
+    async with kept_open(ReplayAddress(str(path)), listener, attempts) as task:
+        for told in (("opened", ""), ("received", "A"), ("received", "C"), ("closed", "capture ended")):
+            assert await listener.next() == told
+        done, _ = await asyncio.wait([task], timeout=0.3)
+        assert not done
+    assert listener.count("opened") == 1
+    assert attempts.seen == 0
+
+
+async def test_a_capture_with_an_error_says_where(tmp_path: Path) -> None:
+    """In the header it is a refusal, after the first records the end; FILE:LINE both times."""
+    path = tmp_path / "one.capture"
+    path.write_text("shoed-capture 2\n", encoding="utf-8")
+    listener = Listener()
+    async with kept_open(ReplayAddress(str(path), Speed.FAST), listener):
+        what, why = await listener.next()
+        assert (what, why.startswith(f"{path}:1: ")) == ("refused", True)
+        path.write_text(CAPTURE + "0.000000 < 41\n0.010000 < 4\n", encoding="utf-8")
+        assert await listener.next() == ("opened", "")
+        assert await listener.next() == ("received", "A")
+        what, why = await listener.next()
+        assert (what, why.startswith(f"{path}:7: ")) == ("closed", True)
+
+
+# ------------------------------------------------------------------------------------------------- once, and cleanly
+
+
+@pytest.mark.parametrize("kind", ["serial", "tcp", "replay", "absent", "closed-port"])
+async def test_cancelled_anywhere_nothing_stays(kind: str, node: Node, tmp_path: Path) -> None:
+    """Whatever step it had reached, no descriptor and no thread is left, and each opening was told its end."""
+    capture = tmp_path / "one.capture"
+    capture.write_text(CAPTURE + "0.000000 < 41\n0.000100 < 42\n", encoding="utf-8")
+    node.plug()
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        closed_port = closed.getsockname()[1]
+    before = open_descriptors()
+    async with serving(lambda writer: writer.write(b"A")) as served:
+        addresses: dict[str, Address] = {
+            "serial": node.address,
+            "tcp": served,
+            "replay": ReplayAddress(str(capture)),
+            "absent": SerialAddress("/dev/no-such-shoe"),
+            "closed-port": TcpAddress("127.0.0.1", closed_port),
+        }
+        for told_first, steps in itertools.product((False, True), range(30)):
+            listener = Listener()
+            task = asyncio.create_task(keep_open(addresses[kind], CUSTOM, listener, rng=random.Random(steps)))
+            if told_first:
+                await listener.next()
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            assert listener.count("closed") == listener.count("opened")
+            join_port_threads()
+    assert open_descriptors() == before
+
+
+@pytest.mark.parametrize("stuck_in", ["opened", "received", "closed", "refused"])
+async def test_a_listener_that_waits_can_be_cancelled(stuck_in: str, node: Node) -> None:
+    """Backpressure of the table is no trap: cancelled while it is told something, the port lets go all the same."""
+
+    class Stuck(Listener):
+        async def tell(self, what: str, detail: str) -> None:
+            await super().tell(what, detail)
+            if what == stuck_in:
+                await asyncio.get_running_loop().create_future()
+
+    before = open_descriptors()
+    listener = Stuck()
+    if stuck_in != "refused":
+        node.plug()
+        os.write(node.master, b"A")
+    async with kept_open(node.address, listener) as task:
+        while True:
+            what, _ = await listener.next()
+            if what == stuck_in:
+                break
+            if what == "received":
+                node.unplug()
+        task.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.wait([task])
+        assert task.cancelled()
+    assert listener.count("closed") == listener.count("opened")
+    node.unplug()
+    join_port_threads()
+    assert open_descriptors() <= before
+
+
+async def test_a_farewell_that_nobody_takes_is_given_up(node: Node) -> None:
+    """Who cancels a port with its table must not wait for the table to hear of it."""
+
+    class Gone(Listener):
+        async def closed(self, reason: str) -> None:
+            await super().closed(reason)
+            await asyncio.get_running_loop().create_future()
+
+    node.plug()
+    listener = Gone()
+    async with kept_open(node.address, listener) as task:
+        assert await listener.next() == ("opened", "")
+        task.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.wait([task])
+        assert task.cancelled()
+    assert listener.told[-1] == ("closed", "shoed has let go of the port")
+
+
+async def test_an_error_of_the_listener_ends_the_port_and_is_not_hidden(node: Node) -> None:
+    """A commit that failed is the daemon's business; the line is let go of first, and its end told once."""
+
+    class Failing(Listener):
+        async def received(self, chunk: Chunk) -> None:
+            raise CommitFailed(f"the disk is full; {chunk.data.decode()} is not on record")
+
+    node.plug()
+    before = open_descriptors()
+    listener = Failing()
+    os.write(node.master, b"A")
+    async with kept_open(node.address, listener) as task:
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.wait([task])
+        assert isinstance(task.exception(), CommitFailed)
+    assert [told for told, _ in listener.told] == ["opened", "closed"]
+    join_port_threads()
+    assert open_descriptors() == before
+
+
+async def test_a_line_lost_while_the_listener_sends_is_a_loss_and_no_error(node: Node) -> None:
+    """An order to a device that has just gone is answered by LinkLost, and the port takes it for what it is."""
+
+    class Eager(Listener):
+        async def opened(self, link: Link) -> None:
+            await super().opened(link)
+            if self.count("opened") == 1:
+                node.unplug()
+                link.send(b"order")
+                link.send(b"another")
+
+    node.plug()
+    listener = Eager()
+    async with kept_open(node.address, listener):
+        assert await listener.next() == ("opened", "")
+        assert (await listener.next())[0] == "closed"
+        assert (await listener.next())[0] == "refused"
+        node.plug()
+        assert await listener.next() == ("opened", "")
+
+
+# ------------------------------------------------------------------------------------------------- the delays
+
+
+def test_the_delays_double_to_a_cap_and_are_spread() -> None:
+    """Within the cap of a node's return, never zero, never the same for two ports, and repeatable from the seed."""
+    one, two, again = random.Random(1), random.Random(2), random.Random(1)
+    delays = [backoff_s(failures, one) for failures in range(60)]
+    assert delays != [backoff_s(failures, two) for failures in range(60)]
+    assert delays == [backoff_s(failures, again) for failures in range(60)]
+    for failures, delay in enumerate(delays):
+        most = min(0.1 * 2**failures, BACKOFF_MOST_S)
+        assert most / 2 <= delay <= most
+    assert BACKOFF_MOST_S <= 1.5
+    assert backoff_s(10**9, one) <= BACKOFF_MOST_S
+
+
+async def test_a_link_of_each_kind_is_opened_by_its_address(node: Node, tmp_path: Path) -> None:
+    """One call for all, and a closed link of any kind is a lost one."""
+    path = tmp_path / "one.capture"
+    path.write_text(CAPTURE + "0.000000 < 41\n", encoding="utf-8")
+    node.plug()
+    os.write(node.master, b"A")
+    async with serving(lambda writer: writer.write(b"A")) as served:
+        for address in (node.address, served, ReplayAddress(str(path))):
+            link = await open_link(address, CUSTOM)
+            async with asyncio.timeout(PATIENCE_S):
+                assert (await link.receive()).data == b"A"
+            await link.close()
+            with pytest.raises(LinkLost):
+                link.send(b"x")

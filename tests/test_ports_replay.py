@@ -1,0 +1,107 @@
+"""Captures, played: what comes, when, and with which moments."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from shoed.errors import LinkLost, PortRefused
+from shoed.now import Chunk
+from shoed.ports.address import ReplayAddress, Speed
+from shoed.ports.clock import now
+from shoed.ports.replay import ReplayLink, open_replay
+
+HEADER = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n\n"
+PATIENCE_S = 5
+
+
+def capture(folder: Path, records: str) -> str:
+    path = folder / "one.capture"
+    path.write_text(HEADER + records, encoding="utf-8")
+    return str(path)
+
+
+async def play(link: ReplayLink) -> tuple[list[Chunk], str]:
+    """Everything to the end, and why it ended."""
+    chunks = []
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                chunks.append(await link.receive())
+            except LinkLost as end:
+                return chunks, str(end)
+
+
+async def test_fast_is_at_once_and_keeps_the_spacing(tmp_path: Path) -> None:
+    """An hour of recording takes no time, and its chunks' moments are an hour apart, on both clocks."""
+    path = capture(tmp_path, "0.000001 < 05\n0.250000 > 06\n0.250000 < 31 44\n3600.000000 < 46\n")
+    before = now()
+    link = await open_replay(ReplayAddress(path, Speed.FAST))
+    after = now()
+    chunks, end = await play(link)
+    await link.close()
+    assert [chunk.data for chunk in chunks] == [b"\x05", b"\x31\x44", b"\x46"]
+    assert [chunk.at.utc_us - chunks[0].at.utc_us for chunk in chunks] == [0, 249_999, 3_599_999_999]
+    assert [chunk.at.mono_ns - chunks[0].at.mono_ns for chunk in chunks] == [0, 249_999_000, 3_599_999_999_000]
+    assert before.mono_ns <= chunks[0].at.mono_ns - 1000 <= after.mono_ns
+    assert end == "capture ended"
+
+
+async def test_in_real_time_a_chunk_comes_when_it_is_due(tmp_path: Path) -> None:
+    """Neither earlier nor with another moment than that of its coming."""
+    path = capture(tmp_path, "0.000000 < 05\n0.150000 < 31\n")
+    link = await open_replay(ReplayAddress(path))
+    opened = now()
+    chunks, _ = await play(link)
+    await link.close()
+    assert [chunk.data for chunk in chunks] == [b"\x05", b"\x31"]
+    assert 0.14 < (chunks[1].at.mono_ns - opened.mono_ns) / 1e9 < 1
+    assert chunks[1].at.mono_ns <= now().mono_ns
+
+
+async def test_a_long_capture_is_read_as_it_is_taken(tmp_path: Path) -> None:
+    """A consumer that lags does not make the whole file come into memory, and gets all of it in the end."""
+    records = "".join(f"{number}.000000 < {'%02X' % (number % 256)} {'00 ' * 499}\n" for number in range(400))
+    link = await open_replay(ReplayAddress(capture(tmp_path, records + "damage\n"), Speed.FAST))
+    for _ in range(1000):  # the damage, at the end, is not reached: nobody takes anything
+        await asyncio.sleep(0)
+    link.send(b"an order goes nowhere")
+    chunks, end = await play(link)
+    assert [chunk.data[0] for chunk in chunks] == [number % 256 for number in range(400)]
+    assert ".capture:406: " in end
+    await link.close()
+
+
+async def test_closing_in_the_middle_is_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk that is not due yet does not come any more, not even when its moment does."""
+    loop = asyncio.get_running_loop()
+    link = await open_replay(ReplayAddress(capture(tmp_path, "9.000000 < 05\n")))
+    await link.close()
+    real = loop.time
+    monkeypatch.setattr(loop, "time", lambda: real() + 10)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    chunks, end = await play(link)
+    assert (chunks, end) == ([], "the replay was closed")
+    with pytest.raises(LinkLost, match="closed"):
+        link.send(b"x")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("none", "check the path"), ("", "write the path of a capture"), ("pipe", "write the")]
+)
+async def test_what_is_no_file_is_refused(name: str, remedy: str, tmp_path: Path) -> None:
+    """Absent, a folder, or a pipe that would block: said at once."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PortRefused, match=f"^replay:{tmp_path}.*; {remedy}"):
+        await open_replay(ReplayAddress(str(tmp_path / name)))
+
+
+async def test_what_is_no_capture_is_refused_with_its_line(tmp_path: Path) -> None:
+    """Bytes of another kind are no exception of another kind."""
+    path = tmp_path / "one.capture"
+    for content in (b"", b"\xff\xfe\x00", b"GIF89a"):
+        path.write_bytes(content)
+        with pytest.raises(PortRefused, match=f"^{path}:1: .*the first line must be shoed-capture 1"):
+            await open_replay(ReplayAddress(str(path)))

@@ -1,0 +1,74 @@
+"""Blocking work off the loop: its result, its failure, and what becomes of it when nobody waits any more."""
+
+import asyncio
+import threading
+
+import pytest
+
+from shoed.ports.threads import off_loop
+
+PATIENCE_S = 5
+
+
+async def test_the_result_and_the_failure_are_the_works() -> None:
+    """It runs elsewhere, and the caller gets what it gave."""
+    assert await off_loop(threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await off_loop(lambda: 1 // 0)
+
+
+async def test_work_that_nobody_waits_for_is_undone() -> None:
+    """Cancelled while it runs, it still ends, and its result is undone before the cancellation is through."""
+    begun, goes_on = threading.Event(), threading.Event()
+    undone: list[str] = []
+
+    def work() -> str:
+        begun.set()
+        goes_on.wait(PATIENCE_S)
+        return "descriptor"
+
+    task = asyncio.create_task(off_loop(work, undo=undone.append))
+    assert await off_loop(lambda: begun.wait(PATIENCE_S))
+    task.cancel()
+    asyncio.get_running_loop().call_later(0.02, goes_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert undone == ["descriptor"]
+
+
+async def test_work_that_hangs_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that does not return holds nobody up; if it ever does, its result is undone all the same."""
+    monkeypatch.setattr("shoed.ports.threads.PATIENCE_S", 0.05)
+    begun, goes_on, undone = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> str:
+        begun.set()
+        goes_on.wait(PATIENCE_S)
+        return "descriptor"
+
+    task = asyncio.create_task(off_loop(work, undo=lambda _: undone.set()))
+    assert await off_loop(lambda: begun.wait(PATIENCE_S))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not undone.is_set()
+    goes_on.set()
+    assert await off_loop(lambda: undone.wait(PATIENCE_S))
+
+
+async def test_work_that_fails_when_nobody_waits_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    """There is nothing to undo, and nobody to tell."""
+    begun = threading.Event()
+
+    def work() -> None:
+        begun.set()
+        raise OSError("no such device")
+
+    undone: list[None] = []
+    task = asyncio.create_task(off_loop(work, undo=undone.append))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises((asyncio.CancelledError, OSError)):
+        await task
+    assert begun.wait(PATIENCE_S)
+    assert (undone, caplog.records) == ([], [])
