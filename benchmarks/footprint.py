@@ -33,6 +33,7 @@ game = "commission"
 [table.shoe]
 protocol = "angel-eye"
 port = "tcp://127.0.0.1:{port}"
+min_draw_gap_ms = 0  # our shoe draws faster than any dealer
 """
 
 

@@ -7,6 +7,8 @@ from typing import Final
 
 from shoed import VERSION
 from shoed.errors import ShoedError, UsageError
+from shoed.rig.command import add_arguments as rig_arguments
+from shoed.rig.command import add_dealing as dealing_arguments
 
 WRONG: Final = 1
 WRONG_USE: Final = 2  # as argparse has it
@@ -51,6 +53,13 @@ def parser() -> argparse.ArgumentParser:
 
     ports = commands.add_parser("ports", help="what is plugged in, and which family it looks like")
     ports.set_defaults(command=ports_command)
+
+    rig = commands.add_parser("rig", help="a virtual device, for trying things out")
+    rig_arguments(rig)
+
+    demo = commands.add_parser("demo", help="a virtual shoe, the daemon and a broker, shown in this terminal")
+    dealing_arguments(demo)
+    demo.set_defaults(command=demo_command)
     return top
 
 
@@ -59,6 +68,12 @@ def run_command(arguments: argparse.Namespace) -> int:
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     return daemon.run(config.load(arguments.config))
+
+
+def demo_command(arguments: argparse.Namespace) -> int:
+    from shoed import demo
+
+    return demo.run(arguments.rounds, arguments.seed, fast=arguments.fast)
 
 
 def decode_command(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ its status says so. A journal that fails ends all: nothing may be told that is n
 """
 
 import asyncio
+import gc
 import logging
 import random
 import signal
@@ -97,8 +98,6 @@ class Desk:
         self.sound = True
         if step is not None:
             self.writer.submit(self.name, step, self.state, partial(self.leave, step) if step.urgent else None)
-            for finding in step.findings:
-                LOG.warning("%s: row %d: %s", self.name, step.row, finding)
             for order in step.orders:
                 self.take(Ordered(order), at)
         due = self.engine.wake_at(self.state)
@@ -114,6 +113,8 @@ class Desk:
             except PortError as error:  # the session hears of it by the answer that does not come
                 LOG.warning("%s: an order was not sent: %s", self.name, error)
         self.publisher.committed()
+        for finding in step.findings:  # in the log once the publisher had its turn
+            asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, finding)
 
     # --- what the port tells
 
@@ -222,6 +223,7 @@ class Daemon:
         lines = [tasks.create_task(desk.run()) for desk in self.desks]
         dog = tasks.create_task(watchdog.run(self.systemd, self.stuck, self.condition))
         stopped = tasks.create_task(self.stop.wait())
+        gc.freeze()  # what start-up made stays: the collector need not walk it again and again
         self.systemd.say("READY=1", f"STATUS={self.condition()}")
         LOG.info("ready: %s", self.condition())
         ends: list[asyncio.Future[Any]] = [stopped, self.writer.failed, asyncio.ensure_future(asyncio.wait(lines))]

@@ -17,5 +17,9 @@ class DrawnTogether(Finding, frozen=True, kw_only=True):
     gap_ms: float
     limit_ms: int
 
+    def __str__(self) -> str:
+        cards = " and ".join("an unread card" if card is None else str(card) for card in self.cards)
+        return f"{cards} were reported {self.gap_ms:.1f} ms apart, closer than {self.limit_ms} ms: drawn together?"
+
 
 AnyFinding = DrawnTogether

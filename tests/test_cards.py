@@ -51,6 +51,6 @@ def test_a_ten_may_be_read_as_t_and_is_written_as_10() -> None:
 )
 def test_what_is_no_card_is_refused_with_what_would_be_right(text: str) -> None:
     """Only the exact spelling is a card; the error quotes the text and names ranks and suits."""
-    with pytest.raises(ValueError, match="is no card: write a rank .* and a suit") as refusal:
+    with pytest.raises(ValueError, match=r"is no card: write a rank .* and a suit") as refusal:
         Card.parse(text)
     assert repr(text) in str(refusal.value)

@@ -25,11 +25,12 @@ BANKER_AFTER_PLAYERS_THIRD = {
 }
 # C 3.12, the Player's rows: 0-5 draws, 6-7 stands, 8-9 natural.
 PLAYER = "DDDDDDssNN"
-# C 3.11: "if Player Hand does not draw a third card, Banker Hand shall stand on 6, 7, 8 or 9 and draw on 0, 1, 2, 3, 4 or 5".
+# C 3.11: "if Player Hand does not draw a third card, Banker Hand shall stand on 6, 7, 8 or 9
+# and draw on 0, 1, 2, 3, 4 or 5".
 BANKER_AFTER_PLAYER_STOOD = "DDDDDDssss"
 
 # One card of each value; a ten stands for all that are worth 0.
-FACE = {number: Card.parse(text) for number, text in enumerate("TS AS 2S 3S 4S 5S 6S 7S 8S 9S".split())}
+FACE = [Card.parse(f"{rank}S") for rank in "TA23456789"]
 ZEROS = 4 * 8 * 4  # tens, jacks, queens and kings of eight decks
 OTHERS = 4 * 8  # of each other value
 
@@ -99,7 +100,7 @@ def test_after_four_cards_each_pair_of_totals_has_its_row(player: int, banker: i
 @pytest.mark.parametrize("banker", range(8))
 @pytest.mark.parametrize("third", range(10))
 def test_after_players_third_card_its_value_decides_for_banker(banker: int, third: int) -> None:
-    """The column is the value of the third card, never Player's total: every total Player can draw to gives the same."""
+    """The column is the value of the third card, never Player's total: every total Player draws on gives the same."""
     drawn = {due(of_values((0, total, third), (0, banker))) for total in range(6)}
     ticked = BANKER_AFTER_PLAYERS_THIRD[banker][third] == "D"
     assert drawn == {Pair.BANKER if ticked else None}
@@ -166,8 +167,10 @@ def test_the_higher_total_wins_and_equal_totals_tie(player: str, banker: str, ex
 
 
 def test_all_value_paths_end_where_the_printed_table_ends_them_and_eight_decks_come_out_exactly() -> None:
-    """Every one of the 339,400 ways a round can go by value: each card is due where the table prints it, none after the
-    last, and the wins of eight decks are the known counts."""
+    """Each of the 339,400 ways a round can go by value has its cards where they are printed, and none after the last.
+
+    The wins of eight decks are the known counts, to the last card.
+    """
     paths, wins = 0, Counter[Outcome]()
     for first, second, third, fourth in product(range(10), repeat=4):
         for (player, banker), hand in onward((first, third), (second, fourth)):

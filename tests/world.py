@@ -13,11 +13,10 @@ import re
 import signal
 import socket
 import sqlite3
-import struct
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -277,6 +276,7 @@ class World:
         self.recorder = Recorder(self.site)
         self.daemons: list[Daemon] = []
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.fences = 0
 
     async def __aenter__(self) -> "World":
         self.notify.bind(str(self.place / "notify"))
@@ -363,6 +363,13 @@ class World:
         for number in range(901, 901 + len(shoes)):
             await self.recorder.event("device.online", f"bac-{number}")
         return daemon
+
+    async def settled(self, shoe: Shoe, table: str = TABLE) -> None:
+        """Everything that the shoe said before has had its effect: a changed preset came out behind it."""
+        self.fences += 1
+        value = f"{self.fences:04d}"
+        await shoe.say(f"M 30 31 {value.encode().hex(' ')}")
+        await self.recorder.event("device.changed", table, address="01", value=value)
 
 
 def _die_with_us() -> None:

@@ -5,7 +5,7 @@ ever, what the shoe reports and how long after the report before it. The Table o
 card is due; nothing here knows what carries the reports, or looks at a clock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
@@ -68,7 +68,7 @@ class Dealer:
         self.decks = decks
         self.pace = pace
         self.cards: list[Card] = []  # in the shoe; the last one is the next
-        self.behind_cut: int | None = None  # so many of them; None once the cutting card is out
+        self.behind_cut = 0  # so many of them
 
     def shoe(self) -> Iterator[Dealt]:
         """One whole shoe. After the round in which the cutting card comes, one more is dealt."""
@@ -76,8 +76,8 @@ class Dealer:
         self.rng.shuffle(self.cards)
         self.behind_cut = self.rng.choice(CUT_FROM_END)
         yield from self.burn()
-        while self.behind_cut is not None:
-            yield from self.round()
+        while not (yield from self.round()):
+            pass
         yield from self.round()
 
     def burn(self) -> Iterator[Dealt]:
@@ -87,19 +87,20 @@ class Dealer:
         for _ in range(min(first.rank, Rank.TEN)):
             yield self.after(self.pace.card, CardInGame(UNNUMBERED, Target.BURN, NO_INDEX, FACES[self.cards.pop()]))
 
-    def round(self) -> Iterator[Dealt]:
-        hands, pause = Hands(), self.pace.round
+    def round(self) -> Generator[Dealt, None, bool]:
+        """One round; whether the cutting card came in it, or instead of its first card."""
+        hands, pause, cut = Hands(), self.pace.round, False
         while (hand := drawing.due(hands)) is not None:
             if len(self.cards) == self.behind_cut:
-                self.behind_cut = None
                 yield self.after(pause, CuttingCard(UNNUMBERED))
-                pause = self.pace.card
+                pause, cut = self.pace.card, True
             card = self.cards.pop()
             hands = hands.with_card(hand, card)
             yield self.after(pause, CardInGame(UNNUMBERED, TARGETS[hand], len(hands.of(hand)), FACES[card]))
             pause = self.pace.card
         outcome, pairs = Outcome[drawing.outcome(hands).name], drawing.pairs(hands)
         yield self.after(self.pace.result, Result(UNNUMBERED, outcome, Pair.PLAYER in pairs, Pair.BANKER in pairs))
+        return cut
 
     def after(self, pause: tuple[float, float], report: Report) -> Dealt:
         return Dealt(self.rng.uniform(*pause), report)

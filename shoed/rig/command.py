@@ -1,0 +1,83 @@
+"""`shoed rig angel-eye`: what a person asks of a virtual shoe."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from shoed.ports.address import TcpAddress
+
+# What is imported inside a function is imported by this command only: others start faster without it.
+# ruff: noqa: PLC0415
+
+LOOPBACK: Final = "127.0.0.1"
+DECKS: Final = range(4, 9)
+SEEDS: Final = 1_000_000  # a seed that we choose has six digits at most: people read it and type it again
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    families = parser.add_subparsers(metavar="FAMILY", required=True)
+    shoe = families.add_parser("angel-eye", help="a shoe that deals until it is stopped")
+    where = shoe.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--listen",
+        metavar="tcp://[HOST]:PORT",
+        type=listener,
+        help="serve any number of hosts, as a device server does; without HOST on loopback, port 0 is any free one",
+    )
+    where.add_argument("--pty", metavar="PATH", help="serve one host on a serial line that a symlink at PATH names")
+    add_dealing(shoe)
+    shoe.add_argument("--decks", type=int, choices=DECKS, default=DECKS[-1], help="in a shoe (default: %(default)s)")
+    shoe.set_defaults(command=rig_command)
+
+
+def add_dealing(parser: argparse.ArgumentParser) -> None:
+    """What the demo asks, too."""
+    parser.add_argument("--seed", metavar="N", type=int, help="the same cards for the same seed (default: any)")
+    parser.add_argument("--fast", action="store_true", help="as fast as they are taken, not as fast as people deal")
+    parser.add_argument("--rounds", metavar="N", type=positive, help="end after so many rounds (default: never)")
+
+
+def rig_command(arguments: argparse.Namespace) -> int:
+    import asyncio
+
+    from shoed.rig.angel_eye import Plan, serve
+
+    plan = Plan(
+        place=arguments.listen or arguments.pty,
+        seed=chosen(arguments.seed),
+        decks=arguments.decks,
+        rounds=arguments.rounds,
+        fast=arguments.fast,
+    )
+    asyncio.run(serve(plan, lambda line: print(line, flush=True)))
+    return 0
+
+
+def chosen(seed: int | None) -> int:
+    import random
+
+    return random.SystemRandom().randrange(SEEDS) if seed is None else seed
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1")
+    return int(text)
+
+
+def listener(text: str) -> "TcpAddress":
+    """As the address of a device, but the host may be left out and the port may be 0."""
+    from dataclasses import replace
+
+    from shoed.ports.address import TcpAddress, parse_address
+
+    scheme, _, place = text.partition("://")
+    host, _, port = place.rpartition(":")
+    free = port == "0"
+    try:
+        address = parse_address(f"{scheme}://{host or LOOPBACK}:{1 if free else port}")
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(str(wrong)) from None
+    if not isinstance(address, TcpAddress) or "?" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no place to listen; write tcp://HOST:PORT")
+    return replace(address, port=0) if free else address

@@ -1,0 +1,139 @@
+"""A line between a daemon and its broker that can be held, cut and watched packet by packet.
+
+Theory of operation. Each direction is read packet by packet, as MQTT's fixed header tells their lengths. A packet that
+is held has not been forwarded; `passed` keeps what was, in order. While the proxy is shut nothing listens on its port,
+as if the broker were down.
+"""
+
+import asyncio
+import contextlib
+from enum import Enum
+from typing import NamedTuple
+
+from tests.world import Watched
+
+CONNACK, PUBLISH, PUBACK = 2, 3, 4
+
+
+class Way(Enum):
+    UP = "to the broker"
+    DOWN = "to the daemon"
+
+
+class Packet(NamedTuple):
+    connection: int
+    way: Way
+    kind: int
+    topic: str  # of a PUBLISH, and of the PUBLISH that a PUBACK is for
+
+
+class Proxy(Watched):
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__()
+        self.broker = host, port
+        self.port = 0
+        self.passed: list[Packet] = []
+        self.flowing = {way: asyncio.Event() for way in Way}
+        self.connections = 0
+        self.lines: set[asyncio.StreamWriter] = set()
+        self.topics: dict[tuple[int, bytes], str] = {}  # by connection and packet identifier
+        self.server: asyncio.Server | None = None
+        self.release()
+
+    async def __aenter__(self) -> "Proxy":
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shut()
+
+    async def open(self) -> None:
+        self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    async def shut(self) -> None:
+        """Every connection is gone, with all that was held, and none is taken."""
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+        self.cut()
+        await self.until(lambda: not self.lines)
+
+    def cut(self) -> None:
+        for line in self.lines:
+            line.transport.abort()
+
+    def hold(self, way: Way) -> None:
+        self.flowing[way].clear()
+
+    def release(self) -> None:
+        for flow in self.flowing.values():
+            flow.set()
+
+    def events(self, kind: int) -> int:
+        """How many packets of a kind have passed that concern events."""
+        return sum(packet.kind == kind and "/event/" in packet.topic for packet in self.passed)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        number = self.connections
+        self.lines.add(writer)
+        with contextlib.suppress(OSError):
+            far_reader, far_writer = await asyncio.open_connection(*self.broker)
+            self.lines.add(far_writer)
+            pumps = (
+                asyncio.create_task(self._pump(number, Way.UP, reader, far_writer)),
+                asyncio.create_task(self._pump(number, Way.DOWN, far_reader, writer)),
+            )
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.wait(pumps)
+            far_writer.transport.abort()
+            self.lines.discard(far_writer)
+        writer.transport.abort()
+        self.lines.discard(writer)
+        self.news.set()
+
+    async def _pump(self, number: int, way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        waiting = b""
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                waiting += data
+                while size := packet_size(waiting):
+                    packet, waiting = waiting[:size], waiting[size:]
+                    await self.flowing[way].wait()
+                    writer.write(packet)
+                    await writer.drain()
+                    self._note(number, way, packet)
+
+    def _note(self, number: int, way: Way, packet: bytes) -> None:
+        kind, body = packet[0] >> 4, packet[body_begins(packet) :]
+        topic = ""
+        if kind == PUBLISH:
+            length = int.from_bytes(body[:2], "big")
+            topic = body[2 : 2 + length].decode()
+            self.topics[number, body[2 + length : 4 + length]] = topic
+        elif kind == PUBACK:
+            topic = self.topics.pop((number, body[:2]), "")
+        self.passed.append(Packet(number, way, kind, topic))
+        self.news.set()
+
+
+def body_begins(packet: bytes) -> int:
+    """Behind the type and the length, of which only the last byte has bit 7 clear."""
+    here = 1
+    while packet[here] & 0x80:
+        here += 1
+    return here + 1
+
+
+def packet_size(data: bytes) -> int:
+    """Of the packet at the beginning; 0 while it is not whole."""
+    length = 0
+    for place, byte in enumerate(data[1:5]):
+        length |= (byte & 0x7F) << 7 * place
+        if not byte & 0x80:
+            size = 2 + place + length
+            return size if len(data) >= size else 0
+    return 0

@@ -1,0 +1,195 @@
+"""The line to the shoe: absent, cut, torn, noisy and quiet, and what of a hand survives it."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from shoed.rig.broker import Broker
+from tests.foreign_shoe import ROUNDS, PtyShoe, Shoe, TcpShoe, drawn, report, result
+from tests.world import TABLE, World
+
+LINES = ("pty", "tcp")
+HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
+
+
+@asynccontextmanager
+async def shoe_on(line: str, place: Path) -> AsyncIterator[Shoe]:
+    async with PtyShoe(place / "tty") if line == "pty" else TcpShoe() as shoe:
+        yield shoe
+
+
+@pytest.fixture
+async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
+    async with World(tmp_path, broker) as world:
+        yield world
+
+
+@pytest.fixture(params=LINES)
+async def shoe(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Shoe]:
+    """A shoe that the daemon listens to, on either kind of line."""
+    async with shoe_on(request.param, world.place) as shoe:
+        await world.serve(shoe)
+        await shoe.connected()
+        yield shoe
+
+
+async def away(world: World, shoe: Shoe) -> None:
+    """The line is cut, the daemon has noticed, and the line is back."""
+    cuts = len(world.recorder.of("device.offline"))
+    await shoe.cut()
+    await world.recorder.event("device.offline", number=cuts + 1)
+    await shoe.mend()
+    await world.recorder.event("device.online", number=cuts + 2)
+    await shoe.connected()
+
+
+async def test_a_shoe_that_comes_later_is_picked_up(world: World, tmp_path: Path) -> None:
+    """The daemon is ready without it, says that it is offline and why, and takes it when it appears."""
+    async with PtyShoe(tmp_path / "tty") as shoe:
+        await shoe.cut()
+        await world.start(shoe)
+        offline = await world.recorder.event("device.offline")
+        assert offline["reason"]
+        assert world.recorder.of("device.online") == []
+        await shoe.mend()
+        await world.recorder.event("device.online")
+        await shoe.deal(ROUNDS[0])
+        await world.recorder.event("round.confirmed")
+    assert len(world.recorder.of("device.offline")) == 1
+
+
+async def test_a_cut_cable_is_told_with_its_reason_and_so_is_its_return(world: World, shoe: Shoe) -> None:
+    """Offline once, online once; the state shows the link."""
+    await shoe.cut()
+    offline = await world.recorder.event("device.offline")
+    assert offline["reason"]
+    await world.recorder.until(lambda: world.recorder.states()[-1]["device"]["link"] == "offline")
+    await shoe.mend()
+    await world.recorder.event("device.online", number=2)
+    await world.recorder.until(lambda: world.recorder.states()[-1]["device"]["link"] == "online")
+    assert len(world.recorder.of("device.offline")) == 1
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+async def test_a_cut_within_a_hand_does_no_harm_if_the_successor_follows(world: World, shoe: Shoe, after: int) -> None:
+    """The sequence proves that nothing was missed: the round is complete, and so is the next."""
+    await shoe.say(*HAND[:after])
+    await world.recorder.event("card.drawn", index=after)
+    await away(world, shoe)
+    await shoe.say(*HAND[after:], result("player"), *HAND, result("player"))
+    await world.recorder.event("round.confirmed", round=2)
+    assert [each["integrity"] for each in world.recorder.of("round.completed")] == ["complete", "complete"]
+    assert world.recorder.of("round.suspended") == []
+
+
+async def test_a_cut_between_the_copies_of_a_card_makes_no_second_card(world: World, shoe: Shoe) -> None:
+    """The two copies that come after the return are copies still."""
+    raw = report(str(shoe.sequence + 1), HAND[0])
+    await shoe.say(HAND[0], copies=1)
+    await world.recorder.event("card.drawn", index=1)
+    await away(world, shoe)
+    await shoe.send(raw * 2)
+    await shoe.say(*HAND[1:], result("player"))
+    await world.recorder.event("round.confirmed")
+    assert [card["card"] for card in world.recorder.of("card.drawn")] == ["8S", "3H", "JD", "4C"]
+    assert world.recorder.of("card.set-aside") == []
+    assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
+
+
+async def test_a_gap_that_may_hide_something_makes_a_round_partial(world: World, shoe: Shoe) -> None:
+    """A report was lost while the line was cut; every card due was seen, so the round has a result all the same."""
+    await shoe.say(*HAND[:2])
+    await world.recorder.event("card.drawn", index=2)
+    shoe.lose()
+    await away(world, shoe)
+    await shoe.say(*HAND[2:], result("player"), *HAND, result("player"))
+    await world.recorder.event("round.confirmed", round=2)
+    assert [each["integrity"] for each in world.recorder.of("round.completed")] == ["partial", "complete"]
+
+
+async def test_a_card_lost_in_a_cut_suspends_with_the_gap_named(world: World, shoe: Shoe) -> None:
+    """What was due, what was seen instead, and that the line was away."""
+    await shoe.say(*HAND[:2])
+    await world.recorder.event("card.drawn", index=2)
+    shoe.lose()
+    await away(world, shoe)
+    await shoe.say(*HAND[3:])
+    suspended = await world.recorder.event("round.suspended")
+    assert suspended["gap"] is True
+    assert (suspended["due"]["hand"], suspended["due"]["index"]) == ("player", 3)
+    assert (suspended["seen"]["hand"], suspended["seen"]["card"]) == ("banker", "4C")
+    assert [card["reason"] for card in world.recorder.of("card.set-aside")] == ["not-due"]
+
+
+async def test_a_cut_between_rounds_does_not_mark_the_next_one(world: World, shoe: Shoe) -> None:
+    """A gap belongs to the round that was open in it."""
+    await shoe.say(*HAND, result("player"))
+    await world.recorder.event("round.confirmed")
+    shoe.lose(3)
+    await away(world, shoe)
+    await shoe.say(*HAND[:1], HAND[3])
+    suspended = await world.recorder.event("round.suspended")
+    assert suspended["gap"] is False
+
+
+async def test_noise_of_any_kind_is_rejected_and_the_line_recovers(world: World, shoe: Shoe) -> None:
+    """Random bytes between whole rounds: every card is taken, and the bytes that were none are told."""
+    rng = random.Random(20)
+    for dealt in ROUNDS:
+        await shoe.send(rng.randbytes(rng.randint(1, 60)))
+        await shoe.deal(dealt)
+    await world.recorder.event("round.completed", round=len(ROUNDS))
+    cards = [card["card"] for card in world.recorder.of("card.drawn")]
+    assert cards == [card for dealt in ROUNDS for _, card in dealt.drawn]
+    assert {each["integrity"] for each in world.recorder.of("round.completed")} == {"complete"}
+    assert len(world.recorder.of("line.rejected")) == 1
+
+
+async def test_what_takes_ten_seconds(world: World, tmp_path: Path) -> None:
+    """Rejected bytes are told at once, then counted until ten seconds are over; a line that says nothing is quiet."""
+    async with TcpShoe() as noisy, PtyShoe(tmp_path / "tty") as silent:
+        path = world.configure(noisy, silent, shoe_settings="quiet_after_s = 10")
+        await (await world.launch(path)).ready()
+        await world.recorder.event("device.online")
+        await noisy.connected()
+        for number in range(1, 8):
+            await noisy.send(b"\x05%dX\x0300" % number)
+        first = await world.recorder.event("line.rejected")
+        assert first["count"] == 1
+        await world.settled(noisy)
+        assert len(world.recorder.of("line.rejected")) == 1
+
+        quiet = await world.recorder.event("device.quiet", "bac-902")
+        assert quiet["since"]
+        counted = await world.recorder.event("line.rejected", number=2)
+        assert counted["count"] == 6
+        assert bytes.fromhex(counted["bytes"]) == b"\x057X\x0300"
+        states = world.recorder.states
+        await world.recorder.until(lambda: states("bac-902")[-1]["device"]["link"] == "quiet")
+        await silent.say("P")
+        await world.recorder.until(lambda: states("bac-902")[-1]["device"]["link"] == "online")
+
+
+async def test_one_tables_cut_line_is_nobody_elses_business(world: World, tmp_path: Path) -> None:
+    """Three tables in one process: one shoe comes and goes, and the others' hands are told card by card."""
+    async with TcpShoe() as one, TcpShoe() as other, PtyShoe(tmp_path / "tty") as third:
+        await world.serve(one, other, third)
+        for shoe in (one, other, third):
+            await shoe.connected()
+        for place, body in enumerate((*HAND, result("player"))):
+            await other.say(body)
+            await third.say(body)
+            if place % 2 == 0:
+                await away(world, one)
+        for table in ("bac-902", "bac-903"):
+            await world.recorder.event("round.confirmed", table)
+            assert world.recorder.of("device.offline", table) == []
+            assert world.recorder.of("round.completed", table)[0]["integrity"] == "complete"
+            assert len(world.recorder.statuses(table)) == 1
+            assert [event["sequence"] for event in world.recorder.events(table)] == [
+                str(number) for number in range(1, 9)
+            ]
+        assert len(world.recorder.of("device.offline", TABLE)) == 3

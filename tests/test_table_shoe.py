@@ -1,0 +1,388 @@
+"""The table, clause by clause as the contract has it: result, shoe, line and device, and what is shown of it all."""
+
+import msgspec
+import pytest
+
+from shoed.events import (
+    CardDrawn,
+    DeviceChanged,
+    DeviceCleared,
+    DeviceFault,
+    DeviceLocked,
+    DeviceOffline,
+    DeviceOnline,
+    DeviceQuiet,
+    DeviceUnlocked,
+    LineClashed,
+    LineMissed,
+    LineRejected,
+    Result,
+    RoundConfirmed,
+    RoundDisputed,
+    RoundStarted,
+    RoundSuspended,
+    RoundUnconfirmed,
+    Seen,
+    ShoeCut,
+    ShoeStarted,
+    Slot,
+)
+from shoed.now import Now
+from shoed.observations import AnyObservation, OrderAnswered, Outcome, Pair
+from shoed.table import wake_at
+from tests.observed import (
+    AGAIN,
+    CLASHED,
+    CLEARED,
+    COPY,
+    CUT,
+    FRAME,
+    JUMPED,
+    NATURAL,
+    OPENED,
+    PORT,
+    PRESET,
+    QUIET,
+    SECOND_NS,
+    SIX_CARDS,
+    START,
+    STARTED,
+    STOOD_BY,
+    TIE,
+    Sitting,
+    after,
+    card,
+    cards,
+    closed,
+    completed,
+    dealt,
+    fault,
+    kinds,
+    lock,
+    rejected,
+    result,
+)
+
+# --- the shoe's result
+
+
+def test_a_result_like_ours_confirms() -> None:
+    """Outcome and pairs; both results are told."""
+    table = after(*dealt("8S 8H", "KH KD 5C"))
+    same = Result(Outcome.PLAYER, (Pair.PLAYER, Pair.BANKER))
+    assert table.hear(result("player", "player", "banker")) == [RoundConfirmed(shoe=1, round=1, ours=same, theirs=same)]
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [result("banker"), result("tie"), result("player", "player"), result("player", "banker"), result("forced-end")],
+)
+def test_any_other_result_disputes(theirs: AnyObservation) -> None:
+    """Another outcome, a pair that is none, or a forced end: ours stays as it is."""
+    table = after(*NATURAL)
+    (told,) = table.hear(theirs)
+    assert isinstance(told, RoundDisputed)
+    assert told.ours == Result(Outcome.PLAYER, ())
+    assert told.theirs != told.ours
+    assert table.shown.last_round is not None
+    assert table.shown.last_round.result == told.ours
+
+
+def test_the_same_answer_is_told_once() -> None:
+    """A result that is sent again says nothing new; another one does."""
+    table = after(*NATURAL, result("player"))
+    assert table.hear(result("player")) == []
+    assert kinds(table.hear(result("forced-end"))) == [RoundDisputed]
+    assert table.hear(result("tie")) == []
+    assert kinds(table.hear(result("player"))) == [RoundConfirmed]
+
+
+@pytest.mark.parametrize("outcome", ["player", "banker", "tie", "forced-end"])
+@pytest.mark.parametrize(
+    ("seen", "due"),
+    [
+        (1, Slot(Pair.BANKER, 1, 2)),
+        (2, Slot(Pair.PLAYER, 2, 3)),
+        (3, Slot(Pair.BANKER, 2, 4)),
+        (4, Slot(Pair.PLAYER, 3, 5)),
+        (5, Slot(Pair.BANKER, 3, 6)),
+    ],
+)
+def test_a_result_before_the_last_card_due_suspends(outcome: str, seen: int, due: Slot) -> None:
+    """The card that is due is named beside what came instead; no result is answered."""
+    table = after(*SIX_CARDS[:seen])
+    theirs = Seen(result=Result(Outcome(outcome), ()))
+    assert table.hear(result(outcome)) == [RoundSuspended(shoe=1, round=1, due=due, seen=theirs, gap=False)]
+    assert table.shown.phase.value == "suspended"
+
+
+def test_a_result_for_a_suspended_round_changes_nothing() -> None:
+    """There is nothing of ours to compare it with."""
+    table = after(*cards("P1 2S, B1 3S, B2 4S"))
+    assert table.hear(result("banker")) == []
+    assert table.shown.phase.value == "suspended"
+
+
+def test_a_completed_round_is_answered_even_if_a_card_too_many_came_first() -> None:
+    """Its result is known; the excess card does not take it back."""
+    table = after(*NATURAL, card("B3", "2C"))
+    assert kinds(table.hear(result("player"))) == [RoundConfirmed]
+    assert table.shown.phase.value == "suspended"
+    assert kinds(table.hear(card("P1", "5D"))) == [RoundStarted, CardDrawn]
+
+
+def test_a_result_without_a_round_is_of_no_round() -> None:
+    """Before the first round of a shoe it answers nothing."""
+    assert after(OPENED).hear(result("tie")) == []
+
+
+def test_a_round_without_a_result_is_unconfirmed_when_the_next_opens() -> None:
+    """Told before the next round's start, and only where no result came."""
+    table = after(*NATURAL)
+    assert table.hear(card("P1", "5D"))[0] == RoundUnconfirmed(shoe=1, round=1)
+    table = after(*NATURAL, result("banker"))
+    assert kinds(table.hear(card("P1", "5D"))) == [RoundStarted, CardDrawn]
+
+
+def test_a_round_without_a_result_is_unconfirmed_across_a_change_of_shoe_too() -> None:
+    """The last round of a shoe is one like any other: the next round opens in the next shoe."""
+    table = after(*NATURAL)
+    told = table.hear_each([CUT, STARTED, card("P1", "5D")])
+    assert [each for each in told if isinstance(each, RoundUnconfirmed)] == [RoundUnconfirmed(shoe=1, round=1)]
+
+
+# --- the shoe
+
+
+def test_the_cutting_card_is_told_once_each_time_it_comes() -> None:
+    """With shoe and round where there are any."""
+    assert Sitting().hear(CUT) == [ShoeCut(shoe=None, round=None)]
+    assert after(card("burn", "QC")).hear(CUT) == [ShoeCut(shoe=1, round=None)]
+    assert after(*NATURAL).hear_each([CUT, COPY, COPY]) == [ShoeCut(shoe=1, round=1)]
+
+
+def test_start_of_communication_after_a_cut_is_a_new_shoe() -> None:
+    """With no round open; what was cut is cut once: the next start alone is a reconnection."""
+    table = after(*NATURAL, result("player"), CUT)
+    assert table.hear(STARTED) == [ShoeStarted(shoe=2)]
+    assert table.hear(STARTED) == []
+    assert (table.shown.shoe, table.shown.round, table.shown.phase.value) == (2, None, "idle")
+
+
+@pytest.mark.parametrize("before", [[], NATURAL[:2], NATURAL, [*NATURAL[:2], card("B3", "2C")]])
+def test_start_of_communication_alone_is_a_reconnection(before: list[AnyObservation]) -> None:
+    """Nothing of shoe and round changes."""
+    table = after(*before)
+    shown = table.shown
+    assert table.hear(STARTED) == []
+    assert (table.shown.shoe, table.shown.round, table.shown.phase) == (shown.shoe, shown.round, shown.phase)
+
+
+@pytest.mark.parametrize("before", [NATURAL[:2], [*NATURAL[:2], card("B3", "2C")]])
+def test_a_start_with_a_round_open_is_a_reconnection_even_after_a_cut(before: list[AnyObservation]) -> None:
+    """The cutting card comes in the middle of a round; the shoe is played on until that round is over."""
+    table = after(*before, CUT)
+    assert table.hear(STARTED) == []
+    assert table.shown.shoe == 1
+
+
+def test_a_cut_is_remembered_over_the_rounds_that_follow_it() -> None:
+    """One more round is dealt after the cutting card, and then the shoe changes."""
+    table = after(*NATURAL[:2], CUT, *NATURAL[2:], result("player"), *TIE, result("tie"))
+    assert table.hear(STARTED) == [ShoeStarted(shoe=2)]
+
+
+def test_a_shoe_first_seen_midway_is_partial_until_the_next_one() -> None:
+    """Every round of it says so, and every round of the next that it is complete."""
+    table = after(*NATURAL, result("player"), *TIE, result("tie"), CUT, STARTED, *NATURAL)
+    integrity = [it.data.shoe_integrity for it in table.told if isinstance(it.data, RoundStarted)]
+    assert integrity == ["partial", "partial", "complete"]
+    assert table.shown.shoe_integrity == "complete"
+
+
+# --- the link and the device
+
+
+def test_the_link_is_told_as_it_comes_and_goes() -> None:
+    """Online, quiet, heard again, offline with its reason."""
+    assert Sitting().hear_each([OPENED, QUIET, AGAIN, closed("the cable is out")]) == [
+        DeviceOnline(port=PORT),
+        DeviceQuiet(port=PORT, since="2023-11-14T22:13:20.000000Z"),
+        DeviceOnline(port=PORT),
+        DeviceOffline(port=PORT, reason="the cable is out"),
+    ]
+
+
+def test_a_port_that_stays_away_is_told_once_for_each_reason() -> None:
+    """Trying again and again is no news; another reason is, and so is going again after it was there."""
+    table = after(closed("refused"))
+    assert table.hear(closed("refused")) == []
+    assert table.hear(closed("no such host")) == [DeviceOffline(port=PORT, reason="no such host")]
+    table.hear(OPENED)
+    assert table.hear(closed("no such host")) == [DeviceOffline(port=PORT, reason="no such host")]
+
+
+def test_faults_and_their_clearing_are_told_and_shown() -> None:
+    """The last fault stands in the state until it is cleared."""
+    table = Sitting()
+    assert table.hear(fault(6, "card-code", blocking=False)) == [DeviceFault(code=6, name="card-code", blocking=False)]
+    assert msgspec.to_builtins(table.shown.device.fault) == {"code": 6, "name": "card-code", "blocking": False}
+    assert table.hear(CLEARED) == [DeviceCleared(code=1, name="cannot-read")]
+    assert table.shown.device.fault is None
+
+
+def test_locking_and_presets_are_told() -> None:
+    """A lock is shown as well."""
+    table = Sitting()
+    shown = []
+    assert table.hear(lock(locked=True)) == [DeviceLocked()]
+    shown.append(table.shown.device.locked)
+    assert table.hear(lock(locked=False)) == [DeviceUnlocked()]
+    shown.append(table.shown.device.locked)
+    assert shown == [True, False]
+    assert table.hear(PRESET) == [DeviceChanged(address="01", value="0005")]
+
+
+@pytest.mark.parametrize("nothing", [COPY, STOOD_BY, OrderAnswered(at=START, order="lock", accepted=True, detail="")])
+def test_what_changes_nothing_for_anybody_is_not_told(nothing: AnyObservation) -> None:
+    """Copies, stand-by and answers to orders are on record, and no event."""
+    for before in ([], NATURAL[:2], NATURAL):
+        table = after(*before)
+        phase = table.shown.phase
+        assert table.hear(nothing) == []
+        assert table.shown.phase is phase
+
+
+# --- the line
+
+
+def test_reports_lost_on_an_open_line_are_told_and_leave_the_round_unproven() -> None:
+    """The jump is told with what was expected; a round under way is no longer proven whole."""
+    table = after(*NATURAL[:2])
+    assert table.hear(JUMPED) == [LineMissed(expected="2", seen="4")]
+    assert completed(table.hear_each(NATURAL[2:])).integrity == "partial"
+
+
+def test_a_clash_is_told_and_its_report_is_taken() -> None:
+    """Same sequence, other bytes: a new report, and a warning with both."""
+    table = after(*NATURAL[:2])
+    told = table.hear(CLASHED, NATURAL[2])
+    assert told[0] == LineClashed(sequence="4", bytes=FRAME.raw, previous="05 34 50 03 36 37")
+    assert kinds(told[1:]) == [CardDrawn]
+
+
+def test_the_first_rejected_bytes_are_told_at_once() -> None:
+    """With the bytes, their offset and the reason."""
+    assert Sitting().hear(rejected("05 05", 7, "torn", "report broken off")) == [
+        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off", count=1)
+    ]
+
+
+def test_further_rejected_bytes_are_counted_and_told_every_ten_seconds() -> None:
+    """The last of them with the count, by a waking that the table asked for; then the next ten seconds begin."""
+    table = after(rejected(offset=1))
+    first_at = table.now.mono_ns
+    assert table.hear_each([rejected(offset=2), rejected(offset=3)]) == []
+    assert wake_at(table.state) == first_at + 10 * SECOND_NS
+    assert table.hear(after_s=7.999) == []
+    table.pass_time(0.001)
+    told = table.hear(after_s=0)
+    assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(3, 2)]
+    assert table.hear(rejected(offset=4)) == []
+    told = table.hear(after_s=9)
+    assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(4, 1)]
+
+
+def test_ten_seconds_without_any_end_the_counting() -> None:
+    """After that the next one is told at once again, and nothing is waited for in between."""
+    table = after(rejected(offset=1))
+    assert table.hear(after_s=10) == []
+    assert wake_at(table.state) is None
+    assert kinds(table.hear(rejected(offset=2), after_s=0)) == [LineRejected]
+
+
+def test_many_in_one_step_are_one_event_and_a_count() -> None:
+    """A line gone mad does not make an event of each."""
+    table = Sitting()
+    assert len(table.hear(*(rejected(offset=n) for n in range(1000)))) == 1
+    told = table.hear(after_s=10)
+    assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(999, 999)]
+
+
+@pytest.mark.parametrize("boot_ns", [0, 100_000 * SECOND_NS])
+def test_the_clock_of_another_boot_neither_hides_nor_holds_back_a_count(boot_ns: int) -> None:
+    """A monotonic clock that stands before the ten seconds, or long after them: what was counted is told at once."""
+    table = after(rejected(offset=1), rejected(offset=2))
+    table.now = Now(table.now.utc_us, boot_ns)
+    told = table.hear(after_s=0)
+    assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(2, 1)]
+    assert wake_at(table.state) == boot_ns + 10 * SECOND_NS
+    table = after(rejected(offset=1))
+    table.now = Now(table.now.utc_us, boot_ns)
+    assert kinds(table.hear(rejected(offset=2), after_s=0)) == [LineRejected]
+
+
+# --- what is shown of it
+
+
+def test_a_table_that_has_heard_nothing_shows_so() -> None:
+    """Every field is there from the start; `null` is what is not known."""
+    assert Sitting().message == {
+        "sequence": "0",
+        "phase": "idle",
+        "game": "commission",
+        "shoe": None,
+        "shoe_integrity": "partial",
+        "round": None,
+        "hands": {"player": {"cards": [], "points": 0}, "banker": {"cards": [], "points": 0}},
+        "last_round": None,
+        "device": {"link": "offline", "reason": None, "heard_at": None, "fault": None, "locked": False},
+    }
+
+
+def test_a_late_joiner_can_draw_the_table() -> None:
+    """In the middle of a round: the last round with its answer, this one's hands, the device and when it was heard."""
+    table = after(OPENED, *NATURAL, result("player"), *cards("P1 2S, B1 KH"), closed("the cable is out"))
+    assert table.message == {
+        "sequence": str(len(table.told)),
+        "phase": "dealing",
+        "game": "commission",
+        "shoe": 1,
+        "shoe_integrity": "partial",
+        "round": 2,
+        "hands": {"player": {"cards": ["2S"], "points": 2}, "banker": {"cards": ["KH"], "points": 0}},
+        "last_round": {
+            "shoe": 1,
+            "round": 1,
+            "hands": {
+                "player": {"cards": ["8S", "KS"], "points": 8},
+                "banker": {"cards": ["3H", "4H"], "points": 7},
+            },
+            "result": {"outcome": "player", "pairs": []},
+            "integrity": "complete",
+            "answer": "confirmed",
+        },
+        "device": {
+            "link": "offline",
+            "reason": "the cable is out",
+            "heard_at": "2023-11-14T22:13:28.000000Z",
+            "fault": None,
+            "locked": False,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("then", "answer"),
+    [
+        ([], "awaited"),
+        ([result("player")], "confirmed"),
+        ([result("tie")], "disputed"),
+        ([card("P1", "5D")], "unconfirmed"),
+    ],
+)
+def test_the_last_round_shows_what_the_shoe_made_of_it(then: list[AnyObservation], answer: str) -> None:
+    """From the card that completed it on."""
+    last = after(*NATURAL, *then).shown.last_round
+    assert last is not None
+    assert last.answer.value == answer
