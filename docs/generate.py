@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import page as angel_eye
+from shoed.contract import events_page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 WRONG_USE: Final = 2
@@ -90,6 +91,7 @@ def udev_rules(_: str) -> str:
 
 GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/angel_eye/PROTOCOL.md": blocks(angel_eye.tables),
+    "docs/events.md": lambda _: events_page(),
     "udev/70-shoed.rules": udev_rules,
 }
 

@@ -40,6 +40,7 @@ DECKS: Final = 8
 MIN_DRAW_GAP_MS: Final = 250  # a dealer does not draw two cards closer than this on purpose
 LARGEST_DRAW_GAP_MS: Final = 10_000  # beyond it every honest draw would be a finding
 
+KEYS_OF_GAMES: Final = ("decks", "layout", "seats")
 NOT_PLAYED_YET: Final = ("super-six-plus", "fortune-six", "easy-six", "tournament")
 
 
@@ -158,7 +159,7 @@ def _table(table: Table) -> TableConfig:
     name = table.require("name", NAME)
     game = table.require("game", or_none(converted(_game, "commission")))
     if game is None:
-        table.judge_no_further()
+        table.allow(KEYS_OF_GAMES)
         return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")))
     return TableConfig(
         name=name,
@@ -189,7 +190,7 @@ def _shoe(shoe: Table) -> ShoeConfig:
         settings=Settings(),
     )
     if family is None:
-        shoe.judge_no_further()
+        shoe.allow(("firmware", *(key for each in FAMILIES.values() for key in declared(each.settings))))
         return common
     versions = {version: version for version in family.firmware}
     values = {name: shoe.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}

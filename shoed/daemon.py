@@ -27,7 +27,7 @@ from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.config import Config, TableConfig, describe, recall
 from shoed.engine import ENGINE, Engine, EngineState
-from shoed.errors import CommitFailed, PortError
+from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
@@ -91,7 +91,7 @@ class Desk:
     # --- the one way in, and the one way out
 
     def take(self, came: AnyInput, at: Now) -> None:
-        if not self.sound:
+        if not self.sound or self.writer.failed.done():
             return
         self.sound = False
         self.state, step = self.engine.step(self.state, came, at)
@@ -202,8 +202,8 @@ class Daemon:
                     desk.take(Configured(describe(desk.config).decode(), ENGINE, VERSION), now())
                 await self.writer.flush()
                 failure = None
-            except CommitFailed as error:
-                failure = str(error)
+            except JournalError as error:
+                failure = f"journal failed: {error}"
             publishers = [tasks.create_task(desk.publish()) for desk in self.desks]
             if failure is None:
                 failure = await self.work(tasks)
@@ -234,7 +234,7 @@ class Daemon:
         await asyncio.wait(lines)
         try:
             await self.writer.flush()
-        except CommitFailed as error:
+        except JournalError as error:
             return f"journal failed: {error}"
         return None if self.stop.is_set() else "every table has ended"
 

@@ -228,7 +228,6 @@ class Table:
         self.route = route
         self._values = values
         self._known: dict[str, None] = {}  # a set in the order of asking
-        self._judged = True
 
     def __iter__(self) -> Iterator[str]:
         """The keys that are there, for tables whose keys are data."""
@@ -267,13 +266,13 @@ class Table:
         """For checks that no Kind can make."""
         self.sheet.fault((*self.route, key), problem, remedy)
 
-    def judge_no_further(self) -> None:
-        """Unknown keys pass: what may stand here hangs on a value that is wrong already."""
-        self._judged = False
+    def allow(self, keys: Iterable[str]) -> None:
+        """Keys that may stand here although nobody reads them: what they mean hangs on a value that is wrong already."""
+        self._known |= dict.fromkeys(keys)
 
     def fault_unknown_keys(self) -> None:
         for key in self._values:
-            if self._judged and key not in self._known:
+            if key not in self._known:
                 near = nearest(key, self._known)
                 remedy = f"the nearest known is {near}" if near else f"known here: {', '.join(self._known)}"
                 self.fault(key, "is no known key", remedy)

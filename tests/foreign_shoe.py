@@ -210,6 +210,9 @@ class Shoe(Protocol):
     async def send(self, data: bytes) -> None:
         """These bytes; returns when the kernel has them all."""
 
+    async def deserted(self) -> None:
+        """Wait until no host is left."""
+
     async def taken(self) -> None:
         """Wait until the host has read all of them."""
 
@@ -296,7 +299,6 @@ class TcpShoe(Talk):
                 await self.news.wait()
 
     async def deserted(self) -> None:
-        """Wait until no host is left."""
         async with asyncio.timeout(PATIENCE_S):
             while self.clients:
                 self.news.clear()
@@ -304,8 +306,9 @@ class TcpShoe(Talk):
 
     async def send(self, data: bytes) -> None:
         for client in tuple(self.clients):
-            client.write(data)
-            await client.drain()
+            with contextlib.suppress(ConnectionError):  # the host has hung up: nobody hears it
+                client.write(data)
+                await client.drain()
 
     async def taken(self) -> None:
         """The far end's receive queue, and our own send queue, as the kernel counts them."""
@@ -358,7 +361,10 @@ class PtyShoe(Talk):
         await self.cut()
 
     async def connected(self) -> None:
-        """A line has nobody to tell: what is said before the host comes waits in the cable."""
+        """A line tells nobody: what is said before the host comes waits in the cable."""
+
+    async def deserted(self) -> None:
+        """Nor that it went."""
 
     async def send(self, data: bytes) -> None:
         loop = asyncio.get_running_loop()

@@ -56,12 +56,13 @@ class Proxy(Watched):
         if self.server is not None:
             self.server.close()
             self.server = None
-        self.cut()
-        await self.until(lambda: not self.lines)
+        await self.cut()
 
-    def cut(self) -> None:
+    async def cut(self) -> None:
+        """Every connection is gone, with all that was held."""
         for line in self.lines:
             line.transport.abort()
+        await self.until(lambda: not self.lines)
 
     def hold(self, way: Way) -> None:
         self.flowing[way].clear()
@@ -70,9 +71,12 @@ class Proxy(Watched):
         for flow in self.flowing.values():
             flow.set()
 
-    def events(self, kind: int) -> int:
-        """How many packets of a kind have passed that concern events."""
-        return sum(packet.kind == kind and "/event/" in packet.topic for packet in self.passed)
+    def count(self, kind: int, *topics: str) -> int:
+        """How many packets of a kind have passed on the last connection whose topics end so."""
+        return sum(
+            packet.connection == self.connections and packet.kind == kind and packet.topic.endswith(topics)
+            for packet in self.passed
+        )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1

@@ -26,15 +26,23 @@ KINDS = [
 ]
 
 
-async def first(broker: Broker, topic: str, said: bytes | None = None) -> bytes:
+async def first(broker: Broker, topic: str, said: bytes | None = None, limit_s: float = LIMIT_S) -> bytes:
     """The first that a new subscriber hears under the topic: what the broker keeps, else what is said then."""
-    async with asyncio.timeout(LIMIT_S), aiomqtt.Client(broker.host, broker.port) as client:
+    async with asyncio.timeout(limit_s), aiomqtt.Client(broker.host, broker.port) as client:
         await client.subscribe(topic)
         if said is not None:
             await client.publish(topic, said)
         async for message in client.messages:
             return bytes(message.payload)
     raise AssertionError
+
+
+async def restored(broker: Broker, topic: str) -> bytes:
+    """What a broker keeps that has just started. NATS restores it beside serving: observed, one may come too early."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            with suppress(TimeoutError):
+                return await first(broker, topic, limit_s=0.5)
 
 
 def listeners(pid: int) -> list[str]:
@@ -110,9 +118,9 @@ async def test_a_store_outlives_its_broker(kind: Kind, tmp_path: Path) -> None:
         await keep(broker, "shoed/test", b"3")
         await broker.stop()
         await broker.start()
-        assert await first(broker, "shoed/test") == b"3"
+        assert await restored(broker, "shoed/test") == b"3"
     async with running_broker(kind, store=store) as broker:
-        assert await first(broker, "shoed/test") == b"3"
+        assert await restored(broker, "shoed/test") == b"3"
 
 
 async def test_without_a_store_mosquitto_forgets() -> None:

@@ -665,7 +665,7 @@ async def test_a_broker_that_does_not_answer_is_given_up(*, tls: bool) -> None:
 
 
 async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
-    """Connect, probe, publish and leave, cancelled some turns of the loop later each time, until it comes to its end."""
+    """Connect, probe, publish and leave, cancelled some turns of the loop later each time, until it is through."""
 
     async def live() -> None:
         async with connect(settings, "a", None) as connection:
@@ -780,7 +780,7 @@ async def test_a_certificate_that_cannot_be_trusted_is_refused(certificates: Cer
 
 
 async def test_tls_files_that_cannot_be_used_are_named(certificates: Certificates) -> None:
-    """Absent, no PEM, or a key under a password: which nobody is asked for at a terminal."""
+    """Absent, no PEM, or a key under a password."""
     folder = certificates.folder
     for change, named in (
         ({"ca": f"{folder}/absent"}, "absent"),

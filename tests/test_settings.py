@@ -534,12 +534,15 @@ def test_the_same_table_may_be_read_in_parts() -> None:
     sheet.finish()
 
 
-def test_a_table_that_hangs_on_a_wrong_value_is_judged_no_further() -> None:
-    """One mistake is one problem."""
-    sheet = sheet_of('protocol = "angle-eye"\nbcc_span = "x"\n')
+def test_keys_that_hang_on_a_wrong_value_may_be_allowed() -> None:
+    """One mistake is one problem, and a key that nobody knows is another one."""
+    sheet = sheet_of('protocol = "angle-eye"\nbcc_span = "x"\nbc_span = 1\n')
     assert sheet.root.require("protocol", or_none(choice({"angel-eye": 1}))) is None
-    sheet.root.judge_no_further()
-    assert complaints(sheet) == ['book.toml:1: protocol: "angle-eye" is unknown; the nearest known is "angel-eye"']
+    sheet.root.allow(("bcc_span",))
+    assert complaints(sheet) == [
+        'book.toml:1: protocol: "angle-eye" is unknown; the nearest known is "angel-eye"',
+        "book.toml:3: bc_span: is no known key; the nearest known is bcc_span",
+    ]
 
 
 def test_problems_of_a_readers_own_join_the_others() -> None:

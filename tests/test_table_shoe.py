@@ -271,6 +271,12 @@ def test_a_clash_is_told_and_its_report_is_taken() -> None:
     assert kinds(told[1:]) == [CardDrawn]
 
 
+def test_a_clash_is_a_warning_and_takes_nothing_from_the_round() -> None:
+    """The line was never away: a shoe that does not advance on its start of communication loses no card by it."""
+    table = after(*NATURAL[:2], STARTED, CLASHED)
+    assert completed(table.hear_each(NATURAL[2:])).integrity == "complete"
+
+
 def test_the_first_rejected_bytes_are_told_at_once() -> None:
     """With the bytes, their offset and the reason."""
     assert Sitting().hear(rejected("05 05", 7, "torn", "report broken off")) == [

@@ -93,3 +93,9 @@ def test_several_observations_of_one_step_are_taken_in_order() -> None:
     state, found = watch(WatchSettings(LIMIT_MS), WatchState(), seen)
     assert [finding.gap_ms for finding in found] == [100.0]
     assert state == WatchState(Card.H3, at(100).mono_ns)
+
+
+def test_a_finding_reads_as_a_sentence() -> None:
+    """For the log: both cards, how close, and what it may mean."""
+    (finding,) = watched((0, card("P1", "?")), (100.25, card("B1", "10H")))
+    assert str(finding) == ("an unread card and 10H were reported 100.2 ms apart, closer than 250 ms: drawn together?")

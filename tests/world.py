@@ -18,6 +18,7 @@ from asyncio.subprocess import Process
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -30,6 +31,7 @@ from tests.foreign_shoe import Shoe
 
 T = TypeVar("T")
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SHOED: Final = str(Path(sys.executable).parent / "shoed")
 TABLE: Final = "bac-901"
 PATIENCE_S: Final = 20.0
@@ -77,6 +79,7 @@ class Recorder(Watched):
         super().__init__()
         self.root = f"shoed/v1/{site}/"
         self.messages: list[Message] = []
+        self.envelopes: dict[str, list[Any]] = {}  # by table
         self.listening: asyncio.Task[None] | None = None
 
     async def listen(self, broker: Broker) -> None:
@@ -95,8 +98,14 @@ class Recorder(Watched):
             with contextlib.suppress(aiomqtt.MqttError):  # the broker was killed
                 async for message in client.messages:
                     topic = str(message.topic).removeprefix(self.root)
-                    self.messages.append(Message(topic, bytes(message.payload), message.retain))
-                    self.news.set()
+                    self._hear(Message(topic, bytes(message.payload), message.retain))
+
+    def _hear(self, message: Message) -> None:
+        self.messages.append(message)
+        table, _, rest = message.topic.partition("/")
+        if rest.startswith("event/"):
+            self.envelopes.setdefault(table, []).append(message.json)
+        self.news.set()
 
     async def leave(self) -> None:
         if self.listening is not None:
@@ -108,7 +117,7 @@ class Recorder(Watched):
 
     def events(self, table: str = TABLE) -> list[Any]:
         """The envelopes, as they came."""
-        return [message.json for message in self.messages if message.topic.startswith(f"{table}/event/")]
+        return self.envelopes.setdefault(table, [])
 
     def of(self, kind: str, table: str = TABLE) -> list[Any]:
         """The data of all events of one type, as in `card.drawn`."""
@@ -370,6 +379,23 @@ class World:
         value = f"{self.fences:04d}"
         await shoe.say(f"M 30 31 {value.encode().hex(' ')}")
         await self.recorder.event("device.changed", table, address="01", value=value)
+
+    async def all_told(self, table: str = TABLE) -> None:
+        """What the subscriber heard is the journal: in order from 1, nothing missing, one id never with two contents."""
+        record = {row.sequence: row for row in self.journal.events(table)}
+        assert list(record) == list(range(1, len(record) + 1))
+        events = self.recorder.events(table)
+        await self.recorder.until(lambda: events and int(events[-1]["sequence"]) >= len(record))
+        newest, word = 0, self.journal.word
+        for event in events:
+            number = int(event["sequence"])
+            assert number <= newest + 1, f"{number} came, and {newest + 1} had not come yet"
+            newest = max(newest, number)
+            assert event["id"] == f"{word}-{table}-{number}"
+            if number in record:  # else it is younger than our look at the record
+                row = record[number]
+                assert (event["type"], event["data"]) == (f"shoed.{row.type}", row.data)
+                assert datetime.fromisoformat(event["time"]) == EPOCH + timedelta(microseconds=row.utc_us)
 
 
 def _die_with_us() -> None:

@@ -83,10 +83,10 @@ async def _encrypted(context: ssl.SSLContext, line: socket.socket, settings: Bro
             try:
                 inner.do_handshake()
             except ssl.SSLWantReadError:  # never SSLWantWriteError: all we say fits into the empty buffer of the socket
-                readable = loop.create_future()
-                loop.add_reader(inner, readable.set_result, None)
+                readable = asyncio.Event()
+                loop.add_reader(inner, readable.set)
                 try:
-                    await readable
+                    await readable.wait()
                 finally:
                     loop.remove_reader(inner)
             else:

@@ -20,7 +20,7 @@ import msgspec
 from shoed.bus.client import Connection, connect
 from shoed.bus.messages import Presence, Status, Voice
 from shoed.bus.settings import BrokerSettings
-from shoed.errors import BusError
+from shoed.errors import BusError, JournalError
 from shoed.journal import Reader, Store, Writer
 from shoed.now import rfc3339
 from shoed.ports.clock import now
@@ -79,6 +79,10 @@ class Publisher:
                     if self.trouble != str(error):
                         LOG.warning("%s: %s", self.voice.table, error)
                     self.trouble = str(error)
+                except JournalError as error:  # nothing more can be told, but that
+                    self.writer.fail(error)
+                    self.leave(f"journal failed: {error}")
+                    continue
                 else:
                     return
                 self.busy_since = None
@@ -94,23 +98,28 @@ class Publisher:
         birth = rfc3339(now().utc_us)
         will = self.voice.status(Status(Presence.OFFLINE, "connection lost", birth, self.voice.version))
         async with connect(self.broker, self.voice.client_id, will) as connection:
-            boundary = reader.last_sequence(self.voice.table)
-            reason = "reconnected" if self.births else "started"
-            await connection.probe(self.voice.status(Status(Presence.ONLINE, reason, birth, self.voice.version)))
-            await connection.publish(self.voice.state(self.state(reader)))
-            await connection.publish(self.voice.no_question())
-            self.births += 1
-            self.trouble = None
-            LOG.info("%s: %s at %s", self.voice.table, reason, self.broker.at)
-            ended = asyncio.ensure_future(connection.lost())
-            ended.add_done_callback(self.wake)
-            try:
-                await self.serve(connection, reader, boundary, ended)
-            finally:
-                ended.cancel()
-                self.under_way.clear()
+            if self.farewell is None:
+                await self.work(connection, reader, birth)
             goodbye = Status(Presence.OFFLINE, self.farewell or "", birth, self.voice.version)
             await connection.publish(self.voice.status(goodbye))
+
+    async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
+        """Be born, and tell until it is time to go."""
+        boundary = reader.last_sequence(self.voice.table)
+        reason = "reconnected" if self.births else "started"
+        await connection.probe(self.voice.status(Status(Presence.ONLINE, reason, birth, self.voice.version)))
+        await connection.publish(self.voice.state(self.state(reader)))
+        await connection.publish(self.voice.no_question())
+        self.births += 1
+        self.trouble = None
+        LOG.info("%s: %s at %s", self.voice.table, reason, self.broker.at)
+        ended = connection.lost()
+        ended.add_done_callback(self.wake)
+        try:
+            await self.serve(connection, reader, boundary, ended)
+        finally:
+            ended.cancel()
+            self.under_way.clear()
 
     async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
         """Tell what is committed until it is time to go; raises when the connection is gone."""

@@ -45,11 +45,11 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def recorded(reader: Reader, table: str) -> Iterator[Recorded]:
-    steps = reader.connection.execute(
-        "SELECT row, utc_us, mono_ns, input, bytes, observations FROM step WHERE table_name = ? ORDER BY row", (table,)
+    steps = reader.rows(
+        "SELECT row, utc_us, mono_ns, input, bytes, observations FROM step WHERE table_name = ? ORDER BY row", table
     )
-    events = reader.connection.execute(
-        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? ORDER BY sequence", (table,)
+    events = reader.rows(
+        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? ORDER BY sequence", table
     )
     told = ((row, tuple(each[1:] for each in group)) for row, group in groupby(events, itemgetter(0)))
     upcoming = next(told, None)

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -73,9 +73,7 @@ class Store:
                 (self.word,) = connection.execute("SELECT word FROM journal").fetchone()
             self.connect().close()
         except sqlite3.Error as error:
-            raise JournalUnusable(
-                f"{self.path}: {error}; keep it for those who can read it, and move it away to begin a new one"
-            ) from error
+            raise damaged(self.path, error) from error
 
     def connect(self) -> sqlite3.Connection:
         """The writing connection; transactions are explicit, and it may be used in the writer's thread."""
@@ -89,6 +87,10 @@ class Store:
 
     def read(self) -> "Reader":
         return Reader(self.path)
+
+
+def damaged(path: Path, error: sqlite3.Error) -> JournalUnusable:
+    return JournalUnusable(f"{path}: {error}; keep it for those who can read it, and move it away to begin a new one")
 
 
 def bring_up(connection: sqlite3.Connection, path: Path) -> None:
@@ -111,29 +113,32 @@ class Reader:
     """A read-only connection: what is committed, and nothing else."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
 
     def close(self) -> None:
         self.connection.close()
 
+    def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self.connection.execute(query, values)
+        except sqlite3.Error as error:
+            raise damaged(self.path, error) from error
+
     def events(self, table: str, after: int, limit: int) -> list[StoredEvent]:
-        rows = self.connection.execute(
+        query = (
             "SELECT sequence, type, utc_us, data FROM event"
-            " WHERE table_name = ? AND sequence > ? ORDER BY sequence LIMIT ?",
-            (table, after, limit),
+            " WHERE table_name = ? AND sequence > ? ORDER BY sequence LIMIT ?"
         )
-        return [StoredEvent(*row) for row in rows]
+        return [StoredEvent(*row) for row in self.rows(query, table, after, limit)]
 
     def last_sequence(self, table: str) -> int:
-        row = self.connection.execute("SELECT max(sequence) FROM event WHERE table_name = ?", (table,)).fetchone()
-        return row[0] or 0
+        ((last,),) = self.rows("SELECT coalesce(max(sequence), 0) FROM event WHERE table_name = ?", table)
+        return int(last)
 
     def cursor(self, table: str) -> int:
-        row = self.connection.execute("SELECT sequence FROM cursor WHERE table_name = ?", (table,)).fetchone()
-        return row[0] if row else 0
+        return sum(row[0] for row in self.rows("SELECT sequence FROM cursor WHERE table_name = ?", table))
 
     def checkpoint(self, table: str) -> Checkpoint | None:
-        row = self.connection.execute(
-            "SELECT row, engine, state FROM checkpoint WHERE table_name = ?", (table,)
-        ).fetchone()
-        return Checkpoint(*row) if row else None
+        query = "SELECT row, engine, state FROM checkpoint WHERE table_name = ?"
+        return next((Checkpoint(*row) for row in self.rows(query, table)), None)

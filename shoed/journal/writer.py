@@ -19,7 +19,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-from shoed.errors import CommitFailed
+from shoed.errors import CommitFailed, JournalError
 from shoed.events import Event
 from shoed.journal.store import Store
 from shoed.step import Received, Step
@@ -63,7 +63,7 @@ class Writer:
         self.store = store
         self.engine = engine
         self.loop = asyncio.get_running_loop()
-        self.failed: asyncio.Future[CommitFailed | None] = self.loop.create_future()
+        self.failed: asyncio.Future[JournalError | None] = self.loop.create_future()
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.waiting = 0
@@ -87,7 +87,7 @@ class Writer:
 
     async def flush(self, *, last: bool = False) -> None:
         """Return when all that was submitted is committed; raise if it cannot be."""
-        flushed: asyncio.Future[CommitFailed | None] = self.loop.create_future()
+        flushed: asyncio.Future[JournalError | None] = self.loop.create_future()
         self.queue.put(Flush(partial(flushed.set_result, None), last))
         await asyncio.wait([flushed, self.failed], return_when=asyncio.FIRST_COMPLETED)
         self.check()
@@ -111,8 +111,10 @@ class Writer:
         if self.waiting < ROOM:
             self.has_room.set()
 
-    def fail(self, error: CommitFailed) -> None:
-        self.failed.set_result(error)
+    def fail(self, error: JournalError) -> None:
+        """The journal is of no use any more; the first reason stands."""
+        if not self.failed.done():
+            self.failed.set_result(error)
         self.has_room.set()
 
     # --- in the thread

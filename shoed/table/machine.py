@@ -43,7 +43,7 @@ from shoed.observations import (
 )
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
-from shoed.table.state import MOVES, Answer, Device, Fault, Link, Move, Phase, Rejections, Round, TableState
+from shoed.table.state import MOVES, Answer, Completed, Device, Fault, Link, Move, Phase, Rejections, Round, TableState
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
 
@@ -135,7 +135,7 @@ class Table:
             self.set_aside(seen, "no-round")
             self.move(Move.UNDUE_CARD)
         else:
-            self.set_aside(seen, "unreadable" if seen.card is None else "not-due")
+            self.set_aside(seen, "not-due")
             self.suspend(Move.UNDUE_CARD, seen.at, due, reported(seen))
 
     @property
@@ -146,12 +146,11 @@ class Table:
         return None if hand is None else Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
     def open_round(self, at: Now) -> None:
-        before, phase = self.state.round, self.state.phase
-        if before.completed is not None:
-            if before.answer is Answer.AWAITED:
-                self.emit(at, events.RoundUnconfirmed(shoe=before.shoe, round=before.number))
-                self.answered(Answer.UNCONFIRMED)
-        elif phase is not Phase.IDLE:
+        before, last = self.state.round, self.state.last
+        if last is not None and last.answer is Answer.AWAITED:
+            self.emit(at, events.RoundUnconfirmed(shoe=last.told.shoe, round=last.told.round))
+            self.state = replace(self.state, last=replace(last, answer=Answer.UNCONFIRMED))
+        if self.state.phase is not Phase.IDLE and not before.complete:
             player, banker = both(before.hands)
             self.emit(at, events.RoundAbandoned(shoe=before.shoe, round=before.number, player=player, banker=banker))
         self.move(Move.OPENING_CARD)
@@ -201,8 +200,7 @@ class Table:
         )
         self.emit(at, completed)
         self.move(Move.LAST_CARD)
-        self.set_round(replace(self.state.round, completed=completed))
-        self.state = replace(self.state, last=self.state.round)
+        self.state = replace(self.state, round=replace(self.state.round, complete=True), last=Completed(completed))
 
     def set_aside(self, seen: CardSeen, reason: str) -> None:
         self.emit(
@@ -229,21 +227,22 @@ class Table:
             )
 
     def result(self, seen: ResultSeen) -> None:
-        theirs = Result(seen.outcome, seen.pairs)
-        ours = self.state.round.ours
+        theirs, last = Result(seen.outcome, seen.pairs), self.state.last
         if self.state.phase is Phase.DEALING:  # before the last card due
             self.suspend(Move.RESULT, seen.at, self.due, Seen(result=theirs))
             return
         self.move(Move.RESULT)
-        answer = Answer.CONFIRMED if theirs == ours else Answer.DISPUTED
-        if ours is not None and answer is not self.state.round.answer:
+        if last is None or not self.awaits(last):
+            return
+        answer = Answer.CONFIRMED if theirs == last.ours else Answer.DISPUTED
+        if answer is not last.answer:
             event = events.RoundConfirmed if answer is Answer.CONFIRMED else events.RoundDisputed
-            self.emit(seen.at, event(shoe=self.state.shoe, round=self.state.round.number, ours=ours, theirs=theirs))
-            self.answered(answer)
+            self.emit(seen.at, event(shoe=last.told.shoe, round=last.told.round, ours=last.ours, theirs=theirs))
+            self.state = replace(self.state, last=replace(last, answer=answer))
 
-    def answered(self, answer: Answer) -> None:
-        self.set_round(replace(self.state.round, answer=answer))
-        self.state = replace(self.state, last=self.state.round)
+    def awaits(self, last: Completed) -> bool:
+        """Whether a result is that of the last completed round: while it lies there, and late in the next shoe."""
+        return self.state.round.complete or (self.state.phase is Phase.IDLE and last.answer is Answer.AWAITED)
 
     # --- the shoe, its line and its device
 
@@ -270,7 +269,8 @@ class Table:
                     seen.at,
                     events.LineClashed(sequence=seen.frame.sequence, bytes=seen.frame.raw, previous=seen.previous),
                 )
-        if self.state.phase is Phase.DEALING and not (isinstance(seen, Resumed) and seen.proven):
+        unproven = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and not seen.proven)
+        if unproven and self.state.phase is Phase.DEALING:
             self.set_round(replace(self.state.round, partial=True))
 
     def link(self, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:
@@ -283,7 +283,7 @@ class Table:
                 self.set_device(replace(device, link=Link.QUIET))
                 self.emit(seen.at, events.DeviceQuiet(port=port, since=rfc3339(seen.since.utc_us)))
             case LinkClosed():
-                if self.state.phase in (Phase.DEALING, Phase.SUSPENDED):
+                if self.state.phase is not Phase.IDLE:
                     self.set_round(replace(self.state.round, away=True))
                 if (device.link, device.reason) != (Link.OFFLINE, seen.reason):
                     self.set_device(replace(device, link=Link.OFFLINE, reason=seen.reason))

@@ -5,7 +5,7 @@ import msgspec
 from shoed.events import Hand, Result
 from shoed.now import rfc3339
 from shoed.rules import drawing
-from shoed.table.state import Answer, Fault, Link, Phase, Round, TableState
+from shoed.table.state import Answer, Completed, Fault, Link, Phase, TableState
 
 
 class PublicHands(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class PublicState(msgspec.Struct, frozen=True):
 
 
 def public_state(game: str, state: TableState) -> PublicState:
-    device, last = state.device, state.last
+    device, hands, last = state.device, state.round.hands, state.last
     return PublicState(
         sequence=str(state.sequence),
         phase=state.phase,
@@ -53,17 +53,10 @@ def public_state(game: str, state: TableState) -> PublicState:
         shoe=state.shoe or None,
         shoe_integrity=state.shoe_integrity,
         round=state.round.number or None,
-        hands=hands(state.round),
-        last_round=None
-        if last is None or last.completed is None
-        else LastRound(
-            shoe=last.shoe,
-            round=last.number,
-            hands=hands(last),
-            result=Result(last.completed.outcome, last.completed.pairs),
-            integrity=last.completed.integrity,
-            answer=last.answer,
+        hands=PublicHands(
+            Hand(hands.player, drawing.points(hands.player)), Hand(hands.banker, drawing.points(hands.banker))
         ),
+        last_round=None if last is None else last_round(last),
         device=PublicDevice(
             link=device.link or Link.OFFLINE,
             reason=device.reason or None,
@@ -74,6 +67,13 @@ def public_state(game: str, state: TableState) -> PublicState:
     )
 
 
-def hands(of: Round) -> PublicHands:
-    player, banker = of.hands.player, of.hands.banker
-    return PublicHands(Hand(player, drawing.points(player)), Hand(banker, drawing.points(banker)))
+def last_round(last: Completed) -> LastRound:
+    told = last.told
+    return LastRound(
+        shoe=told.shoe,
+        round=told.round,
+        hands=PublicHands(told.player, told.banker),
+        result=last.ours,
+        integrity=told.integrity,
+        answer=last.answer,
+    )

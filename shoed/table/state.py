@@ -90,12 +90,18 @@ class Round(msgspec.Struct, frozen=True):
     hands: Hands = Hands()
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
-    completed: RoundCompleted | None = None
+    complete: bool = False  # every card due was drawn, whatever came after it
+
+
+class Completed(msgspec.Struct, frozen=True):
+    """The last round that was completed, also when a new shoe began since."""
+
+    told: RoundCompleted
     answer: Answer = Answer.AWAITED
 
     @property
-    def ours(self) -> Result | None:
-        return None if self.completed is None else Result(self.completed.outcome, self.completed.pairs)
+    def ours(self) -> Result:
+        return Result(self.told.outcome, self.told.pairs)
 
 
 class TableState(msgspec.Struct, frozen=True):
@@ -105,7 +111,7 @@ class TableState(msgspec.Struct, frozen=True):
     shoe_whole: bool = False  # seen from its start
     cut: bool = False  # the cutting card came out of this shoe
     round: Round = Round()
-    last: Round | None = None  # the last one that was completed
+    last: Completed | None = None
     device: Device = Device()
     rejections: Rejections | None = None
 

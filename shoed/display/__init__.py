@@ -1,0 +1,1 @@
+"""Pages for people, from what everybody can hear on the broker and from nothing else."""

@@ -1,0 +1,234 @@
+"""The tables as lines of text: coloured ones for a terminal, one plain line an event for everything else."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Final, assert_never
+
+import msgspec
+
+from shoed import events
+from shoed.bus.messages import Status
+from shoed.cards import RANK_TEXT, Card, Suit
+from shoed.display.view import Heard, TableView, Told
+from shoed.events import Hand, Result
+from shoed.observations import Outcome, Pair
+from shoed.table.public import LastRound, PublicState
+from shoed.table.state import Answer, Link, Phase
+
+WIDTH: Final = 78
+ROUNDS: Final = 6  # of those before, in words
+BEADS: Final = 36  # and as dots
+BANKER_AT: Final = 42  # the column of Banker's hand
+
+PICTURES: Final = {Suit.SPADES: "♠", Suit.HEARTS: "♥", Suit.DIAMONDS: "♦", Suit.CLUBS: "♣"}
+SGR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Ink(Enum):
+    BOLD = "1"
+    DIM = "2"
+    RED = "91"
+    GREEN = "92"
+    YELLOW = "93"
+    BLUE = "94"
+    RED_CARD = "31;107"
+    BLACK_CARD = "30;107"
+
+
+OUTCOME_INK: Final = {
+    Outcome.PLAYER: Ink.BLUE,
+    Outcome.BANKER: Ink.RED,
+    Outcome.TIE: Ink.GREEN,
+    Outcome.FORCED_END: Ink.YELLOW,
+}
+ANSWER_INK: Final = {
+    Answer.AWAITED: Ink.DIM,
+    Answer.CONFIRMED: Ink.GREEN,
+    Answer.DISPUTED: Ink.RED,
+    Answer.UNCONFIRMED: Ink.YELLOW,
+}
+
+
+def paint(text: str, *inks: Ink) -> str:
+    return f"\x1b[{';'.join(ink.value for ink in inks)}m{text}\x1b[0m"
+
+
+def pad(text: str, width: int) -> str:
+    """Fill up with blanks; colours take no room."""
+    return text + " " * (width - len(SGR.sub("", text)))
+
+
+# --- the screen
+
+
+def screen(tables: Mapping[str, TableView]) -> list[str]:
+    return [line for name, view in sorted(tables.items()) for line in table(name, view)]
+
+
+def table(name: str, view: TableView) -> list[str]:
+    return [
+        heading(name, view),
+        paint("─" * WIDTH, Ink.DIM),
+        *felt(view),
+        "",
+        "  "
+        + (" ".join(bead(played.result.outcome) for played in shoe_so_far(view)) or paint("no round yet", Ink.DIM)),
+        "",
+        *(past_round(played) for played in reversed(view.past[-ROUNDS:])),
+        *[""] * (ROUNDS - len(view.past[-ROUNDS:])),
+        paint("─" * WIDTH, Ink.DIM),
+        *health(view),
+    ]
+
+
+def heading(name: str, view: TableView) -> str:
+    left = f"  {paint(name, Ink.BOLD)}  {paint(view.game, Ink.DIM)}"
+    parts = [f"shoe {view.shoe}" if view.shoe else "", "cutting card is out" if view.cut else ""]
+    parts.append(f"round {view.round}" if view.round else "")
+    right = " · ".join(filter(None, parts))
+    return pad(left, WIDTH - 2 - len(right)) + right
+
+
+def felt(view: TableView) -> list[str]:
+    """Both hands side by side, the cards as such, and how the round stands."""
+    result = view.past[-1].result if view.phase is Phase.COMPLETE and view.past else None
+    player, banker = view.hands.player, view.hands.banker
+    names = paint("PLAYER", Ink.BOLD, Ink.BLUE), paint("BANKER", Ink.BOLD, Ink.RED)
+    points = (
+        f"{total(player)}{verdict(result, Outcome.PLAYER, Pair.PLAYER)}",
+        f"{total(banker)}{verdict(result, Outcome.BANKER, Pair.BANKER)}",
+    )
+    rows = [names, *zip(faces(player.cards), faces(banker.cards), strict=True), points]
+    lines = [pad(f"  {left}", BANKER_AT) + right for left, right in rows]
+    if view.phase is Phase.SUSPENDED:
+        lines[-1] += paint("  suspended: waits for a person", Ink.YELLOW)
+    return lines
+
+
+def faces(cards: Sequence[Card]) -> list[str]:
+    """Three rows: rank, suit, rank."""
+    rows = ["", "", ""]
+    for card in cards:
+        ink = Ink.RED_CARD if card.suit in (Suit.HEARTS, Suit.DIAMONDS) else Ink.BLACK_CARD
+        rank = RANK_TEXT[card.rank]
+        for row, text in enumerate((f" {rank:<4}", f"  {PICTURES[card.suit]}  ", f"{rank:>4} ")):
+            rows[row] += paint(text, ink) + " "
+    return rows
+
+
+def total(hand: Hand) -> str:
+    return paint(f"{hand.points}", Ink.BOLD) if hand.cards else " "
+
+
+def verdict(result: Result | None, mine: Outcome, pair: Pair) -> str:
+    if result is None:
+        return ""
+    words = [paint(" wins ", Ink.BOLD, OUTCOME_INK[mine])] if result.outcome is mine else []
+    if result.outcome is Outcome.TIE:
+        words.append(paint(" tie ", Ink.BOLD, Ink.GREEN))
+    if pair in result.pairs:
+        words.append(paint(" pair ", Ink.YELLOW))
+    return " ".join(["", *words])
+
+
+def shoe_so_far(view: TableView) -> list[LastRound]:
+    return [played for played in view.past if played.shoe == view.shoe][-BEADS:]
+
+
+def bead(outcome: Outcome) -> str:
+    return paint("●", OUTCOME_INK[outcome])
+
+
+def past_round(played: LastRound) -> str:
+    player, banker = played.hands.player, played.hands.banker
+    outcome = paint(f"{played.result.outcome.value:<6}", OUTCOME_INK[played.result.outcome])
+    cards = pad(small(player.cards), 12) + "  " + pad(small(banker.cards), 12)
+    pairs = (
+        "both pairs" if len(played.result.pairs) > 1 else "".join(f"{pair.value} pair" for pair in played.result.pairs)
+    )
+    answer = "" if played.answer is Answer.AWAITED else played.answer.value
+    return (
+        f"{played.round:>5}  {outcome}  {player.points} : {banker.points}   {cards}  "
+        f"{paint(f'{answer:<11}', ANSWER_INK[played.answer])} {paint(pairs, Ink.YELLOW)}"
+    )
+
+
+def small(cards: Sequence[Card]) -> str:
+    return " ".join(
+        paint(text, Ink.RED) if card.suit in (Suit.HEARTS, Suit.DIAMONDS) else text
+        for card in cards
+        for text in (RANK_TEXT[card.rank] + PICTURES[card.suit],)
+    )
+
+
+def health(view: TableView) -> list[str]:
+    device, presence = view.device, view.presence
+    shoe = [device.link.value, device.reason or view.port]
+    if device.fault:
+        shoe.append(f"fault {device.fault.code}, {device.fault.name}")
+    if device.locked:
+        shoe.append("locked")
+    well = device.link is Link.ONLINE and device.fault is None
+    daemon = ["unknown"] if presence is None else [presence.status.value, presence.reason]
+    return [
+        lamp("shoe", shoe, well=well),
+        lamp("daemon", [*daemon, f"event {view.sequence}"], well=daemon[0] == "online"),
+    ]
+
+
+def lamp(name: str, words: Sequence[str], *, well: bool) -> str:
+    return f"  {name:<8}{paint('●', Ink.GREEN if well else Ink.RED)} {' · '.join(filter(None, words))}"
+
+
+# --- plain lines
+
+
+def plain(heard: Heard) -> str | None:
+    """One message in a line; None for what is not worth one."""
+    match heard:
+        case Status(status=presence, reason=reason):
+            return f"the daemon is {presence.value}: {reason}"
+        case Told():
+            return tell(heard)
+        case PublicState():
+            return None
+        case _:
+            assert_never(heard)
+
+
+def tell(told: Told) -> str:  # noqa: C901 -- one case an event
+    """One event in words, without colours; cards as the events have them."""
+    match told.data:
+        case events.ShoeStarted(shoe=shoe):
+            return f"shoe {shoe}"
+        case events.ShoeCut():
+            return "the cutting card is out"
+        case events.RoundStarted(shoe=shoe, round=number):
+            return f"shoe {shoe} round {number}"
+        case events.CardDrawn(hand=hand, card=card, points=points):
+            return f"  {hand.value} {card.value:<3}  player {points.player}, banker {points.banker}"
+        case events.CardSetAside(card=card, reason=reason):
+            return f"{card.value if card else 'an unreadable card'} set aside: {reason}"
+        case events.RoundCompleted(player=player, banker=banker, outcome=outcome, pairs=pairs):
+            score = f"{outcome.value}, player {player.points} ({ascii_cards(player)}), "
+            score += f"banker {banker.points} ({ascii_cards(banker)})"
+            return f"  result: {score}{''.join(f', {pair.value} pair' for pair in pairs)}"
+        case events.RoundConfirmed():
+            return "  the shoe confirms it"
+        case events.RoundDisputed(theirs=theirs):
+            return (
+                f"  DISPUTED: the shoe says {theirs.outcome.value}{''.join(f', {p.value} pair' for p in theirs.pairs)}"
+            )
+        case events.RoundUnconfirmed(round=number):
+            return f"  the shoe gave no result of round {number}"
+        case events.DeviceOnline(port=port):
+            return f"the shoe is online: {port}"
+        case events.DeviceOffline(reason=reason):
+            return f"the shoe is offline: {reason}"
+        case _:
+            return f"{told.kind} {msgspec.json.encode(told.data).decode()}"
+
+
+def ascii_cards(hand: Hand) -> str:
+    return " ".join(card.value for card in hand.cards)

@@ -1,0 +1,161 @@
+"""What a subscriber knows of a table: a fold over the messages under its topic.
+
+Theory of operation: events come in order and say everything; the retained state stands in for
+those that were told before we listened. What is not in this contract is ignored, as everybody should.
+"""
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.bus.messages import CloudEvent, Status
+from shoed.events import TYPES, EventData, Hand, Result
+from shoed.observations import Pair
+from shoed.table.public import LastRound, PublicDevice, PublicHands, PublicState
+from shoed.table.state import Answer, Fault, Link, Phase
+
+EVENTS: Final[Mapping[str, type[EventData]]] = {f"shoed.{kind}": data for data, kind in TYPES.items()}
+ANSWERS: Final[Mapping[type[EventData], Answer]] = {
+    events.RoundConfirmed: Answer.CONFIRMED,
+    events.RoundDisputed: Answer.DISPUTED,
+    events.RoundUnconfirmed: Answer.UNCONFIRMED,
+}
+NO_HANDS: Final = PublicHands(Hand((), 0), Hand((), 0))
+UNKNOWN: Final = PublicDevice(Link.OFFLINE, "nothing is known of it yet", None, None, locked=False)
+
+REMEMBERED: Final = 100  # completed rounds: more than a shoe has
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One event, and where it stands among the table's."""
+
+    sequence: int
+    kind: str
+    data: EventData
+
+
+Heard = Status | PublicState | Told
+
+
+class TableView(msgspec.Struct, frozen=True):
+    presence: Status | None = None  # the daemon's
+    sequence: int = 0  # of the last event that is included
+    game: str = ""
+    shoe: int | None = None
+    cut: bool = False
+    round: int | None = None
+    phase: Phase = Phase.IDLE
+    hands: PublicHands = NO_HANDS
+    past: tuple[LastRound, ...] = ()  # the newest last
+    device: PublicDevice = UNKNOWN
+    port: str = ""
+    remark: Told | None = None  # the last event that the rest of the view does not show
+
+
+def read(topic: str, payload: bytes) -> tuple[str, Heard] | None:
+    """Whose message it is, and what it says; None if that is nothing to us."""
+    match topic.split("/"):
+        case ["shoed", "v1", _, table, leaf, *_]:
+            try:
+                heard = said(leaf, payload)
+            except (msgspec.DecodeError, ValueError):
+                return None
+            return None if heard is None else (table, heard)
+        case _:
+            return None
+
+
+def said(leaf: str, payload: bytes) -> Heard | None:
+    match leaf:
+        case "status":
+            return msgspec.json.decode(payload, type=Status)
+        case "state":
+            return msgspec.json.decode(payload, type=PublicState)
+        case "event":
+            envelope = msgspec.json.decode(payload, type=CloudEvent)
+            if envelope.type in EVENTS:
+                data = msgspec.json.decode(envelope.data, type=EVENTS[envelope.type])
+                return Told(int(envelope.sequence), envelope.type.removeprefix("shoed."), data)
+            return None
+        case _:
+            return None
+
+
+def hear(view: TableView, heard: Heard) -> TableView:
+    match heard:
+        case Status():
+            return replace(view, presence=heard)
+        case PublicState():  # a birth tells it before the events that it includes: who has followed those, goes on so
+            return view if view.sequence else late(view, heard)
+        case Told(sequence=1):
+            return follow(TableView(presence=view.presence, sequence=1), heard)
+        case Told():
+            return follow(replace(view, sequence=heard.sequence), heard) if heard.sequence > view.sequence else view
+        case _:
+            assert_never(heard)
+
+
+def late(view: TableView, state: PublicState) -> TableView:
+    return replace(
+        view,
+        sequence=int(state.sequence),
+        game=state.game,
+        shoe=state.shoe,
+        round=state.round,
+        phase=state.phase,
+        hands=state.hands,
+        past=(state.last_round,) if state.last_round else (),
+        device=state.device,
+    )
+
+
+def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- one case an event
+    match told.data:
+        case events.ShoeStarted(shoe=shoe):
+            return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS)
+        case events.ShoeCut():
+            return replace(view, cut=True)
+        case events.RoundStarted(shoe=shoe, round=number, game=game):
+            return replace(view, shoe=shoe, round=number, game=game, phase=Phase.DEALING, hands=NO_HANDS)
+        case events.CardDrawn(hand=Pair.PLAYER, card=card, points=points):
+            player = Hand((*view.hands.player.cards, card), points.player)
+            return replace(view, hands=replace(view.hands, player=player))
+        case events.CardDrawn(card=card, points=points):
+            banker = Hand((*view.hands.banker.cards, card), points.banker)
+            return replace(view, hands=replace(view.hands, banker=banker))
+        case events.RoundCompleted() as ended:
+            result, hands = Result(ended.outcome, ended.pairs), PublicHands(ended.player, ended.banker)
+            played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Answer.AWAITED)
+            past = (*view.past, played)[-REMEMBERED:]
+            return replace(view, phase=Phase.COMPLETE, hands=hands, past=past, remark=None)
+        case events.RoundConfirmed() | events.RoundDisputed() | events.RoundUnconfirmed() as answered:
+            return replace(view, past=answer(view.past, answered))
+        case events.RoundSuspended():
+            return replace(view, phase=Phase.SUSPENDED, remark=told)
+        case events.DeviceOnline(port=port):
+            return replace(view, port=port, device=replace(view.device, link=Link.ONLINE, reason=None))
+        case events.DeviceQuiet(port=port):
+            return replace(view, port=port, device=replace(view.device, link=Link.QUIET))
+        case events.DeviceOffline(port=port, reason=reason):
+            return replace(view, port=port, device=replace(view.device, link=Link.OFFLINE, reason=reason))
+        case events.DeviceFault(code=code, name=name, blocking=blocking):
+            return replace(view, device=replace(view.device, fault=Fault(code, name, blocking)))
+        case events.DeviceCleared():
+            return replace(view, device=replace(view.device, fault=None))
+        case events.DeviceLocked():
+            return replace(view, device=replace(view.device, locked=True))
+        case events.DeviceUnlocked():
+            return replace(view, device=replace(view.device, locked=False))
+        case _:
+            return replace(view, remark=told)
+
+
+def answer(
+    past: tuple[LastRound, ...], answered: events.RoundConfirmed | events.RoundDisputed | events.RoundUnconfirmed
+) -> tuple[LastRound, ...]:
+    if past and (past[-1].shoe, past[-1].round) == (answered.shoe, answered.round):
+        return (*past[:-1], replace(past[-1], answer=ANSWERS[type(answered)]))
+    return past

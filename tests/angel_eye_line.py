@@ -1,0 +1,170 @@
+"""Angel Eye frames from their page alone, and a host's session that hears them: for the tests of session and engine."""
+
+from functools import reduce
+from itertools import pairwise
+from operator import xor
+from random import Random
+from typing import Final
+
+from firmware_protocols.angel_eye import AngelEyeSettings
+from shoed.cards import Card
+from shoed.now import Now
+from shoed.observations import AnyObservation, Outcome, Pair
+from shoed.session import Heard
+from shoed.session.angel_eye import AngelEyeSession
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Woken
+from tests.listener import next_hand, reckoned
+
+MS: Final = 1_000_000
+START: Final = Now(1_700_000_000_000_000, 3_600_000 * MS)
+PORT: Final = "tcp://127.0.0.1:4001"
+CONFIGURED: Final = Configured("{}", 1, "0.0")
+
+SUIT_BITS: Final = {"D": 0x10, "C": 0x20, "S": 0x30, "H": 0x40}
+RANK_BITS: Final = {text: bits for bits, text in enumerate([*"A23456789", "10", *"JQK"], start=1)}
+TARGET_BITS: Final = {"P": 0x00, "B": 0x10}
+OUTCOME_BITS: Final = {Outcome.PLAYER: 0x10, Outcome.TIE: 0x20, Outcome.BANKER: 0x40}
+
+
+def report(sequence: str, command: str, *data: int) -> bytes:
+    """One copy of a report: the data bytes are given without their bit 7, as the page counts bits."""
+    body = (sequence + command).encode() + bytes(0x80 | each for each in data) + b"\x03"
+    return b"\x05" + body + b"%02X" % reduce(xor, body)
+
+
+def card_report(sequence: str, place: str, face: str) -> bytes:
+    """`P1` to `B3` and a card."""
+    return report(sequence, "D", TARGET_BITS[place[0]] | int(place[1]), SUIT_BITS[face[-1]] | RANK_BITS[face[:-1]])
+
+
+def at(ms: float) -> Now:
+    return Now(START.utc_us + round(ms * 1000), START.mono_ns + round(ms * MS))
+
+
+class Host:
+    """A session, and its clock in milliseconds since the start."""
+
+    def __init__(self, *, allow_orders: bool = False, **settings: int) -> None:
+        self.session = AngelEyeSession(AngelEyeSettings(**settings), allow_orders=allow_orders)  # type: ignore[arg-type]
+        self.state = self.session.begin()
+        self.ms = 0.0
+
+    def take(self, came: AnyInput, ms: float | None = None) -> Heard:
+        self.ms = self.ms if ms is None else ms
+        self.state, heard = self.session.step(self.state, came, at(self.ms))
+        return heard
+
+    def up(self, ms: float | None = None) -> list[AnyObservation]:
+        return list(self.take(LinkUp(PORT), ms).observations)
+
+    def down(self, ms: float | None = None, reason: str = "the cable is out") -> list[AnyObservation]:
+        return list(self.take(LinkDown(reason), ms).observations)
+
+    def hear(self, data: bytes, ms: float | None = None) -> list[AnyObservation]:
+        return list(self.take(Received(data), ms).observations)
+
+    def wake(self, ms: float | None = None) -> list[AnyObservation]:
+        return list(self.take(Woken(), ms).observations)
+
+    def order(self, kind: OrderKind, number: int = 0, ms: float | None = None) -> Heard:
+        return self.take(Ordered(Order(kind, number)), ms)
+
+    @property
+    def wake_ms(self) -> float | None:
+        moment = self.session.wake_at(self.state)
+        return None if moment is None else (moment - START.mono_ns) / MS
+
+
+def connected(*heard: bytes) -> Host:
+    """A host whose link opened at 0 and that heard these, ten seconds apart, up to now."""
+    host = Host()
+    host.up()
+    for data in heard:
+        host.hear(data, host.ms + 10_000)
+    return host
+
+
+class Reporter:
+    """A shoe that numbers what it says, and says it three times."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+
+    def say(self, command: str, *data: int) -> bytes:
+        self.sequence = self.sequence % 9 + 1
+        return report(str(self.sequence), command, *data) * 3
+
+    def card(self, place: str, face: str) -> bytes:
+        return self.say("D", TARGET_BITS[place[0]] | int(place[1]), SUIT_BITS[face[-1]] | RANK_BITS[face[:-1]])
+
+    def round(self, dice: Random) -> list[bytes]:
+        """One round as the rules have it, with its result."""
+        hands: dict[Pair, list[Card]] = {Pair.PLAYER: [], Pair.BANKER: []}
+        said = []
+        while (hand := next_hand(hands[Pair.PLAYER], hands[Pair.BANKER])) is not None:
+            hands[hand].append(dice.choice(list(Card)))
+            said.append(self.card(f"{hand.value[0].upper()}{len(hands[hand])}", str(hands[hand][-1])))
+        outcome, pairs = reckoned(hands[Pair.PLAYER], hands[Pair.BANKER])
+        bits = OUTCOME_BITS[outcome] | (Pair.PLAYER in pairs) | (Pair.BANKER in pairs) << 1
+        return [*said, self.say("G", bits)]
+
+
+Came = list[tuple[AnyInput, Now]]
+
+
+def cut_anyhow(data: bytes, ms: float, dice: Random) -> Came:
+    places = sorted(dice.sample(range(len(data)), 3))
+    return [(Received(data[start:end]), at(ms)) for start, end in pairwise([0, *places, len(data)])]
+
+
+def damaged(data: bytes, ms: float, dice: Random) -> Came:
+    rest = dice.randbytes(3) + data[: dice.randrange(len(data))]
+    return [(Received(rest), at(ms)), (Woken(), at(ms + 500))]
+
+
+def lost(_: bytes, __: float, ___: Random) -> Came:
+    return []
+
+
+def link_away(data: bytes, ms: float, _: Random) -> Came:
+    gone: Came = [
+        (Received(data[:5]), at(ms)),
+        (LinkDown("the cable is out"), at(ms + 1)),
+        (LinkDown("busy"), at(ms + 2)),
+    ]
+    return [*gone, (LinkUp(PORT), at(ms + 3))]
+
+
+def killed(data: bytes, ms: float, _: Random) -> Came:
+    return [(CONFIGURED, at(ms)), (LinkUp(PORT), at(ms + 1)), (Received(data), at(ms + 2))]
+
+
+def idle(data: bytes, ms: float, _: Random) -> Came:
+    return [(Woken(), at(ms + 301_000)), (Received(data), at(ms + 301_001))]
+
+
+def ordered(data: bytes, ms: float, _: Random) -> Came:
+    return [(Ordered(Order(OrderKind.LOCK)), at(ms)), (Received(b"\x06" + data), at(ms + 40))]
+
+
+HAPPENINGS: Final = {cut_anyhow: 24, damaged: 5, lost: 3, link_away: 5, killed: 3, idle: 2, ordered: 3}
+
+
+def traffic(seed: int, rounds: int = 8) -> Came:
+    """What a table's queue brings in a few rounds: reports cut anyhow, noise, losses, restarts, wakings, orders."""
+    dice, shoe = Random(seed), Reporter()
+    came: Came = [(CONFIGURED, at(0)), (LinkUp(PORT), at(1))]
+    ms = 1.0
+    for _ in range(rounds):
+        said = [shoe.say("C"), shoe.say("S")] if dice.random() < 0.3 else []
+        for data in [*said, *shoe.round(dice)]:
+            ms += dice.choice((200.0, 600.0, 3000.0))
+            if dice.random() < 0.5:
+                came.append((Received(data), at(ms)))
+            else:
+                (happening,) = dice.choices(list(HAPPENINGS), list(HAPPENINGS.values()))
+                came += happening(data, ms, dice)
+            ms = max(ms, (came[-1][1].mono_ns - START.mono_ns) / MS) + 20
+            if dice.random() < 0.2:
+                came.append((Woken(), at(ms)))
+    return came

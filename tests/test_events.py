@@ -1,0 +1,225 @@
+"""The published events: their names, the exact JSON of each, and the page that tells the world of them."""
+
+import re
+
+import msgspec
+import pytest
+
+from firmware_protocols.family import Reason
+from shoed.cards import Card
+from shoed.contract import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
+from shoed.events import (
+    TYPES,
+    CardDrawn,
+    CardSetAside,
+    DeviceChanged,
+    DeviceCleared,
+    DeviceFault,
+    DeviceLocked,
+    DeviceOffline,
+    DeviceOnline,
+    DeviceQuiet,
+    DeviceUnlocked,
+    Event,
+    EventData,
+    Hand,
+    LineClashed,
+    LineMissed,
+    LineRejected,
+    Points,
+    Result,
+    RoundAbandoned,
+    RoundCompleted,
+    RoundConfirmed,
+    RoundDisputed,
+    RoundStarted,
+    RoundSuspended,
+    RoundUnconfirmed,
+    Seen,
+    ShoeCut,
+    ShoeStarted,
+    Slot,
+)
+from shoed.observations import Outcome, Pair
+from shoed.table.state import MOVES, Move, Phase
+from tests.observed import Sitting, card, cards
+
+HAND = Hand((Card.S8, Card.H10), 8)
+HAND_JSON = '{"cards":["8S","10H"],"points":8}'
+TIE = Result(Outcome.TIE, ())
+TIE_JSON = '{"outcome":"tie","pairs":[]}'
+FORCED_JSON = '{"outcome":"forced-end","pairs":["player","banker"]}'
+
+EXAMPLES: list[tuple[str, EventData, str]] = [
+    ("shoe.started", ShoeStarted(shoe=2), '{"shoe":2}'),
+    ("shoe.cut", ShoeCut(shoe=None, round=None), '{"shoe":null,"round":null}'),
+    (
+        "round.started",
+        RoundStarted(shoe=1, round=2, game="commission", opened_by="card", shoe_integrity="partial"),
+        '{"shoe":1,"round":2,"game":"commission","opened_by":"card","shoe_integrity":"partial"}',
+    ),
+    (
+        "card.drawn",
+        CardDrawn(shoe=1, round=2, index=3, hand=Pair.PLAYER, card=Card.H10, points=Points(8, 0), provenance=9),
+        '{"shoe":1,"round":2,"index":3,"hand":"player","card":"10H","points":{"player":8,"banker":0},"provenance":9}',
+    ),
+    (
+        "card.set-aside",
+        CardSetAside(
+            shoe=1,
+            round=None,
+            card=Card.CA,
+            reason="no-round",
+            reported=Seen(card=Card.CA, hand="banker", position=2),
+            provenance=9,
+        ),
+        (
+            '{"shoe":1,"round":null,"card":"AC","reason":"no-round",'
+            '"reported":{"card":"AC","hand":"banker","position":2,"result":null},"provenance":9}'
+        ),
+    ),
+    (
+        "round.completed",
+        RoundCompleted(
+            shoe=1,
+            round=2,
+            game="commission",
+            player=HAND,
+            banker=HAND,
+            outcome=Outcome.TIE,
+            pairs=(Pair.BANKER,),
+            integrity="complete",
+        ),
+        (
+            f'{{"shoe":1,"round":2,"game":"commission","player":{HAND_JSON},"banker":{HAND_JSON},'
+            '"outcome":"tie","pairs":["banker"],"integrity":"complete"}'
+        ),
+    ),
+    (
+        "round.confirmed",
+        RoundConfirmed(shoe=1, round=2, ours=TIE, theirs=TIE),
+        f'{{"shoe":1,"round":2,"ours":{TIE_JSON},"theirs":{TIE_JSON}}}',
+    ),
+    (
+        "round.disputed",
+        RoundDisputed(shoe=1, round=2, ours=TIE, theirs=Result(Outcome.FORCED_END, (Pair.PLAYER, Pair.BANKER))),
+        f'{{"shoe":1,"round":2,"ours":{TIE_JSON},"theirs":{FORCED_JSON}}}',
+    ),
+    ("round.unconfirmed", RoundUnconfirmed(shoe=1, round=2), '{"shoe":1,"round":2}'),
+    (
+        "round.suspended",
+        RoundSuspended(shoe=1, round=2, due=Slot(Pair.BANKER, 2, 4), seen=Seen(result=TIE), gap=True),
+        (
+            '{"shoe":1,"round":2,"due":{"hand":"banker","position":2,"index":4},'
+            f'"seen":{{"card":null,"hand":null,"position":null,"result":{TIE_JSON}}},"gap":true}}'
+        ),
+    ),
+    (
+        "round.abandoned",
+        RoundAbandoned(shoe=1, round=2, player=HAND, banker=Hand((), 0)),
+        f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{{"cards":[],"points":0}}}}',
+    ),
+    ("device.online", DeviceOnline(port="tcp://shoe:4001"), '{"port":"tcp://shoe:4001"}'),
+    ("device.offline", DeviceOffline(port="p", reason="refused"), '{"port":"p","reason":"refused"}'),
+    (
+        "device.quiet",
+        DeviceQuiet(port="p", since="2023-11-14T22:13:20.000000Z"),
+        '{"port":"p","since":"2023-11-14T22:13:20.000000Z"}',
+    ),
+    (
+        "device.fault",
+        DeviceFault(code=1, name="cannot-read", blocking=True),
+        '{"code":1,"name":"cannot-read","blocking":true}',
+    ),
+    ("device.cleared", DeviceCleared(code=1, name="cannot-read"), '{"code":1,"name":"cannot-read"}'),
+    ("device.locked", DeviceLocked(), "{}"),
+    ("device.unlocked", DeviceUnlocked(), "{}"),
+    ("device.changed", DeviceChanged(address="01", value="0005"), '{"address":"01","value":"0005"}'),
+    (
+        "line.rejected",
+        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off by 05", count=1),
+        '{"bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1}',
+    ),
+    ("line.missed", LineMissed(expected="2", seen="4"), '{"expected":"2","seen":"4"}'),
+    (
+        "line.clashed",
+        LineClashed(sequence="4", bytes="05 34", previous="05 34 50"),
+        '{"sequence":"4","bytes":"05 34","previous":"05 34 50"}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "text"), EXAMPLES)
+def test_the_json_of_each_event_has_exactly_its_fields(name: str, data: EventData, text: str) -> None:
+    """Byte for byte, `null` where nothing is known, and its type is its name."""
+    assert msgspec.json.encode(data).decode() == text
+    assert Event(1, 0, data).type == name
+
+
+def test_every_event_has_its_name_and_no_name_serves_two() -> None:
+    """`<noun>.<verb>`, in lower case; what has no name could not be told."""
+    assert set(TYPES) == set(EventData.__subclasses__())
+    assert all(re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", name) for name in TYPES.values())
+    assert len(set(TYPES.values())) == len(TYPES)
+    assert {name for name, _, _ in EXAMPLES} == set(TYPES.values())
+
+
+def test_the_page_tells_of_every_event_and_every_field() -> None:
+    """A section for each, with a row for each field of its JSON."""
+    page = events_page()
+    for name, _, text in EXAMPLES:
+        _, found, section = page.partition(f"\n#### `{name.replace('.', '/')}`\n")
+        assert found
+        section = re.split(r"\n#{2,4} ", section)[0]
+        assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(msgspec.json.decode(text))
+
+
+def test_the_page_leads_to_every_shape_that_it_names() -> None:
+    """No link without its heading."""
+    page = events_page()
+    headings = {heading.lower() for heading in re.findall(r"^#+ (\w+)$", page, re.MULTILINE)}
+    links = set(re.findall(r"\]\(#(\w+)\)", page))
+    assert links <= headings
+    assert {
+        "hand",
+        "points",
+        "slot",
+        "result",
+        "seen",
+        "lastround",
+        "publicdevice",
+        "fault",
+        "events",
+        "state",
+    } <= links
+
+
+def test_the_page_draws_every_legal_move() -> None:
+    """Each row of MOVES is on one arrow of the diagram, and every phase and move is explained."""
+    arrows = re.findall(r"^    ([\w-]+) --> ([\w-]+): (.*)$", events_page(), re.MULTILINE)
+    drawn = {(Phase(one), Move(move)): Phase(other) for one, other, moves in arrows for move in moves.split(", ")}
+    assert drawn == MOVES
+    assert set(PHASES) == set(Phase)
+    assert set(MOVE_MEANINGS) == set(Move)
+
+
+def test_the_page_has_the_words_that_fields_hold() -> None:
+    """Why a card was set aside, and why bytes were rejected: every word that can come is there."""
+    page = events_page()
+    assert all(f"- `{word}`: {meaning}\n" in page for words in WORDS.values() for word, meaning in words.items())
+    assert set(SET_ASIDE) == {"burn", "first-card", "locked", "error", "set-up", "overdraw", "not-due", "no-round"}
+    assert set(WORDS[LineRejected, "reason"]) == {reason.value for reason in Reason}
+
+
+def test_a_card_is_set_aside_for_a_reason_that_the_page_knows() -> None:
+    """Every place with and without a face, before a round, in it and after it."""
+    places = ["P1", "P2", "B1", "B2", "B3", "burn", "first-card", "locked", "error", "set-up", "overdraw"]
+    reasons = set()
+    for before in ("", "P1 8S", "P1 8S,B1 3H,P2 KS,B2 4H"):
+        for place in places:
+            for face in ("8S", "?"):
+                table = Sitting()
+                table.hear_each(cards(before) if before else [])
+                told = table.hear(card(place, face))
+                reasons |= {each.reason for each in told if isinstance(each, CardSetAside)}
+    assert reasons == set(SET_ASIDE)

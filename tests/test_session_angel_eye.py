@@ -1,0 +1,439 @@
+"""The host's session with an Angel Eye shoe: what each report says, which are copies, and what may have been missed."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from shoed.cards import Card
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    CommunicationStarted,
+    CopyHeard,
+    CutCardSeen,
+    Evidence,
+    FaultCleared,
+    FaultRaised,
+    FrameRejected,
+    HeardAgain,
+    LinkClosed,
+    LinkOpened,
+    LockChanged,
+    OrderAnswered,
+    Outcome,
+    Pair,
+    Place,
+    PresetChanged,
+    ResultSeen,
+    Resumed,
+    SequenceClashed,
+    SequenceJumped,
+    StoodBy,
+    WentQuiet,
+)
+from shoed.step import AnyInput, LinkDown, LinkUp
+from tests.angel_eye_line import CONFIGURED, RANK_BITS, SUIT_BITS, Host, at, card_report, connected, report
+from tests.observed import PORT
+
+# The frames of the protocol page, byte by byte.
+CARD = bytes.fromhex("05 31 44 81 B8 03 34 46")  # 1: Player's first, the eight of spades
+RESULT = bytes.fromhex("05 32 47 91 03 45 37")  # 2: Player wins, with a Player pair
+CUT = bytes.fromhex("05 33 43 03 37 33")  # 3: the cutting card
+ERROR = bytes.fromhex("05 34 45 C1 03 42 33")  # 4: error 1, in error mode
+START_1 = bytes.fromhex("05 31 53 03 36 31")  # 1: start of communication
+ACK = b"\x06"
+
+EIGHT = CardSeen(
+    at=at(0), frame=Evidence("05 31 44 81 b8 03 34 46", 0, "1"), place=Place.PLAYER, position=1, card=Card.S8
+)
+
+
+def kinds(seen: Sequence[AnyObservation]) -> list[type[AnyObservation]]:
+    return [type(each) for each in seen]
+
+
+# --- what each report says
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        ("05 31 53 03 36 31", CommunicationStarted),
+        ("05 32 50 03 36 31", StoodBy),
+        ("05 33 43 03 37 33", CutCardSeen),
+        ("05 31 44 81 B8 03 34 46", (Place.PLAYER, 1, "8S", "")),
+        ("05 35 44 92 CA 03 32 41", (Place.BANKER, 2, "10H", "")),
+        ("05 34 44 83 91 03 36 31", (Place.PLAYER, 3, "AD", "")),
+        ("05 39 44 A1 AC 03 37 33", (Place.BURN, 1, "QC", "")),
+        ("05 38 44 C0 9B 03 32 34", (Place.FIRST_CARD, 0, "JD", "")),
+        ("05 37 44 DF C2 03 36 44", (Place.BURN, 15, "2H", "")),
+        ("05 31 44 81 80 03 37 37", (Place.PLAYER, 1, None, "00")),
+        ("05 36 64 80 91 03 34 30", (Place.LOCKED, 0, "AD", "")),
+        ("05 36 64 90 91 03 35 30", (Place.ERROR, 0, "AD", "")),
+        ("05 36 64 A0 91 03 36 30", (Place.SET_UP, 0, "AD", "")),
+        ("05 37 52 83 AD 03 34 38", (Place.OVERDRAW, 3, "KC", "")),
+        ("05 32 47 91 03 45 37", (Outcome.PLAYER, (Pair.PLAYER,))),
+        ("05 32 47 A3 03 44 35", (Outcome.TIE, (Pair.PLAYER, Pair.BANKER))),
+        ("05 32 47 C2 03 42 34", (Outcome.BANKER, (Pair.BANKER,))),
+        ("05 32 47 F0 03 38 36", (Outcome.FORCED_END, ())),
+        ("05 34 45 C1 03 42 33", (FaultRaised, 1, "cannot-read", True)),
+        ("05 38 45 86 03 46 38", (FaultRaised, 6, "card-code", False)),
+        ("05 39 65 81 03 44 45", (FaultCleared, 1, "cannot-read")),
+        ("05 31 4C 81 03 46 46", (LockChanged, True)),
+        ("05 31 4C 80 03 46 45", (LockChanged, False)),
+        ("05 32 4D 30 31 30 30 30 35 03 37 38", (PresetChanged, "01", "0005")),
+    ],
+)
+def test_every_report_is_one_observation(frame: str, expected: object) -> None:
+    """In words that belong to no device, with the frame as evidence: bytes, offset, sequence."""
+    data = bytes.fromhex(frame)
+    (seen,) = connected().hear(data, 5)
+    assert said(seen) == expected
+    assert seen.at == at(5)
+    assert getattr(seen, "frame", None) == Evidence(frame.lower(), 0, chr(data[1]))
+
+
+def said(seen: AnyObservation) -> object:
+    match seen:
+        case CardSeen():
+            return seen.place, seen.position, None if seen.card is None else str(seen.card), seen.code
+        case ResultSeen():
+            return seen.outcome, seen.pairs
+        case FaultRaised():
+            return FaultRaised, seen.code, seen.name, seen.blocking
+        case FaultCleared():
+            return FaultCleared, seen.code, seen.name
+        case LockChanged():
+            return LockChanged, seen.locked
+        case PresetChanged():
+            return PresetChanged, seen.address, seen.value
+        case _:
+            return type(seen)
+
+
+def test_every_card_byte_is_its_card() -> None:
+    """Bits 6-4 the suit, bits 3-0 the rank: 52 bytes are 52 faces."""
+    host = connected()
+    for suit, high in SUIT_BITS.items():
+        for rank, low in RANK_BITS.items():
+            (*_, seen) = host.hear(report("1", "D", 0x01, high | low), host.ms + 10_000)
+            assert said(seen) == (Place.PLAYER, 1, f"{rank}{suit}", "")
+
+
+@pytest.mark.parametrize("code", [0x00, 0x01, 0x0D, 0x10, 0x1E, 0x1F, 0x4F, 0x51, 0x68, 0x7F])
+def test_a_code_that_names_no_card_is_a_card_without_a_face(code: int) -> None:
+    """No suit, a suit that is not known, or a rank beyond the king: the card was drawn, and its code is kept."""
+    (seen,) = connected().hear(report("1", "D", 0x01, code), 5)
+    assert said(seen) == (Place.PLAYER, 1, None, f"{code:02x}")
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (1, "cannot-read"),
+        (2, "overdraw"),
+        (3, "button"),
+        (4, "reverse-at-exit"),
+        (5, "reverse-midway"),
+        (6, "card-code"),
+        (7, "draw-timed-out"),
+        (0, "unnamed"),
+        (63, "unnamed"),
+    ],
+)
+def test_faults_have_the_names_of_the_page(code: int, name: str) -> None:
+    """A code that the page does not name is a fault all the same, and keeps its number."""
+    host = connected()
+    assert said(host.hear(report("1", "E", 0x40 | code), 5)[0]) == (FaultRaised, code, name, True)
+    assert said(host.hear(report("2", "e", code), 6)[0]) == (FaultCleared, code, name)
+
+
+# --- copies
+
+
+def test_the_first_good_copy_is_taken_and_the_others_are_counted() -> None:
+    """Three transmissions are one card, with the time and place of the first."""
+    host = Host()
+    host.up()
+    seen = host.hear(CARD, 0) + host.hear(CARD, 17) + host.hear(CARD, 34)
+    assert seen == [
+        EIGHT,
+        CopyHeard(at=at(17), frame=Evidence("05 31 44 81 b8 03 34 46", 8, "1")),
+        CopyHeard(at=at(34), frame=Evidence("05 31 44 81 b8 03 34 46", 16, "1")),
+    ]
+
+
+def test_a_damaged_first_copy_leaves_the_second_to_be_taken() -> None:
+    """One flipped bit costs a copy and not the card."""
+    seen = connected().hear(CARD[:4] + b"\xb9" + CARD[5:] + CARD + CARD, 40)
+    assert kinds(seen) == [FrameRejected, CardSeen, CopyHeard]
+
+
+def test_at_most_two_more_are_copies() -> None:
+    """The shoe sends three: a fourth in the window is a report of its own, and shows that others were missed."""
+    seen = connected().hear(CARD * 4, 50)
+    assert kinds(seen) == [CardSeen, CopyHeard, CopyHeard, SequenceJumped, CardSeen]
+    assert kinds(connected().hear(CARD * 6, 50))[4:] == [CardSeen, CopyHeard, CopyHeard]
+
+
+@pytest.mark.parametrize(("copies", "taken"), [(1, 3), (2, 2), (3, 1), (9, 1)])
+def test_how_many_a_report_is_sent_is_a_setting(copies: int, taken: int) -> None:
+    """1 where a device on the way has dropped the copies."""
+    host = Host(copies=copies)
+    host.up()
+    assert kinds(host.hear(CARD * 3, 50)).count(CardSeen) == taken
+
+
+@pytest.mark.parametrize(("after_ms", "again"), [(1999, CopyHeard), (2000, CopyHeard), (2001, CardSeen)])
+def test_a_copy_comes_within_the_window(after_ms: int, again: type[AnyObservation]) -> None:
+    """Sequences wrap, so equal reports recur in honest play: after the window it is another card."""
+    host = connected()
+    host.hear(CARD, 100)
+    assert kinds(host.hear(CARD, 100 + after_ms))[-1] is again
+
+
+def test_the_window_begins_with_the_first_copy() -> None:
+    """A copy does not make it longer."""
+    host = connected()
+    assert kinds(host.hear(CARD, 0) + host.hear(CARD, 1500)) == [CardSeen, CopyHeard]
+    assert kinds(host.hear(CARD, 2500)) == [SequenceJumped, CardSeen]
+
+
+def test_equal_reports_recur_after_nine() -> None:
+    """The tenth report has the bytes of the first, and is a card of its own although all came within the window."""
+    host = connected()
+    seen = [each for n in "1234567891" for each in host.hear(card_report(n, "P1", "8S"), host.ms + 200)]
+    assert kinds(seen) == [CardSeen] * 10
+
+
+def test_the_same_sequence_with_other_bytes_is_taken_with_a_warning() -> None:
+    """A clash: the warning names both, and the report stands."""
+    host = connected(CARD)
+    other = card_report("1", "P1", "9S")
+    seen = host.hear(other)
+    assert kinds(seen) == [SequenceClashed, CardSeen]
+    assert isinstance(seen[0], SequenceClashed)
+    assert (seen[0].previous, seen[0].frame.raw) == (CARD.hex(" "), other.hex(" "))
+    assert said(seen[1]) == (Place.PLAYER, 1, "9S", "")
+    assert kinds(host.hear(other)) == [CopyHeard]
+
+
+@pytest.mark.parametrize("away", [[LinkDown("lost"), LinkUp(PORT)], [CONFIGURED, LinkUp(PORT)]])
+def test_a_copy_after_a_short_loss_is_still_a_copy(away: list[AnyInput]) -> None:
+    """The line or the daemon came back within the window, in the middle of the shoe's three: no card twice."""
+    host = connected(CARD)
+    for came in away:
+        host.take(came, host.ms + 100)
+    assert kinds(host.hear(CARD)) == [CopyHeard]
+    assert [each.proven for each in host.hear(RESULT) if isinstance(each, Resumed)] == [True]
+
+
+def test_the_clock_of_another_boot_makes_no_copy() -> None:
+    """A monotonic clock before that of the last report is another one, and measures no window."""
+    host = connected(CARD)
+    host.take(CONFIGURED, 0)
+    host.up(0)
+    assert host.state.last is not None
+    assert host.state.last.at.mono_ns > at(0).mono_ns
+    assert kinds(host.hear(CARD, 1)) == [Resumed, CardSeen]
+
+
+# --- what may have been missed
+
+
+def test_the_first_report_ever_follows_nothing() -> None:
+    """Joined midway: there is no last one to compare it with."""
+    assert kinds(connected().hear(card_report("7", "B2", "8S"))) == [CardSeen]
+
+
+@pytest.mark.parametrize(("last", "following"), list(zip("123456789", "234567891", strict=True)))
+def test_the_successor_proves_that_nothing_was_missed(last: str, following: str) -> None:
+    """1 after 9. On an open line there is nothing to say; after an absence it is said."""
+    host = connected(card_report(last, "P1", "8S"))
+    assert kinds(host.hear(report(following, "P"))) == [StoodBy]
+    host = connected(card_report(last, "P1", "8S"))
+    host.down()
+    host.up()
+    assert [(type(each), getattr(each, "proven", None)) for each in host.hear(report(following, "P"))] == [
+        (Resumed, True),
+        (StoodBy, None),
+    ]
+
+
+@pytest.mark.parametrize(("last", "then"), [("1", "3"), ("9", "2"), ("5", "4"), ("9", "A"), ("8", "0")])
+def test_a_jump_on_an_open_line_says_that_reports_are_lost(last: str, then: str) -> None:
+    """With what was expected instead; the report itself is taken."""
+    host = connected(card_report(last, "P1", "8S"))
+    seen = host.hear(report(then, "P"))
+    assert kinds(seen) == [SequenceJumped, StoodBy]
+    assert isinstance(seen[0], SequenceJumped)
+    assert (seen[0].expected, seen[0].frame.sequence) == ({"1": "2", "9": "1", "5": "6", "8": "9"}[last], then)
+
+
+@pytest.mark.parametrize("then", ["1", "3", "9", "A"])
+@pytest.mark.parametrize("away", [[LinkDown("lost"), LinkUp(PORT)], [CONFIGURED, LinkUp(PORT)]])
+def test_after_an_absence_any_other_sequence_proves_nothing(away: list[AnyInput], then: str) -> None:
+    """The line or the daemon was away; what it did not hear is not known. It is said once."""
+    host = connected(CARD)
+    for came in away:
+        host.take(came, host.ms + 60_000)
+    seen = host.hear(report(then, "P"))
+    assert kinds(seen) == [Resumed, StoodBy]
+    assert [each.proven for each in seen if isinstance(each, Resumed)] == [False]
+    assert Resumed not in kinds(host.hear(report("5", "P")))
+
+
+def test_a_sequence_that_nothing_is_known_to_follow_proves_nothing() -> None:
+    """Other characters are taken as they come: no jump from them, and no proof either."""
+    host = connected(report("A", "P"))
+    assert kinds(host.hear(report("B", "P"))) == [StoodBy]
+    host.down()
+    host.up()
+    assert [each.proven for each in host.hear(report("C", "P")) if isinstance(each, Resumed)] == [False]
+
+
+def test_a_start_of_communication_may_count_anew() -> None:
+    """The shoe was away itself: that is no jump of the line, and nothing is proven across it."""
+    host = connected(card_report("5", "P1", "8S"))
+    seen = host.hear(START_1)
+    assert kinds(seen) == [Resumed, CommunicationStarted]
+    assert [each.proven for each in seen if isinstance(each, Resumed)] == [False]
+    assert kinds(host.hear(RESULT)) == [ResultSeen]
+
+
+def test_a_start_in_its_order_is_nothing_special() -> None:
+    """A reconnection that lost nothing."""
+    assert kinds(connected(card_report("9", "P1", "8S")).hear(START_1)) == [CommunicationStarted]
+
+
+def test_a_start_that_does_not_advance_is_heard_and_so_is_what_follows_it() -> None:
+    """Some emulators leave the sequence as it is on S: the same sequence with other data is new, with a warning."""
+    host = connected(CARD)
+    assert kinds(host.hear(START_1)) == [SequenceClashed, CommunicationStarted]
+    host = connected(card_report("9", "P1", "8S"), START_1)
+    assert kinds(host.hear(CARD)) == [SequenceClashed, CardSeen]
+
+
+def test_answers_and_junk_neither_resume_nor_jump() -> None:
+    """Only a report has a sequence."""
+    host = connected(CARD)
+    host.down()
+    host.up()
+    assert kinds(host.hear(b"junk" + ACK)) == [FrameRejected, OrderAnswered]
+    assert kinds(host.hear(RESULT)) == [Resumed, ResultSeen]
+
+
+# --- quiet
+
+
+def test_a_line_that_says_nothing_is_called_quiet_once() -> None:
+    """After the family's custom, counted from the last bytes; it is not called so again."""
+    host = connected()
+    host.hear(CARD, 1000)
+    assert host.wake_ms == 301_000
+    assert host.wake(300_999) == []
+    assert host.wake(301_000) == [WentQuiet(at=at(301_000), since=at(1000))]
+    assert host.wake_ms is None
+
+
+def test_an_opened_line_goes_quiet_from_its_opening() -> None:
+    """Nothing was ever heard on it."""
+    host = connected()
+    assert host.wake(300_000) == [WentQuiet(at=at(300_000), since=at(0))]
+
+
+@pytest.mark.parametrize("data", [CARD, b"x", b"\x05", ACK])
+def test_any_byte_is_a_sign_of_life(data: bytes) -> None:
+    """A quiet line is heard again before what it says, and may go quiet again."""
+    host = connected()
+    host.wake(300_000)
+    assert host.hear(data, 400_000)[0] == HeardAgain(at=at(400_000))
+    host.wake(400_500)
+    assert host.wake_ms == 700_000
+    assert WentQuiet in kinds(host.wake(700_000))
+
+
+def test_bytes_that_come_before_the_waking_still_tell_of_the_quiet() -> None:
+    """A late waking loses nothing: the line was quiet, and is heard again."""
+    assert kinds(connected().hear(CARD, 300_001)) == [WentQuiet, HeardAgain, CardSeen]
+
+
+def test_a_closed_line_is_not_quiet() -> None:
+    """There is nothing to wait for; and a line that was quiet begins anew when it is opened."""
+    host = connected()
+    host.wake(300_000)
+    host.down()
+    assert kinds(host.wake(999_000)) == []
+    host.up(1_000_000)
+    assert host.wake_ms == 1_300_000
+    assert kinds(host.hear(CARD, 1_000_001)) == [CardSeen]
+
+
+# --- torn frames and the link
+
+
+def test_a_frame_that_is_not_finished_is_given_up() -> None:
+    """By a waking that the session asked for; the bytes are kept with the reason."""
+    host = connected()
+    assert host.hear(CARD[:5], 100) == []
+    assert host.wake_ms == 600
+    assert host.wake(599) == []
+    (torn,) = host.wake(600)
+    assert isinstance(torn, FrameRejected)
+    assert (torn.at, torn.raw, torn.offset, torn.reason) == (at(600), "05 31 44 81 b8", 0, "torn")
+    assert kinds(host.hear(CARD[5:] + CARD, 601)) == [FrameRejected, CardSeen]
+
+
+def test_a_pause_inside_a_frame_is_no_end_of_it() -> None:
+    """Byte by byte, and slower than the line: the time counts from the last byte."""
+    host = connected()
+    seen = [each for n, byte in enumerate(CARD) for each in host.hear(bytes((byte,)), 400 * n)]
+    assert kinds(seen) == [CardSeen]
+
+
+def test_what_is_pending_when_the_link_closes_is_rejected_first() -> None:
+    """No byte is lost without a word."""
+    host = connected()
+    host.hear(CARD[:5], 100)
+    seen = host.down(200)
+    assert kinds(seen) == [FrameRejected, LinkClosed]
+    assert isinstance(seen[0], FrameRejected)
+    assert (seen[0].raw, seen[0].reason) == ("05 31 44 81 b8", "torn")
+    host.up(300)
+    assert kinds(host.hear(CARD, 400)) == [CardSeen]
+
+
+def test_offsets_count_from_the_opening_of_the_link() -> None:
+    """Anew with each."""
+    host = connected(CARD, b"x" + RESULT)
+    host.down()
+    host.up()
+    assert [each.frame.offset for each in host.hear(CUT) if isinstance(each, CutCardSeen)] == [0]
+
+
+def test_opening_and_closing_are_told() -> None:
+    """With the port, and with the reason."""
+    host = Host()
+    assert host.up(1) == [LinkOpened(at=at(1), port=PORT)]
+    assert host.down(2, "the cable is out") == [LinkClosed(at=at(2), reason="the cable is out")]
+    assert host.down(3, "refused") == [LinkClosed(at=at(3), reason="refused")]
+
+
+def test_a_daemon_that_was_killed_left_the_link_open() -> None:
+    """It never said that it stopped: the next start closes the link for it. One that stopped in order has closed it."""
+    host = connected()
+    host.hear(CARD[:3], 1)
+    assert kinds(host.hear(b"")) == []
+    seen = list(host.take(CONFIGURED, 5000).observations)
+    assert kinds(seen) == [FrameRejected, LinkClosed]
+    assert host.take(CONFIGURED, 6000).observations == ()
+    assert Host().take(CONFIGURED).observations == ()
+
+
+def test_bytes_of_a_link_that_was_given_up_are_not_heard() -> None:
+    """They can come late; they belong to no link."""
+    host = connected()
+    host.down()
+    assert host.hear(CARD) == []
+    assert host.up() != []
+    assert kinds(host.hear(CARD)) == [CardSeen]
