@@ -40,7 +40,9 @@ DECKS: Final = 8
 MIN_DRAW_GAP_MS: Final = 250  # a dealer does not draw two cards closer than this on purpose
 LARGEST_DRAW_GAP_MS: Final = 10_000  # beyond it every honest draw would be a finding
 
-KEYS_OF_GAMES: Final = ("decks", "layout", "seats")
+KEYS_OF_GAMES: Final = (  # of those that are not played yet, too
+    *("decks", "layout", "seats", "rounding", "outcome_basis", "insurance", "insurance_forgone", "limits"),
+)
 NOT_PLAYED_YET: Final = ("super-six-plus", "fortune-six", "easy-six", "tournament")
 
 

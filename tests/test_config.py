@@ -303,12 +303,13 @@ def test_a_game_that_is_not_played_yet_is_told_from_an_unknown_one(here: Path, g
     assert game not in GAMES
 
 
-def test_an_unknown_protocol_leaves_its_keys_unjudged(here: Path) -> None:
-    """They may be right for the protocol that was meant; ours are judged."""
-    toml = SITE + shoe(more="speed = 9\nmin_draw_gap_ms = true")
+def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) -> None:
+    """They may be right for the protocol that was meant; ours are judged, and so is a key of nobody's."""
+    toml = SITE + shoe(more="copies = 99\nmin_draw_gap_ms = true\ncopys = 3")
     assert complaints(here, toml.replace("angel-eye", "bee-tek")) == [
         'shoed.toml:9: table.shoe.protocol: "bee-tek" is unknown; write "angel-eye"',
         "shoed.toml:12: table.shoe.min_draw_gap_ms: true is no whole number; write a whole number from 0 up to 10000",
+        "shoed.toml:13: table.shoe.copys: is no known key; the nearest known is copies",
     ]
 
 
