@@ -45,6 +45,7 @@ LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0  # to tell what is committed before we go; the rest is told after the next start
 PUBLISH_AGAIN_S: Final = 1.0
+PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
 
 
 def engine_of(table: TableConfig) -> Engine[SessionState]:
@@ -124,8 +125,8 @@ class Desk:
         self.take(LinkUp(self.config.shoe.port), now())
 
     async def received(self, chunk: Chunk) -> None:
-        self.take(Received(chunk.data), chunk.at)
-        if not self.writer.has_room.is_set():
+        for begin in range(0, len(chunk.data), PIECE):
+            self.take(Received(chunk.data[begin : begin + PIECE]), chunk.at)
             await self.writer.has_room.wait()
 
     async def closed(self, reason: str) -> None:

@@ -3,8 +3,9 @@
 Theory of operation: everything is what it is elsewhere. The rig serves TCP, `shoed run` reads a
 configuration, the screen is one more subscriber. It ends with status 0 by a signal, or after the
 rounds that were asked for, each seen with its result (130 when a signal came before the last of
-them), and with 1 and the last words of whatever failed. However it ends, the children are ended and the directory
-is removed; only a kill leaves the directory, and takes the children with it.
+them); with 1, and the last words of whatever failed, when a child ends first. However it ends,
+the children are ended and the directories removed; only a kill leaves those, and takes the
+children with it.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Never
@@ -71,22 +72,36 @@ class Plan(NamedTuple):
     fast: bool
 
 
+class Stop:
+    """A signal's wish that we end, whenever it comes: the handlers stand before the loop does, and after it."""
+
+    def __init__(self) -> None:
+        self.wished = False
+        self.wake: Callable[[], None] = lambda: None
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self.wish)
+
+    def wish(self, *_: object) -> None:
+        self.wished = True
+        self.wake()
+
+    async def wait(self) -> None:
+        loop, come = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop is closed: we are ending already
+                loop.call_soon_threadsafe(come.set)
+
+        self.wake = wake
+        if not self.wished:
+            await come.wait()
+
+
 def run(rounds: int | None, seed: int | None, *, fast: bool) -> int:
-    try:
-        return asyncio.run(_until_stopped(Plan(rounds, chosen(seed), fast)))
-    except KeyboardInterrupt:  # before the handlers stood
-        return INTERRUPTED if rounds else 0
+    return asyncio.run(_until(Stop(), Plan(rounds, chosen(seed), fast)))
 
 
-async def _until_stopped(plan: Plan) -> int:
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-
-    def on_signal(*_: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: we are ending already
-            loop.call_soon_threadsafe(stop.set)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, on_signal)  # unlike the loop's own they outlive it, so that the very end is clean too
+async def _until(stop: Stop, plan: Plan) -> int:
     showing, stopped = asyncio.create_task(show(plan)), asyncio.create_task(stop.wait())
     await asyncio.wait((showing, stopped), return_when=asyncio.FIRST_COMPLETED)
     for task in (stopped, showing):
@@ -202,7 +217,7 @@ class Child:
     async def failed(self) -> None:
         """A child is not to end before us."""
         status = await self.process.wait()
-        await self.listening
+        await asyncio.wait((self.listening,))
         raise RigError("\n".join((f"{self.name} ended with status {status}; its last lines:", *self.said)))
 
     async def stop(self) -> None:
@@ -285,7 +300,7 @@ class Page:
 
 
 def rows() -> int:
-    return os.get_terminal_size(sys.stdout.fileno()).lines
+    return shutil.get_terminal_size().lines
 
 
 def write(text: str) -> None:

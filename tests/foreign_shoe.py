@@ -1,23 +1,24 @@
 """An Angel Eye shoe that shares nothing with us: the standard library, and bytes that were written down by hand.
 
-Theory of operation. `ROUNDS` holds six whole rounds as literal frames. Their sequence characters run 1 to 9 and wrap, and
-36 reports are four times nine: dealt over and over, the table stays right. `report` makes other frames by five lines of
-XOR, which are tried against the frames known byte by byte before anybody deals. A shoe writes what it is told to and
-knows when its bytes are taken; it never sleeps.
+Theory of operation. `ROUNDS` holds six whole rounds as literal frames. Their sequence characters run from 1 to 9 and
+wrap, and 36 reports are four times nine: dealt over and over, the table stays right. `report` makes other frames by a
+few lines of XOR, which are tried against the frames known byte by byte before anybody deals. A shoe says what it is
+told to, and knows when its bytes are taken.
 """
 
 import asyncio
 import contextlib
 import fcntl
 import os
+import socket
 import struct
 import termios
 import tty
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 COPIES = 3
 PATIENCE_S = 10.0
@@ -186,99 +187,113 @@ def endless() -> Iterator[tuple[Round, int, bytes]]:
             yield each, place, bytes.fromhex(frame)
 
 
-class Shoe(Protocol):
+async def taken(waiting: Callable[[], int]) -> None:
+    """Look again and again whether anything is left in the buffers of the kernel, which tells nobody."""
+    async with asyncio.timeout(PATIENCE_S):
+        while waiting():  # noqa: ASYNC110
+            await asyncio.sleep(GLANCE_S)
+
+
+class Shoe(ABC):
     """What a test does with a shoe, whatever its line."""
 
-    port: str
-    sequence: int  # of the last report, 0 before the first
+    sequence = 0  # of the last report; 0 before the first
 
-    async def __aenter__(self) -> Self: ...
+    @property
+    @abstractmethod
+    def port(self) -> str:
+        """The address for a host."""
 
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+    async def __aenter__(self) -> Self:
+        await self.mend()
+        return self
 
-    async def say(self, *bodies: str, copies: int = ...) -> None: ...
+    async def __aexit__(self, *_: object) -> None:
+        await self.cut()
 
-    async def deal(self, *rounds: Round, copies: int = ...) -> None: ...
+    @abstractmethod
+    async def mend(self) -> None:
+        """Plug the cable in."""
 
-    async def repeat(self, frames: Sequence[str], copies: int = ...) -> None: ...
+    @abstractmethod
+    async def cut(self) -> None:
+        """Pull the cable; what is in it is lost."""
 
-    def lose(self, reports: int = ...) -> None: ...
-
+    @abstractmethod
     async def connected(self) -> None:
-        """Wait until a host has the line open."""
+        """Wait until a host listens. Where that cannot be known, what is said before waits in the cable."""
 
+    @abstractmethod
+    async def deserted(self) -> None:
+        """Wait until no host listens any more, where that can be known."""
+
+    @abstractmethod
     async def send(self, data: bytes) -> None:
         """These bytes; returns when the kernel has them all."""
 
-    async def deserted(self) -> None:
-        """Wait until no host is left."""
-
+    @abstractmethod
     async def taken(self) -> None:
         """Wait until the host has read all of them."""
-
-    async def cut(self) -> None:
-        """The cable is pulled, and what is in it is lost."""
-
-    async def mend(self) -> None: ...
-
-
-class Talk:
-    """The ways a shoe has of saying things; the same on every line."""
-
-    sequence = 0
-
-    async def send(self, data: bytes) -> None:
-        raise NotImplementedError
 
     def number(self) -> str:
         """The next sequence character: 1 to 9, then 1 again."""
         self.sequence = self.sequence % 9 + 1
         return str(self.sequence)
 
-    async def say(self, *bodies: str, copies: int = COPIES) -> None:
-        """Reports with the next sequences, each in so many copies, without a gap."""
-        for body in bodies:
-            await self.send(report(self.number(), body) * copies)
-
-    async def deal(self, *rounds: Round, copies: int = COPIES) -> None:
-        """Whole rounds from the table, under their own sequences."""
-        for each in rounds:
-            await self.repeat(each.frames, copies)
-
-    async def repeat(self, frames: Sequence[str], copies: int = COPIES) -> None:
-        for frame in frames:
-            raw = bytes.fromhex(frame)
-            self.sequence = raw[1] - ord("0")
-            await self.send(raw * copies)
-
     def lose(self, reports: int = 1) -> None:
         """So many reports are said while nobody listens."""
         for _ in range(reports):
             self.number()
 
+    async def say(self, *bodies: str, copies: int = COPIES) -> None:
+        """Reports with the next sequences, each in so many copies, without a gap."""
+        for body in bodies:
+            await self.send(report(self.number(), body) * copies)
 
-class TcpShoe(Talk):
-    """A shoe behind a device server that takes any number of clients, and hears none of them."""
+    async def repeat(self, frames: Sequence[str], copies: int = COPIES) -> None:
+        """Frames from the table, under their own sequences."""
+        for frame in frames:
+            raw = bytes.fromhex(frame)
+            self.sequence = raw[1] - ord("0")
+            await self.send(raw * copies)
+
+    async def deal(self, *rounds: Round, copies: int = COPIES) -> None:
+        for each in rounds:
+            await self.repeat(each.frames, copies)
+
+
+class TcpShoe(Shoe):
+    """A shoe behind a device server that takes any number of clients, and does not heed them."""
 
     def __init__(self) -> None:
+        # Bound and not listening: nobody else is given the port while the line is cut.
+        self.place = socket.socket()
+        self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.place.bind(("127.0.0.1", 0))
         self.server: asyncio.Server | None = None
-        self.number_of_port = 0
         self.clients: list[asyncio.StreamWriter] = []
         self.news = asyncio.Event()
         self.heard = bytearray()  # what hosts wrote to it
 
     @property
     def port(self) -> str:
-        return f"tcp://127.0.0.1:{self.number_of_port}"
+        return f"tcp://127.0.0.1:{self.place.getsockname()[1]}"
 
-    async def __aenter__(self) -> Self:
-        await self.mend()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.cut()
+        self.place.close()
+
+    async def mend(self) -> None:
+        self.server = await asyncio.start_server(self.serve, *self.place.getsockname(), reuse_address=True)
+
+    async def cut(self) -> None:
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+        for client in tuple(self.clients):
+            client.close()
+            with contextlib.suppress(OSError):
+                await client.wait_closed()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.clients.append(writer)
@@ -286,21 +301,19 @@ class TcpShoe(Talk):
         with contextlib.suppress(OSError, asyncio.CancelledError):
             while data := await reader.read(4096):
                 self.heard += data
-        if writer in self.clients:
-            self.clients.remove(writer)
+        self.clients.remove(writer)
         writer.close()
         self.news.set()
 
-    async def connected(self, number: int = 1) -> None:
-        """Wait until so many hosts listen: what is said before them is lost."""
-        async with asyncio.timeout(PATIENCE_S):
-            while len(self.clients) < number:
-                self.news.clear()
-                await self.news.wait()
+    async def connected(self) -> None:
+        await self.until(lambda: bool(self.clients))
 
     async def deserted(self) -> None:
+        await self.until(lambda: not self.clients)
+
+    async def until(self, predicate: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            while self.clients:
+            while not predicate():
                 self.news.clear()
                 await self.news.wait()
 
@@ -311,60 +324,51 @@ class TcpShoe(Talk):
                 await client.drain()
 
     async def taken(self) -> None:
-        """The far end's receive queue, and our own send queue, as the kernel counts them."""
+        await taken(lambda: sum(client.transport.get_write_buffer_size() for client in self.clients) or self.under_way)
+
+    @property
+    def under_way(self) -> int:
+        """Bytes that we sent and the far end has not read: both queues of each connection, by /proc/net/tcp."""
         ours = {client.get_extra_info("sockname")[1] for client in self.clients}
         theirs = {client.get_extra_info("peername")[1] for client in self.clients}
-        async with asyncio.timeout(PATIENCE_S):
-            while any(client.transport.get_write_buffer_size() for client in self.clients) or any(waiting(ours, theirs)):
-                await asyncio.sleep(GLANCE_S)
-
-    async def cut(self) -> None:
-        """Every connection is closed and none is taken."""
-        if self.server is not None:
-            self.server.close()
-            self.server = None
-        for client in tuple(self.clients):
-            client.close()
-            with contextlib.suppress(OSError):
-                await client.wait_closed()
-
-    async def mend(self) -> None:
-        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.number_of_port, reuse_address=True)
-        self.number_of_port = self.server.sockets[0].getsockname()[1]
+        number = 0
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, _, queues, *_ = line.split()
+            ends = {int(local[-4:], 16), int(remote[-4:], 16)}
+            if ends & ours and ends & theirs:
+                number += sum(int(queue, 16) for queue in queues.split(":"))
+        return number
 
 
-def waiting(ours: set[int], theirs: set[int]) -> Iterator[int]:
-    """Bytes in the queues of the connections between these ports, by /proc/net/tcp."""
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, remote, _, queues, *_ = line.split()
-        ends = {int(local[-4:], 16), int(remote[-4:], 16)}
-        if ends & ours and ends & theirs:
-            unsent, _, unread = queues.partition(":")
-            yield int(unsent, 16) + int(unread, 16)
-
-
-class PtyShoe(Talk):
+class PtyShoe(Shoe):
     """A shoe on a serial line. The cable's buffer keeps what comes while no host has the line open."""
 
     def __init__(self, node: Path) -> None:
         self.node = node
-        self.port = f"serial://{node}"
         self.master = -1
 
-    async def __aenter__(self) -> Self:
-        await self.mend()
-        return self
+    @property
+    def port(self) -> str:
+        return f"serial://{self.node}"
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.cut()
+    async def mend(self) -> None:
+        self.master, slave = os.openpty()
+        tty.setraw(slave, termios.TCSANOW)  # nothing may be echoed or translated before a host sets the line
+        os.set_blocking(self.master, False)
+        self.node.symlink_to(os.ttyname(slave))
+        os.close(slave)
+
+    async def cut(self) -> None:
+        if self.master >= 0:
+            self.node.unlink()
+            os.close(self.master)
+            self.master = -1
 
     async def connected(self) -> None:
-        """A line tells nobody: what is said before the host comes waits in the cable."""
+        """Nobody can tell."""
 
     async def deserted(self) -> None:
-        """Nor that it went."""
+        """Nor this."""
 
     async def send(self, data: bytes) -> None:
         loop = asyncio.get_running_loop()
@@ -382,22 +386,6 @@ class PtyShoe(Talk):
     async def taken(self) -> None:
         slave = os.open(self.node, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                while struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))[0]:
-                    await asyncio.sleep(GLANCE_S)
+            await taken(lambda: int(struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))[0]))
         finally:
             os.close(slave)
-
-    async def cut(self) -> None:
-        """The adapter is pulled: the line hangs up and its node is gone."""
-        if self.master >= 0:
-            self.node.unlink()
-            os.close(self.master)
-            self.master = -1
-
-    async def mend(self) -> None:
-        self.master, slave = os.openpty()
-        tty.setraw(slave, termios.TCSANOW)  # nothing may be echoed or translated before a host sets the line
-        os.set_blocking(self.master, False)
-        self.node.symlink_to(os.ttyname(slave))
-        os.close(slave)  # the cable keeps what it holds, also while nobody has this end open

@@ -7,10 +7,11 @@ as if the broker were down.
 
 import asyncio
 import contextlib
+import socket
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from tests.world import Watched
+from tests.witnesses import Watched
 
 CONNACK, PUBLISH, PUBACK = 2, 3, 4
 
@@ -31,7 +32,11 @@ class Proxy(Watched):
     def __init__(self, host: str, port: int) -> None:
         super().__init__()
         self.broker = host, port
-        self.port = 0
+        # Bound and not listening: nobody else is given the port while the line is down.
+        self.place = socket.socket()
+        self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.place.bind(("127.0.0.1", 0))
+        self.port: int = self.place.getsockname()[1]
         self.passed: list[Packet] = []
         self.flowing = {way: asyncio.Event() for way in Way}
         self.connections = 0
@@ -40,16 +45,16 @@ class Proxy(Watched):
         self.server: asyncio.Server | None = None
         self.release()
 
-    async def __aenter__(self) -> "Proxy":
+    async def __aenter__(self) -> Self:
         await self.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.shut()
+        self.place.close()
 
     async def open(self) -> None:
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
-        self.port = self.server.sockets[0].getsockname()[1]
 
     async def shut(self) -> None:
         """Every connection is gone, with all that was held, and none is taken."""

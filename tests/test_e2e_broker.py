@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from shoed.rig.broker import Broker, Kind, running_broker
-from tests.foreign_shoe import COPIES, ROUNDS, TcpShoe, drawn, endless, result
+from tests.foreign_shoe import ROUNDS, TcpShoe, drawn, endless, result
 from tests.mqtt_proxy import Proxy
-from tests.world import TABLE, World
+from tests.witnesses import TABLE
+from tests.world import World
 
 HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
 
@@ -27,25 +30,31 @@ async def world(tmp_path: Path, own_broker: Broker) -> AsyncIterator[World]:
         yield world
 
 
-async def test_a_broker_that_comes_later_gets_all_in_order(world: World) -> None:
-    """Everything before the connection is historical, everything after it is not; nothing is missing."""
+async def test_broker_and_shoe_that_come_later_are_picked_up(world: World) -> None:
+    """Both are absent at the start. All that was before the connection is historical, all that is after it is not."""
     async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
         await proxy.shut()
-        await world.start(shoe, port=proxy.port)
+        await shoe.cut()
+        daemon = await world.start(shoe, port=proxy.port)
+        await daemon.looking(lambda: world.journal.count("device.offline"))
+        await shoe.mend()
         await shoe.connected()
         await shoe.deal(*ROUNDS[:3])
-        last = await world.daemons[0].looking(
-            lambda: world.journal.count("round.confirmed") == 3 and world.journal.events()[-1].sequence
-        )
+        await daemon.looking(lambda: world.journal.count("round.confirmed") == 3)
+        last = world.journal.events()[-1].sequence
         await proxy.open()
         await world.recorder.event("round.confirmed", round=3)
         await shoe.deal(*ROUNDS[3:])
         await world.recorder.event("round.confirmed", round=6)
-    topics = [message.topic.removeprefix(f"{TABLE}/") for message in world.recorder.messages[:4]]
-    assert topics == ["status", "state", "question", "event/device/online"]
-    await world.all_told()
-    events = world.recorder.events()
-    assert [event.get("historical") for event in events] == [True] * last + [None] * (len(events) - last)
+        await world.all_told()
+        assert [message.topic.removeprefix(f"{TABLE}/") for message in world.recorder.messages[:4]] == [
+            "status",
+            "state",
+            "question",
+            "event/device/offline",
+        ]
+        events = world.recorder.events()
+        assert [event.get("historical") for event in events] == [True] * last + [None] * (len(events) - last)
 
 
 async def test_a_broker_killed_within_a_hand_misses_nothing(world: World) -> None:
@@ -66,7 +75,7 @@ async def test_a_broker_killed_within_a_hand_misses_nothing(world: World) -> Non
         await shoe.say(HAND[3], result("player"))
         await world.recorder.event("round.confirmed")
         assert await daemon.stop() == 0
-    await world.all_told()
+        await world.all_told()
     assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
     drawn_ = {event["data"]["index"]: event for event in world.recorder.events() if event["type"].endswith("drawn")}
     assert [drawn_[index].get("historical") for index in (3, 4)] == [True, None]
@@ -79,7 +88,7 @@ async def test_a_frozen_broker_costs_time_and_no_memory(world: World) -> None:
         await shoe.connected()
         reports = endless()
 
-        async def deal(cards: int = 4000) -> int:
+        async def deal(cards: int = 3000) -> int:
             """So many cards, and the results between them; what the daemon then holds, in KB."""
             target = world.journal.count("card.drawn") + cards
             while cards:
@@ -94,7 +103,7 @@ async def test_a_frozen_broker_costs_time_and_no_memory(world: World) -> None:
         after_kb = max([await deal() for _ in range(4)])
         assert after_kb - before_kb < 4096  # those events alone are twice as much
         world.broker.resume()
-        await world.all_told()
+        await world.all_told(patience_s=60)
     assert {each["integrity"] for each in world.recorder.of("round.completed")} == {"complete"}
 
 
@@ -109,7 +118,7 @@ async def test_a_frozen_broker_does_not_hold_up_the_journal(world: World) -> Non
         assert world.recorder.of("card.drawn") == []
         world.broker.resume()
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
-    await world.all_told()
+        await world.all_told()
 
 
 async def test_a_stolen_connection_disturbs_no_other_table(world: World) -> None:
@@ -130,7 +139,7 @@ async def test_a_stolen_connection_disturbs_no_other_table(world: World) -> None
         await world.recorder.event("card.drawn", "bac-902", index=3)
         assert await reader.read() == b""  # the table has taken it back
         writer.close()
-        await world.recorder.online(births=2)
+        await world.recorder.born(times=2)
         await one.say(*HAND[2:], result("player"))
         await other.say(HAND[3], result("player"))
         for table in (TABLE, "bac-902"):
@@ -140,25 +149,43 @@ async def test_a_stolen_connection_disturbs_no_other_table(world: World) -> None
         assert len(world.recorder.on("bac-902/question")) == 1
 
 
+async def test_a_broker_that_refuses_events_is_not_stormed(tmp_path: Path) -> None:
+    """Births are allowed and events are not: every try is a birth, so each pause before one is longer than the last."""
+    allowed = tmp_path / "allowed"
+    allowed.write_text("".join(f"topic write shoed/v1/+/+/{kind}\n" for kind in ("status", "state", "question")))
+    allowed.write_text(allowed.read_text() + "topic read #\n")
+    async with (
+        running_broker(Kind.MOSQUITTO, lines=[f"acl_file {allowed}"]) as strict,
+        World(tmp_path, strict) as world,
+        TcpShoe() as shoe,
+    ):
+        await world.start(shoe)
+        await world.recorder.born(times=6)
+        born = [status["birth"] for status in world.recorder.statuses() if status["status"] == "online"]
+        pauses = [after - before for before, after in pairwise(map(datetime.fromisoformat, born))]
+        assert pauses[-1] > timedelta(seconds=0.4)
+        assert world.recorder.events() == []
+
+
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 async def test_every_connection_begins_with_a_birth(world: World, version: str) -> None:
-    """The line to the broker is cut twice: status, state, question come anew each time, and no event twice for it."""
+    """The line to the broker is cut three times: status, state and question come anew each time, before any event."""
     async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
         await world.start(shoe, port=proxy.port, version=version)
         await shoe.connected()
-        for births in (1, 2, 3):
-            await world.recorder.online(births=births)
-            await shoe.deal(ROUNDS[0], copies=COPIES)
+        for births in (1, 2, 3, 4):
+            await world.recorder.born(times=births)
+            await shoe.say(*HAND, result("player"))
             await world.recorder.event("round.confirmed", round=births)
-            begun = len(world.recorder.messages)
-            await proxy.cut()
-            await world.recorder.until(lambda size=begun: len(world.recorder.messages) > size + 3)
-            births_topics = [
-                message.topic.removeprefix(f"{TABLE}/")
-                for message in world.recorder.messages[begun:]
-                if not message.topic.endswith("state") and "offline" not in message.payload.decode()
-            ]
-            assert births_topics[:2] == ["status", "question"]
-            assert len(world.recorder.on(f"{TABLE}/question")) == births + 1
-            shoe.lose(4)  # sequences of the next round
-    await world.all_told()
+            await world.all_told()
+            if births < 4:
+                await proxy.cut()
+        messages = world.recorder.messages
+        for place, message in enumerate(messages):
+            if message.topic == f"{TABLE}/status" and message.json["status"] == "online":
+                assert [each.topic for each in messages[place + 1 : place + 3]] == [
+                    f"{TABLE}/state",
+                    f"{TABLE}/question",
+                ]
+        reasons = [(status["status"], status["reason"]) for status in world.recorder.statuses()]
+        assert [status for status, _ in reasons] == ["online", *["offline", "online"] * 3]

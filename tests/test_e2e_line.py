@@ -9,7 +9,8 @@ import pytest
 
 from shoed.rig.broker import Broker
 from tests.foreign_shoe import ROUNDS, PtyShoe, Shoe, TcpShoe, drawn, report, result
-from tests.world import TABLE, World
+from tests.witnesses import TABLE
+from tests.world import World
 
 LINES = ("pty", "tcp")
 HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
@@ -97,6 +98,30 @@ async def test_a_cut_between_the_copies_of_a_card_makes_no_second_card(world: Wo
     assert [card["card"] for card in world.recorder.of("card.drawn")] == ["8S", "3H", "JD", "4C"]
     assert world.recorder.of("card.set-aside") == []
     assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
+
+
+async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(world: World, tmp_path: Path) -> None:
+    """The daemon was away for longer than copies are apart: what it then finds is a copy still, and no new round."""
+    async with PtyShoe(tmp_path / "tty") as shoe:
+        path = world.configure(shoe, shoe_settings="repeat_window_ms = 100")  # less than any start takes
+        first = await world.launch(path)
+        await first.ready()
+        raw = report("1", HAND[0])
+        await shoe.say(HAND[0], copies=1)
+        await world.recorder.event("card.drawn")
+        await first.kill()
+        await shoe.send(raw * 2)
+        await (await world.launch(path)).ready()
+        await shoe.say(*HAND[1:], result("player"))
+        await world.recorder.event("round.confirmed")
+        await world.all_told()
+        assert [row.data["card"] for row in world.journal.events() if row.type == "card.drawn"] == [
+            "8S",
+            "3H",
+            "JD",
+            "4C",
+        ]
+        assert world.recorder.of("round.abandoned") == []
 
 
 async def test_a_gap_that_may_hide_something_makes_a_round_partial(world: World, shoe: Shoe) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from shoed.rig.broker import Broker, Kind, running_broker
 from tests.foreign_shoe import ROUNDS, TcpShoe, drawn, result
-from tests.world import TABLE, Daemon, World
+from tests.witnesses import TABLE
+from tests.world import Daemon, World
 
 HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
 
@@ -54,6 +55,7 @@ async def test_a_clean_stop_says_goodbye_and_exits_with_0(world: World, shoe: Tc
     assert (last.topic, last.retain) == (f"{TABLE}/status", True)
     assert last.json["status"] == "offline"
     assert last.json["reason"] not in {"", "connection lost"}
+    assert world.recorder.states()[-1]["sequence"] == world.recorder.events()[-1]["sequence"]
     assert "STOPPING=1" in daemon.told
     await world.recorder.listen(world.broker)
     await world.recorder.until(lambda: world.recorder.messages[-1].json["status"] == "offline")
@@ -94,7 +96,7 @@ async def test_a_stop_within_a_hand_is_a_gap_that_the_sequence_may_close(world: 
 
 
 async def test_a_killed_daemon_leaves_its_will(world: World, shoe: TcpShoe) -> None:
-    """kill -9: the broker says offline in our name, retained, with the birth of that connection."""
+    """By kill -9: the broker says offline in our name, retained, with the birth of that connection."""
     daemon = await world.serve(shoe)
     birth = (await world.recorder.status("online"))["birth"]
     await daemon.kill()

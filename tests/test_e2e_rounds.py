@@ -1,5 +1,6 @@
 """Rounds that do not go by the book, and shoes that lie: what the daemon makes of them, from the wire to the world."""
 
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -292,3 +293,56 @@ async def test_faults_locks_and_presets_are_told_and_shown(world: World, shoe: T
         "device.changed",
     ]
     assert (world.recorder.of("device.cleared")[0]["code"], world.recorder.of("device.fault")[1]["code"]) == (1, 7)
+
+
+# ---------------------------------------------------------------------------------------------- all at once
+
+
+def mad(rng: random.Random) -> tuple[str, bool]:
+    """Any report that the protocol knows, and whether it is a card."""
+    card = f"{0x80 | rng.choice((0x10, 0x20, 0x30, 0x40)) | rng.randint(1, 13):02X}"
+    match rng.randint(0, 15):
+        case 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7:
+            return f"D {0x80 | rng.choice((0, 0, 0x10, 0x10, 0x20, 0x40, 0x50)) | rng.randint(1, 3):02X} {card}", True
+        case 8:
+            return f"d {rng.choice(('80', '90', 'A0'))} {card}", True
+        case 9:
+            return f"R {rng.choice(('81', '83', '93'))} {card}", True
+        case 10 | 11:
+            return result(rng.choice(("player", "banker", "tie", "forced-end"))), False
+        case 12:
+            return f"E {0x80 | rng.choice((0, 0x40)) | rng.randint(1, 20):02X}", False
+        case 13:
+            return f"e {0x80 | rng.randint(1, 20):02X}", False
+        case 14:
+            return f"L {rng.choice(('80', '81'))}", False
+        case _:
+            return rng.choice("SPC"), False
+
+
+async def test_a_mad_shoe_gets_one_event_for_each_card_and_none_for_a_copy(world: World, shoe: TcpShoe) -> None:
+    """Thousands of reports in no order at all: nothing ends the table, and every result is that of its own cards."""
+    rng = random.Random(7)
+    cards = 0
+    for _ in range(3000):
+        body, is_card = mad(rng)
+        await shoe.say(body, copies=rng.randint(1, 3))
+        cards += is_card
+        if rng.random() < 0.03:
+            await shoe.say(*NATURAL, result("player"))
+            cards += len(NATURAL)
+    await world.settled(shoe)
+    await world.all_told()
+    drawn_ = world.recorder.of("card.drawn")
+    aside = world.recorder.of("card.set-aside")
+    assert len(drawn_) + len(aside) == cards
+    assert len({card["provenance"] for card in drawn_}) > 1
+    for completed in world.recorder.of("round.completed"):
+        own = [card for card in drawn_ if (card["shoe"], card["round"]) == (completed["shoe"], completed["round"])]
+        for hand in ("player", "banker"):
+            assert completed[hand]["cards"] == [card["card"] for card in own if card["hand"] == hand]
+        assert completed["outcome"] != "forced-end"
+    assert len(world.recorder.of("round.completed")) > 50
+    numbers = [(each["shoe"], each["round"]) for each in world.recorder.of("round.started")]
+    assert numbers == sorted(set(numbers))
+    assert len(world.recorder.statuses()) == 1

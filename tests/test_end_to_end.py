@@ -11,7 +11,8 @@ import pytest
 
 from shoed.rig.broker import Broker
 from tests.foreign_shoe import ROUNDS, PtyShoe, Round, Shoe, TcpShoe, report
-from tests.world import TABLE, World
+from tests.witnesses import TABLE
+from tests.world import World
 
 LINES = ("pty", "tcp")
 VERSIONS = ("5", "3.1.1")
@@ -122,6 +123,7 @@ async def test_envelope_is_cloudevents_with_our_names_and_numbers(world: World) 
         assert "historical" not in event
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", event["time"])
         assert before - timedelta(seconds=1) < datetime.fromisoformat(event["time"]) < after
+    assert {message.qos for message in world.recorder.messages} == {1}
     messages = [message for message in world.recorder.messages if "/event/" in message.topic]
     for message in messages:
         noun, verb = message.json["type"].removeprefix("shoed.").split(".")

@@ -5,6 +5,8 @@ from random import Random
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed.cards import Card
@@ -15,10 +17,10 @@ from shoed.now import Now
 from shoed.observations import AnyObservation, Outcome
 from shoed.session import SessionState
 from shoed.session.families import SESSIONS
-from shoed.step import AnyInput, LinkUp, Order, Ordered, OrderKind, Received, Step, Woken
-from shoed.table import TableSettings
+from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Step, Woken
+from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
-from tests.angel_eye_line import CONFIGURED, PORT, Reporter, at, traffic
+from tests.angel_eye_line import CONFIGURED, PORT, Reporter, at, report, traffic
 from tests.listener import Listener
 
 State = EngineState[SessionState]
@@ -172,6 +174,39 @@ def test_whatever_comes_the_events_hold_together(seed: int) -> None:
         listener.hear(event.data)
     assert [event.sequence for event in told(steps)] == list(range(1, len(told(steps)) + 1))
     assert [step.row for step in steps] == list(range(1, len(steps) + 1))
+
+
+# Any report at all, right or wrong, under any number: what a shoe that has gone mad may say.
+anything_said = st.builds(
+    report,
+    st.sampled_from("123456789A"),
+    st.sampled_from("SPCDDDDDDGGdREeLMX"),
+    st.integers(0, 0x7F),
+    st.integers(0, 0x7F),
+) | st.builds(report, st.sampled_from("123456789"), st.sampled_from("SPCGEeLX"), st.integers(0, 0x7F))
+anything_said |= st.builds(report, st.sampled_from("123456789"), st.sampled_from("SPC"))
+anything_comes: st.SearchStrategy[AnyInput] = (
+    st.builds(Received, anything_said)
+    | st.builds(Received, st.binary(max_size=9))
+    | st.sampled_from([LinkUp(PORT), LinkDown("lost"), CONFIGURED, Woken(), Ordered(Order(OrderKind.UNLOCK))])
+)
+
+
+@given(st.lists(st.tuples(anything_comes, st.sampled_from((0, 20, 600, 2500, 400_000))), max_size=40))
+def test_a_shoe_that_has_gone_mad_breaks_nothing(came: list[tuple[AnyInput, int]]) -> None:
+    """Nothing raises, and whoever hears the events alone still draws the table that the state shows."""
+    joined, listener, ms = engine(), Listener(), 0
+    state, steps = joined.begin(), list[Step]()
+    for each, later in came:
+        ms += later
+        state = joined.restore(msgspec.json.encode(state).decode())
+        state, step = joined.step(state, each, at(ms))
+        if step is not None:
+            steps.append(step)
+            for event in step.events:
+                listener.hear(event.data)
+    shown = public_state("commission", state.table)
+    assert msgspec.json.decode(msgspec.json.encode(shown)) == listener.drawn(len(told(steps)), shown.device.heard_at)
 
 
 @pytest.mark.parametrize("seed", range(12))

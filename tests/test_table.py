@@ -276,7 +276,7 @@ def test_a_card_due_that_could_not_be_read_is_set_aside_and_suspends() -> None:
     told = table.hear(card("B1", "?"))
     seen = Seen(card=None, hand="banker", position=1)
     assert kinds(told) == [CardSetAside, RoundSuspended]
-    assert (aside(told).card, aside(told).reported) == (None, seen)
+    assert (aside(told).card, aside(told).reason, aside(told).reported) == (None, "not-due", seen)
     assert suspended(told) == RoundSuspended(shoe=1, round=1, due=Slot(Pair.BANKER, 1, 2), seen=seen, gap=False)
 
 

@@ -151,6 +151,20 @@ def test_a_round_without_a_result_is_unconfirmed_across_a_change_of_shoe_too() -
     assert [each for each in told if isinstance(each, RoundUnconfirmed)] == [RoundUnconfirmed(shoe=1, round=1)]
 
 
+def test_a_result_that_comes_after_the_change_of_shoe_is_still_that_of_the_last_round() -> None:
+    """No round has opened since: it is answered, under the shoe and round that it had, and once."""
+    table = after(*NATURAL, CUT, STARTED)
+    (told,) = table.hear(result("player"))
+    assert isinstance(told, RoundConfirmed)
+    assert (told.shoe, told.round) == (1, 1)
+    assert kinds(table.hear(card("P1", "5D"))) == [RoundStarted, CardDrawn]
+
+
+def test_a_result_in_the_next_shoe_is_of_no_round_that_was_answered() -> None:
+    """What was answered before the change of shoe stays as it was."""
+    assert after(*NATURAL, result("player"), CUT, STARTED).hear(result("tie")) == []
+
+
 # --- the shoe
 
 
@@ -307,12 +321,13 @@ def test_ten_seconds_without_any_end_the_counting() -> None:
     assert kinds(table.hear(rejected(offset=2), after_s=0)) == [LineRejected]
 
 
-def test_many_in_one_step_are_one_event_and_a_count() -> None:
-    """A line gone mad does not make an event of each."""
+def test_many_at_one_moment_are_one_event_and_a_count() -> None:
+    """A line gone mad does not make an event of each, nor of each Step."""
     table = Sitting()
     assert len(table.hear(*(rejected(offset=n) for n in range(1000)))) == 1
+    assert table.hear(rejected(offset=1000), after_s=0) == []
     told = table.hear(after_s=10)
-    assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(999, 999)]
+    assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(1000, 1000)]
 
 
 @pytest.mark.parametrize("boot_ns", [0, 100_000 * SECOND_NS])

@@ -31,6 +31,7 @@ LOG: Final = logging.getLogger("shoed.bus")
 STATE_AFTER_S: Final = 0.02  # off the way of the events: a burst of them gives one state
 BACKOFF_LEAST_S: Final = 0.1
 BACKOFF_MOST_S: Final = 5.0  # a broker's restart is noticed soon enough, and not stormed by many tables
+SETTLED_S: Final = 5.0  # a connection that lived shorter was hardly one: a broker that takes no event is not stormed
 
 
 class Checkpointed(msgspec.Struct):
@@ -68,11 +69,11 @@ class Publisher:
     async def run(self) -> None:
         """Connect, be born, publish; again and again, until it has said goodbye."""
         rng = random.Random()  # noqa: S311 -- jitter
-        wait_s = BACKOFF_LEAST_S
+        wait_s, loop = BACKOFF_LEAST_S, asyncio.get_running_loop()
         with closing(self.store.read()) as reader:
             self.acknowledged = reader.cursor(self.voice.table)
             while True:
-                before = self.births
+                began = loop.time()
                 try:
                     await self.live(reader)
                 except BusError as error:
@@ -86,7 +87,8 @@ class Publisher:
                 else:
                     return
                 self.busy_since = None
-                wait_s = BACKOFF_LEAST_S if self.births > before else min(BACKOFF_MOST_S, wait_s * 2)
+                settled = loop.time() - began >= SETTLED_S
+                wait_s = BACKOFF_LEAST_S if settled else min(BACKOFF_MOST_S, wait_s * 2)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s * rng.uniform(0.5, 1.0)):
                         await self.leaving.wait()

@@ -26,12 +26,19 @@ async def subscription(broker: BrokerSettings, topics: str) -> AsyncIterator[Asy
     try:
         async with aiomqtt.Client(broker.host, broker.port, protocol=version, logger=LOG) as client:
             await client.subscribe(topics, qos=1)
-            yield _received(client)
+            yield _received(client, broker)
     except aiomqtt.MqttError as error:
-        raise BrokerLost(f"{broker.at}: {error}; see whether the broker runs") from error
+        raise _lost(broker, error) from error
 
 
-async def _received(client: aiomqtt.Client) -> AsyncIterator[Received]:
-    async for message in client.messages:
-        if isinstance(message.payload, bytes):
-            yield Received(str(message.topic), message.payload)
+async def _received(client: aiomqtt.Client, broker: BrokerSettings) -> AsyncIterator[Received]:
+    try:
+        async for message in client.messages:
+            if isinstance(message.payload, bytes):
+                yield Received(str(message.topic), message.payload)
+    except aiomqtt.MqttError as error:
+        raise _lost(broker, error) from error
+
+
+def _lost(broker: BrokerSettings, error: aiomqtt.MqttError) -> BrokerLost:
+    return BrokerLost(f"{broker.at}: {error}; see whether the broker runs")

@@ -11,7 +11,7 @@ from shoed import events
 from shoed.bus.messages import Status
 from shoed.cards import RANK_TEXT, Card, Suit
 from shoed.display.view import Heard, TableView, Told
-from shoed.events import Hand, Result
+from shoed.events import Hand, Result, Seen, Slot
 from shoed.observations import Outcome, Pair
 from shoed.table.public import LastRound, PublicState
 from shoed.table.state import Answer, Link, Phase
@@ -71,9 +71,8 @@ def table(name: str, view: TableView) -> list[str]:
         heading(name, view),
         paint("─" * WIDTH, Ink.DIM),
         *felt(view),
-        "",
-        "  "
-        + (" ".join(bead(played.result.outcome) for played in shoe_so_far(view)) or paint("no round yet", Ink.DIM)),
+        remark(view),
+        beads(view),
         "",
         *(past_round(played) for played in reversed(view.past[-ROUNDS:])),
         *[""] * (ROUNDS - len(view.past[-ROUNDS:])),
@@ -132,12 +131,16 @@ def verdict(result: Result | None, mine: Outcome, pair: Pair) -> str:
     return " ".join(["", *words])
 
 
-def shoe_so_far(view: TableView) -> list[LastRound]:
-    return [played for played in view.past if played.shoe == view.shoe][-BEADS:]
+def remark(view: TableView) -> str:
+    return paint(f"  {tell(view.remark).strip()}"[:WIDTH], Ink.DIM) if view.remark else ""
 
 
-def bead(outcome: Outcome) -> str:
-    return paint("●", OUTCOME_INK[outcome])
+def beads(view: TableView) -> str:
+    """How the rounds of this shoe ended."""
+    outcomes = [played.result.outcome for played in view.past if played.shoe == view.shoe]
+    return "  " + (
+        " ".join(paint("●", OUTCOME_INK[each]) for each in outcomes[-BEADS:]) or paint("no round yet", Ink.DIM)
+    )
 
 
 def past_round(played: LastRound) -> str:
@@ -197,7 +200,7 @@ def plain(heard: Heard) -> str | None:
             assert_never(heard)
 
 
-def tell(told: Told) -> str:  # noqa: C901 -- one case an event
+def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
     """One event in words, without colours; cards as the events have them."""
     match told.data:
         case events.ShoeStarted(shoe=shoe):
@@ -222,6 +225,10 @@ def tell(told: Told) -> str:  # noqa: C901 -- one case an event
             )
         case events.RoundUnconfirmed(round=number):
             return f"  the shoe gave no result of round {number}"
+        case events.RoundSuspended(due=due, seen=seen):
+            return f"  SUSPENDED: due was {slot(due)}, and the shoe said {reported(seen)}"
+        case events.RoundAbandoned(round=number):
+            return f"  round {number} is abandoned, without a result"
         case events.DeviceOnline(port=port):
             return f"the shoe is online: {port}"
         case events.DeviceOffline(reason=reason):
@@ -232,3 +239,14 @@ def tell(told: Told) -> str:  # noqa: C901 -- one case an event
 
 def ascii_cards(hand: Hand) -> str:
     return " ".join(card.value for card in hand.cards)
+
+
+def slot(due: Slot | None) -> str:
+    return f"card {due.position} of {due.hand.value}" if due else "no card"
+
+
+def reported(seen: Seen) -> str:
+    if seen.result:
+        return f"result {seen.result.outcome.value}"
+    card = seen.card.value if seen.card else "an unreadable card"
+    return f"{card}, card {seen.position} of {seen.hand}" if seen.hand else card

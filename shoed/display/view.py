@@ -91,7 +91,7 @@ def hear(view: TableView, heard: Heard) -> TableView:
         case PublicState():  # a birth tells it before the events that it includes: who has followed those, goes on so
             return view if view.sequence else late(view, heard)
         case Told(sequence=1):
-            return follow(TableView(presence=view.presence, sequence=1), heard)
+            return follow(TableView(presence=view.presence, game=view.game, sequence=1), heard)
         case Told():
             return follow(replace(view, sequence=heard.sequence), heard) if heard.sequence > view.sequence else view
         case _:
@@ -133,6 +133,8 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, phase=Phase.COMPLETE, hands=hands, past=past, remark=None)
         case events.RoundConfirmed() | events.RoundDisputed() | events.RoundUnconfirmed() as answered:
             return replace(view, past=answer(view.past, answered))
+        case events.CardSetAside(shoe=shoe):
+            return replace(view, shoe=shoe, remark=told)
         case events.RoundSuspended():
             return replace(view, phase=Phase.SUSPENDED, remark=told)
         case events.DeviceOnline(port=port):

@@ -7,8 +7,10 @@ on record too. `rebuild` gives the state at the end of the record, for a checkpo
 """
 
 from collections.abc import Callable, Iterator
+from heapq import merge
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -23,16 +25,24 @@ from shoed.session import SessionState
 from shoed.step import AnyInput, Configured, Received
 
 EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
+STEP_COLUMNS: Final = 6  # of a step; an event has five
+
 Told = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """One row of the record."""
+    """One Step as it is on record."""
 
-    row: int
     now: Now
     came: AnyInput
     observations: tuple[AnyObservation, ...]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What stands under one row number: a Step, what was told of it, or, where somebody took one away, half of it."""
+
+    number: int
+    step: Recorded | None
     told: Told
 
 
@@ -44,73 +54,82 @@ class Difference(msgspec.Struct, frozen=True):
     again: str
 
 
-def recorded(reader: Reader, table: str) -> Iterator[Recorded]:
+def rows(reader: Reader, table: str) -> Iterator[Row]:
+    """From the first to the last; a number that is missing in between is a row of nothing."""
     steps = reader.rows(
         "SELECT row, utc_us, mono_ns, input, bytes, observations FROM step WHERE table_name = ? ORDER BY row", table
     )
     events = reader.rows(
-        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? ORDER BY sequence", table
+        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? ORDER BY row, sequence", table
     )
-    told = ((row, tuple(each[1:] for each in group)) for row, group in groupby(events, itemgetter(0)))
-    upcoming = next(told, None)
-    for row, utc_us, mono_ns, came, data, observations in steps:
-        here: Told = ()
-        if upcoming is not None and upcoming[0] == row:
-            here, upcoming = upcoming[1], next(told, None)
-        yield Recorded(
-            row=row,
-            now=Now(utc_us, mono_ns),
-            came=msgspec.json.decode(came, type=AnyInput) if data is None else Received(data),
-            observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
-            told=here,
-        )
+    last = 0
+    for number, parts in groupby(merge(steps, events, key=itemgetter(0)), itemgetter(0)):
+        yield from (Row(missing, None, ()) for missing in range(last + 1, number))
+        both = list(parts)
+        step = [part[1:] for part in both if len(part) == STEP_COLUMNS]
+        told = tuple(part[1:] for part in both if len(part) != STEP_COLUMNS)
+        yield Row(number, recorded(*step[0]) if step else None, told)
+        last = number
 
 
-def under_settings(
-    reader: Reader, table: str, engine_for: EngineFor
-) -> Iterator[tuple[Engine[SessionState], Recorded]]:
+def recorded(utc_us: int, mono_ns: int, came: str, data: bytes | None, observations: str) -> Recorded:
+    return Recorded(
+        now=Now(utc_us, mono_ns),
+        came=msgspec.json.decode(came, type=AnyInput) if data is None else Received(data),
+        observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
+    )
+
+
+def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[tuple[Engine[SessionState], Row]]:
     """Every row, with the engine that was in force."""
     engine: Engine[SessionState] | None = None
-    for row in recorded(reader, table):
-        if isinstance(row.came, Configured):
-            engine = engine_for(row.came.settings)
+    for row in rows(reader, table):
+        if row.step is not None and isinstance(row.step.came, Configured):
+            engine = engine_for(row.step.came.settings)
         if engine is None:
-            raise JournalUnusable(f"{table}: row {row.row} stands before any settings; the record is not whole")
+            raise JournalUnusable(f"{table}: row {row.number} stands before any settings; the record is not whole")
         yield engine, row
 
 
 def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
+    """Fold the recorded observations; compare the events."""
     state: EngineState[SessionState] | None = None
     for engine, row in under_settings(reader, table, engine_for):
+        if row.step is None:
+            yield Difference(row.number, text(row.told), "no Step is on record")
+            continue
         state = state or engine.begin()
-        concluded = engine.conclude(state, row.observations, row.now, row.row)
-        state = replace(state, row=row.row, watch=concluded.watch, table=concluded.table)
+        concluded = engine.conclude(state, row.step.observations, row.step.now, row.number)
+        state = replace(state, row=row.number, watch=concluded.watch, table=concluded.table)
         again = tuple((event.sequence, event.type, event.utc_us, text(event.data)) for event in concluded.events)
         if again != row.told:
-            yield Difference(row.row, text(row.told), text(again))
+            yield Difference(row.number, text(row.told), text(again))
 
 
 def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
-    for _, row, again in folded(reader, table, engine_for):
-        if again != row.observations:
-            yield Difference(row.row, text(row.observations), text(again))
+    """Fold the recorded bytes; compare the observations."""
+    for number, step, _, again in folded(reader, table, engine_for):
+        if again != step.observations:
+            yield Difference(number, text(step.observations), text(again))
 
 
 def rebuild(reader: Reader, table: str, engine_for: EngineFor) -> EngineState[SessionState] | None:
+    """The state at the end of the record."""
     state = None
-    for state, _, _ in folded(reader, table, engine_for):  # noqa: B007 -- the last one is wanted
+    for _, _, state, _ in folded(reader, table, engine_for):  # noqa: B007 -- the last one is wanted
         pass
     return state
 
 
 def folded(
     reader: Reader, table: str, engine_for: EngineFor
-) -> Iterator[tuple[EngineState[SessionState], Recorded, tuple[AnyObservation, ...]]]:
+) -> Iterator[tuple[int, Recorded, EngineState[SessionState], tuple[AnyObservation, ...]]]:
     state: EngineState[SessionState] | None = None
     for engine, row in under_settings(reader, table, engine_for):
+        if row.step is None:
+            continue
         state = state or engine.begin()
         if not isinstance(state.session, engine.session.state_type):  # the table got a shoe of another family
             state = replace(state, session=engine.session.begin())
-        # A Step that nobody waited for may be lost with the power; its row number was used again.
-        state, step = engine.step(replace(state, row=row.row - 1), row.came, row.now)
-        yield state, row, () if step is None else step.observations
+        state, step = engine.step(replace(state, row=row.number - 1), row.step.came, row.step.now)
+        yield row.number, row.step, state, () if step is None else step.observations

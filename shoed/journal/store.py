@@ -114,7 +114,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+        self.connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
     def close(self) -> None:
         self.connection.close()

@@ -8,6 +8,7 @@ never leaves, and `failed` tells everybody.
 """
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -25,7 +26,7 @@ from shoed.journal.store import Store
 from shoed.step import Received, Step
 
 RIDE_S: Final = 1.0  # how long a Step that nobody waits for may be in memory only
-ROOM: Final = 1024  # Steps on their way to the disk before a table waits: bounds the memory
+ROOM: Final = 1024  # Steps and observations on their way to the disk before a table waits: bounds the memory
 
 RIDERS: Final = 256  # and how many of them
 BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
@@ -34,6 +35,8 @@ STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
 CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
+
+LOG: Final = logging.getLogger("shoed.journal")
 
 encoder: Final = msgspec.json.Encoder()
 
@@ -77,7 +80,7 @@ class Writer:
     def submit(self, table: str, step: Step, state: msgspec.Struct, done: Callable[[], None] | None) -> None:
         """Queue a Step; `done` runs on the loop once it is committed. Order of submission is order of commit."""
         self.check()
-        self.waiting += 1
+        self.waiting += weight(step)
         if self.waiting >= ROOM:
             self.has_room.clear()
         self.queue.put(Entry(table, step, state, done))
@@ -105,7 +108,7 @@ class Writer:
     def committed(self, batch: list[Item]) -> None:
         for item in batch:
             if isinstance(item, Entry):
-                self.waiting -= 1
+                self.waiting -= weight(item.step)
             if not isinstance(item, CursorMove) and item.done is not None:
                 item.done()
         if self.waiting < ROOM:
@@ -125,10 +128,13 @@ class Writer:
                 connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
                 self.serve(connection)
         except sqlite3.Error as error:
-            failure = CommitFailed(
-                f"{self.store.path}: {error}; free the disk or mend it: nothing is told until it can be recorded"
-            )
-            self.loop.call_soon_threadsafe(self.fail, failure)
+            self.loop.call_soon_threadsafe(self.fail, self.failure(error, "free the disk or mend it"))
+        except Exception as error:  # the thread's border: whatever it is, nothing is recorded any more
+            LOG.exception("a Step cannot be recorded")
+            self.loop.call_soon_threadsafe(self.fail, self.failure(error, "a defect of shoed: keep the log"))
+
+    def failure(self, error: Exception, remedy: str) -> CommitFailed:
+        return CommitFailed(f"{self.store.path}: {error}; {remedy}: nothing is told until it can be recorded")
 
     def serve(self, connection: sqlite3.Connection) -> None:
         last = False
@@ -143,13 +149,18 @@ class Writer:
     def gather(self) -> list[Item]:
         """All that is queued, once somebody waits for any of it, or it has waited long enough."""
         batch = [self.queue.get()]
+        until = time.monotonic() + RIDE_S
         urgent = is_urgent(batch[0])
         with suppress(queue.Empty):
             while True:
-                item = self.queue.get_nowait() if urgent or self.queue.qsize() else self.queue.get(timeout=RIDE_S)
+                item = self.queue.get(timeout=0 if urgent else max(0, until - time.monotonic()))
                 urgent = urgent or is_urgent(item) or len(batch) >= RIDERS
                 batch.append(item)
         return batch
+
+
+def weight(step: Step) -> int:
+    return 1 + len(step.observations)
 
 
 def is_urgent(item: Item) -> bool:

@@ -106,14 +106,21 @@ class AngelEyeState(SessionState, frozen=True):
     asked: Asked | None = None
 
 
-def relation(settings: AngelEyeSettings, last: Accepted | None, frame: Frame[FromShoe], sequence: str) -> Repeat:
-    """Sequences wrap after 9, so equal reports recur in honest play: a copy is also soon, and one of so many."""
+def relation(settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[FromShoe], sequence: str) -> Repeat:
+    """Sequences wrap after 9, so equal reports recur in honest play: a copy is also soon, and one of so many.
+
+    What a line held back while we were away comes as late as we do, so the clock says nothing then. Were
+    it a new report after all, the next one is not due and the round waits for a person.
+    """
+    last = state.last
     if last is None or sequence != last.sequence:
         return Repeat.NEW
     if frame.raw != last.raw:
         return Repeat.CLASH
     elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
-    soon = 0 <= elapsed_ms <= settings.repeat_window_ms  # a clock that runs backwards is that of another boot
+    if elapsed_ms < 0:  # the clock of another boot: no buffer outlived that
+        return Repeat.NEW
+    soon = state.away or elapsed_ms <= settings.repeat_window_ms
     return Repeat.COPY if soon and last.copies < settings.copies else Repeat.NEW
 
 
@@ -243,7 +250,7 @@ class Hearing:
     def report(self, frame: Frame[FromShoe], message: Report) -> None:
         last = self.state.last
         evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence)
-        repeat = relation(self.settings, last, frame, message.sequence)
+        repeat = relation(self.settings, self.state, frame, message.sequence)
         if repeat is Repeat.COPY and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))

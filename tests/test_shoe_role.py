@@ -1,0 +1,348 @@
+"""The Angel Eye session in the device's role, alone and face to face with the host's."""
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+import pytest
+
+from firmware_protocols.angel_eye import (
+    CONFIRM_PROCESS,
+    FAMILY,
+    LOCK,
+    UNLOCK,
+    AngelEyeSettings,
+    CardInGame,
+    CardOutside,
+    CuttingCard,
+    ErrorCleared,
+    ErrorRaised,
+    KeyLock,
+    Order,
+    OrderType,
+    Outcome,
+    OverdrawCard,
+    PresetChanged,
+    Refusal,
+    Report,
+    Result,
+    Situation,
+    StandBy,
+    StartOfCommunication,
+    Target,
+    build,
+)
+from firmware_protocols.family import Reason
+from shoed.cards import Card
+from shoed.now import Chunk, Now
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    CopyHeard,
+    FrameRejected,
+    LinkOpened,
+    LockChanged,
+    OrderAnswered,
+    Reported,
+    SequenceClashed,
+    SequenceJumped,
+)
+from shoed.session.angel_eye import AngelEyeSession, observation
+from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe, ShoeState, refusal
+from shoed.step import LinkUp, Ordered, OrderKind, Received
+from shoed.step import Order as HouseOrder
+from shoed.wire import Rejected
+
+SETTINGS: Final = AngelEyeSettings()
+ACK: Final = b"\x06"
+FRAME_BYTES: Final = 8  # a card's
+BYTE_NS: Final = round(FAMILY.line.seconds_per_byte * 1e9)
+
+REPORTS: Final = (
+    StartOfCommunication(UNNUMBERED),
+    StandBy(UNNUMBERED),
+    CuttingCard(UNNUMBERED),
+    CardInGame(UNNUMBERED, Target.BANKER, 2, FACES[Card.H10]),
+    CardOutside(UNNUMBERED, Situation.SET_UP, FACES[Card.CA]),
+    OverdrawCard(UNNUMBERED, Target.PLAYER, 3, FACES[Card.SK]),
+    Result(UNNUMBERED, Outcome.TIE, player_pair=True, banker_pair=False),
+    ErrorRaised(UNNUMBERED, in_error_mode=True, code=1),
+    ErrorCleared(UNNUMBERED, 1),
+    KeyLock(UNNUMBERED, locked=True),
+    PresetChanged(UNNUMBERED, "01", "0007"),
+)
+
+
+class Shoe:
+    def __init__(self, settings: AngelEyeSettings = SETTINGS, *, start_advances: bool = True) -> None:
+        self.role = AngelEyeShoe(settings, start_advances=start_advances)
+        self.state = self.role.begin()
+        self.clock_ns = 0
+
+    def say(self, report: Report) -> bytes:
+        self.state, said = self.role.say(self.state, report)
+        return said
+
+    def hear(self, data: bytes) -> bytes:
+        self.state, answer = self.role.hear(self.state, Chunk(data, Now(0, self.clock_ns)))
+        return answer
+
+
+class Host:
+    """The other role, which hears every byte when a 4800 baud line has carried it."""
+
+    def __init__(self) -> None:
+        self.role = AngelEyeSession(SETTINGS, allow_orders=True)
+        self.state = self.role.begin()
+        self.clock_ns = 0
+        self.seen: list[AnyObservation] = []
+        self.step(LinkUp("the shoe"))
+
+    def step(self, came: LinkUp | Received | Ordered) -> bytes:
+        self.state, heard = self.role.step(self.state, came, Now(0, self.clock_ns))
+        self.seen += heard.observations
+        return b"".join(heard.sends)
+
+    def hear(self, data: bytes) -> None:
+        for byte in data:
+            self.clock_ns += BYTE_NS
+            self.step(Received(bytes((byte,))))
+
+    def pause(self, seconds: float) -> None:
+        self.clock_ns += round(seconds * 1e9)
+
+    def told(self) -> list[AnyObservation]:
+        """What the shoe reported, copies left out."""
+        return [each for each in self.seen if isinstance(each, Reported) and not isinstance(each, CopyHeard)]
+
+
+def said(seen: AnyObservation, report: Report) -> bool:
+    """Whether an observation is what this report says, whenever it came."""
+    assert isinstance(seen, Reported)
+    return seen == observation(report, seen.at, seen.frame)
+
+
+# --- what the shoe says
+
+
+def test_a_report_is_the_bytes_of_the_page_three_times() -> None:
+    """The first Player card of the page's examples, copies back to back."""
+    first = CardInGame(UNNUMBERED, Target.PLAYER, 1, FACES[Card.S8])
+    assert Shoe().say(first) == bytes.fromhex("05 31 44 81 B8 03 34 46") * 3
+
+
+def test_the_number_of_copies_is_a_setting() -> None:
+    """A device on the way may have dropped them."""
+    assert Shoe(replace(SETTINGS, copies=1)).say(CuttingCard(UNNUMBERED)).count(b"\x05") == 1
+
+
+def test_sequences_run_from_1_to_9_and_begin_again() -> None:
+    """Each report has the number after the last one's."""
+    shoe = Shoe()
+    assert "".join(chr(shoe.say(CuttingCard(UNNUMBERED))[1]) for _ in range(11)) == "12345678912"
+
+
+@pytest.mark.parametrize(("start_advances", "numbers"), [(True, "123"), (False, "112")])
+def test_a_start_may_leave_its_number_to_the_next_report(start_advances: bool, numbers: str) -> None:  # noqa: FBT001
+    """Some emulators do not advance on S; the host takes the next report all the same, as a clash."""
+    shoe, host = Shoe(start_advances=start_advances), Host()
+    reports: list[Report] = [StartOfCommunication(UNNUMBERED), CuttingCard(UNNUMBERED), StandBy(UNNUMBERED)]
+    lines = [shoe.say(report) for report in reports]
+    assert "".join(chr(line[1]) for line in lines) == numbers
+    host.hear(b"".join(lines))
+    assert any(isinstance(each, SequenceClashed) for each in host.seen) is not start_advances
+    heard = [each for each in host.told() if not isinstance(each, SequenceClashed)]
+    assert all(map(said, heard, reports))
+    assert len(heard) == 3
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=[type(each).__name__ for each in REPORTS])
+def test_every_report_reaches_the_host_once(report: Report) -> None:
+    """Three copies, one observation of what was said, two that are counted."""
+    host = Host()
+    host.hear(Shoe().say(report))
+    assert [type(each) for each in host.seen[1:]].count(CopyHeard) == 2
+    (told,) = host.told()
+    assert said(told, report)
+
+
+# --- what it answers
+
+
+def test_an_order_to_lock_is_acknowledged_and_reported() -> None:
+    """The page's own bytes; the second time nothing changes, so that nothing is reported."""
+    shoe, order = Shoe(), bytes.fromhex("02 4F 50 4C 4B 30 32 03 31 42")
+    assert shoe.hear(order) == ACK + build(KeyLock("1", locked=True), SETTINGS) * 3
+    assert shoe.state.locked
+    assert shoe.hear(order) == ACK
+    assert shoe.hear(build(UNLOCK, SETTINGS)) == ACK + build(KeyLock("2", locked=False), SETTINGS) * 3
+    assert not shoe.state.locked
+
+
+def test_the_key_locks_too() -> None:
+    """A lock that the shoe reports by itself is its state."""
+    shoe = Shoe()
+    shoe.say(KeyLock(UNNUMBERED, locked=True))
+    assert shoe.hear(build(LOCK, SETTINGS)) == ACK
+
+
+@pytest.mark.parametrize(("number", "cleared"), [(1, True), (6, False)])
+def test_an_order_clears_the_error_that_it_names(number: int, cleared: bool) -> None:  # noqa: FBT001
+    """The shoe reports what it cleared; another number is acknowledged and does nothing."""
+    shoe = Shoe()
+    shoe.say(ErrorRaised(UNNUMBERED, in_error_mode=True, code=1))
+    effect = build(ErrorCleared("2", 1), SETTINGS) * 3 if cleared else b""
+    assert shoe.hear(build(Order(OrderType.ERROR_CLEAR, number), SETTINGS)) == ACK + effect
+    assert (shoe.state.error is None) is cleared
+
+
+def test_an_error_outside_error_mode_leaves_nothing_to_clear() -> None:
+    """It is over when it is reported."""
+    shoe = Shoe()
+    shoe.say(ErrorRaised(UNNUMBERED, in_error_mode=False, code=1))
+    assert shoe.hear(build(Order(OrderType.ERROR_CLEAR, 1), SETTINGS)) == ACK
+
+
+def test_the_process_is_confirmed() -> None:
+    """It is acknowledged, and nothing else is known of it."""
+    assert Shoe().hear(build(CONFIRM_PROCESS, SETTINGS)) == ACK
+
+
+def test_a_shoe_on_stand_by_is_busy_until_it_starts() -> None:
+    """Orders between P and S are refused, and have no effect."""
+    shoe = Shoe()
+    shoe.say(StandBy(UNNUMBERED))
+    assert shoe.hear(build(LOCK, SETTINGS)) == b"\x1521"
+    shoe.say(StartOfCommunication(UNNUMBERED))
+    assert shoe.hear(build(LOCK, SETTINGS)).startswith(ACK)
+
+
+@pytest.mark.parametrize(
+    ("order", "answer"),
+    [
+        ("02 4F 50 4C 4B 30 32 03 31 43", b"\x1502"),  # BCC
+        ("02 4F 50 4C 4B 02 4F 50 47 50 30 30 03 30 39", b"\x1503\x06"),  # no ETX, and a good order behind it
+        ("02" + 17 * "41", b"\x1511"),  # length
+        ("02 4F 50 4C 4B 30 03 32 39", b"\x1511"),  # format
+        ("02 58 59 4C 4B 30 32 03 30 35", b"\x1513"),  # command
+        ("02 4F 50 58 59 30 32 03 31 44", b"\x1514"),  # type
+        ("02 4F 50 4C 4B 30 33 03 31 41", b"\x1511"),  # a lock by number 3
+        ("41 42 43 02 4F 50 47 50 30 30 03 30 39", b"\x06"),  # noise, then a good order
+    ],
+)
+def test_what_is_no_order_is_refused_with_the_reason(order: str, answer: bytes) -> None:
+    """Literal bytes, whole and byte by byte."""
+    data = bytes.fromhex(order)
+    assert Shoe().hear(data) == answer
+    shoe = Shoe()
+    assert b"".join(shoe.hear(bytes((byte,))) for byte in data) == answer
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_a_code(reason: Reason) -> None:
+    """Whatever the deframer finds, the shoe can say it; what has no code of its own is `other`."""
+    code = refusal(Rejected(build(LOCK, SETTINGS), 0, Now(0, 0), reason, ""))
+    assert (code is Refusal.OTHER) == (reason in (Reason.JUNK, Reason.ECHO))
+
+
+def test_an_order_that_breaks_off_is_refused_when_its_time_is_over() -> None:
+    """The shoe says when it wants to be woken; until then it says nothing."""
+    shoe = Shoe()
+    assert shoe.role.wake_at(shoe.state) is None
+    assert shoe.hear(build(LOCK, SETTINGS)[:4]) == b""
+    due = shoe.role.wake_at(shoe.state)
+    assert due == SETTINGS.torn_after_ms * 1_000_000
+    shoe.clock_ns = due
+    assert shoe.hear(b"") == b"\x1503"
+    assert shoe.role.wake_at(shoe.state) is None
+
+
+# --- face to face
+
+
+def test_a_hosts_order_comes_back_answered_and_effected() -> None:
+    """The host's session locks the shoe, and hears of both."""
+    shoe, host = Shoe(), Host()
+    order = host.step(Ordered(HouseOrder(OrderKind.LOCK)))
+    host.hear(shoe.hear(order))
+    answered, locked = [each for each in host.seen if isinstance(each, OrderAnswered | LockChanged)]
+    assert isinstance(answered, OrderAnswered)
+    assert isinstance(locked, LockChanged)
+    assert (answered.accepted, locked.locked) == (True, True)
+
+
+def test_a_refused_order_comes_back_with_the_reason() -> None:
+    """The code of NAK is the host's detail."""
+    shoe, host = Shoe(), Host()
+    shoe.say(StandBy(UNNUMBERED))
+    host.hear(shoe.hear(host.step(Ordered(HouseOrder(OrderKind.UNLOCK)))))
+    (answered,) = [each for each in host.seen if isinstance(each, OrderAnswered)]
+    assert (answered.accepted, answered.detail) == (False, "busy")
+
+
+def cards(rng: Random, count: int) -> list[CardInGame]:
+    deck, targets = tuple(FACES.values()), (Target.PLAYER, Target.BANKER, Target.BURN)
+    return [CardInGame(UNNUMBERED, rng.choice(targets), rng.randint(1, 3), rng.choice(deck)) for _ in range(count)]
+
+
+class BadLine:
+    """Bytes are lost, flipped and doubled, one in so many, and never two within a frame's length: a BCC sees one."""
+
+    def __init__(self, rng: Random, every: int) -> None:
+        self.rng = rng
+        self.every = every
+        self.clean = 0
+
+    def carry(self, data: bytes) -> bytes:
+        if not self.rng.randrange(50):
+            return b""  # somebody trod on the cable
+        return bytes(byte for each in data for byte in self.worn(each))
+
+    def worn(self, byte: int) -> tuple[int, ...]:
+        self.clean += 1
+        if self.clean <= FRAME_BYTES or self.rng.randrange(self.every):
+            return (byte,)
+        self.clean = 0
+        return self.rng.choice(((), (byte ^ 1 << self.rng.randrange(8),), (byte, byte)))
+
+
+@pytest.mark.parametrize("every", [2, 3, 5, 10, 20, 40])
+def test_over_a_bad_line_no_card_is_wrong_and_no_loss_unnoticed(every: int, request: pytest.FixtureRequest) -> None:
+    """What the host takes are the cards that were said, in order; where some are missing, the numbers jumped."""
+    rng, shoe, host = Random(request.node.name), Shoe(), Host()
+    line, dealt = BadLine(rng, every), cards(rng, 400)
+    for report in dealt:
+        host.hear(line.carry(shoe.say(report)))
+        host.pause(0.4)
+    upcoming, jumped, lost = iter(dealt), False, 0
+    for each in host.told():
+        if isinstance(each, SequenceJumped):
+            jumped = True
+            continue
+        assert isinstance(each, CardSeen)
+        skipped = 0
+        while not said(each, next(upcoming)):  # a card that was never said is not found, and next() raises
+            skipped += 1
+        assert jumped == (skipped > 0)
+        jumped = False
+        lost += skipped
+    assert lost
+    assert any(isinstance(each, FrameRejected) for each in host.seen)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_over_a_good_line_both_ends_agree_on_every_card(seed: int) -> None:
+    """Nothing is lost, doubled, rejected or warned of."""
+    rng, shoe, host = Random(seed), Shoe(), Host()
+    dealt = cards(rng, 200)
+    for report in dealt:
+        host.hear(shoe.say(report))
+        host.pause(0.3)
+    assert all(map(said, host.told(), dealt))
+    assert len(host.told()) == 200
+    assert {type(each) for each in host.seen} == {LinkOpened, CardSeen, CopyHeard}
+
+
+def test_the_state_is_small_and_begins_unlocked() -> None:
+    """A shoe that was just switched on."""
+    assert Shoe().state == ShoeState(sequence="1", locked=False, busy=False, error=None)
