@@ -267,7 +267,7 @@ class Table:
         self.sheet.fault((*self.route, key), problem, remedy)
 
     def allow(self, keys: Iterable[str]) -> None:
-        """Keys that may stand here although nobody reads them: what they mean hangs on a value that is wrong already."""
+        """Keys that may stand here unread: what they mean hangs on a value that is wrong already."""
         self._known |= dict.fromkeys(keys)
 
     def fault_unknown_keys(self) -> None:
