@@ -28,7 +28,7 @@ from shoed.display.terminal import lamp, plain, screen
 from shoed.display.view import TableView, Told, hear, read
 from shoed.errors import BrokerLost, RigError
 from shoed.events import RoundConfirmed, RoundDisputed
-from shoed.rig.broker import Broker, _die_with_parent, running_broker
+from shoed.rig.broker import Broker, die_with_parent, running_broker
 from shoed.rig.command import chosen
 
 SITE: Final = "demo"
@@ -177,7 +177,7 @@ async def child(directory: Path, *arguments: str) -> AsyncIterator["Child"]:
         stderr=subprocess.STDOUT,
         limit=LINE_BYTES,
         start_new_session=True,
-        preexec_fn=_die_with_parent,
+        preexec_fn=die_with_parent,
     )
     running = Child(f"shoed {arguments[0]}", process)
     try:

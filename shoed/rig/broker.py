@@ -156,7 +156,7 @@ class Broker:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # a Ctrl-C at the terminal is for us, who then stop it in due order
-                preexec_fn=_die_with_parent,  # noqa: PLW1509  # one system call, in a child that execs next
+                preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, in a child that execs next
             )
 
     async def _ready(self, child: subprocess.Popen[bytes]) -> None:
@@ -231,7 +231,7 @@ async def running_broker(
 _prctl: Final = getattr(ctypes.CDLL(None), "prctl", None)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the child: to be killed when the thread that started it ends, which is the main one of a process."""
     if _prctl is not None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -241,8 +241,9 @@ class Table:
             self.state = replace(self.state, last=replace(last, answer=answer))
 
     def awaits(self, last: Completed) -> bool:
-        """Whether a result is that of the last completed round: while it lies there, and late in the next shoe."""
-        return self.state.round.complete or (self.state.phase is Phase.IDLE and last.answer is Answer.AWAITED)
+        """Whether a result is that of the last completed round: not once undue cards came, which may be another's."""
+        late = self.state.phase is Phase.IDLE and last.answer is Answer.AWAITED  # in the next shoe
+        return self.state.phase is Phase.COMPLETE or late
 
     # --- the shoe, its line and its device
 
@@ -261,7 +262,7 @@ class Table:
     def continuity(self, seen: Resumed | SequenceJumped | SequenceClashed) -> None:
         match seen:
             case Resumed():
-                pass
+                pass  # that the line was away has been told
             case SequenceJumped():
                 self.emit(seen.at, events.LineMissed(expected=seen.expected, seen=seen.frame.sequence))
             case SequenceClashed():
@@ -269,6 +270,8 @@ class Table:
                     seen.at,
                     events.LineClashed(sequence=seen.frame.sequence, bytes=seen.frame.raw, previous=seen.previous),
                 )
+            case _:
+                assert_never(seen)
         unproven = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and not seen.proven)
         if unproven and self.state.phase is Phase.DEALING:
             self.set_round(replace(self.state.round, partial=True))
