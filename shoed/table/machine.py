@@ -241,9 +241,9 @@ class Table:
             self.state = replace(self.state, last=replace(last, answer=answer))
 
     def awaits(self, last: Completed) -> bool:
-        """Whether a result is that of the last completed round: not once undue cards came, which may be another's."""
-        late = self.state.phase is Phase.IDLE and last.answer is Answer.AWAITED  # in the next shoe
-        return self.state.phase is Phase.COMPLETE or late
+        """Whether a result is that of the last completed round; after undue cards or a new shoe only the first one is."""
+        first = last.answer is Answer.AWAITED and (self.state.round.complete or self.state.phase is Phase.IDLE)
+        return first or self.state.phase is Phase.COMPLETE
 
     # --- the shoe, its line and its device
 
