@@ -229,3 +229,4 @@ def test_a_line_that_loses_reports_never_completes_a_round_wrongly(seed: int) ->
     kinds = Counter(type(each) for each in table.events)
     assert kinds[events.LineMissed]
     assert kinds[events.RoundSuspended]
+    assert not kinds[events.RoundDisputed]  # no result is taken for another round

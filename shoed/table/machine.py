@@ -241,7 +241,7 @@ class Table:
             self.state = replace(self.state, last=replace(last, answer=answer))
 
     def awaits(self, last: Completed) -> bool:
-        """Whether a result is that of the last completed round; after undue cards or a new shoe only the first one is."""
+        """Whether a result is that of the last completed round; after undue cards or a new shoe only the first is."""
         first = last.answer is Answer.AWAITED and (self.state.round.complete or self.state.phase is Phase.IDLE)
         return first or self.state.phase is Phase.COMPLETE
 
