@@ -77,7 +77,6 @@ class Step(msgspec.Struct, frozen=True):
     events: tuple[Event, ...] = ()
     orders: tuple[Order, ...] = ()
     sends: tuple[bytes, ...] = ()
-    wake_at: int | None = None  # monotonic ns
 
     @property
     def urgent(self) -> bool:

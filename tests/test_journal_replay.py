@@ -176,6 +176,14 @@ async def test_an_event_without_its_step_is_found(tmp_path: Path, statement: str
     assert rehearsed(store) != []
 
 
+async def test_a_step_that_told_nothing_cannot_be_taken_out_unseen(tmp_path: Path) -> None:
+    """A copy changes nothing for anybody, but its row is missing."""
+    copy = SHORT[-1][0]
+    store, _ = await record(tmp_path, [*SHORT, (copy, at(4017)), (copy, at(4034))])
+    doctor(store, "DELETE FROM step WHERE row = 7")
+    assert [difference.row for difference in rehearsed(store)] == [7]
+
+
 @pytest.mark.parametrize(
     ("statement", "row"),
     [

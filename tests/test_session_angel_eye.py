@@ -228,6 +228,26 @@ def test_a_copy_after_a_short_loss_is_still_a_copy(away: list[AnyInput]) -> None
     assert [each.proven for each in host.hear(RESULT) if isinstance(each, Resumed)] == [True]
 
 
+def test_copies_that_a_line_held_back_come_as_late_as_we_do() -> None:
+    """A device server kept the other two while nobody listened: still one card, however long that was."""
+    host = connected(CARD)
+    host.down()
+    host.up(host.ms + 600_000)
+    assert kinds(host.hear(CARD * 2 + RESULT)) == [CopyHeard, CopyHeard, Resumed, ResultSeen]
+
+
+@pytest.mark.parametrize("away", [[LinkDown("lost"), LinkUp(PORT)], [CONFIGURED, LinkUp(PORT)]])
+@pytest.mark.parametrize("away_ms", [100, 60_000])
+def test_after_all_its_copies_an_equal_report_is_a_new_one(away: list[AnyInput], away_ms: int) -> None:
+    """All three were heard: what comes after the absence cannot be a fourth, and does not prove what was missed."""
+    host = connected(CARD * 3)
+    for came in away:
+        host.take(came, host.ms + away_ms)
+    seen = host.hear(CARD)
+    assert kinds(seen) == [Resumed, CardSeen]
+    assert [each.proven for each in seen if isinstance(each, Resumed)] == [False]
+
+
 def test_the_clock_of_another_boot_makes_no_copy() -> None:
     """A monotonic clock before that of the last report is another one, and measures no window."""
     host = connected(CARD)

@@ -82,6 +82,12 @@ def test_a_line_that_was_away_delivers_in_a_heap_and_proves_nothing() -> None:
     assert len(watched(*away, (4, card("P2", "2C")))) == 1
 
 
+def test_the_card_of_an_overdraw_proves_nothing() -> None:
+    """It is told when its error is cleared, whenever it was drawn."""
+    overdrawn = card("overdraw", "4D")
+    assert watched((0, overdrawn), (1, card("P1", "8S")), (300, overdrawn), (301, card("B1", "3H"))) == []
+
+
 def test_a_limit_of_zero_finds_nothing() -> None:
     """0: spacing is no evidence, not even of two cards at one moment."""
     assert watched((0, card("P1", "8S")), (0, card("B1", "3H")), limit_ms=0) == []

@@ -55,7 +55,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def rows(reader: Reader, table: str) -> Iterator[Row]:
-    """From the first to the last; a number that is missing in between is a row of nothing."""
+    """From the first to the last; where numbers are missing in between, the first of them is a row of nothing."""
     steps = reader.rows(
         "SELECT row, utc_us, mono_ns, input, bytes, observations FROM step WHERE table_name = ? ORDER BY row", table
     )
@@ -64,7 +64,8 @@ def rows(reader: Reader, table: str) -> Iterator[Row]:
     )
     last = 0
     for number, parts in groupby(merge(steps, events, key=itemgetter(0)), itemgetter(0)):
-        yield from (Row(missing, None, ()) for missing in range(last + 1, number))
+        if number > last + 1:
+            yield Row(last + 1, None, ())
         both = list(parts)
         step = [part[1:] for part in both if len(part) == STEP_COLUMNS]
         told = tuple(part[1:] for part in both if len(part) != STEP_COLUMNS)

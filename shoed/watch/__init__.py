@@ -10,7 +10,7 @@ import msgspec
 
 from shoed.cards import Card
 from shoed.findings import AnyFinding, DrawnTogether
-from shoed.observations import AnyObservation, CardSeen, LinkClosed
+from shoed.observations import AnyObservation, CardSeen, LinkClosed, Place
 
 
 class WatchSettings(msgspec.Struct, frozen=True):
@@ -29,6 +29,8 @@ def watch(
     for seen in observations:
         if isinstance(seen, LinkClosed):
             state = WatchState()  # what a line held back arrives in a heap: its spacing is no evidence
+        elif isinstance(seen, CardSeen) and seen.place is Place.OVERDRAW:
+            state = WatchState()  # told when its error was cleared, not when it was drawn
         elif isinstance(seen, CardSeen):
             if state.last_at is not None:
                 gap_ms = (seen.at.mono_ns - state.last_at) / 1e6
