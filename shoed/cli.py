@@ -2,7 +2,9 @@
 
 import argparse
 import logging
+import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from shoed import VERSION
@@ -15,6 +17,9 @@ WRONG_USE: Final = 2  # as argparse has it
 
 
 def main(arguments: list[str] | None = None) -> int:
+    # Without standard output or error, as under some supervisors, what is said is for nobody.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- for good
+    sys.stderr = sys.stderr or sys.stdout
     parsed = parser().parse_args(arguments)
     try:
         status: int = parsed.command(parsed)
@@ -25,6 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:  # whoever read us has gone
         sys.stderr.close()
+        return WRONG
+    except OSError as error:
+        print(f"{error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         return WRONG
     return status
 

@@ -148,7 +148,10 @@ def topics() -> str:
         (voice.status(Status(Presence.ONLINE, "", "", "")), "the daemon's presence: plain JSON, [below](#status)"),
         (voice.state(public_state("", TableState())), "all that a late joiner needs: plain JSON, [below](#state)"),
         (voice.event(stored(EXAMPLE), historical=False), "one event: CloudEvents, [below](#events)"),
-        (voice.no_question(), "the question that a suspended round waits on; empty when none is open"),
+        (
+            voice.question(None),
+            "what a suspended round waits on, as in `round/suspended`; empty when none is open",
+        ),
     )
     rows = ((f"`{it.topic}`", "yes" if it.retain else "no", what) for it, what in messages)
     return "\n" + table(("topic", "retained", "payload"), rows).replace("card/drawn", "<noun>/<verb>")

@@ -69,6 +69,7 @@ class Desk:
         voice = Voice(site, self.name, store.word, config.game, VERSION)
         self.publisher = Publisher(voice, broker, store, writer)
         self.link: Link | None = None
+        self.hearing_since: float | None = None  # bytes that wait to be taken
         self.earlier = asyncio.Event()  # the next deadline has come forward
         self.armed: int | None = None
         self.sound = True  # false while an input is folded, and for ever if that failed
@@ -98,19 +99,20 @@ class Desk:
         self.state, step = self.engine.step(self.state, came, at)
         self.sound = True
         if step is not None:
-            self.writer.submit(self.name, step, self.state, partial(self.leave, step) if step.urgent else None)
+            done = partial(self.leave, step, self.link) if step.urgent else None
+            self.writer.submit(self.name, step, self.state, done)
             for order in step.orders:
                 self.take(Ordered(order), at)
         due = self.engine.wake_at(self.state)
         if due is not None and (self.armed is None or due < self.armed):
             self.earlier.set()
 
-    def leave(self, step: Step) -> None:
-        """After the commit: to the device at once, to the broker by its publisher."""
+    def leave(self, step: Step, link: Link | None) -> None:
+        """After the commit: to the device at once, if it is still the same line; to the broker by its publisher."""
         for data in step.sends:
             try:
-                if self.link is not None:
-                    self.link.send(data)
+                if link is not None and link is self.link:
+                    link.send(data)
             except PortError as error:  # the session hears of it by the answer that does not come
                 LOG.warning("%s: an order was not sent: %s", self.name, error)
         self.publisher.committed()
@@ -125,9 +127,11 @@ class Desk:
         self.take(LinkUp(self.config.shoe.port), now())
 
     async def received(self, chunk: Chunk) -> None:
+        self.hearing_since = monotonic()
         for begin in range(0, len(chunk.data), PIECE):
             self.take(Received(chunk.data[begin : begin + PIECE]), chunk.at)
             await self.writer.has_room.wait()
+        self.hearing_since = None
 
     async def closed(self, reason: str) -> None:
         self.link = None
@@ -158,6 +162,8 @@ class Desk:
         while True:
             try:
                 return await self.publisher.run()
+            except JournalError as error:
+                return self.writer.fail(error)
             except Exception as error:  # the task's border
                 self.publisher.trouble = f"publisher failed: {cause(error)}"
                 LOG.exception("%s: %s", self.name, self.publisher.trouble)
@@ -246,6 +252,8 @@ class Daemon:
             publishing = desk.publisher.busy_since
             if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
+            if desk.ended is None and desk.hearing_since is not None and monotonic() - desk.hearing_since > limit_s:
+                parts.append(f"{desk.name} port")
             if desk.ended is None and desk.armed is not None and (monotonic_ns() - desk.armed) / 1e9 > limit_s:
                 parts.append(f"{desk.name} table")
         return parts

@@ -23,16 +23,18 @@ from shoed.ports.clock import now
 from shoed.ports.link import open_link
 from shoed.session import SessionState
 from shoed.session.families import SESSIONS
-from shoed.step import AnyInput, LinkDown, LinkUp, Received
+from shoed.step import AnyInput, LinkDown, LinkUp, Received, Woken
 
 PIECE: Final = 1 << 16
 START: Final = Now(0, 0)
+LOOK_S: Final = 0.5  # how often to look whether something is overdue on a silent line
 
 
 class Decoder:
     """One session that only listens, and prints what it observes."""
 
     def __init__(self, protocol: str) -> None:
+        self.protocol = protocol
         self.session = SESSIONS[protocol](FAMILIES[protocol].settings(), allow_orders=False)
         self.state: SessionState = self.session.begin()
 
@@ -49,6 +51,8 @@ def decode(protocol: str, source: str) -> int:
         raise UsageError(f"--protocol {protocol}: no such family; known: {', '.join(FAMILIES)}")
     decoder = Decoder(protocol)
     if source == "-":
+        if sys.stdin is None:
+            raise UsageError("there is no standard input; give a file of bytes, a capture, or a port")
         with open(sys.stdin.fileno(), "rb", closefd=False) as file:
             from_bytes(decoder, file)
     elif "://" in source or source.startswith("replay:"):
@@ -66,14 +70,17 @@ def address_of(text: str) -> Address:
 
 
 def from_file(decoder: Decoder, path: Path) -> None:
+    if path.is_char_device():
+        raise UsageError(f"{path}: a device; write serial://{path}, so that its speed is set")
     try:
-        with path.open("rb") as file:
-            if file.peek(len(MAGIC)).startswith(MAGIC.encode()):
-                from_capture(decoder, path)
-            else:
-                from_bytes(decoder, file)
+        file = path.open("rb")
     except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror}; give a file of bytes, a capture, a port, or - ") from error
+        raise CaptureError(f"{path}: {error.strerror}; give a file of bytes, a capture, a port, or -") from error
+    with file:
+        if file.peek(len(MAGIC)).startswith(MAGIC.encode()):
+            from_capture(decoder, path)
+        else:
+            from_bytes(decoder, file)
 
 
 def from_bytes(decoder: Decoder, file: BufferedReader) -> None:
@@ -86,8 +93,10 @@ def from_bytes(decoder: Decoder, file: BufferedReader) -> None:
 
 def from_capture(decoder: Decoder, path: Path) -> None:
     at = START
-    with path.open(encoding="utf-8") as lines:
-        _, records = stream(lines, str(path))
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        header, records = stream(lines, str(path))
+        if header.family != decoder.protocol:
+            raise UsageError(f"{path}: a capture of {header.family}; decode it with --protocol {header.family}")
         decoder.take(LinkUp(str(path)), START)
         for record in records:
             at = Now(record.at_us, record.at_us * 1000)
@@ -102,8 +111,13 @@ async def from_port(decoder: Decoder, protocol: str, address: Address) -> None:
     try:
         decoder.take(LinkUp(str(address)), now())
         while True:
-            chunk = await link.receive()
-            decoder.take(Received(chunk.data), chunk.at)
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    chunk = await link.receive()
+            except TimeoutError:  # a torn frame, or a line gone quiet
+                decoder.take(Woken(), now())
+            else:
+                decoder.take(Received(chunk.data), chunk.at)
     except LinkLost as lost:
         decoder.take(LinkDown(str(lost)), now())
         sys.stderr.write(f"{lost}\n")

@@ -53,6 +53,7 @@ class ShoeStarted(EventData, frozen=True, kw_only=True):
     """A new shoe: the device started communication after a cutting card, with no round open."""
 
     shoe: int
+    shoe_integrity: str
 
 
 class ShoeCut(EventData, frozen=True, kw_only=True):

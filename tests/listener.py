@@ -90,13 +90,15 @@ class Listener:
     def hear_round(self, data: EventData) -> None:
         match data:
             case events.ShoeStarted():
-                assert self.phase in ("idle", "complete")
+                drawn = self.last is not None and (self.last["shoe"], self.last["round"]) == (self.shoe, self.round)
+                assert self.phase in ("idle", "complete") or drawn
                 assert data.shoe == (self.shoe or 0) + 1
-                self.shoe, self.round, self.phase, self.shoe_integrity = data.shoe, None, "idle", "complete"
+                self.shoe, self.round, self.phase, self.shoe_integrity = data.shoe, None, "idle", data.shoe_integrity
                 self.player, self.banker = [], []
             case events.RoundStarted():
                 assert (data.shoe, data.round) == (self.shoe or 1, (self.round or 0) + 1)
-                assert data.shoe_integrity == self.shoe_integrity
+                assert data.shoe_integrity in ("partial", self.shoe_integrity), "a doubt is never taken back"
+                self.shoe_integrity = data.shoe_integrity
                 assert self.last is None or self.last["answer"] != "awaited", "the round before was left unanswered"
                 self.shoe, self.round, self.phase, self.suspensions = data.shoe, data.round, "dealing", 0
                 self.player, self.banker = [], []

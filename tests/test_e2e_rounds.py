@@ -246,7 +246,7 @@ async def test_cutting_card_and_start_of_communication_make_a_new_shoe(world: Wo
     await shoe.say("S", *NATURAL, result("player"), *NATURAL, result("player"))
     await world.recorder.event("round.confirmed", shoe=2, round=2)
     assert world.recorder.of("shoe.cut") == [{"shoe": 1, "round": 1}]
-    assert world.recorder.of("shoe.started") == [{"shoe": 2}]
+    assert world.recorder.of("shoe.started") == [{"shoe": 2, "shoe_integrity": "complete"}]
     started = [(each["shoe"], each["round"], each["shoe_integrity"]) for each in world.recorder.of("round.started")]
     assert started == [(1, 1, "partial"), (2, 1, "complete"), (2, 2, "complete")]
 
@@ -259,7 +259,7 @@ async def test_a_shoe_cut_in_the_middle_of_a_hand_plays_it_out(world: World, sho
     assert world.recorder.of("shoe.started") == []
     await shoe.say("S", *NATURAL[:1])
     await world.recorder.event("card.drawn", shoe=2, round=1)
-    assert world.recorder.of("shoe.started") == [{"shoe": 2}]
+    assert world.recorder.of("shoe.started") == [{"shoe": 2, "shoe_integrity": "complete"}]
 
 
 async def test_start_of_communication_alone_is_a_reconnection(world: World, shoe: TcpShoe) -> None:

@@ -51,7 +51,7 @@ TIE_JSON = '{"outcome":"tie","pairs":[]}'
 FORCED_JSON = '{"outcome":"forced-end","pairs":["player","banker"]}'
 
 EXAMPLES: list[tuple[str, EventData, str]] = [
-    ("shoe.started", ShoeStarted(shoe=2), '{"shoe":2}'),
+    ("shoe.started", ShoeStarted(shoe=2, shoe_integrity="complete"), '{"shoe":2,"shoe_integrity":"complete"}'),
     ("shoe.cut", ShoeCut(shoe=None, round=None), '{"shoe":null,"round":null}'),
     (
         "round.started",

@@ -36,7 +36,10 @@ class Left(msgspec.Struct):
 
 def urgent(row: int, *sequences: int) -> Step:
     """A Step with events, for which somebody waits."""
-    events = tuple(Event(sequence, at(row).utc_us, ShoeStarted(shoe=sequence)) for sequence in sequences or (row,))
+    events = tuple(
+        Event(sequence, at(row).utc_us, ShoeStarted(shoe=sequence, shoe_integrity="complete"))
+        for sequence in sequences or (row,)
+    )
     return Step(row=row, now=at(row), input=LinkUp("p"), events=events)
 
 
@@ -218,8 +221,8 @@ async def test_a_commit_holds_the_step_with_all_that_follows(tmp_path: Path) -> 
         await written(writer, urgent(1, 1, 2))
         with closing(store.read()) as reader:
             assert reader.events("t", 0, 10) == [
-                StoredEvent(1, "shoe.started", at(1).utc_us, '{"shoe":1}'),
-                StoredEvent(2, "shoe.started", at(1).utc_us, '{"shoe":2}'),
+                StoredEvent(1, "shoe.started", at(1).utc_us, '{"shoe":1,"shoe_integrity":"complete"}'),
+                StoredEvent(2, "shoe.started", at(1).utc_us, '{"shoe":2,"shoe_integrity":"complete"}'),
             ]
             assert reader.events("t", 1, 10) == reader.events("t", 0, 10)[1:]
             assert len(reader.events("t", 0, 1)) == 1

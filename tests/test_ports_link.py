@@ -357,7 +357,7 @@ async def test_a_farewell_that_nobody_takes_is_given_up(node: Node) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.wait([task])
         assert task.cancelled()
-    assert listener.told[-1] == ("closed", "shoed has let go of the port")
+    assert listener.told[-1] == ("closed", "shoed stopped")
 
 
 async def test_an_error_of_the_listener_ends_the_port_and_is_not_hidden(node: Node) -> None:

@@ -82,7 +82,7 @@ def test_shoes_count_up_for_ever() -> None:
     """Each start after a cut takes the next number."""
     table = Sitting()
     shoes = [told for _ in range(3) for told in table.hear_each([CUT, STARTED]) if isinstance(told, ShoeStarted)]
-    assert shoes == [ShoeStarted(shoe=1), ShoeStarted(shoe=2), ShoeStarted(shoe=3)]
+    assert shoes == [ShoeStarted(shoe=shoe, shoe_integrity="complete") for shoe in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("first", [card("burn", "QC"), card("P1", "8S"), card("B1", "8S"), card("locked", "?")])

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from shoed.events import (
     CardDrawn,
@@ -28,7 +29,7 @@ from shoed.events import (
     Slot,
 )
 from shoed.now import Now
-from shoed.observations import AnyObservation, OrderAnswered, Outcome, Pair
+from shoed.observations import AnyObservation, Evidence, OrderAnswered, Outcome, Pair
 from shoed.table import wake_at
 from tests.observed import (
     AGAIN,
@@ -49,6 +50,7 @@ from tests.observed import (
     STARTED,
     STOOD_BY,
     TIE,
+    UNPROVEN,
     Sitting,
     after,
     card,
@@ -93,7 +95,8 @@ def test_the_same_answer_is_told_once() -> None:
     table = after(*NATURAL, result("player"))
     assert table.hear(result("player")) == []
     assert kinds(table.hear(result("forced-end"))) == [RoundDisputed]
-    assert table.hear(result("tie")) == []
+    assert table.hear(result("forced-end")) == []
+    assert kinds(table.hear(result("tie"))) == [RoundDisputed]
     assert kinds(table.hear(result("player"))) == [RoundConfirmed]
 
 
@@ -151,6 +154,38 @@ def test_a_round_without_a_result_is_unconfirmed_across_a_change_of_shoe_too() -
     assert [each for each in told if isinstance(each, RoundUnconfirmed)] == [RoundUnconfirmed(shoe=1, round=1)]
 
 
+@pytest.mark.parametrize("missed", [JUMPED, UNPROVEN])
+@pytest.mark.parametrize("answered", [(), (result("player"),)])
+def test_a_result_after_missed_reports_is_no_round_s_that_we_know(
+    missed: AnyObservation, answered: tuple[AnyObservation, ...]
+) -> None:
+    """A whole round may have been missed: it neither confirms nor disputes, and the next round begins afresh."""
+    table = after(*NATURAL, *answered)
+    told = table.hear_each([missed, result("banker"), result("player")])
+    assert not [each for each in told if isinstance(each, RoundConfirmed | RoundDisputed)]
+    table.hear_each(NATURAL)
+    assert kinds(table.hear(result("player"))) == [RoundConfirmed]
+
+
+def test_a_card_too_many_after_the_last_round_does_not_hide_the_next_shoe() -> None:
+    """All cards of that round are drawn, so it is not open; what it waited on is answered by the change of shoe."""
+    table = after(*NATURAL, result("player"), CUT, card("B3", "5D"))
+    assert table.shown.phase.value == "suspended"
+    assert table.hear(STARTED) == [ShoeStarted(shoe=2, shoe_integrity="complete")]
+    assert table.state.suspended is None
+
+
+def test_a_shoe_that_may_have_begun_unseen_is_partial() -> None:
+    """After the cut reports were missed, or a round that waits hid the start: nobody saw this shoe from its start."""
+    earlier = replace(UNPROVEN, frame=Evidence("05 34 50 03 36 37", 80, "4"))
+    assert after(*NATURAL, CUT, earlier, *NATURAL).hear(STARTED) == [ShoeStarted(shoe=2, shoe_integrity="partial")]
+    table = after(CUT, STARTED, *NATURAL[:2], CUT, result("tie"), STARTED)
+    assert table.state.suspended is not None
+    (_, started, _) = table.hear(card("P1", "5D"))
+    assert isinstance(started, RoundStarted)
+    assert (started.shoe, started.shoe_integrity) == (1, "partial")
+
+
 def test_a_result_that_comes_after_the_change_of_shoe_is_still_that_of_the_last_round() -> None:
     """No round has opened since: it is answered, under the shoe and round that it had, and once."""
     table = after(*NATURAL, CUT, STARTED)
@@ -178,7 +213,7 @@ def test_the_cutting_card_is_told_once_each_time_it_comes() -> None:
 def test_start_of_communication_after_a_cut_is_a_new_shoe() -> None:
     """With no round open; what was cut is cut once: the next start alone is a reconnection."""
     table = after(*NATURAL, result("player"), CUT)
-    assert table.hear(STARTED) == [ShoeStarted(shoe=2)]
+    assert table.hear(STARTED) == [ShoeStarted(shoe=2, shoe_integrity="complete")]
     assert table.hear(STARTED) == []
     assert (table.shown.shoe, table.shown.round, table.shown.phase.value) == (2, None, "idle")
 
@@ -203,7 +238,7 @@ def test_a_start_with_a_round_open_is_a_reconnection_even_after_a_cut(before: li
 def test_a_cut_is_remembered_over_the_rounds_that_follow_it() -> None:
     """One more round is dealt after the cutting card, and then the shoe changes."""
     table = after(*NATURAL[:2], CUT, *NATURAL[2:], result("player"), *TIE, result("tie"))
-    assert table.hear(STARTED) == [ShoeStarted(shoe=2)]
+    assert table.hear(STARTED) == [ShoeStarted(shoe=2, shoe_integrity="complete")]
 
 
 def test_a_shoe_first_seen_midway_is_partial_until_the_next_one() -> None:
@@ -331,16 +366,21 @@ def test_many_at_one_moment_are_one_event_and_a_count() -> None:
 
 
 @pytest.mark.parametrize("boot_ns", [0, 100_000 * SECOND_NS])
-def test_the_clock_of_another_boot_neither_hides_nor_holds_back_a_count(boot_ns: int) -> None:
-    """A monotonic clock that stands before the ten seconds, or long after them: what was counted is told at once."""
+def test_a_line_that_opens_again_ends_the_counting_whatever_the_clock_says(boot_ns: int) -> None:
+    """What was counted is told first; the monotonic clock may be that of another boot, and the next is told at once."""
     table = after(rejected(offset=1), rejected(offset=2))
     table.now = Now(table.now.utc_us, boot_ns)
-    told = table.hear(after_s=0)
+    told = table.hear(OPENED, after_s=0)
     assert [(each.offset, each.count) for each in told if isinstance(each, LineRejected)] == [(2, 1)]
-    assert wake_at(table.state) == boot_ns + 10 * SECOND_NS
-    table = after(rejected(offset=1))
-    table.now = Now(table.now.utc_us, boot_ns)
-    assert kinds(table.hear(rejected(offset=2), after_s=0)) == [LineRejected]
+    assert wake_at(table.state) is None
+    assert kinds(table.hear(rejected(offset=3), after_s=0)) == [LineRejected]
+
+
+def test_a_chunk_that_waited_while_the_ten_seconds_ended_begins_no_new_ones() -> None:
+    """Its stamp is a little older than the waking before it: it is counted like the others."""
+    table = after(rejected(offset=1), rejected(offset=2))
+    table.hear(after_s=10)
+    assert table.hear(rejected(offset=3), after_s=-0.001) == []
 
 
 # --- what is shown of it

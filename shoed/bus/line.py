@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused
+from shoed.ports.threads import off_loop
 
 
 def password(settings: BrokerSettings) -> str | None:
@@ -48,9 +49,9 @@ async def dial(settings: BrokerSettings, limit_s: float) -> socket.socket:
     """To the first of the broker's addresses that answers; each has its share of the time."""
     loop = asyncio.get_running_loop()
     # Beside the loop: the system's authorities take 15 ms to load, and other tables are dealing.
-    context = await asyncio.to_thread(tls_context, settings) if settings.tls else None
+    context = await off_loop(lambda: tls_context(settings)) if settings.tls else None
     try:
-        places = await loop.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+        places = await off_loop(lambda: socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as fault:
         raise BrokerLost(
             f"{settings.at} cannot be found: {_said(fault)}; check url in [mqtt] and the name service"

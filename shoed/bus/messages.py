@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from shoed.bus.client import CLOUDEVENT, JSON, Message
+from shoed.events import RoundSuspended
 from shoed.journal import StoredEvent
 from shoed.now import rfc3339
 from shoed.table import PublicState
@@ -62,9 +63,12 @@ class Voice(msgspec.Struct, frozen=True):
     def state(self, state: PublicState) -> Message:
         return Message(f"{self.root}/state", encode(state), retain=True, content_type=JSON)
 
-    def no_question(self) -> Message:
-        """An empty payload takes the retained question away."""
-        return Message(f"{self.root}/question", b"", retain=True)
+    def question(self, suspended: RoundSuspended | None) -> Message:
+        """What a suspended round waits on; an empty payload takes the retained question away."""
+        topic = f"{self.root}/question"
+        if suspended is None:
+            return Message(topic, b"", retain=True)
+        return Message(topic, encode(suspended), retain=True, content_type=JSON)
 
     def event(self, event: StoredEvent, *, historical: bool) -> Message:
         envelope = CloudEvent(

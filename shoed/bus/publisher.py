@@ -17,14 +17,15 @@ from typing import Final
 
 import msgspec
 
-from shoed.bus.client import Connection, connect
+from shoed.bus.client import Connection, Message, connect
 from shoed.bus.messages import Presence, Status, Voice
 from shoed.bus.settings import BrokerSettings
-from shoed.errors import BusError, JournalError
+from shoed.errors import BrokerRefused, BusError, JournalError
+from shoed.events import RoundSuspended
 from shoed.journal import Reader, Store, Writer
 from shoed.now import rfc3339
 from shoed.ports.clock import now
-from shoed.table import PublicState, TableState, public_state
+from shoed.table import TableState, public_state
 
 LOG: Final = logging.getLogger("shoed.bus")
 
@@ -53,8 +54,10 @@ class Publisher:
         self.leaving = asyncio.Event()
         self.busy_since: float | None = None  # on the loop's clock; None: nothing to do
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self.acknowledged = 0
+        self.acknowledged: int | None = None  # the last event that the broker has; None: not looked up yet
+        self.complaint = ""  # the last trouble that was logged
         self.stale = True  # the state that the broker has is not ours
+        self.question: RoundSuspended | None = None  # as the broker has it
 
     def committed(self) -> None:
         self.stale = True
@@ -70,48 +73,58 @@ class Publisher:
         """Connect, be born, publish; again and again, until it has said goodbye."""
         rng = random.Random()  # noqa: S311 -- jitter
         wait_s, loop = BACKOFF_LEAST_S, asyncio.get_running_loop()
-        with closing(self.store.read()) as reader:
-            self.acknowledged = reader.cursor(self.voice.table)
-            while True:
-                began = loop.time()
-                try:
-                    await self.live(reader)
-                except BusError as error:
-                    if self.trouble != str(error):
-                        LOG.warning("%s: %s", self.voice.table, error)
-                    self.trouble = str(error)
-                except JournalError as error:  # nothing more can be told, but that
-                    self.writer.fail(error)
-                    self.leave(f"journal failed: {error}")
-                    continue
-                else:
-                    return
-                self.busy_since = None
-                settled = loop.time() - began >= SETTLED_S
-                wait_s = BACKOFF_LEAST_S if settled else min(BACKOFF_MOST_S, wait_s * 2)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s * rng.uniform(0.5, 1.0)):
-                        await self.leaving.wait()
-                        return  # nobody hears a goodbye
+        while True:
+            began = loop.time()
+            try:
+                await self.live()
+            except BusError as error:
+                self.trouble = str(error)
+                if self.complaint != self.trouble:
+                    LOG.warning("%s: %s", self.voice.table, error)
+                    self.complaint = self.trouble
+            except JournalError as error:  # nothing more can be told, but that
+                self.writer.fail(error)
+                self.leave(f"journal failed: {error}")
+                continue
+            else:
+                return
+            self.busy_since = None
+            settled = loop.time() - began >= SETTLED_S
+            wait_s = BACKOFF_LEAST_S if settled else min(BACKOFF_MOST_S, wait_s * 2)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s * rng.uniform(0.5, 1.0)):
+                    await self.leaving.wait()
+                    return  # nobody hears a goodbye
 
-    async def live(self, reader: Reader) -> None:
+    async def live(self) -> None:
         """One connection, from birth to farewell or loss."""
         self.begin()
         birth = rfc3339(now().utc_us)
-        will = self.voice.status(Status(Presence.OFFLINE, "connection lost", birth, self.voice.version))
+        will = self.status(Presence.OFFLINE, "connection lost", birth)
         async with connect(self.broker, self.voice.client_id, will) as connection:
-            if self.farewell is None:
-                await self.work(connection, reader, birth)
-            goodbye = Status(Presence.OFFLINE, self.farewell or "", birth, self.voice.version)
-            await connection.publish(self.voice.status(goodbye))
+            try:
+                if self.farewell is None:
+                    with closing(self.store.read()) as reader:
+                        await self.work(connection, reader, birth)
+            except BrokerRefused as refusal:  # of one message: the broker still takes this one
+                await connection.publish(self.status(Presence.OFFLINE, str(refusal), birth))
+                raise
+            await connection.publish(self.status(Presence.OFFLINE, self.farewell or "", birth))
+
+    def status(self, presence: Presence, reason: str, birth: str) -> Message:
+        return self.voice.status(Status(presence, reason, birth, self.voice.version))
 
     async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
         """Be born, and tell until it is time to go."""
+        if self.acknowledged is None:
+            self.acknowledged = reader.cursor(self.voice.table)
         boundary = reader.last_sequence(self.voice.table)
         reason = "reconnected" if self.births else "started"
-        await connection.probe(self.voice.status(Status(Presence.ONLINE, reason, birth, self.voice.version)))
-        await connection.publish(self.voice.state(self.state(reader)))
-        await connection.publish(self.voice.no_question())
+        await connection.probe(self.status(Presence.ONLINE, reason, birth))
+        state = self.state(reader)
+        self.question = state.suspended
+        await connection.publish(self.voice.state(public_state(self.voice.game, state)))
+        await connection.publish(self.voice.question(state.suspended))
         self.births += 1
         self.trouble = None
         LOG.info("%s: %s at %s", self.voice.table, reason, self.broker.at)
@@ -125,7 +138,8 @@ class Publisher:
 
     async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
         """Tell what is committed until it is time to go; raises when the connection is gone."""
-        sent = self.acknowledged
+        sent = self.acknowledged or 0
+        proven = False  # that it takes events: under 3.1.1 only their echo says so
         while True:
             self.news.clear()
             if ended.done():
@@ -133,8 +147,15 @@ class Publisher:
             self.reap()
             events = reader.events(self.voice.table, sent, connection.window - connection.unacknowledged)
             for event in events:
+                message = self.voice.event(event, historical=event.sequence <= boundary)
+                if not proven:
+                    self.begin()
+                    await connection.probe(message)
+                    self.acknowledged, proven = event.sequence, True
+                    self.writer.move_cursor(self.voice.table, event.sequence)
+                else:
+                    self.track(event.sequence, connection.send(message))
                 sent = event.sequence
-                self.track(sent, connection.send(self.voice.event(event, historical=sent <= boundary)))
             if events:
                 continue
             if self.under_way:
@@ -154,14 +175,16 @@ class Publisher:
 
     def tell_state(self, connection: Connection, reader: Reader, sent: int) -> None:
         state = self.state(reader)
-        if int(state.sequence) <= sent:  # else a commit came in between, and its events go first
+        if state.sequence <= sent:  # else a commit came in between, and its events go first
             self.stale = False
-            self.track(sent, connection.send(self.voice.state(state)))
+            self.track(sent, connection.send(self.voice.state(public_state(self.voice.game, state))))
+            if state.suspended != self.question:
+                self.question = state.suspended
+                self.track(sent, connection.send(self.voice.question(state.suspended)))
 
-    def state(self, reader: Reader) -> PublicState:
+    def state(self, reader: Reader) -> TableState:
         checkpoint = reader.checkpoint(self.voice.table)
-        table = msgspec.json.decode(checkpoint.state, type=Checkpointed).table if checkpoint else TableState()
-        return public_state(self.voice.game, table)
+        return msgspec.json.decode(checkpoint.state, type=Checkpointed).table if checkpoint else TableState()
 
     def track(self, sequence: int, acknowledged: asyncio.Future[None]) -> None:
         self.begin()
@@ -170,12 +193,13 @@ class Publisher:
 
     def reap(self) -> None:
         """Take the acknowledgements, in order; one that failed ends the connection."""
-        before = self.acknowledged
+        before = self.acknowledged or 0
         while self.under_way and self.under_way[0][1].done():
             sequence, acknowledged = self.under_way.popleft()
             acknowledged.result()
             self.acknowledged = sequence
-        if self.acknowledged > before:
+        if self.acknowledged is not None and self.acknowledged > before:
+            self.busy_since = asyncio.get_running_loop().time()  # a long backlog that moves is no standstill
             self.writer.move_cursor(self.voice.table, self.acknowledged)
 
     def wake(self, _: asyncio.Future[None]) -> None:

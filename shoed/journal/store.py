@@ -73,7 +73,7 @@ class Store:
                 (self.word,) = connection.execute("SELECT word FROM journal").fetchone()
             self.connect().close()
         except sqlite3.Error as error:
-            raise damaged(self.path, error) from error
+            raise unusable(self.path, error) from error
 
     def connect(self) -> sqlite3.Connection:
         """The writing connection; transactions are explicit, and it may be used in the writer's thread."""
@@ -89,8 +89,12 @@ class Store:
         return Reader(self.path)
 
 
-def damaged(path: Path, error: sqlite3.Error) -> JournalUnusable:
-    return JournalUnusable(f"{path}: {error}; keep it for those who can read it, and move it away to begin a new one")
+def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        remedy = "keep it for those who can read it, and move it away to begin a new one"
+    else:
+        remedy = "free the disk, end whoever holds the file, and see that this user may write it"
+    return JournalUnusable(f"{path}: {error}; {remedy}")
 
 
 def bring_up(connection: sqlite3.Connection, path: Path) -> None:
@@ -114,7 +118,10 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        try:
+            self.connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        except sqlite3.Error as error:
+            raise unusable(path, error) from error
 
     def close(self) -> None:
         self.connection.close()
@@ -123,7 +130,7 @@ class Reader:
         try:
             yield from self.connection.execute(query, values)
         except sqlite3.Error as error:
-            raise damaged(self.path, error) from error
+            raise unusable(self.path, error) from error
 
     def events(self, table: str, after: int, limit: int) -> list[StoredEvent]:
         query = (

@@ -106,13 +106,12 @@ class Writer:
         await asyncio.to_thread(self.thread.join)
 
     def committed(self, batch: list[Item]) -> None:
-        for item in batch:
-            if isinstance(item, Entry):
-                self.waiting -= weight(item.step)
-            if not isinstance(item, CursorMove) and item.done is not None:
-                item.done()
+        self.waiting -= sum(weight(item.step) for item in batch if isinstance(item, Entry))
         if self.waiting < ROOM:
             self.has_room.set()
+        for item in batch:
+            if not isinstance(item, CursorMove) and item.done is not None:
+                item.done()
 
     def fail(self, error: JournalError) -> None:
         """The journal is of no use any more; the first reason stands."""

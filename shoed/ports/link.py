@@ -98,7 +98,7 @@ async def keep_open(address: Address, line: Line, events: Events, *, rng: random
 
 async def _live(link: Link, events: Events) -> None:
     """One link's whole life. Whatever ends it, the line is let go of and the end is told."""
-    reason = "shoed has let go of the port"
+    reason = "shoed stopped"
     try:
         try:
             await events.opened(link)

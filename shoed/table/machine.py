@@ -103,7 +103,7 @@ class Table:
             case CutCardSeen():
                 self.cut(seen.at)
             case CommunicationStarted():
-                self.communication_started(seen.at)
+                self.communication_started(seen)
             case Resumed() | SequenceJumped() | SequenceClashed():
                 self.continuity(seen)
             case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain():
@@ -154,7 +154,9 @@ class Table:
             player, banker = both(before.hands)
             self.emit(at, events.RoundAbandoned(shoe=before.shoe, round=before.number, player=player, banker=banker))
         self.move(Move.OPENING_CARD)
-        self.set_round(Round(self.state.shoe, before.number + 1))
+        if self.state.cut and self.state.missed is not None:  # this may be another shoe already
+            self.state = replace(self.state, shoe_whole=False)
+        self.state = replace(self.state, round=Round(self.state.shoe, before.number + 1), suspended=None)
         self.emit(
             at,
             events.RoundStarted(
@@ -221,10 +223,9 @@ class Table:
         self.move(move)
         if not suspended:
             current = self.state.round
-            self.emit(
-                at,
-                events.RoundSuspended(shoe=current.shoe, round=current.number, due=due, seen=seen, gap=current.away),
-            )
+            told = events.RoundSuspended(shoe=current.shoe, round=current.number, due=due, seen=seen, gap=current.away)
+            self.state = replace(self.state, suspended=told)
+            self.emit(at, told)
 
     def result(self, seen: ResultSeen) -> None:
         theirs, last = Result(seen.outcome, seen.pairs), self.state.last
@@ -235,29 +236,38 @@ class Table:
         if last is None or not self.awaits(last):
             return
         answer = Answer.CONFIRMED if theirs == last.ours else Answer.DISPUTED
-        if answer is not last.answer:
+        if theirs != last.theirs:
             event = events.RoundConfirmed if answer is Answer.CONFIRMED else events.RoundDisputed
             self.emit(seen.at, event(shoe=last.told.shoe, round=last.told.round, ours=last.ours, theirs=theirs))
-            self.state = replace(self.state, last=replace(last, answer=answer))
+            self.state = replace(self.state, last=replace(last, answer=answer, theirs=theirs))
 
     def awaits(self, last: Completed) -> bool:
         """Whether a result is that of the last completed round; after undue cards or a new shoe only the first is."""
         first = last.answer is Answer.AWAITED and (self.state.round.complete or self.state.phase is Phase.IDLE)
-        return first or self.state.phase is Phase.COMPLETE
+        return (first or self.state.phase is Phase.COMPLETE) and not self.state.round.unsure
 
     # --- the shoe, its line and its device
 
     def cut(self, at: Now) -> None:
-        self.state = replace(self.state, cut=True)
+        self.state = replace(self.state, cut=True, missed=None)
         self.emit(at, events.ShoeCut(shoe=self.state.shoe or None, round=self.state.round.number or None))
 
-    def communication_started(self, at: Now) -> None:
+    def communication_started(self, seen: CommunicationStarted) -> None:
         """After a cutting card and with no round open, a new shoe; else a reconnection."""
-        if self.state.cut and (self.state.phase, Move.NEW_SHOE) in MOVES:
-            self.move(Move.NEW_SHOE)
-            shoe = self.state.shoe + 1
-            self.state = replace(self.state, shoe=shoe, shoe_whole=True, cut=False, round=Round(shoe))
-            self.emit(at, events.ShoeStarted(shoe=shoe))
+        current = self.state.round
+        if not self.state.cut:
+            return
+        if self.state.phase is not Phase.IDLE and not current.complete:
+            if self.state.phase is Phase.SUSPENDED:  # it may have begun all the same, and nobody can tell
+                self.state = replace(self.state, missed=self.state.missed or seen.frame)
+            return
+        self.move(Move.NEW_SHOE)
+        shoe = self.state.shoe + 1
+        # Reports missed since the cut may have been this shoe's first; a jump to its own start is none.
+        whole = self.state.missed in (None, seen.frame)
+        opened = Round(shoe, unsure=current.unsure)
+        self.state = replace(self.state, shoe=shoe, shoe_whole=whole, cut=False, round=opened, suspended=None)
+        self.emit(seen.at, events.ShoeStarted(shoe=shoe, shoe_integrity=self.state.shoe_integrity))
 
     def continuity(self, seen: Resumed | SequenceJumped | SequenceClashed) -> None:
         match seen:
@@ -273,13 +283,20 @@ class Table:
             case _:
                 assert_never(seen)
         unproven = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and not seen.proven)
-        if unproven and self.state.phase is Phase.DEALING:
-            self.set_round(replace(self.state.round, partial=True))
+        if unproven:
+            current = self.state.round
+            dealing = self.state.phase is Phase.DEALING
+            self.set_round(replace(current, partial=True) if dealing else replace(current, unsure=True))
+            self.state = replace(self.state, missed=self.state.missed or seen.frame)
 
     def link(self, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:
         device, port = self.state.device, self.settings.port
         match seen:
             case LinkOpened() | HeardAgain():
+                if isinstance(seen, LinkOpened) and self.state.rejections is not None:
+                    # What was counted on the line before; after another boot its window would be of no clock.
+                    self.tell_rejections(Now(seen.at.utc_us, self.state.rejections.until))
+                    self.state = replace(self.state, rejections=None)
                 self.set_device(replace(device, link=Link.ONLINE, reason=""))
                 self.emit(seen.at, events.DeviceOnline(port=port))
             case WentQuiet():
@@ -326,8 +343,7 @@ class Table:
 
     def tell_rejections(self, now: Now) -> None:
         counting = self.state.rejections
-        # A monotonic clock that stands before the window is that of another boot.
-        if counting is None or 0 < counting.until - now.mono_ns <= REJECTIONS_COUNTED_NS:
+        if counting is None or now.mono_ns < counting.until:
             return
         if counting.counted is None:
             self.state = replace(self.state, rejections=None)

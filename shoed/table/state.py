@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from shoed.events import LineRejected, Result, RoundCompleted
+from shoed.events import LineRejected, Result, RoundCompleted, RoundSuspended
+from shoed.observations import Evidence
 from shoed.rules.drawing import Hands
 
 
@@ -41,6 +42,7 @@ MOVES: Final[Mapping[tuple[Phase, Move], Phase]] = {
     (Phase.SUSPENDED, Move.OPENING_CARD): Phase.DEALING,
     (Phase.SUSPENDED, Move.UNDUE_CARD): Phase.SUSPENDED,
     (Phase.SUSPENDED, Move.RESULT): Phase.SUSPENDED,
+    (Phase.SUSPENDED, Move.NEW_SHOE): Phase.IDLE,  # if every card of the round was drawn: else it is open
     (Phase.COMPLETE, Move.OPENING_CARD): Phase.DEALING,
     (Phase.COMPLETE, Move.UNDUE_CARD): Phase.SUSPENDED,
     (Phase.COMPLETE, Move.RESULT): Phase.COMPLETE,
@@ -91,6 +93,7 @@ class Round(msgspec.Struct, frozen=True):
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
     complete: bool = False  # every card due was drawn, whatever came after it
+    unsure: bool = False  # reports were missed since: a result may be another round's
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -98,6 +101,7 @@ class Completed(msgspec.Struct, frozen=True):
 
     told: RoundCompleted
     answer: Answer = Answer.AWAITED
+    theirs: Result | None = None  # the last result that the shoe gave for it
 
     @property
     def ours(self) -> Result:
@@ -110,8 +114,10 @@ class TableState(msgspec.Struct, frozen=True):
     shoe: int = 0  # 0: no shoe has been numbered
     shoe_whole: bool = False  # seen from its start
     cut: bool = False  # the cutting card came out of this shoe
+    missed: Evidence | None = None  # the report that showed that others were missed since then
     round: Round = Round()
     last: Completed | None = None
+    suspended: RoundSuspended | None = None  # what the round waits on
     device: Device = Device()
     rejections: Rejections | None = None
 
