@@ -108,6 +108,7 @@ class Publisher:
                         await self.work(connection, reader, birth)
             except BrokerRefused as refusal:  # of one message: the broker still takes this one
                 await connection.publish(self.status(Presence.OFFLINE, str(refusal), birth))
+                await connection.close()  # or the will would say that the connection was lost
                 raise
             await connection.publish(self.status(Presence.OFFLINE, self.farewell or "", birth))
 

@@ -1,0 +1,89 @@
+"""What is published once more, what is published beside the events, and what must not be taken for published."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from shoed.rig.broker import Broker, Kind, running_broker
+from tests.foreign_shoe import ROUNDS, TcpShoe, drawn
+from tests.witnesses import TABLE
+from tests.world import World
+
+
+@pytest.fixture
+async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
+    async with World(tmp_path, broker) as world:
+        yield world
+
+
+async def test_what_the_broker_has_is_not_told_again_after_a_clean_stop(world: World) -> None:
+    """The cursor is on the disk: the next start tells what came since, and nothing of before."""
+    async with TcpShoe() as shoe:
+        daemon = await world.serve(shoe)
+        await shoe.connected()
+        await shoe.deal(*ROUNDS)
+        await world.recorder.event("round.confirmed", round=len(ROUNDS))
+        assert await daemon.stop() == 0
+        await world.all_told()
+        told = len(world.recorder.events())
+        daemon = await world.serve(shoe)
+        await shoe.connected()
+        await world.recorder.event("device.online", number=2)
+        assert await daemon.stop() == 0
+        again = world.recorder.events()[told:]
+        assert [event["type"] for event in again] == ["shoed.device.online", "shoed.device.offline"]
+
+
+async def test_a_suspended_round_s_question_is_retained_until_the_next_round(world: World) -> None:
+    """It says what was due and what was seen, as the event did; the next round takes it away."""
+    async with TcpShoe() as shoe:
+        await world.serve(shoe)
+        await shoe.connected()
+        await shoe.say(drawn("P1", "8S"), drawn("P2", "3H"))
+        suspended = await world.recorder.event("round.suspended")
+        asked = await world.recorder.until(
+            lambda: next((each for each in world.recorder.on(f"{TABLE}/question") if each.payload), None)
+        )
+        assert asked.json == suspended
+        await shoe.say(drawn("P1", "8S"))
+        await world.recorder.until(lambda: world.recorder.on(f"{TABLE}/question")[-1].payload == b"")
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_events_that_the_broker_denies_are_kept_for_it(tmp_path: Path, version: str) -> None:
+    """It allows the births and no event: the status says so, the cursor stays, and no event counts as told."""
+    allowed = tmp_path / "allowed"
+    kinds = ("status", "state", "question")
+    allowed.write_text("".join(f"topic readwrite shoed/v1/+/+/{kind}\n" for kind in kinds))
+    async with (
+        running_broker(Kind.MOSQUITTO, lines=[f"acl_file {allowed}"]) as strict,
+        World(tmp_path, strict) as world,
+        TcpShoe() as shoe,
+    ):
+        await world.start(shoe, version=version)
+        await world.recorder.until(
+            lambda: any("access list" in status["reason"] for status in world.recorder.statuses()), patience_s=20
+        )
+        assert world.journal.ask("SELECT * FROM cursor") == []
+
+
+async def test_a_journal_that_cannot_be_read_ends_the_daemon_in_words(world: World) -> None:
+    """Written it can be, but not told: the status says why, and the exit status is 1."""
+    async with TcpShoe() as shoe:
+        daemon = await world.serve(shoe)
+        await shoe.connected()
+        await shoe.deal(ROUNDS[0])
+        await world.all_told()
+        assert await daemon.stop() == 0
+        ((page,),) = world.journal.ask("SELECT rootpage FROM sqlite_schema WHERE name = 'cursor'")
+        with world.journal.path.open("r+b") as file:
+            file.seek((page - 1) * 4096)
+            file.write(b"\xff" * 4096)
+        path = world.configure(shoe)
+        daemon = await world.launch(path)
+        assert await daemon.ended() == 1
+        status = await world.recorder.until(
+            lambda: next((each for each in world.recorder.statuses() if "journal failed" in each["reason"]), None)
+        )
+        assert status["status"] == "offline"
