@@ -221,9 +221,8 @@ class Daemon:
                 publisher.cancel()
         if failure is not None:
             LOG.error("%s", failure)
-            return 1
         await self.writer.close()
-        return 0
+        return 0 if failure is None else 1
 
     async def work(self, tasks: asyncio.TaskGroup) -> str | None:
         """Take what comes until it is time to go; the reason, if it is a failure."""

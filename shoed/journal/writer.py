@@ -29,6 +29,7 @@ RIDE_S: Final = 1.0  # how long a Step that nobody waits for may be in memory on
 ROOM: Final = 1024  # Steps and observations on their way to the disk before a table waits: bounds the memory
 
 RIDERS: Final = 256  # and how many of them
+CLOSE_S: Final = 5.0
 BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
 
 STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -101,9 +102,12 @@ class Writer:
             raise failure
 
     async def close(self) -> None:
-        if not self.failed.done():
+        """End the thread, also of a journal that failed; one that hangs on the disk is left behind."""
+        if self.failed.done():
+            self.queue.put(Flush(lambda: None, last=True))
+        else:
             await self.flush(last=True)
-        await asyncio.to_thread(self.thread.join)
+        await asyncio.to_thread(self.thread.join, CLOSE_S)
 
     def committed(self, batch: list[Item]) -> None:
         self.waiting -= sum(weight(item.step) for item in batch if isinstance(item, Entry))
