@@ -196,7 +196,9 @@ class Broker:
 
     def pause(self) -> None:
         """Let it fall silent with its sockets open, as a broker on a stalled machine."""
-        self._running().send_signal(signal.SIGSTOP)
+        child = self._running()
+        child.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)  # every thread of it: another may be acknowledging yet
 
     def resume(self) -> None:
         self._running().send_signal(signal.SIGCONT)
