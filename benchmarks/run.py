@@ -1,7 +1,8 @@
 """`./dev bench`: every benchmark with its ratio, its bar, and ok or over. No test judges a time."""
 
-from benchmarks import decoding, footprint, latency
+from benchmarks import decoding, footprint, latency, rules
 
 decoding.run()
 footprint.run()
 latency.run()
+rules.run()

@@ -9,6 +9,7 @@ GENERATED lists them all. What is written follows from the code alone, so that w
 twice changes nothing, and a file that differs was edited by hand or is out of date.
 """
 
+import ast
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Final, TypeAlias
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import page as angel_eye
 from shoed.contract import events_page
+from shoed.rules.page import clauses_page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 WRONG_USE: Final = 2
@@ -89,9 +91,28 @@ def udev_rules(_: str) -> str:
     return UDEV_RULES.format(adapters="".join(rules))
 
 
+def marked(folder: Path) -> dict[str, list[str]]:
+    """Clause -> the tests marked with it, as in `@pytest.mark.clause("I 3.12.2")`."""
+    tests: dict[str, list[str]] = {}
+    for file in sorted(folder.glob("test_*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for mark in node.decorator_list:
+                    if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.clause":
+                        for clause in mark.args:
+                            tests.setdefault(ast.literal_eval(clause), []).append(f"{file.stem}.{node.name}")
+    return tests
+
+
+def clauses(_: str) -> str:
+    tests = marked(ROOT / "tests")
+    return clauses_page(lambda clause: tests.get(clause, ()))
+
+
 GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/angel_eye/PROTOCOL.md": blocks(angel_eye.tables),
     "docs/events.md": lambda _: events_page(),
+    "docs/clauses.md": clauses,
     "udev/70-shoed.rules": udev_rules,
 }
 

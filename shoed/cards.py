@@ -46,13 +46,9 @@ class Card(Enum):
     CA, C2, C3, C4, C5, C6, C7 = "AC", "2C", "3C", "4C", "5C", "6C", "7C"
     C8, C9, C10, CJ, CQ, CK = "8C", "9C", "10C", "JC", "QC", "KC"
 
-    @property
-    def rank(self) -> Rank:
-        return RANK_NAMED[self.value[:-1]]
-
-    @property
-    def suit(self) -> Suit:
-        return Suit(self.value[-1])
+    def __init__(self, text: str) -> None:
+        self.rank: Final = RANK_NAMED[text[:-1]]
+        self.suit: Final = Suit(text[-1])
 
     @classmethod
     def of(cls, rank: Rank, suit: Suit) -> Self:

@@ -5,15 +5,19 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shoed import VERSION
 from shoed.errors import ShoedError, UsageError
 from shoed.rig.command import add_arguments as rig_arguments
 from shoed.rig.command import add_dealing as dealing_arguments
 
+if TYPE_CHECKING:
+    from shoed.rules.book import RuleBook
+
 WRONG: Final = 1
 WRONG_USE: Final = 2  # as argparse has it
+DECKS: Final = 8
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,10 +69,72 @@ def parser() -> argparse.ArgumentParser:
     rig = commands.add_parser("rig", help="a virtual device, for trying things out")
     rig_arguments(rig)
 
+    rules_arguments(commands.add_parser("rules", help="the rule books: to read, and to settle rounds by"))
+
     demo = commands.add_parser("demo", help="a virtual shoe, the daemon and a broker, shown in this terminal")
     dealing_arguments(demo)
     demo.set_defaults(command=demo_command)
     return top
+
+
+def rules_arguments(rules: argparse.ArgumentParser) -> None:
+    tasks = rules.add_subparsers(metavar="TASK", required=True)
+    for name, command, explained in (
+        ("list", list_command, "the games, one a line"),
+        ("show", show_command, "a book on one page, each entry with its clause"),
+        ("clauses", clauses_command, "every numbered clause of the document, and where it is kept"),
+        ("settle", settle_command, "rounds as JSON lines in, what every bet of each pays out"),
+        ("table", table_command, "whole tables with bets and money as JSON lines in, their settlement out"),
+    ):
+        task = tasks.add_parser(name, help=explained)
+        task.set_defaults(command=command)
+        if name != "list":
+            task.add_argument("game", metavar="GAME")
+        if name == "settle":
+            task.add_argument("--decks", type=int, metavar="N", default=DECKS, help="(default: %(default)s)")
+
+
+def list_command(_: argparse.Namespace) -> int:
+    from shoed.rules.page import listed
+
+    print(listed())
+    return 0
+
+
+def show_command(arguments: argparse.Namespace) -> int:
+    from shoed.rules.page import show
+
+    print(show(book_of(arguments.game)))
+    return 0
+
+
+def clauses_command(arguments: argparse.Namespace) -> int:
+    from shoed.rules.page import clauses
+
+    print(clauses(book_of(arguments.game)))
+    return 0
+
+
+def settle_command(arguments: argparse.Namespace) -> int:
+    from shoed.audit import settle
+
+    with open(sys.stdin.fileno(), "rb", closefd=False) as source:
+        return settle(book_of(arguments.game), arguments.decks, source, sys.stdout.buffer)
+
+
+def table_command(arguments: argparse.Namespace) -> int:
+    from shoed.audit_table import table
+
+    with open(sys.stdin.fileno(), "rb", closefd=False) as source:
+        return table(book_of(arguments.game), source, sys.stdout.buffer)
+
+
+def book_of(game: str) -> "RuleBook":
+    from shoed.rules.load import GAMES, book
+
+    if game not in GAMES:
+        raise UsageError(f"{game}: no such game; known: {', '.join(GAMES)}")
+    return book(game)
 
 
 def run_command(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.family import Setting, Settings, declared
 from shoed.bus.settings import BrokerSettings, Version, parse_url
 from shoed.ports.address import parse_address
-from shoed.rules import GAMES, Game
+from shoed.rules.load import GAMES, book
 from shoed.settings import (
     BOOLEAN,
     Kind,
@@ -39,11 +39,11 @@ URL: Final = "mqtt://127.0.0.1:1883"
 DECKS: Final = 8
 MIN_DRAW_GAP_MS: Final = 250  # a dealer does not draw two cards closer than this on purpose
 LARGEST_DRAW_GAP_MS: Final = 10_000  # beyond it every honest draw would be a finding
+MOST_SEATS: Final = 99  # the diagrams of such a game show no number: any that a table may have
 
-KEYS_OF_GAMES: Final = (  # of those that are not played yet, too
+KEYS_OF_GAMES: Final = (  # any of them may have these
     *("decks", "layout", "seats", "rounding", "outcome_basis", "insurance", "insurance_forgone", "limits"),
 )
-NOT_PLAYED_YET: Final = ("super-six-plus", "fortune-six", "easy-six", "tournament")
 
 
 class ShoeConfig(Struct, frozen=True):
@@ -61,6 +61,7 @@ class TableConfig(Struct, frozen=True):
     decks: int
     layout: str | None
     shoe: ShoeConfig
+    seats: int | None = None  # where the document names no layouts
 
 
 class Config(Struct, frozen=True):
@@ -159,25 +160,21 @@ def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
 
 def _table(table: Table) -> TableConfig:
     name = table.require("name", NAME)
-    game = table.require("game", or_none(converted(_game, "commission")))
+    game = table.require("game", or_none(choice({each: each for each in GAMES})))
     if game is None:
         table.allow(KEYS_OF_GAMES)
         return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")))
+    rules = book(game)
+    # Nothing hangs on the layout before bets are placed by seat: it may be absent, not wrong.
+    layouts = rules.seats or {}
     return TableConfig(
         name=name,
-        game=game.name,
-        decks=table.get("decks", integer(*game.decks), DECKS),
-        # Nothing hangs on the layout before bets are placed by seat: it may be absent, not wrong.
-        layout=table.get("layout", choice({each: each for each in game.layouts}), None),
+        game=game,
+        decks=table.get("decks", integer(*rules.decks), DECKS),
+        layout=table.get("layout", choice({each: each for each in layouts}), None) if layouts else None,
+        seats=None if layouts else table.get("seats", integer(1, MOST_SEATS), None),
         shoe=_shoe(table.table("shoe")),
     )
-
-
-def _game(name: str) -> Game:
-    if name not in GAMES:
-        known = "known, but not played by this version" if name in NOT_PLAYED_YET else "unknown"
-        raise ValueError(f"{shown(name)} is {known}")
-    return GAMES[name]
 
 
 def _shoe(shoe: Table) -> ShoeConfig:

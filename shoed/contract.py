@@ -146,7 +146,10 @@ def topics() -> str:
     voice = Voice("<site>", "<table>", "", "", "")
     messages = (
         (voice.status(Status(Presence.ONLINE, "", "", "")), "the daemon's presence: plain JSON, [below](#status)"),
-        (voice.state(public_state("", TableState())), "all that a late joiner needs: plain JSON, [below](#state)"),
+        (
+            voice.state(public_state("commission", TableState())),
+            "all that a late joiner needs: plain JSON, [below](#state)",
+        ),
         (voice.event(stored(EXAMPLE), historical=False), "one event: CloudEvents, [below](#events)"),
         (
             voice.question(None),

@@ -1,11 +1,11 @@
 """Files that people write, in TOML: the configuration and the rule books.
 
 Theory of operation: tomllib gives the values and the verdict on the syntax, but no
-positions. Scan walks the same text once more and notes on which line each key, header
-and list element stands. A Sheet holds both. Its readers ask for keys by Kind; what is
-wrong piles up as Problems while stand-ins keep the types whole, and finish() raises them
-all at once, in line order. A key that nobody asked for is a problem too, so a reader
-cannot forget to check for it.
+positions. Where a line is asked for, Scan walks the same text once more and notes on which
+line each key, header and list element stands. A Sheet holds both. Its readers ask for keys
+by Kind; what is wrong piles up as Problems while stand-ins keep the types whole, and
+finish() raises them all at once, in line order. A key that nobody asked for is a problem
+too, so a reader cannot forget to check for it.
 
     sheet = read("shoed.toml")
     site = sheet.root.table("site")
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -155,9 +156,9 @@ def _unquoted(key: str) -> str:
 class Sheet:
     """One file: its values, the line of each, and what was found wrong so far."""
 
-    def __init__(self, file: str, values: Mapping[str, object], lines: Mapping[Route, int]) -> None:
+    def __init__(self, file: str, values: Mapping[str, object], toml: str) -> None:
         self.file = file
-        self._lines = lines
+        self._toml = toml
         self._problems: list[Problem] = []
         self._tables: dict[Route, Table] = {}
         self.root = self.table((), values)
@@ -171,6 +172,11 @@ class Sheet:
                 value = {}
             self._tables[route] = Table(self, route, value)
         return self._tables[route]
+
+    @cached_property
+    def _lines(self) -> Mapping[Route, int]:
+        """Scanned once somebody asks for a line: mostly nobody does, and files are read at start-up."""
+        return Scan(self._toml).lines
 
     def line(self, route: Route) -> int:
         """The line of the key, or of the nearest table above it that is there."""
@@ -300,7 +306,7 @@ def parse(file: str, data: bytes) -> Sheet:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # mostly TOMLDecodeError; a ValueError for 5000 digits
         raise _not_toml(file, str(error), Scan(text)) from error
-    return Sheet(file, values, Scan(text).lines)
+    return Sheet(file, values, text)
 
 
 def _refusal(file: str, line: int, problem: str, remedy: str) -> SettingsError:

@@ -109,8 +109,8 @@ PRESET: Final = PresetChanged(at=START, frame=FRAME, address="01", value="0005")
 class Sitting:
     """One table, and all that it has told."""
 
-    def __init__(self) -> None:
-        self.settings = TableSettings("commission", PORT)
+    def __init__(self, game: str = "commission") -> None:
+        self.settings = TableSettings(game, PORT)
         self.state = TableState()
         self.now = START
         self.row = 0
@@ -134,7 +134,7 @@ class Sitting:
 
     @property
     def shown(self) -> PublicState:
-        return public_state("commission", self.state)
+        return public_state(self.settings.game, self.state)
 
     @property
     def message(self) -> object:

@@ -16,7 +16,22 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 ORDER: Final = (
     *("firmware_protocols", "errors", "settings", "cards", "now", "observations", "findings", "events", "step"),
     *("wire", "session", "watch", "rules", "table", "engine"),
-    *("ports", "journal", "bus", "contract", "display", "rig", "config", "decode", "watchdog", "daemon", "demo"),
+    *(
+        "ports",
+        "journal",
+        "bus",
+        "contract",
+        "display",
+        "rig",
+        "config",
+        "decode",
+        "audit",
+        "audit_answer",
+        "audit_table",
+        "watchdog",
+        "daemon",
+        "demo",
+    ),
     *("cli", "__main__"),
 )
 PURE: Final = ORDER[: ORDER.index("engine") + 1]

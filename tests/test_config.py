@@ -10,9 +10,10 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, Span
 from firmware_protocols.family import Family, Settings, declared
 from shoed.bus.settings import BrokerSettings
-from shoed.config import NOT_PLAYED_YET, Config, ShoeConfig, TableConfig, describe, load, recall
+from shoed.config import Config, ShoeConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
-from shoed.rules import GAMES
+from shoed.rules.load import GAMES
+from tests import printed
 
 EXAMPLE = """\
 [site]
@@ -47,6 +48,7 @@ TABLE = TableConfig(
     ),
 )
 NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
+GAMES_SAID = 'write "commission" or "super-six-plus" or "fortune-six" or "easy-six" or "tournament"'
 NO_FILE = "name a file that is there and may be read"
 SITE = '[site]\nname = "rws"\n'
 
@@ -192,7 +194,7 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
 def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
     """Keys in order, no blanks, every setting of the family with its value, nothing of the broker."""
     assert describe(TABLE) == (
-        b'{"decks":8,"game":"commission","layout":"bean-9","name":"bac-901","shoe":{"allow_orders":false,'
+        b'{"decks":8,"game":"commission","layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
         b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
         b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}}}'
@@ -226,12 +228,12 @@ def test_all_that_is_wrong_is_said_at_once_in_line_order(here: Path) -> None:
         "shoed.toml:2: site.nmae: is no known key; the nearest known is name",
         f"shoed.toml:4: mqtt.url: '127.0.0.1' {NO_URL}",
         'shoed.toml:5: mqtt.version: 5 is no text; write "5" or "3.1.1"',
-        'shoed.toml:6: table.game: is missing; write for example "commission"',
+        f"shoed.toml:6: table.game: is missing; {GAMES_SAID}",
         'shoed.toml:7: table.name: "Bac 901" is not allowed; use 1 to 32 of a-z, 0-9 and -',
         'shoed.toml:10: table.shoe.protocol: "angle-eye" is unknown; the nearest known is "angel-eye"',
         "shoed.toml:11: table.shoe.port: '/dev/ttyUSB0' is no address of a device; write serial:///dev/ttyUSB0",
         "shoed.toml:12: table.name: is missing; use 1 to 32 of a-z, 0-9 and -",
-        'shoed.toml:12: table.game: is missing; write for example "commission"',
+        f"shoed.toml:12: table.game: is missing; {GAMES_SAID}",
         'shoed.toml:12: table.shoe.protocol: is missing; write "angel-eye"',
         'shoed.toml:12: table.shoe.port: is missing; write for example "tcp://10.0.0.7:4001"',
         "shoed.toml:13: tables: is no known key; the nearest known is table",
@@ -290,17 +292,52 @@ def test_an_address_is_judged_by_the_port_that_has_to_open_it(here: Path) -> Non
     ]
 
 
-@pytest.mark.parametrize("game", NOT_PLAYED_YET)
-def test_a_game_that_is_not_played_yet_is_told_from_an_unknown_one(here: Path, game: str) -> None:
-    """And what else stands in its table cannot be judged."""
-    toml = SITE + shoe(table='rounding = "down"')
-    assert complaints(here, toml.replace("commission", game)) == [
-        f'shoed.toml:6: table.game: "{game}" is known, but not played by this version; write for example "commission"'
+def test_an_unknown_game_leaves_its_keys_unjudged(here: Path) -> None:
+    """They may be right for the game that was meant."""
+    toml = SITE + shoe(table='rounding = "down"').replace("commission", "comission")
+    assert complaints(here, toml) == [
+        'shoed.toml:6: table.game: "comission" is unknown; the nearest known is "commission"'
     ]
-    assert complaints(here, toml.replace("commission", "comission")) == [
-        'shoed.toml:6: table.game: "comission" is unknown; write for example "commission"'
-    ]
-    assert game not in GAMES
+
+
+@pytest.mark.clause(
+    "C 2.1.1", "C 2.2.1", "I 2.1.1", "I 2.2.1", "F 2.1", "F 2.2", "E 2.1.1", "E 2.2.1", "T 2.1.1", "T 2.2.1"
+)
+@pytest.mark.parametrize("game", GAMES)
+def test_every_game_has_its_decks_and_its_places(here: Path, game: str) -> None:
+    """As its document says; Fortune Six names no layouts, so that its tables say how many seats they have."""
+    seats, layout = (9, None) if game == "fortune-six" else (None, "bean-7")
+    places = f"seats = {seats}" if seats else f'layout = "{layout}"'
+    fewest, most = printed.DECKS[game]
+    for decks in (fewest, most):
+        toml = SITE + shoe(table=f"{places}; decks = {decks}".replace("; ", "\n")).replace("commission", game)
+        (table,) = loaded(here, toml).tables
+        assert (table.game, table.decks, table.layout, table.seats) == (game, decks, layout, seats)
+        assert recall(describe(table).decode()) == table
+    for decks in (fewest - 1, most + 1):
+        toml = SITE + shoe(table=f"decks = {decks}").replace("commission", game)
+        assert complaints(here, toml) == [
+            f"shoed.toml:7: table.decks: {decks} is out of range; write a whole number from {fewest} up to {most}"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('layout = "bean-9"', "layout: is no known key; known here: name, game, decks, seats, shoe"),
+        ("seats = 0", "seats: 0 is out of range; write a whole number from 1 up to 99"),
+    ],
+)
+def test_fortune_six_has_seats_instead_of_a_layout(here: Path, line: str, complaint: str) -> None:
+    """Its diagrams have no names."""
+    toml = SITE + shoe(table=line).replace("commission", "fortune-six")
+    assert complaints(here, toml) == [f"shoed.toml:7: table.{complaint}"]
+
+
+def test_a_table_that_an_earlier_version_described_is_recalled() -> None:
+    """The journal keeps descriptions for ever, those without seats too."""
+    described = describe(TABLE).decode()
+    assert recall(described.replace('"seats":null,', "")) == TABLE
 
 
 def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) -> None:

@@ -28,6 +28,7 @@ from shoed.observations import Outcome, Pair
 from shoed.rig.dealer import CUT_FROM_END, PACE, Dealt, deal
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
+from shoed.rules.load import book
 from shoed.session.angel_eye import CARDS, AngelEyeSession
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.step import LinkUp, Received
@@ -35,6 +36,7 @@ from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 
 DECKS: Final = 8
+BOOK: Final = book("commission")
 HANDS: Final = {Target.PLAYER: Pair.PLAYER, Target.BANKER: Pair.BANKER}
 SETTINGS: Final = AngelEyeSettings()
 BYTE_NS: Final = round(FAMILY.line.seconds_per_byte * 1e9)
@@ -77,12 +79,12 @@ def test_every_card_of_a_round_is_the_one_that_is_due(seed: int) -> None:
     for report in a_shoe(deal(Random(seed), DECKS)):
         if isinstance(report, CardInGame) and report.target in HANDS:
             hand = HANDS[report.target]
-            assert drawing.due(hands) is hand
+            assert drawing.due(BOOK, hands) is hand
             hands = hands.with_card(hand, face(report))
             assert report.index == len(hands.of(hand))
         elif isinstance(report, Result):
-            assert drawing.due(hands) is None
-            assert rounds([report])[0][1:] == (drawing.outcome(hands), drawing.pairs(hands))
+            assert drawing.due(BOOK, hands) is None
+            assert rounds([report])[0][1:] == (Outcome(drawing.winner(BOOK, hands).value), drawing.pairs(hands))
             hands = Hands()
     assert hands == Hands()
 

@@ -22,6 +22,7 @@ from shoed.events import (
 )
 from shoed.now import Now
 from shoed.observations import AnyObservation, Outcome, Pair
+from shoed.rules.load import GAMES
 from shoed.table import fold
 from tests.observed import (
     AGAIN,
@@ -364,6 +365,18 @@ def test_a_gap_after_the_last_card_changes_nothing_of_the_round() -> None:
     table = after(*NATURAL, closed(), OPENED, UNPROVEN)
     assert table.shown.last_round is not None
     assert table.shown.last_round.integrity == "complete"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_game_is_played(game: str) -> None:
+    """By its own book, which the events name; a ten adds nothing in any of them."""
+    table = Sitting(game)
+    told = table.hear_each(dealt("10S 2D 4H", "KC 7H"))
+    over = completed(told)
+    assert (
+        {each.game for each in told if isinstance(each, RoundStarted | RoundCompleted)} == {game} == {table.shown.game}
+    )
+    assert (over.player.points, over.banker.points, over.outcome) == (6, 7, Outcome.BANKER)
 
 
 # --- a gap

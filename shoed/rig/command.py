@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 LOOPBACK: Final = "127.0.0.1"
-DECKS: Final = range(4, 9)
+DECKS: Final = range(4, 11)  # as the games have it: eight at most, ten in Fortune Six
+CUSTOMARY: Final = 8
 SEEDS: Final = 1_000_000  # a seed that we choose has six digits at most: people read it and type it again
 
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--pty", metavar="PATH", help="serve one host on a serial line that a symlink at PATH names")
     add_dealing(shoe)
-    shoe.add_argument("--decks", type=int, choices=DECKS, default=DECKS[-1], help="in a shoe (default: %(default)s)")
+    shoe.add_argument("--decks", type=int, choices=DECKS, default=CUSTOMARY, help="in a shoe (default: %(default)s)")
     shoe.set_defaults(command=rig_command)
 
 

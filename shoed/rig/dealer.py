@@ -24,6 +24,7 @@ from shoed.cards import Card, Rank
 from shoed.observations import Pair
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
+from shoed.rules.load import book
 from shoed.session.angel_eye_shoe import FACES, UNNUMBERED
 
 TARGETS: Final = {Pair.PLAYER: Target.PLAYER, Pair.BANKER: Target.BANKER}
@@ -67,6 +68,7 @@ class Dealer:
         self.rng = rng
         self.decks = decks
         self.pace = pace
+        self.book = book("commission")  # all games draw alike
         self.cards: list[Card] = []  # in the shoe; the last one is the next
         self.behind_cut = 0  # so many of them
 
@@ -90,7 +92,7 @@ class Dealer:
     def round(self) -> Generator[Dealt, None, bool]:
         """One round; whether the cutting card came in it, or instead of its first card."""
         hands, pause, cut = Hands(), self.pace.round, False
-        while (hand := drawing.due(hands)) is not None:
+        while (hand := drawing.due(self.book, hands)) is not None:
             if len(self.cards) == self.behind_cut:
                 yield self.after(pause, CuttingCard(UNNUMBERED))
                 pause, cut = self.pace.card, True
@@ -98,7 +100,7 @@ class Dealer:
             hands = hands.with_card(hand, card)
             yield self.after(pause, CardInGame(UNNUMBERED, TARGETS[hand], len(hands.of(hand)), FACES[card]))
             pause = self.pace.card
-        outcome, pairs = Outcome[drawing.outcome(hands).name], drawing.pairs(hands)
+        outcome, pairs = Outcome[drawing.winner(self.book, hands).name], drawing.pairs(hands)
         yield self.after(self.pace.result, Result(UNNUMBERED, outcome, Pair.PLAYER in pairs, Pair.BANKER in pairs))
         return cut
 

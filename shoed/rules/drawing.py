@@ -1,8 +1,11 @@
-"""The Table of Play: which card is due, what a hand is worth, how a round ends.
+"""The Table of Play: which card is due, what a hand is worth, who wins.
 
-It is the same table in all five documents (C 3.9-3.14, I 3.10-3.17, F 3.7-3.10, E 3.4-3.8, T 3.5-3.9).
-Cards are dealt Player, Banker, Player, Banker; a natural ends the round; then Player draws on 0-5,
-and Banker by its own total and the value of Player's third card.
+It is the same table in all five documents (C 3.10-3.14, I 3.10-3.17, F 3.7-3.10, E 3.4-3.8, T 3.5-3.9),
+and each book brings its own. Cards are dealt Player, Banker, Player, Banker; a natural ends the
+round; then Player draws by its own total, and Banker by its own and the value of Player's third card.
+
+The table knows cards by their values alone. `Hands` are of cards; `due_of` and `points_of` are
+what they come down to, for whoever reckons with values.
 """
 
 from collections.abc import Sequence
@@ -10,25 +13,16 @@ from typing import Final
 
 import msgspec
 
-from shoed.cards import Card, Rank
-from shoed.observations import Outcome, Pair
+from shoed.cards import Card
+from shoed.observations import Pair
+from shoed.rules.book import Play, RuleBook, Winner
 
-PLAYER_DRAWS: Final = range(6)  # C 3.12: stands on 6 and 7
-BANKER_DRAWS_ALONE: Final = range(6)  # C 3.11: Player took no third card
-NATURAL: Final = (8, 9)
 INITIAL_CARDS: Final = 4  # C 3.10: two to each hand
 INITIAL_HAND: Final = 2
-# C 3.12: Banker's two-card total -> the values of Player's third card on which Banker draws.
-BANKER_DRAWS_ON: Final = {
-    0: range(10),
-    1: range(10),
-    2: range(10),
-    3: (0, 1, 2, 3, 4, 5, 6, 7, 9),
-    4: range(2, 8),
-    5: range(4, 8),
-    6: range(6, 8),
-    7: (),
-}
+FULL_HAND: Final = 3
+TEN: Final = 10  # C 1.14: points are the second digit
+
+Values = tuple[int, ...]
 
 
 class Hands(msgspec.Struct, frozen=True):
@@ -47,39 +41,59 @@ class Hands(msgspec.Struct, frozen=True):
         return len(self.player) + len(self.banker)
 
 
-def value(card: Card) -> int:
-    """C 3.2: ace 1, pictures 0; a ten adds nothing to the second digit (C 1.14)."""
-    return card.rank if card.rank < Rank.TEN else 0
+def value(book: RuleBook, card: Card) -> int:
+    """As the document has it: a ten is 10 in C and I (3.2.2), 0 in F, E and T. The points agree."""
+    return book.values[card.rank]
 
 
-def points(cards: Sequence[Card]) -> int:
-    return sum(map(value, cards)) % 10
+def values(book: RuleBook, cards: Sequence[Card]) -> Values:
+    return tuple([value(book, card) for card in cards])
 
 
-def due(hands: Hands) -> Pair | None:
+def points(book: RuleBook, cards: Sequence[Card]) -> int:
+    return points_of(values(book, cards))
+
+
+def points_of(hand: Values) -> int:
+    return sum(hand) % TEN
+
+
+def due(book: RuleBook, hands: Hands) -> Pair | None:
     """The hand that the next card belongs to; None when the round has all its cards."""
-    if len(hands) < INITIAL_CARDS:  # C 3.10: first and third card to Player
-        return Pair.PLAYER if len(hands.player) == len(hands.banker) else Pair.BANKER
-    if len(hands.banker) > INITIAL_HAND:
+    return due_of(book.play, values(book, hands.player), values(book, hands.banker))
+
+
+def due_of(play: Play, player: Values, banker: Values) -> Pair | None:
+    if len(player) + len(banker) < INITIAL_CARDS:  # C 3.10: first and third card to Player
+        return Pair.PLAYER if len(player) == len(banker) else Pair.BANKER
+    if len(banker) == FULL_HAND:
         return None
-    player, banker = points(hands.player[:INITIAL_HAND]), points(hands.banker)
-    if player in NATURAL or banker in NATURAL:
+    players, bankers = points_of(player[:INITIAL_HAND]), points_of(banker)
+    if players in play.natural or bankers in play.natural:  # C 3.12: of either hand, and before every other row
         return None
-    if len(hands.player) == INITIAL_HAND:
-        if player in PLAYER_DRAWS:
+    if len(player) == INITIAL_HAND:
+        if players in play.player:
             return Pair.PLAYER
-        return Pair.BANKER if banker in BANKER_DRAWS_ALONE else None
-    return Pair.BANKER if value(hands.player[2]) in BANKER_DRAWS_ON[banker] else None
+        return Pair.BANKER if bankers in play.banker_alone else None  # C 3.11
+    # C 3.12: the column is what Player's third card is worth, never Player's total.
+    return Pair.BANKER if player[INITIAL_HAND] % TEN in play.banker[bankers] else None
 
 
-def outcome(hands: Hands) -> Outcome:
+def winner(book: RuleBook, hands: Hands) -> Winner:
     """Of a round that has all its cards (C 3.13, 3.14)."""
-    player, banker = points(hands.player), points(hands.banker)
+    return higher(points(book, hands.player), points(book, hands.banker))
+
+
+def higher(player: int, banker: int) -> Winner:
     if player == banker:
-        return Outcome.TIE
-    return Outcome.PLAYER if player > banker else Outcome.BANKER
+        return Winner.TIE
+    return Winner.PLAYER if player > banker else Winner.BANKER
 
 
 def pairs(hands: Hands) -> tuple[Pair, ...]:
-    """C 1.13: the first two cards of a hand are of one rank."""
-    return tuple(hand for hand in Pair if hands.of(hand)[0].rank is hands.of(hand)[1].rank)
+    """C 1.13: the first two cards of a hand are of one rank; suit and value do not matter."""
+    return tuple(hand for hand in Pair if is_pair(hands.of(hand)[:INITIAL_HAND]))
+
+
+def is_pair(cards: Sequence[Card]) -> bool:
+    return len(cards) == INITIAL_HAND and cards[0].rank is cards[1].rank

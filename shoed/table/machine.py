@@ -30,6 +30,7 @@ from shoed.observations import (
     LinkOpened,
     LockChanged,
     OrderAnswered,
+    Outcome,
     Pair,
     Place,
     PresetChanged,
@@ -42,7 +43,9 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.rules import drawing
+from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands
+from shoed.rules.load import book
 from shoed.table.state import MOVES, Answer, Completed, Device, Fault, Link, Move, Phase, Rejections, Round, TableState
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
@@ -75,6 +78,7 @@ class Table:
 
     def __init__(self, settings: TableSettings, state: TableState, row: int) -> None:
         self.settings = settings
+        self.book: Final = book(settings.game)
         self.state = state
         self.row = row
         self.events: list[Event] = []
@@ -142,7 +146,7 @@ class Table:
     def due(self) -> Slot | None:
         """The slot of the next card; a suspended round is due nothing until a person decides."""
         hands = self.state.round.hands
-        hand = drawing.due(hands) if self.state.phase is Phase.DEALING else None
+        hand = drawing.due(self.book, hands) if self.state.phase is Phase.DEALING else None
         return None if hand is None else Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
     def open_round(self, at: Now) -> None:
@@ -151,7 +155,7 @@ class Table:
             self.emit(at, events.RoundUnconfirmed(shoe=last.told.shoe, round=last.told.round))
             self.state = replace(self.state, last=replace(last, answer=Answer.UNCONFIRMED))
         if self.state.phase is not Phase.IDLE and not before.complete:
-            player, banker = both(before.hands)
+            player, banker = both(self.book, before.hands)
             self.emit(at, events.RoundAbandoned(shoe=before.shoe, round=before.number, player=player, banker=banker))
         self.move(Move.OPENING_CARD)
         if self.state.cut and self.state.missed is not None:  # this may be another shoe already
@@ -179,24 +183,24 @@ class Table:
                 index=due.index,
                 hand=due.hand,
                 card=card,
-                points=Points(drawing.points(hands.player), drawing.points(hands.banker)),
+                points=Points(drawing.points(self.book, hands.player), drawing.points(self.book, hands.banker)),
                 provenance=self.row,
             ),
         )
-        if drawing.due(hands) is None:
+        if drawing.due(self.book, hands) is None:
             self.complete(seen.at, hands)
         else:
             self.move(Move.DUE_CARD)
 
     def complete(self, at: Now, hands: Hands) -> None:
-        player, banker = both(hands)
+        player, banker = both(self.book, hands)
         completed = events.RoundCompleted(
             shoe=self.state.shoe,
             round=self.state.round.number,
             game=self.settings.game,
             player=player,
             banker=banker,
-            outcome=drawing.outcome(hands),
+            outcome=Outcome(drawing.winner(self.book, hands).value),
             pairs=drawing.pairs(hands),
             integrity="partial" if self.state.round.partial else "complete",
         )
@@ -358,8 +362,8 @@ def reported(seen: CardSeen) -> Seen:
     return Seen(card=seen.card)
 
 
-def both(hands: Hands) -> tuple[Hand, Hand]:
+def both(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
     return (
-        Hand(hands.player, drawing.points(hands.player)),
-        Hand(hands.banker, drawing.points(hands.banker)),
+        Hand(hands.player, drawing.points(by, hands.player)),
+        Hand(hands.banker, drawing.points(by, hands.banker)),
     )

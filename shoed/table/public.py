@@ -4,7 +4,8 @@ import msgspec
 
 from shoed.events import Hand, Result
 from shoed.now import rfc3339
-from shoed.rules import drawing
+from shoed.rules.load import book
+from shoed.table.machine import both
 from shoed.table.state import Answer, Completed, Fault, Link, Phase, TableState
 
 
@@ -53,9 +54,7 @@ def public_state(game: str, state: TableState) -> PublicState:
         shoe=state.shoe or None,
         shoe_integrity=state.shoe_integrity,
         round=state.round.number or None,
-        hands=PublicHands(
-            Hand(hands.player, drawing.points(hands.player)), Hand(hands.banker, drawing.points(hands.banker))
-        ),
+        hands=PublicHands(*both(book(game), hands)),
         last_round=None if last is None else last_round(last),
         device=PublicDevice(
             link=device.link or Link.OFFLINE,

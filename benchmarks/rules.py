@@ -1,0 +1,105 @@
+"""One round audited from its line to every clause, against an empty loop; `rules settle` against json alone."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from time import perf_counter
+from typing import Final
+
+from benchmarks.bench import interleaved, report
+from shoed.audit import read
+from shoed.cards import Card
+from shoed.rules.book import RuleBook, Stage
+from shoed.rules.drawing import Hands, due
+from shoed.rules.insurance import offers_at, settle_at
+from shoed.rules.load import book
+from shoed.rules.results import verdict
+from shoed.rules.standing import board
+
+GAME: Final = "super-six-plus"  # the one with most to say of a round
+ROUNDS: Final = 2_000
+ITERATIONS: Final = 2_500  # of an empty loop, for one round
+LINES: Final = 20_000
+TIMES_JSON: Final = 5.0
+
+
+def lines(rules: RuleBook, count: int) -> Iterator[bytes]:
+    rng, shoe = Random(1), [*Card] * rules.decks[1]
+    for number in range(count):
+        rest, hands, order = rng.sample(shoe, 6), Hands(), []
+        while (hand := due(rules, hands)) is not None:
+            order.append(rest.pop())
+            hands = hands.with_card(hand, order[-1])
+        yield json.dumps({"id": number, "cards": [card.value for card in order]}).encode() + b"\n"
+
+
+def audited(rules: RuleBook, line: bytes) -> tuple[object, ...]:
+    """Parsed and drawn card by card; every bet and every offer with what it pays and by which clause."""
+    _, cards = read(line)
+    hands = Hands()
+    for text in cards:
+        hand = due(rules, hands)
+        assert hand is not None  # noqa: S101  # these are whole rounds
+        hands = hands.with_card(hand, Card.parse(str(text)))
+    standing, known = board(rules).of(hands), verdict(rules, hands)
+    bets = [(name, each.row.pays, each.row.clause) for name, each in known.bets.items() if each.row]
+    insured = [
+        (offer.bet, settle_at(offer, standing), offer.clause)
+        for stage in Stage
+        for offer in offers_at(standing, stage) or ()
+    ]
+    return bets, insured, known.established
+
+
+def run() -> None:
+    rules = book(GAME)
+    rounds = list(lines(rules, ROUNDS))
+
+    def empty() -> float:
+        began = perf_counter()
+        for _ in range(ITERATIONS * 100):
+            pass
+        return (perf_counter() - began) / 100
+
+    def audit() -> float:
+        began = perf_counter()
+        for line in rounds:
+            audited(rules, line)
+        return (perf_counter() - began) / ROUNDS
+
+    loop, one = interleaved(empty, audit)
+    report(f"(d) one audited round / {ITERATIONS:,} empty iterations", one * 1e6, loop * 1e6, 1.0, unit="us")
+
+    with tempfile.TemporaryDirectory(prefix="shoed-bench-") as name:
+        source = Path(name) / "lines"
+        source.write_bytes(b"".join(lines(rules, LINES)))
+        command = [sys.executable, "-m", "shoed", "rules", "settle", GAME]
+        answers = [json.loads(line) for line in told(command, source).splitlines()]
+
+        def plain() -> float:
+            """All that the standard library needs for it, once everything is known."""
+            began = perf_counter()
+            with source.open() as lines_in, Path(os.devnull).open("w") as lines_out:
+                for line, answer in zip(lines_in, answers, strict=True):
+                    json.loads(line)
+                    print(json.dumps(answer), file=lines_out)
+            return perf_counter() - began
+
+        def settle() -> float:
+            """The whole process, its start and its end too."""
+            began = perf_counter()
+            told(command, source)
+            return perf_counter() - began
+
+        json_alone, ours = interleaved(plain, settle)
+    report(f"(e) rules settle, {LINES:,} lines / json alone", ours * 1e3, json_alone * 1e3, TIMES_JSON, unit="ms")
+
+
+def told(command: list[str], source: Path) -> bytes:
+    with source.open("rb") as lines_in:
+        return subprocess.run(command, stdin=lines_in, capture_output=True, check=True).stdout

@@ -1,0 +1,398 @@
+"""`shoed rules table GAME`: a whole table's round with money as one JSON document per line, and what becomes of it.
+
+Theory of operation: a line is read into the rules' own values, taken through them in the order of a round (bets, the
+close, irregularities, insurance, the settlement), and written out. `docs/rules-table.md` has every field and word.
+A line that cannot be read is answered with its error; the rest is still answered.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from enum import Enum
+from io import BufferedReader, BytesIO
+from typing import Annotated, BinaryIO, Final
+
+import msgspec
+
+from shoed.audit import FACES, WRONG, NoRoundError, no_card, refuse, stream
+from shoed.audit_answer import Answer
+from shoed.cards import Card
+from shoed.rules.bets import (
+    Change,
+    Note,
+    Phase,
+    Placed,
+    Positioned,
+    Refusal,
+    Remark,
+    act,
+    admit,
+    late,
+    notes_on,
+    seats_of,
+)
+from shoed.rules.book import Act, Event, Role, Rule, RuleBook, Stage
+from shoed.rules.irregular import Course, Happened, Layout, course, neglected
+from shoed.rules.limits import Limits, close
+from shoed.rules.money import (
+    Fate,
+    Forgone,
+    Rounding,
+    Terms,
+    cover,
+    insure,
+    settle,
+)
+from shoed.rules.questions import PLAYER, Ask, Choice, Decision, Inquiry, Voice
+
+DECKS: Final = 8
+MOST: Final = 10**100  # sums and fractions of such amounts can still be written out
+
+
+class Deed(Enum):
+    """What people do with bets, beside what goes wrong with the cards."""
+
+    EARLY_BET = "early-bet"
+    LATE_BET = "late-bet"
+    LATE_INCREASE = "late-increase"
+    LATE_WITHDRAWAL = "late-withdrawal"
+    MISPLACED_BET = "misplaced-bet"
+    WALKED_AWAY = "walked-away"
+
+
+# The events that are answers to other events are no kinds of their own.
+KINDS: Final[Mapping[str, Event | Deed]] = {
+    **{event.value: event for event in Event if event not in (Event.SET_REPLACED, Event.NOTICED_LATE)},
+    **{deed.value: deed for deed in Deed},
+}
+LATE: Final = {
+    Deed.LATE_BET: Act.BET,
+    Deed.LATE_INCREASE: Act.INCREASE,
+    Deed.LATE_WITHDRAWAL: Act.WITHDRAWAL,
+}
+# After these there may be cards that the round has no use for.
+LEAVES_CARDS: Final = frozenset(
+    {
+        Event.CARD_IN_EXCESS,
+        Event.CARD_EXPOSED,
+        Event.DRAWN_TOGETHER,
+        Event.WRONG_COUNT,
+        Event.DEALING_ERROR,
+        Event.OTHER,
+    }
+)
+OF_A_CARD: Final = frozenset(
+    {
+        *(Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DRAWN_TOGETHER),
+        *(Event.WRONG_SIDE, Event.FACE_UP, Event.ORDER_ALTERED),
+    }
+)
+NONE_OF_THEM: Final = -1
+MISCOUNTED: Final = frozenset({Event.FOREIGN_CARD, Event.DECK_COUNT})
+
+Ordinal = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class BetGiven(msgspec.Struct, frozen=True):
+    seat: Ordinal
+    bettor: str
+    bet: str
+    stake: Ordinal
+    standing: bool = False
+    stage: Stage | None = None
+    behalf: bool = False
+
+
+class IrregularityGiven(msgspec.Struct, frozen=True):
+    kind: str
+    at: Count | None = None
+    noticed_at: Count | None = None
+    count: Annotated[int, msgspec.Meta(ge=2)] = 2
+    order_known: bool = False
+    reconstructable: bool | None = None
+    order: tuple[str, ...] = ()
+    of_the_dealing: bool = True
+    between_rounds: bool = False
+    noticed_late: bool = False
+    stage: Stage = Stage.AFTER_FOUR
+    bet: Count | None = None
+    bettor: str | None = None
+
+
+class DecisionGiven(msgspec.Struct, frozen=True):
+    question: Ask
+    choice: str | tuple[str, ...]
+    role: str
+    irregularity: Count | None = None
+    bettor: str | None = None
+
+
+class Switch(Enum):
+    ON = "on"
+    OFF = "off"
+
+
+class Basis(Enum):
+    """The bets that an outcome is established by (C 5.4.1)."""
+
+    OFFERED = "offered"
+    PLACED = "placed"
+
+
+class Table(msgspec.Struct, frozen=True):
+    """One line."""
+
+    cards: tuple[object, ...]
+    bets: tuple[BetGiven, ...]
+    decks: int = DECKS
+    layout: str | None = None
+    seats: Ordinal | None = None
+    rounding: Rounding = Rounding.DOWN
+    limits: Limits = Limits()
+    noticed: bool = False
+    squeeze: bool = False
+    insurance: Switch = Switch.ON
+    insurance_forgone: Forgone = Forgone.ROUND
+    outcome_basis: Basis = Basis.OFFERED
+    irregularities: tuple[IrregularityGiven, ...] = ()
+    decisions: tuple[DecisionGiven, ...] = ()
+
+
+class Round:
+    """One line on its way through the rules."""
+
+    def __init__(self, book: RuleBook, name: str, table: Table) -> None:
+        self.book: Final = book
+        self.name: Final = name
+        self.table: Final = table
+        self.refused: list[Refusal] = []
+        self.notes: list[Note] = []
+        self.left: dict[str, int] = {}  # who walked away, and after how many cards
+        self.happened: list[tuple[int, Happened]] = []  # with their positions
+        self.cards: Final = self._cards()
+        self._read_irregularities()
+
+    def answer(self) -> dict[str, object]:
+        book, table = self.book, self.table
+        layout, insurance = self._bets()
+        held, refused = close(book, layout, table.limits, noticed=table.noticed)
+        self.refused += refused
+        self.notes += [note for each in held.values() for note in each.notes]
+
+        index = {position: at for at, (position, _) in enumerate(self.happened)}
+        inquiry = Inquiry([decision(each, index) for each in table.decisions])
+        placed = frozenset(bet.bet for bet in (*layout.values(), *insurance.values()))
+        bettors = dict.fromkeys(each.placed.bettor for each in held.values())
+        happened = [each for _, each in self.happened]
+        found = course(
+            book,
+            self.cards,
+            happened,
+            inquiry,
+            Layout(
+                tuple(bettor for bettor in bettors if bettor not in self.left),
+                placed if table.outcome_basis is Basis.PLACED else None,
+            ),
+        )
+        self._fault_excess(found)
+        insured, refused = insure(book, insurance, held, found.hands, self._terms())
+        self.refused += refused
+        neglect = neglected(
+            book,
+            found.hands,
+            happened if found.void is None else (),
+            cover(book, held, insured.values(), on=table.insurance is Switch.ON),
+            inquiry,
+        )
+        lines = settle(book, held, insured, Fate(found, neglect), table.rounding)
+        kinds = tuple((position, each.event) for position, each in self.happened)
+        return Answer(book, kinds, found, neglect, lines, self.refused, self.notes, inquiry).told()
+
+    def wrong(self, message: str) -> NoRoundError:
+        return NoRoundError("bad-line", message, self.name)
+
+    def _cards(self) -> tuple[Card, ...]:
+        given = list(self.table.cards)
+        kinds = [(KINDS.get(each.kind), each) for each in self.table.irregularities]
+        for kind, each in kinds:
+            if kind is Event.FOREIGN_CARD and each.at and not each.noticed_late:
+                named = all(str(card) in FACES for card in given[each.at - 1 : each.at])
+                del given[len(given) if named else each.at - 1 :]  # what follows decides nothing any more
+        try:
+            cards = tuple(Card.parse(str(each)) for each in given)
+        except ValueError:
+            raise no_card(self.name, given) from None
+        if not any(kind in MISCOUNTED for kind, _ in kinds):
+            for card, times in Counter(cards).items():
+                if times > self.table.decks:
+                    message = f"{card} comes {times} times, and {self.table.decks} decks hold {self.table.decks}"
+                    raise NoRoundError("too-many-of-a-card", message, self.name)
+        return cards
+
+    def _read_irregularities(self) -> None:
+        for position, given in enumerate(self.table.irregularities):
+            match KINDS.get(given.kind):
+                case Event() as event:
+                    self.happened.append((position, self._event(event, given)))
+                case Deed.WALKED_AWAY:
+                    if given.bettor is None:
+                        raise self.wrong("walked-away: say which bettor")
+                    self.left[given.bettor] = given.at or 0
+                case Deed():
+                    if given.bet is None or given.bet >= len(self.table.bets):
+                        raise self.wrong(f"{given.kind}: say which bet, by its position from 0")
+                case None:
+                    raise self.wrong(f"{given.kind!r} is no kind of irregularity; known: {', '.join(KINDS)}")
+
+    def _event(self, event: Event, given: IrregularityGiven) -> Happened:
+        drawn = len(self.table.cards)
+        at = drawn if given.at is None else given.at
+        last = at + given.count - 1 if event is Event.DRAWN_TOGETHER else at
+        if last > drawn or (event in OF_A_CARD and at < 1):
+            raise self.wrong(f"{given.kind}: it is said of card {last}, and {drawn} cards are given")
+        try:
+            order = tuple(Card.parse(each) for each in given.order)
+        except ValueError:
+            raise no_card(self.name, given.order) from None
+        return Happened(
+            event,
+            at,
+            max(last, min(drawn, given.noticed_at or 0)),
+            given.count,
+            given.order_known,
+            given.reconstructable,
+            order,
+            given.of_the_dealing,
+            given.between_rounds,
+            given.noticed_late,
+            given.stage,
+        )
+
+    def _fault_excess(self, found: Course) -> None:
+        if found.carried and found.void is None and not any(each.event in LEAVES_CARDS for _, each in self.happened):
+            first = found.carried[0]
+            ended = len(found.hands)
+            message = f"{first} is not due: the round ended with its card {ended}; say what happened with it"
+            raise NoRoundError("excess-card", message, self.name)
+
+    def _bets(self) -> tuple[Positioned, Positioned]:
+        """The bets that may lie on the layout, and those on insurance."""
+        book, table = self.book, self.table
+        bets = {position: msgspec.convert(msgspec.to_builtins(bet), Placed) for position, bet in enumerate(table.bets)}
+        for given in table.irregularities:
+            deed = KINDS[given.kind]
+            if isinstance(deed, Deed) and given.bet is not None and given.bet in bets:
+                self._deed(deed, given.bet, bets)
+        insurance = {position: bet for position, bet in bets.items() if bet.bet in book.insurances}
+        for position, bet in insurance.items():
+            if bet.stage is None:
+                raise self.wrong(f"bet {position}: {bet.bet} needs its stage: {' or '.join(s.value for s in Stage)}")
+        layout = {position: bet for position, bet in bets.items() if position not in insurance}
+        try:
+            seats = seats_of(book, table.layout, table.seats)
+        except ValueError as error:
+            raise self.wrong(str(error)) from None
+        admitted, refused = admit(book, layout, seats)
+        self.refused += refused
+        taken = {**admitted, **insurance}
+        on_behalf = {position: bet for position, bet in taken.items() if bet.behalf}
+        gone = {position: bet for position, bet in taken.items() if bet.bettor in self.left}
+        self.notes += notes_on(book, on_behalf, Rule.PLACED_ON_BEHALF, Remark.ON_BEHALF)
+        self.notes += notes_on(book, gone, Rule.WALKED_AWAY_IS_SETTLED, Remark.WALKED_AWAY)
+        return admitted, insurance
+
+    def _deed(self, deed: Deed, position: int, bets: dict[int, Placed]) -> None:
+        match deed:
+            case Deed.EARLY_BET:
+                refusal = act(self.book, Phase.BEFORE, (), Change(position, Act.BET, bets[position]))[1]
+                self.refused += [refusal] if refusal else []
+                del bets[position]
+            case Deed.LATE_BET:
+                self.refused.append(late(self.book, Act.BET, position))
+                del bets[position]
+            case Deed.LATE_INCREASE:
+                self.refused.append(late(self.book, Act.INCREASE, position, bets[position].stake))
+            case Deed.LATE_WITHDRAWAL:
+                self.refused.append(late(self.book, Act.WITHDRAWAL, position))
+            case Deed.MISPLACED_BET:
+                lies = {position: bets[position]}
+                self.notes += notes_on(self.book, lies, Rule.BETS_LIE_AS_AT_THE_CLOSE, Remark.LIES_AS_IT_LIES)
+            case Deed.WALKED_AWAY:
+                pass
+
+    def _terms(self) -> Terms:
+        table = self.table
+        return Terms(
+            table.insurance is Switch.ON,
+            table.squeeze,
+            table.insurance_forgone,
+            frozenset(each.stage for _, each in self.happened if each.event is Event.INSURANCE_NEGLECTED),
+            self.left,
+            table.limits.minimums if table.noticed else {},
+        )
+
+
+def decision(given: DecisionGiven, index: Mapping[int, int]) -> Decision:
+    """`index`: which of the irregularities of the cards each position is."""
+    choice: Choice | tuple[Card, ...] | None
+    try:
+        match given.choice:
+            case str(word):
+                choice = Choice(word)
+            case cards:
+                choice = tuple(map(Card.parse, cards))
+    except ValueError:
+        choice = None
+    role: Voice | None = PLAYER if given.role == PLAYER else {each.value: each for each in Role}.get(given.role)
+    about = None if given.irregularity is None else index.get(given.irregularity, NONE_OF_THEM)
+    return Decision(given.question, choice, role, about, given.bettor)
+
+
+class Auditor:
+    """Answers lines by one rule book."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self.book: Final = book
+        self.faulty = False  # some line was answered with an error
+
+    def answer(self, line: bytes) -> str:
+        try:
+            name, table = read(line)
+            told = self._round(name, table).answer()
+        except NoRoundError as error:
+            self.faulty = True
+            return error.told
+        return f'{{"id": {name}, {json.dumps(told)[1:]}\n'
+
+    def _round(self, name: str, table: Table) -> Round:
+        fewest, most = self.book.decks
+        if not fewest <= table.decks <= most:
+            message = f"decks {table.decks}: {self.book.id} is played with {fewest} to {most}"
+            raise NoRoundError("bad-line", message, name)
+        return Round(self.book, name, table)
+
+
+def read(line: bytes) -> tuple[str, Table]:
+    """The id as JSON, and the rest as values."""
+    try:
+        value = json.loads(line.decode(), parse_constant=refuse)
+        name = json.dumps(value.get("id"), allow_nan=False) if isinstance(value, dict) else "null"
+    except (ValueError, RecursionError) as error:
+        raise NoRoundError("bad-json", f"this line is not JSON: {error}") from None
+    try:
+        table = msgspec.convert(value, Table)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise NoRoundError("bad-line", f"{error}; docs/rules-table.md has every field", name) from None
+    limits = table.limits
+    amounts = (*(bet.stake for bet in table.bets), *limits.minimums.values())
+    if max(*amounts, limits.minimum, limits.maximum or 0, limits.differential or 0) > MOST:
+        raise NoRoundError("bad-line", "an amount of more than a hundred digits is no amount of money", name)
+    return name, table
+
+
+def table(book: RuleBook, source: BufferedReader | BytesIO, sink: BinaryIO) -> int:
+    """Exit status 1 if any line was answered with an error."""
+    auditor = Auditor(book)
+    stream(auditor.answer, source, sink)
+    return WRONG if auditor.faulty else 0

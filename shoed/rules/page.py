@@ -1,0 +1,249 @@
+"""Rule books for people: `shoed rules list`, `show` and `clauses`, and the page `docs/clauses.md`.
+
+A book is printed as it was loaded, clause beside entry, so that it can be held beside the paper.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from shoed.cards import RANK_TEXT, Rank
+from shoed.rules.book import (
+    Bet,
+    Clause,
+    Fact,
+    Irregularity,
+    Options,
+    PayRow,
+    PlaceRule,
+    Rule,
+    RuleBook,
+    Stage,
+)
+from shoed.rules.load import GAMES, book
+
+# Where the engine keeps an entry of a book, by the first word of the entry; rules have their own names.
+MODULES: Final[Mapping[str, str]] = {
+    "decks": "audit",
+    "seats": "rules/bets",
+    "cards": "rules/drawing",
+    "draw": "rules/drawing",
+    "betting": "rules/bets",
+    "bet": "rules/results",
+    "insurance": "rules/insurance",
+    "irregularity": "rules/irregular",
+}
+OF_RULES: Final[Mapping[str, AbstractSet[Rule]]] = {
+    "rules/drawing": {Rule.FIRST_FOUR_ALTERNATE, Rule.LAST_DIGIT_COUNTS, Rule.HIGHER_POINTS_WIN, Rule.EQUAL_POINTS_TIE},
+    "rules/bets": {Rule.BETS_OPEN_WHEN_ANNOUNCED, Rule.BETS_CLOSE_WHEN_ANNOUNCED},
+    "audit_table": {Rule.BETS_LIE_AS_AT_THE_CLOSE, Rule.PLACED_ON_BEHALF, Rule.WALKED_AWAY_IS_SETTLED},
+    "rules/money": {
+        *(Rule.VOID_RETURNS_EVERY_STAKE, Rule.INSURED_UP_TO_ORIGINAL_BET, Rule.INSURES_OWN_ORIGINAL_BET),
+        *(Rule.PASSED_IS_FORGONE, Rule.SQUEEZE_WAIVES_INSURANCE, Rule.INSURANCE_CAN_BE_SWITCHED_OFF),
+    },
+    "rules/insurance": {Rule.INSURED_WHILE_OPEN},
+    "rules/limits": {
+        *(Rule.MINIMUM, Rule.DIFFERENTIAL, Rule.BALANCE_OPEN_TO_OTHERS, Rule.EXCESS_REFUSED, Rule.SEATED_FIRST),
+        *(Rule.EXCESS_PRO_RATED, Rule.PRO_RATA_STOPS_AT_MINIMUM, Rule.UNDER_MINIMUM_NOT_PRO_RATED),
+        *(Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN, Rule.UNDER_MINIMUM_PLAYS),
+    },
+    "rules/irregular": {Rule.OPTION_CONTINUE, Rule.OPTION_RECONSTRUCTED, Rule.OPTION_RETURN},
+}
+MODULE_OF_RULE: Final = {rule.value: module for module, rules in OF_RULES.items() for rule in rules}
+
+
+def listed() -> str:
+    """`shoed rules list`."""
+    rows = [(each.id, each.title, each.document) for each in map(book, GAMES)]
+    return "\n".join(_columns(rows))
+
+
+def clauses(of: RuleBook) -> str:
+    """`shoed rules clauses`: every numbered clause, what it is about, and where it is kept."""
+    rows = [(clause.number, clause.title, clause.lives or clause.operator) for clause in of.clauses]
+    return "\n".join(_columns(rows))
+
+
+def show(of: RuleBook) -> str:
+    """`shoed rules show`: the whole book on one page."""
+    sections: Mapping[str, Iterable[str]] = {
+        f"{of.title} ({of.letter})": [of.document, *_table(of)],
+        "Table of Play": _play(of),
+        "Bets and pays": _bets(of),
+        "Insurance": _insurance(of),
+        "After the close of the bets": _late(of),
+        "Rules by name": _rules(of),
+        "Irregularities": _irregularities(of),
+        "Clauses": _numbers(of.clauses),
+    }
+    filled = {title: list(lines) for title, lines in sections.items()}
+    return "\n\n".join("\n".join((title, "=" * len(title), *lines)) for title, lines in filled.items() if lines)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
+    return [
+        "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1])) for row in rows
+    ]
+
+
+def _table(of: RuleBook) -> Iterator[str]:
+    sources = of.sources
+    yield f"decks      {of.decks[0]} to {of.decks[1]}  ({sources['decks']})"
+    seats = "any number" if of.seats is None else ", ".join(f"{name}: {count}" for name, count in of.seats.items())
+    yield f"seats      {seats}  ({sources['seats']})"
+    yield (
+        f"cards      ace {of.values[Rank.ACE]} ({sources['ace']}), 2 to 9 their face ({sources['number']}), "
+        f"ten {of.values[Rank.TEN]} ({sources['ten']}), picture cards {of.values[Rank.KING]} ({sources['picture']})"
+    )
+    together = {
+        PlaceRule.ANY: "any bet, alone or with others",
+        PlaceRule.ONE_HAND: "one of Player and Banker; side bets only on top of it",
+    }
+    yield f"together   {together[of.place]}  ({sources['betting']})"
+
+
+def _numbers_of(numbers: AbstractSet[int]) -> str:
+    """`0-5`, `0-7 9`, or `none`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs) or "none"
+
+
+def _play(of: RuleBook) -> list[str]:
+    play, sources = of.play, of.sources
+    rows = [
+        ("nobody draws if either hand has", _numbers_of(play.natural), sources["natural"]),
+        ("Player draws on", _numbers_of(play.player), sources["player"]),
+        ("Banker draws, where Player stood, on", _numbers_of(play.banker_alone), sources["banker_alone"]),
+        *(
+            (f"Banker on {total} draws to Player's third card of", _numbers_of(third), sources[f"banker {total}"])
+            for total, third in sorted(play.banker.items())
+        ),
+    ]
+    return _columns(rows)
+
+
+def _bets(of: RuleBook) -> list[str]:
+    return _columns([(bet.name, _result(bet, row), row.pays.text, row.clause) for bet in of.bets for row in bet.rows])
+
+
+def _result(bet: Bet, row: PayRow) -> str:
+    if row.winner is None:
+        if not row.ranks:
+            return "no pair"
+        ranks = "any" if len(row.ranks) == len(Rank) else " ".join(RANK_TEXT[rank] for rank in sorted(row.ranks))
+        return f"{bet.pair.value if bet.pair else ''} pair of {ranks}"
+    points = f" on {_numbers_of(row.points)}" if row.points else ""
+    cards = f" with {_numbers_of(row.cards)} cards" if row.cards else ""
+    return f"{row.winner.value}{points}{cards}"
+
+
+def _insurance(of: RuleBook) -> list[str]:
+    return _columns(
+        [
+            (
+                stage.value,
+                offer.bet,
+                f"Player {_numbers_of(offer.player)}",
+                f"Banker {_numbers_of(offer.banker)}",
+                offer.odds.text,
+                f"if {offer.pays_on.value}",
+                "back on a tie" if offer.tie_returned else "",
+                offer.clause,
+            )
+            for stage in Stage
+            for offer in of.offers
+            if offer.stage is stage
+        ]
+    )
+
+
+def _late(of: RuleBook) -> list[str]:
+    return _columns([(late.act.value, late.then.value, late.clause) for late in of.late.values()])
+
+
+def _rules(of: RuleBook) -> list[str]:
+    return _columns(
+        [
+            (
+                rule.value,
+                ", ".join((ground.clause, *ground.also)) if ground.clause else f"our reading: {ground.reading}",
+            )
+            for rule, ground in of.rules.items()
+        ]
+    )
+
+
+def _irregularities(of: RuleBook) -> list[str]:
+    return _columns(
+        [
+            (row.event.value, _when(row.when), row.then.value, _who(row), row.clause or f"our reading: {row.reading}")
+            for row in of.irregularities
+        ]
+    )
+
+
+def _when(when: Mapping[Fact, bool]) -> str:
+    return ", ".join(fact.value if wanted else f"not {fact.value}" for fact, wanted in when.items())
+
+
+def _who(row: Irregularity) -> str:
+    said = [f"{row.decides.value} or above"] if row.decides is not None else []
+    if row.options is not Options.NEVER:
+        said.append(f"options {row.options.value} ({row.options_clause or 'each its own clause'})")
+    return ", ".join(said)
+
+
+def _numbers(those: Sequence[Clause]) -> list[str]:
+    return _columns([(clause.number, clause.title) for clause in those])
+
+
+def where(of: RuleBook, clause: Clause) -> str:
+    """The entries of the book that keep a clause, and the modules that act on them."""
+    entries = clause.lives.split("; ")
+    modules = dict.fromkeys(f"shoed/{module_of(entry)}.py" for entry in entries)
+    return f"`{of.id}.toml`: {', '.join(entries)}; {', '.join(f'`{module}`' for module in modules)}"
+
+
+def module_of(entry: str) -> str:
+    first, _, rest = entry.partition(" ")
+    return MODULE_OF_RULE[rest] if first == "rules" else MODULES[first]
+
+
+INTRODUCTION: Final = """\
+# Every clause
+
+Written by `docs/generate.py` from the rule books and the marks on the tests; do not edit: run `./dev generate`.
+One section for each game, one row for each numbered clause of its document, titles in our words. A clause that the
+engine keeps names the entries of its book, the modules that act on them and the tests that try it; one that no device
+can see says why, or what the operator is asked instead. Take an entry out of its book and its tests fail.
+"""
+
+
+def clauses_page(tests: Callable[[str], Sequence[str]]) -> str:
+    """`docs/clauses.md`; `tests` gives those marked with `I 3.12.2`."""
+    sections = [INTRODUCTION]
+    for of in map(book, GAMES):
+        lines = [
+            f"## {of.title} (`{of.id}`)",
+            "",
+            of.document,
+            "",
+            "| clause | about | where it lives -> its tests, or why not |",
+        ]
+        lines.append("|---|---|---|")
+        for clause in of.clauses:
+            said = clause.operator
+            if clause.lives:
+                tried = ", ".join(f"`{test}`" for test in tests(f"{of.letter} {clause.number}"))
+                said = f"{where(of, clause)} -> {tried}"
+            lines.append(f"| {clause.number} | {clause.title} | {said} |")
+        sections.append("\n".join(lines) + "\n")
+    return "\n".join(sections)

@@ -1,0 +1,323 @@
+"""`shoed rules settle`: lines in, lines out, one for one, and what is said of a line that is no round."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from io import BytesIO
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoed.audit import Auditor, settle
+from shoed.cards import Card
+from shoed.errors import UsageError
+from shoed.rules.drawing import Hands, due, points, winner
+from shoed.rules.insurance import offers, settle_offer
+from shoed.rules.load import GAMES, book
+from shoed.rules.results import established, pays
+from tests import printed
+
+WORTH = {"A": 1, **{str(face): face for face in range(2, 10)}, "10": 0, "J": 0, "Q": 0, "K": 0}
+COMMAND = [sys.executable, "-m", "shoed", "rules", "settle"]
+PATIENCE_S = 30
+ROUND = {"id": 7, "cards": ["QS", "3H", "7D", "JC", "JH"]}
+ANSWER = (
+    '{"id": 7, "complete": true, "outcome_established": true, "outcome": "player", '
+    '"player": {"cards": ["QS", "7D"], "points": 7}, "banker": {"cards": ["3H", "JC", "JH"], "points": 3}, '
+    '"pays": {"player": "1:1", "banker": "lose", "tie": "lose", "player-pair": "lose", "banker-pair": "lose", '
+    '"super-six-plus": "lose"}, '
+    '"insurance": {"after-four": [{"bet": "player-insurance", "odds": "4:1", "pays": "lose"}], '
+    '"after-player-third": null}}'
+)
+
+
+def answered(lines: Iterable[object], game: str = "super-six-plus", decks: int = 8) -> tuple[list[str], int]:
+    """The answers as they are written, and the exit status."""
+    sink = BytesIO()
+    data = b"".join(json.dumps(each).encode() + b"\n" for each in lines)
+    status = settle(book(game), decks, BytesIO(data), sink)
+    return sink.getvalue().decode().splitlines(), status
+
+
+def answer(line: object, game: str = "super-six-plus", decks: int = 8) -> dict[str, object]:
+    (told,), _ = answered([line], game, decks)
+    parsed: dict[str, object] = json.loads(told)
+    return parsed
+
+
+def raw(line: bytes) -> object:
+    return json.loads(Auditor(book("commission"), 8).answer(line))
+
+
+def code(told: object) -> tuple[object, str]:
+    """The id and the code of an answer that is an error, and has a message too."""
+    match told:
+        case {"id": name, "error": {"code": str(what), "message": str(message)}, **more} if message and not more:
+            return name, what
+        case _:
+            raise AssertionError(told)
+
+
+# --- what it says of a round
+
+
+def test_a_finished_round_is_answered_as_in_the_contract() -> None:
+    """To the byte, keys in that order."""
+    assert answered([ROUND]) == ([ANSWER], 0)
+
+
+def test_an_empty_list_is_a_round_not_begun() -> None:
+    """Everything is open, and nothing is an error."""
+    told, status = answered([{"id": 1, "cards": []}])
+    assert (json.loads(told[0]), status) == (
+        {
+            "id": 1,
+            "complete": False,
+            "outcome_established": False,
+            "outcome": None,
+            "player": {"cards": [], "points": 0},
+            "banker": {"cards": [], "points": 0},
+            "pays": dict.fromkeys(
+                ("player", "banker", "tie", "player-pair", "banker-pair", "super-six-plus"),
+            ),
+            "insurance": {"after-four": None, "after-player-third": None},
+        },
+        0,
+    )
+
+
+def test_an_unfinished_round_says_what_is_decided() -> None:
+    """And offers that are still open pay nothing yet."""
+    told = answer({"id": 1, "cards": ["2S", "2H", "3D", "2C", "4C"]})
+    assert (told["complete"], told["outcome_established"], told["outcome"]) == (False, True, None)
+    assert told["pays"] == {
+        "player": None,
+        "banker": None,
+        "tie": None,
+        "player-pair": "lose",
+        "banker-pair": "11:1",
+        "super-six-plus": "lose",
+    }
+    assert told["insurance"] == {
+        "after-four": [{"bet": "player-insurance", "odds": "2:1", "pays": None}],
+        "after-player-third": [{"bet": "player-insurance", "odds": "8:1", "pays": None}],
+    }
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_insurance_stands_in_the_answers_of_one_game(game: str) -> None:
+    """And each game has its own bets."""
+    told = answer(ROUND, game)
+    assert ("insurance" in told) is (game == "super-six-plus")
+    assert isinstance(told["pays"], dict)
+    assert list(told["pays"]) == [bet.name for bet in book(game).bets]
+
+
+def test_a_ten_may_be_written_with_a_t() -> None:
+    """It is answered as 10."""
+    assert answer({"cards": ["TS", "10H"]})["player"] == {"cards": ["10S"], "points": 0}
+
+
+@pytest.mark.parametrize("name", [None, 0, -1, 2**70, "a", 'é"\\\n', 1.5, True, [1, {"a": None}]])
+def test_the_id_comes_back_as_it_was(name: object) -> None:
+    """Whatever JSON it is; a line without one is answered with null."""
+    assert answer({"id": name, "cards": []})["id"] == name
+    assert answer({"id": name, "cards": ["9Z"]})["id"] == name
+    assert answer({"cards": []})["id"] is None
+
+
+@given(st.sampled_from(GAMES), st.lists(st.sampled_from(tuple(Card)), min_size=6, max_size=6), st.integers(0, 6))
+def test_an_answer_is_what_the_rules_say_of_the_hands(game: str, cards: list[Card], count: int) -> None:
+    """Read from the hands themselves, card by card."""
+    rules, laid, order = book(game), Hands(), []
+    for card in cards[:count]:
+        hand = due(rules, laid)
+        if hand is not None:
+            laid = laid.with_card(hand, card)
+            order.append(str(card))
+    complete = due(rules, laid) is None
+    right: dict[str, object] = {
+        "id": "x",
+        "complete": complete,
+        "outcome_established": established(rules, laid),
+        "outcome": winner(rules, laid).value if complete else None,
+        "player": {"cards": [str(each) for each in laid.player], "points": points(rules, laid.player)},
+        "banker": {"cards": [str(each) for each in laid.banker], "points": points(rules, laid.banker)},
+        "pays": {name: each.text if each else None for name, each in pays(rules, laid).items()},
+    }
+    if game == "super-six-plus":
+        right["insurance"] = {
+            stage.value: None
+            if found is None
+            else [
+                {"bet": each.bet, "odds": each.odds.text, "pays": paid.text if paid else None}
+                for each in found
+                for paid in [settle_offer(rules, each, laid)]
+            ]
+            for stage, found in offers(rules, laid).items()
+        }
+    told = answer({"id": "x", "cards": order}, game)
+    assert told == right
+    assert list(told) == list(right)
+
+
+def test_ten_thousand_rounds_pay_as_printed() -> None:
+    """In every game, from shuffled shoes, by the tables typed by hand."""
+    rng, shoe = Random(1), [str(card) for card in Card] * 8
+    rounds = [in_hands(rng.sample(shoe, 6)) for _ in range(10_000)]
+    lines = [{"id": number, "cards": order} for number, (order, _, _) in enumerate(rounds)]
+    for game in GAMES:
+        told, status = answered(lines, game)
+        assert status == 0
+        for line, (_, player, banker) in zip(map(json.loads, told), rounds, strict=True):
+            result = printed.result(worth(player), worth(banker))
+            assert (line["complete"], line["outcome"]) == (True, result.winner)
+            assert (line["player"]["cards"], line["banker"]["cards"]) == (player, banker)
+            assert line["pays"] == printed.pays(game, result) | {
+                "player-pair": printed.pair_pays(game, player[0][:-1], player[1][:-1]),
+                "banker-pair": printed.pair_pays(game, banker[0][:-1], banker[1][:-1]),
+            }
+
+
+def in_hands(cards: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """As many of the cards as the printed table wants: in their order, and in their hands."""
+    order: list[str] = []
+    hands: dict[str, list[str]] = {"player": [], "banker": []}
+    for card in cards:
+        hand = printed.due(worth(hands["player"]), worth(hands["banker"]))
+        if hand is not None:
+            order.append(card)
+            hands[hand].append(card)
+    return order, hands["player"], hands["banker"]
+
+
+def worth(cards: Iterable[str]) -> list[int]:
+    return [WORTH[card[:-1]] for card in cards]
+
+
+# --- what it says of a line that is none
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"   ",
+        b"x",
+        b'{"id": 7',
+        b'{"id": 7, "cards": []} 1',
+        b'{"id": NaN, "cards": []}',
+        b'{"id": "\xff", "cards": []}',
+        b'{"cards": [], "note": "\xff"}',
+        b"[" * 100_000,
+        b'{"id": 7, "cards": [],}',
+    ],
+)
+def test_what_is_not_json_is_said_to_be_none(line: bytes) -> None:
+    """An empty line too: each line has its answer."""
+    assert code(raw(line)) == (None, "bad-json")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (b"[]", None),
+        (b"7", None),
+        (b"null", None),
+        (b'{"id": 7}', 7),
+        (b'{"id": 7, "cards": null}', 7),
+        (b'{"id": 7, "cards": "QS"}', 7),
+        (b'{"id": 7, "cards": {}}', 7),
+        (b'{"id": 7, "card": ["QS"]}', 7),
+    ],
+)
+def test_json_without_a_list_of_cards_is_a_bad_line(line: bytes, name: object) -> None:
+    """With its id where it has one."""
+    assert code(raw(line)) == (name, "bad-line")
+
+
+@pytest.mark.parametrize("card", ["", "S", "1S", "8", "8s", "8SS", "11H", "AZ", " 8S", "10", "ß", 88, None, ["8S"], {}])
+def test_what_is_no_card_is_named(card: object) -> None:
+    """Anywhere in the list, also behind the last card of the round."""
+    for cards in ([card], ["9S", "9H", "KD", "KC", card], [card, "9S"]):
+        assert code(answer({"id": 7, "cards": cards}, "commission")) == (7, "bad-card")
+
+
+@pytest.mark.parametrize(
+    "cards", ["9S 9H KD KC 2S", "QS 3H 7D JC JH 2S", "2S 3H 2D 4H 5C 6C 7C", "2S 2H 4D 4H 3C 3D 5S"]
+)
+def test_a_card_after_the_last_one_is_in_excess(cards: str) -> None:
+    """The last one is the last that the Table of Play wants."""
+    assert code(answer({"id": 7, "cards": cards.split()}, "commission")) == (7, "excess-card")
+    assert answer({"id": 7, "cards": cards.split()[:4]})["id"] == 7
+
+
+@pytest.mark.parametrize(("decks", "error"), [(4, True), (5, False), (8, False)])
+def test_a_card_comes_as_often_as_there_are_decks(decks: int, *, error: bool) -> None:
+    """TS and 10S are one card."""
+    cards = ["10S", "TS", "10S", "TS", "10S"]
+    told = answer({"id": 7, "cards": cards}, "commission", decks)
+    assert ("error" in told) is error
+    assert not error or code(told) == (7, "too-many-of-a-card")
+
+
+def test_a_bad_line_spoils_no_other() -> None:
+    """Each is answered in its place; the exit status tells that there was one."""
+    told, status = answered([ROUND, {"id": 8}, ROUND, {"id": 9, "cards": ["x"]}, ROUND])
+    assert status == 1
+    assert (told[0], told[2], told[4]) == (ANSWER, ANSWER, ANSWER)
+    assert [code(json.loads(told[at])) for at in (1, 3)] == [(8, "bad-line"), (9, "bad-card")]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_deck_count_has_to_be_the_games(game: str) -> None:
+    """Four to eight, in F to ten."""
+    fewest, most = printed.DECKS[game]
+    for decks in (fewest, most):
+        assert answered([], game, decks) == ([], 0)
+    for decks in (fewest - 1, most + 1, 0, -8):
+        with pytest.raises(UsageError, match=f"--decks {decks}: {game} is played with {fewest} to {most} decks"):
+            answered([], game, decks)
+
+
+# --- as a command
+
+
+def run(*arguments: str, lines: bytes = b"") -> tuple[bytes, bytes, int]:
+    ended = subprocess.run([*COMMAND, *arguments], input=lines, capture_output=True, timeout=PATIENCE_S, check=False)
+    return ended.stdout, ended.stderr, ended.returncode
+
+
+def test_the_command_answers_and_ends() -> None:
+    """A last line without an end is a line; one that ends as on Windows too."""
+    line = json.dumps(ROUND).encode()
+    right = ANSWER.encode() + b"\n"
+    assert run("super-six-plus", lines=line + b"\r\n" + line) == (right * 2, b"", 0)
+    assert run("super-six-plus") == (b"", b"", 0)
+    assert run("super-six-plus", lines=b"x\n" + line + b"\n")[2] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["commission", "--decks", "9"], ["fortune-six", "--decks", "11"], ["comission"], []]
+)
+def test_wrong_use_is_told_apart(arguments: list[str]) -> None:
+    """Exit status 2 and a sentence, before any line is read."""
+    told, error, status = run(*arguments, lines=json.dumps(ROUND).encode())
+    assert (told, status) == (b"", 2)
+    assert error
+
+
+def test_lines_are_answered_as_they_come() -> None:
+    """Whoever asks and waits for the answer gets it while the input stays open."""
+    with subprocess.Popen([*COMMAND, "super-six-plus"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        for _ in range(3):
+            child.stdin.write(json.dumps(ROUND).encode() + b"\n")
+            child.stdin.flush()
+            assert child.stdout.readline().decode() == ANSWER + "\n"
+        child.stdin.close()
+        assert child.wait(PATIENCE_S) == 0

@@ -1,0 +1,217 @@
+"""Who may place which bet, where and when."""
+
+import pytest
+
+from shoed.rules.bets import LATE, Change, Code, Phase, Placed, act, seats_of
+from shoed.rules.book import Act
+from shoed.rules.load import GAMES, book
+from tests.tables import column, noted, refusals, table
+
+CLAUSES_OF_A_LATE = {
+    "commission": ("5.6", "5.6", "5.6"),
+    "super-six-plus": ("5.6", "5.6", "5.6"),
+    "fortune-six": ("5.6", "5.6", "5.7"),
+    "easy-six": ("5.2", "5.2", "5.3"),
+    "tournament": ("5.2", "5.2", "5.3"),
+}
+OPENS = dict(zip(GAMES, ("3.3", "3.3", "3.1", "3.1", "3.1"), strict=True))
+SIDE_BETS = {
+    "commission": "tie player-pair banker-pair",
+    "super-six-plus": "tie player-pair banker-pair super-six-plus",
+    "fortune-six": "tie player-pair banker-pair fortune-six",
+    "easy-six": "tie player-pair banker-pair easy-six",
+}
+BANKER_WINS = "2S 3H 4D 6C"  # player 6, banker 9
+
+
+@pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
+@pytest.mark.parametrize("game", GAMES)
+def test_nothing_is_placed_before_the_announcement(game: str) -> None:
+    """Not even what would be taken a moment later."""
+    bet = Placed(1, "a", "player", 100)
+    layout, refused = act(book(game), Phase.BEFORE, (), Change(0, Act.BET, bet))
+    assert layout == ()
+    assert refused is not None
+    assert (refused.code, refused.clause) == (Code.TOO_EARLY, OPENS[game])
+
+
+@pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
+@pytest.mark.parametrize("game", GAMES)
+def test_bets_are_placed_increased_and_withdrawn_while_they_are_open(game: str) -> None:
+    """The bettor may do as they like until the close."""
+    rules, small, large = book(game), Placed(1, "a", "player", 100), Placed(1, "a", "player", 300)
+    placed, refused = act(rules, Phase.OPEN, (), Change(0, Act.BET, small))
+    assert (placed, refused) == ((small,), None)
+    increased, refused = act(rules, Phase.OPEN, placed, Change(0, Act.INCREASE, large))
+    assert (increased, refused) == ((large,), None)
+    withdrawn, refused = act(rules, Phase.OPEN, increased, Change(0, Act.WITHDRAWAL))
+    assert (withdrawn, refused) == ((), None)
+
+
+@pytest.mark.clause("C 3.8", "C 5.6", "I 3.8", "I 5.6", "F 3.2", "F 5.6", "F 5.7", "E 3.2", "E 5.2", "E 5.3")
+@pytest.mark.clause("T 3.2", "T 5.2", "T 5.3")
+@pytest.mark.parametrize("deed", Act)
+@pytest.mark.parametrize("game", GAMES)
+def test_the_layout_stays_as_it_was_at_the_close(game: str, deed: Act) -> None:
+    """A late bet, increase or withdrawal changes nothing; the document's own clause says so."""
+    layout = (Placed(1, "a", "player", 100),)
+    change = {
+        Act.BET: Change(1, Act.BET, Placed(2, "b", "banker", 100)),
+        Act.INCREASE: Change(0, Act.INCREASE, Placed(1, "a", "player", 500)),
+        Act.WITHDRAWAL: Change(0, Act.WITHDRAWAL),
+    }[deed]
+    after, refused = act(book(game), Phase.CLOSED, layout, change)
+    assert after == layout
+    assert refused is not None
+    clause = CLAUSES_OF_A_LATE[game][list(Act).index(deed)]
+    assert (refused.code, refused.clause) == (LATE[deed], clause)
+    assert refused.largest == (100 if deed is Act.INCREASE else None)
+
+
+@pytest.mark.clause("C 5.6", "I 5.6", "F 5.6", "F 5.7", "E 5.2", "E 5.3", "T 5.2", "T 5.3")
+@pytest.mark.parametrize("game", GAMES)
+def test_late_acts_at_a_table_cost_what_the_bet_was(game: str) -> None:
+    """A late bet has no row; what was added late does not play; what was withdrawn late plays."""
+    answer = table(
+        game,
+        BANKER_WINS,
+        "1 a player 100; 2 b banker 200; 3 c banker 300; 4 d player 400",
+        irregularities=[
+            {"kind": "late-bet", "bet": 0},
+            {"kind": "late-increase", "bet": 1},
+            {"kind": "late-withdrawal", "bet": 3},
+        ],
+    )
+    bet, increase, withdrawal = CLAUSES_OF_A_LATE[game]
+    assert refusals(answer) == [
+        (0, "late-bet", bet),
+        (1, "late-increase", increase),
+        (3, "late-withdrawal", withdrawal),
+    ]
+    assert column(answer, "bettor") == ["b", "c", "d"]
+    assert column(answer, "winnings")[2] == -400
+
+
+@pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
+@pytest.mark.parametrize("game", GAMES)
+def test_an_early_bet_is_refused_at_a_table(game: str) -> None:
+    """It has no row, and the clause is the announcement's."""
+    answer = table(game, BANKER_WINS, "1 a player 100", irregularities=[{"kind": "early-bet", "bet": 0}])
+    assert (refusals(answer), answer["settlement"]) == ([(0, "too-early", OPENS[game])], [])
+
+
+@pytest.mark.clause(
+    "C 3.7", "I 3.7", "F 3.5", "E 3.3", "F 2.2.1", "F 2.2.2", "F 2.2.3", "F 2.2.4", "F 2.2.5", "E 2.1.3"
+)
+@pytest.mark.parametrize("game", SIDE_BETS)
+def test_any_bet_may_stand_alone_or_with_any_other(game: str) -> None:
+    """Side bets need no hand, and one bettor may be on both hands."""
+    for side in SIDE_BETS[game].split():
+        assert table(game, BANKER_WINS, f"1 a {side} 100")["refused"] == []
+    assert table(game, BANKER_WINS, "1 a player 100; 1 a banker 100")["refused"] == []
+
+
+@pytest.mark.clause("C 3.7", "I 3.7", "F 3.5", "E 3.3", "T 3.3", "T 2.1.3")
+@pytest.mark.parametrize(
+    ("game", "bet", "clause"),
+    [
+        ("commission", "super-six-plus", "3.7"),
+        ("commission", "player-insurance", "3.7"),
+        ("super-six-plus", "fortune-six", "3.7"),
+        ("fortune-six", "easy-six", "3.5"),
+        ("easy-six", "fortune-six", "3.3"),
+        ("tournament", "super-six-plus", "3.3"),
+        ("fortune-six", "dragon", "3.5"),
+    ],
+)
+def test_a_bet_that_the_game_does_not_have_is_refused(game: str, bet: str, clause: str) -> None:
+    """By the clause that lists the bets; the others play."""
+    answer = table(game, BANKER_WINS, f"1 a {bet} 100; 1 a player 100")
+    assert refusals(answer) == [(0, "not-offered", clause)]
+    assert column(answer, "bet") == ["player"]
+
+
+@pytest.mark.clause("T 3.3")
+def test_a_tournament_player_bets_on_one_hand_only() -> None:
+    """At whatever seat; the first one counts, and more may be put on it."""
+    answer = table("tournament", BANKER_WINS, "1 a player 100; 2 a banker 100; 3 a player 50; 2 b banker 100")
+    assert refusals(answer) == [(1, "both-hands", "3.3")]
+    assert column(answer, "winnings") == [-100, -50, 100]
+
+
+@pytest.mark.clause("T 3.4")
+def test_a_tournament_side_bet_comes_after_a_hand() -> None:
+    """Alone, or before the hand, or on somebody else's, it is refused."""
+    answer = table("tournament", BANKER_WINS, "1 a tie 10; 1 a player 100; 1 a banker-pair 10; 1 b player-pair 10")
+    assert refusals(answer) == [(0, "no-hand", "3.4"), (3, "no-hand", "3.4")]
+    assert column(answer, "bet") == ["player", "banker-pair"]
+
+
+LAST_SEATS = {
+    "commission": {"bean-9": 9, "bean-7": 7, "mini-7": 7, "big-12": 12},
+    "super-six-plus": {"bean-9": 9, "bean-8": 8, "bean-7": 7, "mini-7": 7, "mini-6": 6, "mini-5": 5},
+    "easy-six": {"bean-9": 9, "bean-7": 7, "mini-7": 7},
+    "tournament": {"bean-9": 9, "bean-7": 7, "mini-7": 7, "big-12": 12},
+}
+
+
+@pytest.mark.clause("C 2.1.1", "I 2.1.1", "E 2.1.1", "E 2.1.2", "T 2.1.1", "T 2.1.2")
+@pytest.mark.parametrize(("game", "layout"), [(game, layout) for game in LAST_SEATS for layout in LAST_SEATS[game]])
+def test_a_layout_has_its_number_of_seats(game: str, layout: str) -> None:
+    """The last box takes bets, and there is none after it."""
+    last = LAST_SEATS[game][layout]
+    answer = table(game, BANKER_WINS, f"{last} a player 100; {last + 1} b player 100", layout=layout)
+    assert refusals(answer) == [(1, "no-such-seat", "2.1.1")]
+    assert column(answer, "seat") == [last]
+
+
+@pytest.mark.clause("F 2.2")
+def test_fortune_six_has_the_seats_that_its_table_has() -> None:
+    """Its diagrams have no names: a number stands in the settings, or any seat is good."""
+    placed = "19 a player 100; 20 b player 100"
+    assert refusals(table("fortune-six", BANKER_WINS, placed, seats=19)) == [(1, "no-such-seat", "2.2")]
+    assert table("fortune-six", BANKER_WINS, placed)["refused"] == []
+    assert table("fortune-six", BANKER_WINS, placed, layout="bean-9")["refused"] == []
+
+
+def test_a_layout_that_the_game_does_not_have_is_an_error() -> None:
+    """Its seats cannot be known; without a layout any seat is good."""
+    with pytest.raises(ValueError, match="bean-9 or bean-7 or mini-7"):
+        seats_of(book("easy-six"), "big-12", None)
+    assert seats_of(book("easy-six"), None, 3) is None
+
+
+@pytest.mark.clause("C 5.16", "I 5.17")
+@pytest.mark.parametrize(("game", "clause"), [("commission", "5.16"), ("super-six-plus", "5.17")])
+def test_a_bet_placed_on_behalf_is_the_bettors(game: str, clause: str) -> None:
+    """It plays like any other, and the note says whose business it is that it lies where it should."""
+    answer = table(game, BANKER_WINS, "1 a player 100 behalf")
+    assert noted(answer) == [(0, "on-behalf", clause)]
+    assert column(answer, "winnings") == [-100]
+
+
+@pytest.mark.clause("C 5.13", "I 5.14")
+@pytest.mark.parametrize(("game", "clause"), [("commission", "5.13"), ("super-six-plus", "5.14")])
+def test_a_bet_in_error_plays_where_it_lies(game: str, clause: str) -> None:
+    """Whoever put it there."""
+    answer = table(game, BANKER_WINS, "1 a player 100", irregularities=[{"kind": "misplaced-bet", "bet": 0}])
+    assert noted(answer) == [(0, "lies-as-it-lies", clause)]
+    assert column(answer, "winnings") == [-100]
+
+
+@pytest.mark.clause("C 5.3", "I 5.3.1")
+@pytest.mark.parametrize(("game", "clause"), [("commission", "5.3"), ("super-six-plus", "5.3.1")])
+def test_the_bets_of_a_player_who_walked_away_are_settled(game: str, clause: str) -> None:
+    """As if they were there."""
+    answer = table(game, BANKER_WINS, "1 a player 100", irregularities=[{"kind": "walked-away", "bettor": "a"}])
+    assert noted(answer) == [(0, "walked-away", clause)]
+    assert column(answer, "winnings") == [-100]
+
+
+@pytest.mark.parametrize("game", ["fortune-six", "easy-six", "tournament"])
+def test_where_the_document_is_silent_there_is_no_note(game: str) -> None:
+    """A bet on behalf, one in error and one of somebody who left play all the same."""
+    happened = [{"kind": "misplaced-bet", "bet": 0}, {"kind": "walked-away", "bettor": "a"}]
+    answer = table(game, BANKER_WINS, "1 a player 100 behalf", irregularities=happened)
+    assert noted(answer) == []
+    assert column(answer, "winnings") == [-100]

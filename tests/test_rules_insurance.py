@@ -1,0 +1,167 @@
+"""Insurance against the printed pay table: what is offered at which totals, and what it pays."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from shoed.cards import Card
+from shoed.rules.book import RuleBook, Stage
+from shoed.rules.drawing import Hands, due
+from shoed.rules.insurance import offers, settle_offer
+from shoed.rules.load import GAMES, book
+
+RULES = book("super-six-plus")
+
+
+def hands(rules: RuleBook, cards: Iterable[Card]) -> Hands:
+    laid = Hands()
+    for card in cards:
+        hand = due(rules, laid)
+        assert hand is not None
+        laid = laid.with_card(hand, card)
+    return laid
+
+
+def dealt(cards: str) -> Hands:
+    """In dealt order."""
+    return hands(RULES, map(Card.parse, cards.split()))
+
+
+def offered(cards: str, stage: str) -> list[tuple[str, str]] | None:
+    found = offers(RULES, dealt(cards))[Stage(stage)]
+    return None if found is None else [(each.bet, each.odds.text) for each in found]
+
+
+def paid(cards: str, stage: str) -> list[str | None]:
+    laid = dealt(cards)
+    settled = [settle_offer(RULES, each, laid) for each in offers(RULES, laid)[Stage(stage)] or ()]
+    return [each.text if each else None for each in settled]
+
+
+FOUR, THIRD = "after-four", "after-player-third"
+
+
+@pytest.mark.clause("I 3.12", "I 1.9")
+@pytest.mark.parametrize("cards", ["", "5S", "5S 4H", "5S 4H KS"])
+def test_nothing_is_offered_before_four_cards(cards: str) -> None:
+    """The stage has not come."""
+    assert (offered(cards, FOUR), offered(cards, THIRD)) == (None, None)
+
+
+@pytest.mark.clause("I 4.1.2", "I 3.12.1")
+@pytest.mark.parametrize(
+    ("player", "banker", "right"),
+    [
+        (0, 5, [("banker-insurance", "2:1")]),
+        (4, 5, [("banker-insurance", "2:1")]),
+        (5, 5, []),
+        (5, 6, [("banker-insurance", "3:1")]),
+        (0, 7, [("banker-insurance", "4:1")]),
+        (6, 7, []),
+        (5, 4, [("player-insurance", "2:1")]),
+        (5, 3, []),
+        (6, 0, [("player-insurance", "3:1")]),
+        (6, 5, [("player-insurance", "3:1")]),
+        (6, 6, []),
+        (7, 5, [("player-insurance", "4:1")]),
+        (7, 6, []),
+        (4, 4, []),
+        (8, 5, []),
+        (5, 8, []),
+        (0, 9, []),
+    ],
+)
+def test_after_four_cards_the_rows_are_those_printed(player: int, banker: int, right: list[tuple[str, str]]) -> None:
+    """Gaps are real; where nobody draws nothing is open."""
+    face = "KA23456789"
+    assert offered(f"{face[player]}S {face[banker]}H KS KH", FOUR) == right
+    assert offered(f"{face[player]}S {face[banker]}H KS KH", THIRD) is None
+
+
+@pytest.mark.clause("I 4.1.2", "I 3.12.1")
+@pytest.mark.parametrize(
+    ("cards", "right"),
+    [
+        ("KS AH KC KH AS", [("banker-insurance", "6:1")]),  # Player 1, Banker 1
+        ("KS 2H KC KH AS", [("banker-insurance", "7:1")]),
+        ("5S 6H KC KH 6S", [("banker-insurance", "7:1")]),  # Player 1 by a third 6, on which Banker draws with 6
+        ("KS KH KC QH AS", []),  # Player 1, Banker 0: a gap
+        ("KS 3H KC KH 2S", [("banker-insurance", "4:1")]),
+        ("KS 2H KC KH 2S", []),
+        ("KS 4H KC KH 3S", [("banker-insurance", "1.5:1")]),
+        ("KS 3H KC KH 3S", []),
+        ("KS 4H KC KH 5S", [("player-insurance", "2:1")]),
+        ("KS 5H KC KH 5S", []),
+        ("KS 5H KC KH 6S", [("player-insurance", "3:1")]),
+        ("KS 6H KC KH 7S", [("player-insurance", "4:1")]),
+        ("2S 6H KC KH 6S", [("player-insurance", "7:1")]),
+        ("2S 6H KC KH 7S", [("player-insurance", "8:1")]),
+        ("KS KH KC QH 4S", []),
+    ],
+)
+def test_after_players_third_card_the_rows_are_those_printed(cards: str, right: list[tuple[str, str]]) -> None:
+    """The row of 1 against 1 too."""
+    assert due(RULES, dealt(cards)) is not None
+    assert offered(cards, THIRD) == right
+
+
+@pytest.mark.parametrize(
+    ("cards", "totals"), [("KS 4H 5C KH AS", (6, 4)), ("5S 5H KC KH 3S", (8, 5)), ("AS 6H KC KH AD", (2, 6))]
+)
+def test_nothing_is_offered_where_banker_stands_whatever_the_totals_say(cards: str, totals: tuple[int, int]) -> None:
+    """Both totals are in a row, but the insured hand's fate is sealed."""
+    found = [each for each in RULES.offers if each.stage is Stage.AFTER_PLAYER_THIRD]
+    assert any(totals[0] in each.player and totals[1] in each.banker for each in found)
+    assert due(RULES, dealt(cards)) is None
+    assert offered(cards, THIRD) == []
+
+
+@pytest.mark.clause("I 3.11", "I 3.17", "I 4.2.1")
+@pytest.mark.parametrize(
+    ("cards", "stage", "right"),
+    [
+        ("6S 2H KS KH", FOUR, [None]),
+        ("6S 2H KS KH 5D", FOUR, ["3:1"]),  # Banker 7 beats the insured 6
+        ("6S 2H KS KH 3D", FOUR, ["lose"]),
+        ("6S 2H KS KH 4D", FOUR, ["push"]),
+        ("KS 7H KC KH", FOUR, [None]),
+        ("KS 7H KC KH 8D", FOUR, ["4:1"]),
+        ("KS 7H KC KH 2D", FOUR, ["lose"]),
+        ("KS 7H KC KH 7D", FOUR, ["push"]),
+        ("KS AH KC KH AS", THIRD, [None]),
+        ("KS AH KC KH AS 9D", THIRD, ["6:1"]),  # Banker fell to 0
+        ("KS AH KC KH AS KD", THIRD, ["push"]),
+        ("KS AH KC KH AS 2D", THIRD, ["lose"]),
+        ("KS 4H KC KH 5S AD", THIRD, ["push"]),
+        ("KS 4H KC KH 5S 2D", THIRD, ["2:1"]),
+    ],
+)
+def test_insurance_pays_when_the_insured_hand_loses(cards: str, stage: str, right: list[str | None]) -> None:
+    """It is lost when the hand wins, and returned on a tie."""
+    assert paid(cards, stage) == right
+
+
+@pytest.mark.clause("I 3.17", "I 4.2.1")
+@pytest.mark.parametrize(("banker_third", "right"), [("5D", "8:1"), ("4D", "lose"), ("6D", "lose")])
+def test_a_player_on_nine_is_insured_against_a_tie(banker_third: str, right: str) -> None:
+    """It cannot lose: 8 to 1 if Banker reaches 9 as well, else the bet is lost."""
+    before = "5S 4H KC KH 4S"
+    assert offered(before, THIRD) == [("player-insurance", "8:1")]
+    assert paid(before, THIRD) == [None]
+    assert paid(f"{before} {banker_third}", THIRD) == [right]
+
+
+@pytest.mark.clause("I 3.17", "I 4.2.1")
+def test_insurance_placed_after_four_cards_is_returned_even_at_nine_all() -> None:
+    """When it was placed Player had 5, not 9."""
+    assert offered("5S 4H KC KH 4S 5D", FOUR) == [("player-insurance", "2:1")]
+    assert paid("5S 4H KC KH 4S 5D", FOUR) == ["push"]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_one_game_has_insurance(game: str) -> None:
+    """The others have the stages, and nothing on offer at them."""
+    rules = book(game)
+    laid = hands(rules, map(Card.parse, ("5S", "4H", "KC", "KH", "4S")))
+    stages = offers(rules, laid)
+    assert [len(stages[stage] or ()) for stage in Stage] == ([1, 1] if game == "super-six-plus" else [0, 0])

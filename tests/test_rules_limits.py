@@ -1,0 +1,242 @@
+"""The limits of a table, with the arithmetic done here by hand or a second time."""
+
+from fractions import Fraction
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoed.rules.bets import Placed
+from shoed.rules.book import Rule
+from shoed.rules.limits import Limits, Reading, close
+from shoed.rules.load import book
+from tests.tables import column, largest, noted, refusals, table
+
+BOTH = pytest.mark.parametrize("game", ["commission", "super-six-plus"])
+SILENT = pytest.mark.parametrize("game", ["fortune-six", "easy-six", "tournament"])
+BANKER_WINS = "2S 3H 4D 6C"  # player 6, banker 9
+PLAYER_WINS = "4S 3H 5D 4C"  # player 9, banker 7
+
+
+@pytest.mark.clause("C 5.1.1", "I 5.1.1", "C 1.5", "I 1.5", "C 3.4", "I 3.4")
+@BOTH
+def test_the_heavy_side_plays_at_the_light_side_and_the_differential(game: str) -> None:
+    """H 41000 against L 5000 with D 10000: the factor is 15000 / 41000, the same for everybody on it."""
+    placed = "1 a player 20000; 2 b player 21000; 3 c banker 5000; 3 c tie 90000"
+    answer = table(game, PLAYER_WINS, placed, limits={"differential": 10000})
+    assert column(answer, "effective") == ["300000/41", "315000/41", "5000", "90000"]
+    assert column(answer, "winnings") == [7317, 7682, -5000, -90000]
+    assert column(answer, "returned") == [20000, 21000, 0, 0]
+    assert column(answer, "remainder") == ["3/41", "38/41", "0", "0"]
+    assert noted(answer) == [(0, "pro-rated", "5.1.1"), (1, "pro-rated", "5.1.1")]
+    assert answer["house"] == 5000 + 90000 - 7317 - 7682
+
+
+@pytest.mark.clause("C 5.1.1", "I 5.1.1")
+@BOTH
+def test_a_pro_rated_bet_loses_no_more_than_it_plays(game: str) -> None:
+    """What is lost is rounded like what is won, and the rest of the stake goes back."""
+    placed = "1 a player 20000; 2 b player 21000; 3 c banker 5000"
+    down = table(game, BANKER_WINS, placed, limits={"differential": 10000})
+    assert column(down, "winnings")[:2] == [-7317, -7682]
+    assert column(down, "returned")[:2] == [20000 - 7317, 21000 - 7682]
+    half_up = table(game, BANKER_WINS, placed, limits={"differential": 10000}, rounding="half-up")
+    assert column(half_up, "winnings")[:2] == [-7317, -7683]
+    assert column(half_up, "remainder")[:2] == ["3/41", "-3/41"]
+
+
+@pytest.mark.clause("C 5.1", "C 5.1.1", "I 5.1", "I 5.1.1")
+@BOTH
+def test_read_by_the_box_the_differential_binds_each_box(game: str) -> None:
+    """Seat 1's Player box holds 30000 and D is 10000: a third. The other boxes are within it."""
+    placed = "1 a player 20000; 1 b player 10000 standing; 2 c player 10000; 1 a banker 4000"
+    answer = table(game, PLAYER_WINS, placed, limits={"differential": 10000, "reading": "box"})
+    assert column(answer, "effective") == ["20000/3", "10000/3", "10000", "4000"]
+
+
+@pytest.mark.clause("C 1.5", "I 1.5")
+@BOTH
+def test_a_difference_of_exactly_the_differential_is_allowed(game: str) -> None:
+    """One unit more is not."""
+    for more, effective in ((0, ["15000"]), (1, ["15000"])):
+        placed = f"1 a player {15000 + more}; 2 b banker 5000"
+        answer = table(game, PLAYER_WINS, placed, limits={"differential": 10000})
+        assert column(answer, "effective")[:1] == effective
+        assert len(noted(answer)) == more
+
+
+@pytest.mark.clause("C 5.1.1", "I 5.1.1")
+@BOTH
+def test_pro_rata_stops_at_the_minimum(game: str) -> None:
+    """400 of 40400 at a quarter would be below 100 at 99: it plays at 100, and nobody else plays for less."""
+    placed = "1 a player 40000; 2 b player 400"
+    answer = table(game, PLAYER_WINS, placed, limits={"differential": 10000, "minimum": 100})
+    assert column(answer, "effective") == [str(Fraction(40000 * 10000, 40400)), "100"]
+    assert noted(answer) == [(0, "pro-rated", "5.1.1"), (1, "at-minimum", "5.1.1")]
+
+
+@pytest.mark.clause("C 5.1.2", "I 5.1.2", "C 5.2.1", "I 5.2.1")
+@BOTH
+def test_a_bet_below_the_minimum_is_never_scaled(game: str) -> None:
+    """It counts towards its side and plays in full; the side's factor is what it would be with it."""
+    placed = "1 a player 40000; 2 b player 50"
+    answer = table(game, PLAYER_WINS, placed, limits={"differential": 10000, "minimum": 100})
+    assert column(answer, "effective") == [str(Fraction(40000 * 10000, 40050)), "50"]
+    assert noted(answer) == [(0, "pro-rated", "5.1.1"), (1, "not-pro-rated", "5.1.2")]
+
+
+@pytest.mark.clause("C 5.2.1", "I 5.2.1")
+@BOTH
+def test_an_unnoticed_bet_below_the_minimum_plays_in_full(game: str) -> None:
+    """The player wins or loses it."""
+    answer = table(game, PLAYER_WINS, "1 a player 99", limits={"minimum": 100})
+    assert column(answer, "winnings") == [99]
+    assert noted(answer) == [(0, "below-minimum-plays", "5.2.1")]
+
+
+@pytest.mark.clause("C 5.2", "I 5.2", "C 3.4", "I 3.4", "C 3.5", "I 3.5")
+@BOTH
+def test_a_noticed_bet_below_the_minimum_of_its_kind_is_refused(game: str) -> None:
+    """Each kind of bet may have its own."""
+    placed = "1 a player 99; 1 a tie 50; 1 a player-pair 99; 1 b tie 49"
+    answer = table(game, PLAYER_WINS, placed, limits={"minimum": 100, "minimums": {"tie": 50}}, noticed=True)
+    assert refusals(answer) == [(0, "below-minimum", "5.2"), (2, "below-minimum", "5.2"), (3, "below-minimum", "5.2")]
+    assert column(answer, "bet") == ["tie"]
+
+
+@pytest.mark.clause("C 5.1", "I 5.1", "C 1.17", "C 1.18", "I 1.19", "I 1.20")
+@BOTH
+def test_noticed_excess_is_refused_seated_first_then_in_order_of_time(game: str) -> None:
+    """Player may hold 5000 + 10000: c who sits fills after a, then b who stands and came first is cut to the rest."""
+    placed = "1 b player 6000 standing; 1 a player 8000; 2 c player 4000; 3 d banker 5000; 4 e player 1 standing"
+    answer = table(game, PLAYER_WINS, placed, limits={"differential": 10000}, noticed=True)
+    assert refusals(answer) == [(0, "over-differential", "5.1"), (4, "over-differential", "5.1")]
+    assert largest(answer) == {0: 3000, 4: 0}
+    assert column(answer, "bettor") == ["b", "a", "c", "d"]
+    assert column(answer, "stake") == [3000, 8000, 4000, 5000]
+    assert column(answer, "effective") == ["3000", "8000", "4000", "5000"]
+
+
+@pytest.mark.clause("C 5.1", "I 5.1")
+@BOTH
+def test_noticed_excess_is_reckoned_at_the_close(game: str) -> None:
+    """The light side counts in full, whenever it was placed."""
+    limits = {"differential": 1000}
+    first = table(game, PLAYER_WINS, "1 a player 3000; 2 b banker 2000", limits=limits, noticed=True)
+    last = table(game, PLAYER_WINS, "2 b banker 2000; 1 a player 3000", limits=limits, noticed=True)
+    assert first["refused"] == last["refused"] == []
+
+
+@pytest.mark.clause("C 5.1", "I 5.1")
+@BOTH
+def test_noticed_excess_of_a_box_is_refused_by_the_box(game: str) -> None:
+    """Each may hold the differential, whatever lies elsewhere."""
+    placed = "1 a player 700; 1 b player 700 standing; 2 c player 1000; 3 d banker 5000"
+    answer = table(game, PLAYER_WINS, placed, limits={"differential": 1000, "reading": "box"}, noticed=True)
+    assert largest(answer) == {1: 300, 3: 1000}
+    assert column(answer, "stake") == [700, 300, 1000, 1000]
+
+
+@pytest.mark.clause("C 3.6", "I 3.6", "C 3.5", "I 3.5")
+@BOTH
+def test_what_a_box_leaves_of_its_maximum_is_open_to_others(game: str) -> None:
+    """A box is a seat and a bet: the excess of one is refused, and the next box is another."""
+    placed = "1 a player 300; 1 b player 150 standing; 1 c player 100 standing; 1 b banker 500; 2 b player 400"
+    answer = table(game, PLAYER_WINS, placed, limits={"maximum": 500}, noticed=True)
+    assert refusals(answer) == [(2, "over-maximum", "3.6")]
+    assert largest(answer) == {2: 50}
+    assert column(answer, "stake") == [300, 150, 50, 500, 400]
+
+
+@pytest.mark.clause("C 3.6", "I 3.6")
+@BOTH
+def test_unnoticed_excess_over_the_maximum_plays(game: str) -> None:
+    """Nothing scales it."""
+    answer = table(game, PLAYER_WINS, "1 a player 900", limits={"maximum": 500})
+    assert (answer["refused"], column(answer, "winnings")) == ([], [900])
+
+
+@BOTH
+def test_a_bet_over_two_limits_is_named_once(game: str) -> None:
+    """With what was taken of it in the end."""
+    limits = {"maximum": 500, "differential": 200}
+    answer = table(game, PLAYER_WINS, "1 a player 900; 2 b banker 100", limits=limits, noticed=True)
+    assert refusals(answer) == [(0, "over-differential", "5.1")]
+    assert largest(answer) == {0: 300}
+
+
+@SILENT
+def test_a_game_without_limits_ignores_them(game: str) -> None:
+    """Its document has no word of them."""
+    limits = {"minimum": 1000, "maximum": 10, "differential": 1}
+    for noticed in (False, True):
+        answer = table(game, PLAYER_WINS, "1 a player 500", limits=limits, noticed=noticed)
+        assert (answer["refused"], column(answer, "effective"), noted(answer)) == ([], ["500"], [])
+
+
+Stakes = st.lists(st.tuples(st.sampled_from(["player", "banker"]), st.integers(1, 10**6), st.booleans()), max_size=9)
+
+
+@given(Stakes, st.integers(0, 10**5), st.integers(0, 500), st.sampled_from(Reading))
+def test_pro_rata_never_goes_past_its_bounds(
+    stakes: list[tuple[str, int, bool]], differential: int, minimum: int, reading: Reading
+) -> None:
+    """A bet plays for at most its stake, for at least the minimum or its stake, and a light side in full."""
+    bets = {at: Placed(at % 3 + 1, str(at), bet, stake, stood) for at, (bet, stake, stood) in enumerate(stakes)}
+    limits = Limits(minimum=minimum, differential=differential, reading=reading)
+    held, refused = close(book("commission"), bets, limits, noticed=False)
+    assert refused == []
+    for at, bet in bets.items():
+        assert min(minimum, bet.stake) <= held[at].effective <= bet.stake
+    sides = {side: sum(bet.stake for bet in bets.values() if bet.bet == side) for side in ("player", "banker")}
+    light = min(sides, key=lambda side: sides[side])
+    if reading is Reading.SIDE:
+        assert all(held[at].effective == bet.stake for at, bet in bets.items() if bet.bet == light)
+        if minimum == 0:
+            played = {
+                side: sum((held[at].effective for at in bets if bets[at].bet == side), Fraction()) for side in sides
+            }
+            assert abs(played["player"] - played["banker"]) <= differential
+
+
+@given(Stakes, st.integers(0, 10**5), st.sampled_from(Reading))
+def test_noticed_bets_end_within_the_differential(
+    stakes: list[tuple[str, int, bool]], differential: int, reading: Reading
+) -> None:
+    """What is refused is exactly what is over it, to the unit."""
+    bets = {at: Placed(at % 3 + 1, str(at), bet, stake, stood) for at, (bet, stake, stood) in enumerate(stakes)}
+    held, _ = close(book("commission"), bets, Limits(differential=differential, reading=reading), noticed=True)
+    groups: dict[tuple[int, str], list[int]] = {}
+    for at, bet in bets.items():
+        groups.setdefault((bet.seat if reading is Reading.BOX else 0, bet.bet), []).append(at)
+    placed = {key: sum(bets[at].stake for at in group) for key, group in groups.items()}
+    for (seat, side), group in groups.items():
+        other = placed.get((seat, "banker" if side == "player" else "player"), 0) if reading is Reading.SIDE else 0
+        accepted = sum(held[at].placed.stake for at in group if at in held)
+        assert accepted == min(placed[seat, side], other + differential)
+
+
+LIMIT_RULES = [rule for rule in list(Rule)[list(Rule).index(Rule.MINIMUM) :] if rule in book("commission").rules][:10]
+
+
+@pytest.mark.parametrize("rule", LIMIT_RULES, ids=lambda rule: rule.value)
+def test_every_rule_of_limits_in_a_book_counts(rule: Rule) -> None:
+    """Taken out of the book, it changes what somebody plays, what is refused or what is said of it."""
+    rules = book("commission")
+    without = msgspec.structs.replace(rules, rules={each: why for each, why in rules.rules.items() if each is not rule})
+    bets = {
+        0: Placed(1, "a", "player", 4000, standing=True),
+        1: Placed(1, "b", "player", 4000),
+        2: Placed(2, "c", "player", 110),
+        3: Placed(3, "d", "player", 50),
+        4: Placed(4, "e", "banker", 1000),
+        5: Placed(5, "f", "tie", 50),
+    }
+    limits = Limits(minimum=100, maximum=6000, differential=2000)
+    changed = [
+        close(rules, bets, limits, noticed=noticed) != close(without, bets, limits, noticed=noticed)
+        for noticed in (False, True)
+    ]
+    assert len(LIMIT_RULES) == 10
+    assert any(changed)

@@ -1,0 +1,404 @@
+"""Insurance as it is placed, and whole tables settled, with the sums done by hand."""
+
+import json
+from collections import Counter
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoed.audit_table import Auditor
+from shoed.cards import Card
+from shoed.rules.drawing import Hands, due
+from shoed.rules.load import GAMES, book
+from shoed.rules.money import Rounding
+from tests.tables import asked, column, largest, refusals, table
+
+I = "super-six-plus"  # noqa: E741  # as the clauses have it
+P7_B3 = "QS 3H 7D JC"  # Player insurance at 4:1; Banker draws
+P5_B4 = "2S 2H 3D 2D"  # Player insurance at 2:1; Player draws
+P9 = f"{P5_B4} 4C"  # Player insurance on nine at 8:1
+P1 = f"{P5_B4} 6C"  # Banker insurance at 7:1
+NATURAL = "4S 3H 5D 4C"
+
+
+@pytest.mark.clause("I 4.1.1", "F 4.1", "E 4.1.1", "T 4.1.1", "C 4.1.1", "C 4.1.2")
+@pytest.mark.parametrize(
+    ("game", "winnings", "remainder"),
+    [
+        ("commission", 960, "9/20"),
+        (I, 505, "1/2"),
+        ("fortune-six", 505, "1/2"),
+        ("easy-six", 505, "1/2"),
+        ("tournament", 505, "1/2"),
+    ],
+)
+def test_banker_on_six_pays_half_or_less_a_commission(game: str, winnings: int, remainder: str) -> None:
+    """Of 1011, rounded down once; the commission is in the odds and taken no second time."""
+    answer = table(game, "QS 2H 3D 4C 2C", "1 a banker 1011")  # player 5, banker 6
+    assert answer["outcome"] == "banker"
+    assert column(answer, "winnings") == [winnings]
+    assert column(answer, "remainder") == [remainder]
+    assert column(answer, "returned") == [1011]
+
+
+@pytest.mark.parametrize(
+    ("magnitude", "down", "half_up"),
+    [("5", 5, 5), ("11/2", 5, 6), ("549/100", 5, 5), ("551/100", 5, 6), ("1/2", 0, 1), ("0", 0, 0)],
+)
+def test_rounding_acts_on_the_magnitude(magnitude: str, down: int, half_up: int) -> None:
+    """Half a unit goes up, or everything goes down."""
+    assert Rounding.DOWN.whole(Fraction(magnitude)) == down
+    assert Rounding.HALF_UP.whole(Fraction(magnitude)) == half_up
+
+
+def test_a_remainder_is_exact_less_rounded() -> None:
+    """So it is negative where half a unit went up."""
+    answer = table("easy-six", "QS 2H 6D 3C KC", "1 a player 110", rounding="half-up")  # player wins on 6: 1.05
+    assert (column(answer, "winnings"), column(answer, "remainder")) == ([116], ["-1/2"])
+    assert table("easy-six", "QS 2H 6D 3C KC", "1 a player 110")["settlement"][0]["remainder"] == "1/2"
+
+
+@pytest.mark.clause("C 3.14", "I 3.17", "F 3.10.1", "E 3.8", "T 3.9")
+@pytest.mark.parametrize("game", GAMES)
+def test_a_tie_gives_the_stakes_on_both_hands_back(game: str) -> None:
+    """Net nothing; the tie bet is paid."""
+    answer = table(game, "3S 4H 4D 3C", "1 a player 100; 2 b banker 200; 2 b tie 10")
+    assert answer["outcome"] == "tie"
+    assert column(answer, "pays") == ["push", "push", "8:1"]
+    assert column(answer, "winnings") == [0, 0, 80]
+    assert column(answer, "returned") == [100, 200, 10]
+    assert answer["house"] == -80
+
+
+def test_what_is_not_decided_is_not_settled() -> None:
+    """Of an unfinished round only the bets that nothing can change have been won or lost."""
+    answer = table(I, P7_B3, "1 a player 100; 1 a player-pair 50")
+    assert answer["outcome"] is None
+    assert column(answer, "pays") == [None, "lose"]
+    assert column(answer, "winnings") == [0, -50]
+    assert column(answer, "clause") == [None, "1.15"]
+
+
+# ---------------------------------------------------------------------------------------------- insurance
+
+
+@pytest.mark.clause("I 3.11", "I 4.1.2", "I 4.2.1", "I 3.17")
+@pytest.mark.parametrize(
+    ("third", "pays", "winnings", "returned", "clause"),
+    [("JH", "lose", -250, 0, "4.1.2"), ("5H", "4:1", 1000, 250, "4.1.2"), ("4H", "push", 0, 250, "3.17")],
+)
+def test_insurance_pays_when_its_hand_loses(third: str, pays: str, winnings: int, returned: int, clause: str) -> None:
+    """It is lost when the hand wins, and goes back on a tie."""
+    answer = table(I, f"{P7_B3} {third}", "1 a player 1000; 1 a player-insurance 250 after-four")
+    row = answer["settlement"][1]
+    assert (row["pays"], row["winnings"], row["returned"], row["clause"]) == (pays, winnings, returned, clause)
+    assert row["stage"] == "after-four"
+
+
+@pytest.mark.clause("I 3.17", "I 4.2.1", "I 4.1.2")
+def test_on_nine_against_nine_only_insurance_placed_on_nine_is_paid() -> None:
+    """What was placed after four cards goes back."""
+    placed = "1 a player 1000; 1 a player-insurance 100 after-four; 1 a player-insurance 100 after-player-third"
+    nine = table(I, f"{P9} 5H", placed)
+    assert column(nine, "pays") == ["push", "push", "8:1"]
+    assert column(nine, "winnings") == [0, 0, 800]
+    less = table(I, f"{P9} 4H", placed)
+    assert column(less, "pays") == ["1:1", "lose", "lose"]
+
+
+@pytest.mark.clause("I 4.1.2", "I 3.12")
+def test_the_row_of_one_against_one_is_real() -> None:
+    """Banker's insurance at 6:1."""
+    answer = table(I, "KS KH 3D AD 8C 9C", "1 a banker 600; 1 a banker-insurance 100 after-player-third")
+    assert (answer["outcome"], column(answer, "winnings")) == ("player", [-600, 600])
+
+
+@pytest.mark.clause("I 3.12.1")
+@pytest.mark.parametrize(
+    ("cards", "bet", "stage"),
+    [
+        (f"{P5_B4} KC", "player-insurance", "after-player-third"),  # the totals are in a row; Banker stands
+        (NATURAL, "player-insurance", "after-four"),
+        (P7_B3, "player-insurance", "after-player-third"),  # Player drew none
+        ("QS 3H 7D", "player-insurance", "after-four"),
+    ],
+)
+def test_nothing_is_offered_where_no_card_can_change_the_fate(cards: str, bet: str, stage: str) -> None:
+    """Or where the stage has not come."""
+    answer = table(I, cards, f"1 a player 1000; 1 a {bet} 1 {stage}")
+    assert refusals(answer) == [(1, "no-offer", "3.12.1")]
+
+
+@pytest.mark.clause("I 4.1.2")
+@pytest.mark.parametrize(
+    ("cards", "bet", "stage"),
+    [
+        ("2S 3H 3D 2D", "player-insurance", "after-four"),  # P5 v B5
+        (P7_B3, "banker-insurance", "after-four"),  # P7 v B3 insures Player alone
+        ("2S 2H 3D 3D 8C", "banker-insurance", "after-player-third"),  # P3 v B5: the row is B4
+        ("2S 2H 3D 2D 9C", "banker-insurance", "after-player-third"),  # P4
+    ],
+)
+def test_a_gap_in_the_rows_is_a_gap(cards: str, bet: str, stage: str) -> None:
+    """Nothing is offered between them."""
+    answer = table(I, cards, f"1 a player 1000; 1 a banker 1000; 1 a {bet} 1 {stage}")
+    assert [code for _, code, _ in refusals(answer)] == ["no-offer"]
+
+
+@pytest.mark.clause("I 3.12.2")
+def test_the_cap_holds_over_both_stages() -> None:
+    """300 at 2:1 leaves 400 of 1000: 50 at 8:1, and not 51."""
+    placed = "1 a player 1000; 1 a player-insurance 300 after-four; 1 a player-insurance {} after-player-third"
+    assert table(I, P9, placed.format(50))["refused"] == []
+    answer = table(I, P9, placed.format(51))
+    assert refusals(answer) == [(2, "over-cap", "3.12.2")]
+    assert largest(answer) == {2: 50}
+    assert column(answer, "bet") == ["player", "player-insurance"]
+
+
+@pytest.mark.clause("I 3.12.2")
+def test_the_cap_holds_over_several_insurance_bets_of_one_stage() -> None:
+    """They are taken in order of time."""
+    placed = "1 a player 1000; 1 a player-insurance 200 after-four; 1 a player-insurance 60 after-four"
+    assert largest(table(I, P7_B3, placed)) == {2: 50}
+
+
+@pytest.mark.clause("I 3.12.2")
+def test_the_cap_is_what_the_original_bet_plays_for() -> None:
+    """300000/41 at 4:1 is 1829 and a bit."""
+    placed = "1 a player 20000; 2 b player 21000; 3 c banker 5000; 1 a player-insurance 1830 after-four"
+    assert largest(table(I, P7_B3, placed, limits={"differential": 10000})) == {3: 1829}
+
+
+@pytest.mark.clause("I 3.12.2")
+def test_a_bettor_on_both_hands_has_two_caps() -> None:
+    """What Player's insurance used up, Banker's does not lack."""
+    placed = (
+        "1 a player 1000; 1 a banker 1000; 1 a player-insurance 500 after-four;"
+        "1 a banker-insurance 142 after-player-third; 1 a banker-insurance 1 after-player-third"
+    )
+    answer = table(I, P1, placed)
+    assert refusals(answer) == [(4, "over-cap", "3.12.2")]
+    assert largest(answer) == {4: 0}
+
+
+@pytest.mark.clause("I 3.11", "I 1.12")
+def test_only_who_has_an_original_bet_on_the_hand_may_insure_it() -> None:
+    """Not the neighbour, nor somebody on the other hand or on a side bet."""
+    placed = (
+        "1 a player 1000; 2 b banker 1000; 3 c tie 10; 2 b player-insurance 1 after-four;"
+        "3 c player-insurance 1 after-four; 4 d player-insurance 1 after-four"
+    )
+    answer = table(I, P7_B3, placed)
+    assert refusals(answer) == [(at, "no-original-bet", "3.11") for at in (3, 4, 5)]
+
+
+@pytest.mark.clause("I 5.3")
+def test_who_lets_an_offer_pass_has_forgone_the_rest() -> None:
+    """A standing player too; but not somebody whose offer it was not, unless the house is milder."""
+    placed = (
+        "1 a player 1000; 1 b player 1000 standing; 2 c banker 1000; 2 c player 100; 1 a player-insurance 1 after-four;"
+        "1 a player-insurance 1 after-player-third; 1 b player-insurance 1 after-player-third"
+    )
+    answer = table(I, P9, placed)
+    assert refusals(answer) == [(6, "forgone", "5.3")]
+    assert table(I, P9, placed, insurance_forgone="stage")["refused"] == []
+    other = table(I, P1, "2 c banker 1000; 2 c banker-insurance 1 after-player-third")
+    assert other["refused"] == []
+    both = table(I, P1, "2 c banker 1000; 2 c player 10; 2 c banker-insurance 1 after-player-third")
+    assert refusals(both) == [(2, "forgone", "5.3")]
+
+
+@pytest.mark.clause("I 5.3")
+def test_who_walks_away_has_forgone_insurance() -> None:
+    """From when they left; what they had placed stays."""
+    placed = "1 a player 1000; 1 a player-insurance 1 after-four; 1 a player-insurance 1 after-player-third"
+    for cards_drawn, left in ((0, [1, 2]), (4, [2])):
+        gone = [{"kind": "walked-away", "bettor": "a", "at": cards_drawn}]
+        answer = table(I, P9, placed, irregularities=gone)
+        assert refusals(answer) == [(at, "forgone", "5.3") for at in left]
+
+
+@pytest.mark.clause("I 3.14")
+def test_a_squeeze_waives_insurance_after_players_third_card() -> None:
+    """For everybody; after four cards it was still to be had."""
+    placed = "1 a player 1000; 1 a player-insurance 1 after-four; 1 a player-insurance 1 after-player-third"
+    assert refusals(table(I, P9, placed, squeeze=True)) == [(2, "waived", "3.14")]
+
+
+@pytest.mark.clause("I 4.2.2")
+def test_a_table_may_have_no_insurance() -> None:
+    """At any stage."""
+    placed = "1 a player 1000; 1 a player-insurance 1 after-four; 1 a player-insurance 1 after-player-third"
+    assert refusals(table(I, P9, placed, insurance="off")) == [
+        (1, "insurance-off", "4.2.2"),
+        (2, "insurance-off", "4.2.2"),
+    ]
+
+
+@pytest.mark.clause("I 5.2")
+def test_insurance_has_a_minimum_where_the_table_names_one() -> None:
+    """The minimum of the boxes is none of its business."""
+    placed = "1 a player 1000; 1 a player-insurance 5 after-four"
+    assert table(I, P7_B3, placed, limits={"minimum": 100}, noticed=True)["refused"] == []
+    limits = {"minimum": 100, "minimums": {"player-insurance": 10}}
+    assert refusals(table(I, P7_B3, placed, limits=limits, noticed=True)) == [(1, "below-minimum", "5.2")]
+
+
+# ---------------------------------------------------------------------------------------------- neglect
+
+NEGLECTED = [{"kind": "insurance-neglected", "stage": "after-four"}]
+
+
+def intended(choice: str, bettor: str, role: str = "pit-manager") -> dict[str, str]:
+    return {"question": "intended", "choice": choice, "bettor": bettor, "role": role}
+
+
+@pytest.mark.clause("I 5.13")
+def test_neglected_insurance_that_would_have_won_gives_the_original_bet_back() -> None:
+    """To those who had meant to take it, as a Pit Manager or above finds."""
+    placed = "1 a player 1000; 2 b player 500; 3 c banker 300; 1 a tie 5"
+    decisions = [intended("yes", "a"), intended("no", "b", "shift-manager")]
+    answer = table(I, f"{P7_B3} 5H", placed, irregularities=NEGLECTED, decisions=decisions)
+    assert column(answer, "winnings") == [0, -500, 300, -5]
+    assert column(answer, "returned") == [1000, 0, 300, 0]
+    assert column(answer, "clause")[0] == "5.13"
+    assert answer["questions"] == []
+
+
+@pytest.mark.clause("I 5.13")
+def test_until_it_is_known_who_had_meant_to_insure_their_bets_are_open() -> None:
+    """A Pit Supervisor may not say it."""
+    answer = table(
+        I,
+        f"{P7_B3} 5H",
+        "1 a player 1000",
+        irregularities=NEGLECTED,
+        decisions=[intended("yes", "a", "pit-supervisor")],
+    )
+    assert asked(answer) == [("intended", "a", "5.13")]
+    assert answer["questions"][0]["role"] == "pit-manager"
+    assert answer["unheard"] == [{"decision": 0, "code": "role"}]
+    assert column(answer, "pays") == [None]
+
+
+@pytest.mark.clause("I 5.13", "I 4.2.2")
+@pytest.mark.parametrize(
+    ("cards", "fields"), [(f"{P7_B3} JH", {}), (f"{P7_B3} 4H", {}), (f"{P7_B3} 5H", {"insurance": "off"})]
+)
+def test_neglect_that_cost_nothing_changes_nothing(cards: str, fields: dict[str, Any]) -> None:
+    """It would have lost, or been returned, or there was no insurance to be had."""
+    answer = table(I, cards, "1 a player 1000", irregularities=NEGLECTED, decisions=[intended("yes", "a")], **fields)
+    assert answer["questions"] == []
+    assert column(answer, "clause") != ["5.13"]
+    assert [each["then"] for each in answer["rulings"]] == ["stands"]
+
+
+@pytest.mark.clause("I 5.3", "I 5.13")
+def test_an_offer_that_was_not_made_is_not_forgone() -> None:
+    """The later one may be taken; and who was insured all the same was not neglected."""
+    placed = "1 a player 1000; 1 a player-insurance 1 after-player-third"
+    assert table(I, P9, placed, irregularities=NEGLECTED)["refused"] == []
+    taken = table(I, f"{P7_B3} 5H", "1 a player 1000; 1 a player-insurance 1 after-four", irregularities=NEGLECTED)
+    assert taken["questions"] == []
+
+
+# ---------------------------------------------------------------------------------------------- what holds always
+
+KINDS = {game: [bet.name for bet in book(game).bets] for game in GAMES}
+
+
+def round_of(game: str, random: Random) -> list[Card]:
+    rules, hands, cards = book(game), Hands(), []
+    shoe = [*Card] * 8
+    random.shuffle(shoe)
+    while (hand := due(rules, hands)) is not None:
+        cards.append(shoe.pop())
+        hands = hands.with_card(hand, cards[-1])
+    return cards
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    game = draw(st.sampled_from(GAMES))
+    kinds = KINDS[game] + ["player-insurance", "banker-insurance"] * (game == I)
+    placed = draw(
+        st.lists(
+            st.fixed_dictionaries(
+                {
+                    "seat": st.integers(1, 7),
+                    "bettor": st.sampled_from("abcd"),
+                    "bet": st.sampled_from(kinds),
+                    "stake": st.integers(1, 10**9),
+                    "standing": st.booleans(),
+                    "stage": st.sampled_from(["after-four", "after-player-third"]),
+                }
+            ),
+            max_size=8,
+        )
+    )
+    limits = {"minimum": draw(st.integers(0, 10**6)), "differential": draw(st.integers(0, 10**9))}
+    line = {
+        "cards": [card.value for card in round_of(game, Random(draw(st.integers(0, 10**6))))],
+        "bets": placed,
+        "rounding": draw(st.sampled_from(["down", "half-up"])),
+        "noticed": draw(st.booleans()),
+        "limits": limits | {"reading": draw(st.sampled_from(["side", "box"]))},
+    }
+    return game, line
+
+
+def settled(game: str, line: dict[str, Any]) -> dict[str, Any]:
+    answer = json.loads(Auditor(book(game)).answer(json.dumps({"id": 1, **line}).encode()))
+    assert isinstance(answer, dict)
+    assert "error" not in answer
+    return answer
+
+
+@given(tables())
+def test_money_is_conserved_to_the_last_unit(of: tuple[str, dict[str, Any]]) -> None:
+    """What the bettors lay down is what they take away and what the house keeps; every row says so by itself."""
+    game, line = of
+    answer = settled(game, line)
+    laid = taken = 0
+    for row in answer["settlement"]:
+        laid += row["stake"]
+        taken += row["returned"] + max(row["winnings"], 0)
+        assert 0 <= row["returned"] <= row["stake"]
+        assert row["returned"] - row["stake"] == min(row["winnings"], 0)
+        exact = abs(row["winnings"]) + Fraction(row["remainder"])
+        effective = Fraction(row["effective"])
+        ratio = Fraction(row["pays"].split(":")[0]) / int(row["pays"].split(":")[1]) if ":" in row["pays"] else 1
+        assert exact == (0 if row["pays"] == "push" else effective * ratio)
+        assert abs(Fraction(row["remainder"])) < 1
+    assert laid - taken == answer["house"] == -sum(row["winnings"] for row in answer["settlement"])
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_the_order_of_accepted_bets_changes_no_pay(of: tuple[str, dict[str, Any]], random: Random) -> None:
+    """Where nothing was refused, whoever came first."""
+    game, line = of
+    line = line | {"noticed": False, "bets": [each for each in line["bets"] if "insurance" not in each["bet"]]}
+    if game == "tournament":  # order has a meaning there: a side bet comes on top of a hand
+        line["bets"] = [each for each in line["bets"] if each["bet"] == "player"]
+    answer = settled(game, line)
+    assert answer["refused"] == []
+    shuffled = random.sample(line["bets"], len(line["bets"]))
+    again = settled(game, line | {"bets": shuffled})
+    rows = [Counter(map(json.dumps, each["settlement"])) for each in (answer, again)]
+    assert rows[0] == rows[1]
+    assert again["house"] == answer["house"]
+
+
+@given(st.lists(tables(), min_size=2, max_size=4))
+def test_a_settlement_depends_on_its_own_line_alone(several: list[tuple[str, dict[str, Any]]]) -> None:
+    """Not on what was settled before, nor on the name of the round."""
+    alone = [settled(game, line) for game, line in several]
+    auditors = {game: Auditor(book(game)) for game in GAMES}
+    for (game, line), answer in reversed(list(zip(several, alone, strict=True))):
+        again = json.loads(auditors[game].answer(json.dumps({"id": "other", **line}).encode()))
+        assert again | {"id": 1} == answer
