@@ -35,6 +35,7 @@ from shoed.rules.book import Act, Event, Role, Rule, RuleBook, Stage
 from shoed.rules.irregular import Course, Happened, Layout, course, neglected
 from shoed.rules.limits import Limits, close
 from shoed.rules.money import (
+    Basis,
     Fate,
     Forgone,
     Rounding,
@@ -131,13 +132,6 @@ class DecisionGiven(msgspec.Struct, frozen=True):
 class Switch(Enum):
     ON = "on"
     OFF = "off"
-
-
-class Basis(Enum):
-    """The bets that an outcome is established by (C 5.4.1)."""
-
-    OFFERED = "offered"
-    PLACED = "placed"
 
 
 class Table(msgspec.Struct, frozen=True):

@@ -18,7 +18,10 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.family import Setting, Settings, declared
 from shoed.bus.settings import BrokerSettings, Version, parse_url
 from shoed.ports.address import parse_address
+from shoed.rules.book import Rule, RuleBook
+from shoed.rules.limits import Limits, Reading
 from shoed.rules.load import GAMES, book
+from shoed.rules.money import Basis, Forgone, Rounding
 from shoed.settings import (
     BOOLEAN,
     Kind,
@@ -55,6 +58,16 @@ class ShoeConfig(Struct, frozen=True):
     settings: Settings  # the family's own
 
 
+class HouseRules(Struct, frozen=True):
+    """What the documents leave to the house, or to the table's own notice."""
+
+    rounding: Rounding = Rounding.DOWN
+    outcome_basis: Basis = Basis.OFFERED
+    insurance: bool = True  # off: I 4.2.2
+    insurance_forgone: Forgone = Forgone.ROUND
+    limits: Limits = Limits()
+
+
 class TableConfig(Struct, frozen=True):
     name: str
     game: str
@@ -62,6 +75,7 @@ class TableConfig(Struct, frozen=True):
     layout: str | None
     shoe: ShoeConfig
     seats: int | None = None  # where the document names no layouts
+    house: HouseRules = HouseRules()
 
 
 class Config(Struct, frozen=True):
@@ -173,8 +187,44 @@ def _table(table: Table) -> TableConfig:
         decks=table.get("decks", integer(*rules.decks), DECKS),
         layout=table.get("layout", choice({each: each for each in layouts}), None) if layouts else None,
         seats=None if layouts else table.get("seats", integer(1, MOST_SEATS), None),
+        house=_house(table, rules),
         shoe=_shoe(table.table("shoe")),
     )
+
+
+def _house(table: Table, rules: RuleBook) -> HouseRules:
+    """Settings of what the game has; one that it has not is of no use, and said to be."""
+    for keys, has, what in (
+        (("insurance", "insurance_forgone"), rules.offers, "insurance"),
+        (("limits",), Rule.DIFFERENTIAL in rules.rules, "limits"),
+    ):
+        for key in keys:
+            if key in table and not has:
+                table.fault(key, f"is of no use: {rules.id} has no {what}", "leave it out")
+    return HouseRules(
+        rounding=table.get("rounding", choice({each.value: each for each in Rounding}), Rounding.DOWN),
+        outcome_basis=table.get("outcome_basis", choice({each.value: each for each in Basis}), Basis.OFFERED),
+        insurance=table.get("insurance", choice({"on": True, "off": False}), default=True),
+        insurance_forgone=table.get("insurance_forgone", choice({each.value: each for each in Forgone}), Forgone.ROUND),
+        limits=_limits(table.table("limits"), rules),
+    )
+
+
+def _limits(limits: Table, rules: RuleBook) -> Limits:
+    amount = integer(0)
+    minimums = limits.table("minimums")
+    by_bet = {bet: minimums.get(bet, amount, None) for bet in names_of(rules)}
+    return Limits(
+        minimum=limits.get("minimum", amount, 0),
+        maximum=limits.get("maximum", amount, None),
+        minimums={bet: least for bet, least in by_bet.items() if least is not None},
+        differential=limits.get("differential", amount, None),
+        reading=limits.get("reading", choice({each.value: each for each in Reading}), Reading.SIDE),
+    )
+
+
+def names_of(rules: RuleBook) -> list[str]:
+    return [*(bet.name for bet in rules.bets), *dict.fromkeys(offer.bet for offer in rules.offers)]
 
 
 def _shoe(shoe: Table) -> ShoeConfig:

@@ -10,9 +10,11 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, Span
 from firmware_protocols.family import Family, Settings, declared
 from shoed.bus.settings import BrokerSettings
-from shoed.config import Config, ShoeConfig, TableConfig, describe, load, recall
+from shoed.config import Config, HouseRules, ShoeConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
+from shoed.rules.limits import Limits, Reading
 from shoed.rules.load import GAMES
+from shoed.rules.money import Basis, Forgone, Rounding
 from tests import printed
 
 EXAMPLE = """\
@@ -50,6 +52,9 @@ TABLE = TableConfig(
 NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
 GAMES_SAID = 'write "commission" or "super-six-plus" or "fortune-six" or "easy-six" or "tournament"'
 NO_FILE = "name a file that is there and may be read"
+HOUSE = "rounding, outcome_basis, insurance, insurance_forgone, limits"
+LAID_OUT = f"name, game, decks, layout, {HOUSE}, shoe"
+SEATED = f"name, game, decks, seats, {HOUSE}, shoe"
 SITE = '[site]\nname = "rws"\n'
 
 
@@ -194,7 +199,9 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
 def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
     """Keys in order, no blanks, every setting of the family with its value, nothing of the broker."""
     assert describe(TABLE) == (
-        b'{"decks":8,"game":"commission","layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
+        b'{"decks":8,"game":"commission","house":{"insurance":true,"insurance_forgone":"round","limits":'
+        b'{"differential":null,"maximum":null,"minimum":0,"minimums":{},"reading":"side"},"outcome_basis":"offered",'
+        b'"rounding":"down"},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
         b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
         b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}}}'
@@ -258,7 +265,10 @@ def test_an_empty_file_lacks_a_name_and_a_table(here: Path) -> None:
         ("decks = 8.0", "decks: 8.0 is no whole number; write a whole number from 4 up to 8"),
         ('layout = "bean9"', 'layout: "bean9" is unknown; the nearest known is "bean-9"'),
         ('layout = "?"', 'layout: "?" is unknown; write "bean-9" or "bean-7" or "mini-7" or "big-12"'),
-        ("seats = 9", "seats: is no known key; known here: name, game, decks, layout, shoe"),
+        (
+            "seats = 9",
+            f"seats: is no known key; known here: {LAID_OUT}",
+        ),
         ('deck = "8"', "deck: is no known key; the nearest known is decks"),
     ],
 )
@@ -324,7 +334,10 @@ def test_every_game_has_its_decks_and_its_places(here: Path, game: str) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ('layout = "bean-9"', "layout: is no known key; known here: name, game, decks, seats, shoe"),
+        (
+            'layout = "bean-9"',
+            f"layout: is no known key; known here: {SEATED}",
+        ),
         ("seats = 0", "seats: 0 is out of range; write a whole number from 1 up to 99"),
     ],
 )
@@ -332,6 +345,37 @@ def test_fortune_six_has_seats_instead_of_a_layout(here: Path, line: str, compla
     """Its diagrams have no names."""
     toml = SITE + shoe(table=line).replace("commission", "fortune-six")
     assert complaints(here, toml) == [f"shoed.toml:7: table.{complaint}"]
+
+
+def test_what_the_house_settles_is_taken(here: Path) -> None:
+    """Rounding, the basis of an outcome, insurance and limits, where the game has them."""
+    given = SITE + shoe(
+        table='rounding = "half-up"\noutcome_basis = "placed"\ninsurance = "off"\ninsurance_forgone = "stage"\n'
+        "[table.limits]\nminimum = 100\nmaximum = 50000\nminimums = { tie = 50, player-insurance = 10 }\n"
+        'differential = 10000\nreading = "box"'
+    )
+    (table,) = loaded(here, given.replace("commission", "super-six-plus")).tables
+    assert table.house == HouseRules(
+        rounding=Rounding.HALF_UP,
+        outcome_basis=Basis.PLACED,
+        insurance=False,
+        insurance_forgone=Forgone.STAGE,
+        limits=Limits(100, 50000, {"tie": 50, "player-insurance": 10}, 10000, Reading.BOX),
+    )
+    assert recall(describe(table).decode()) == table
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('insurance = "on"', "7: table.insurance: is of no use: tournament has no insurance; leave it out"),
+        ("limits = {}", "7: table.limits: is of no use: tournament has no limits; leave it out"),
+        ('rounding = "up"', '7: table.rounding: "up" is unknown; write "down" or "half-up"'),
+    ],
+)
+def test_what_a_game_has_not_cannot_be_settled_for_it(here: Path, line: str, complaint: str) -> None:
+    """It would be silently without effect."""
+    assert complaints(here, SITE + shoe(table=line).replace("commission", "tournament")) == [f"shoed.toml:{complaint}"]
 
 
 def test_a_table_that_an_earlier_version_described_is_recalled() -> None:

@@ -52,6 +52,13 @@ class Forgone(Enum):
     STAGE = "stage"  # a house's milder rule
 
 
+class Basis(Enum):
+    """The bets that an outcome is established by (C 5.4.1)."""
+
+    OFFERED = "offered"
+    PLACED = "placed"
+
+
 class Terms(msgspec.Struct, frozen=True):
     """On which insurance is sold in this round."""
 
