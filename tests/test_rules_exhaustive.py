@@ -121,6 +121,7 @@ def insured(row: printed.Row, reached: int) -> str | None:
     return common({printed.insured(row, result) for result in among(reached)})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("game", printed.GAMES)
 def test_every_path_of_values_pays_as_printed_and_eight_decks_come_out_exactly(game: str) -> None:
     """Each finished round by its result; before the end what all continuations agree in, and nothing else.

@@ -547,6 +547,7 @@ def same(values: dict[str, object], route: Route, to: object) -> bool:
     return (row.get("event"), to) in SAME
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("game", GAMES)
 def test_nothing_in_a_book_is_decoration(game: str) -> None:
     """Whatever is changed or taken out of a book: either it does not load, or an answer changes."""

@@ -300,3 +300,9 @@ def test_many_books_can_be_asked_in_turn() -> None:
         other = replace(first)
         assert board(other).book is other
     assert board(first) is board(first)
+
+
+def test_a_standing_is_made_once() -> None:
+    """Whoever comes to the same cards' worth finds the same one, so that settling only looks up."""
+    start = board(book("commission")).at((), ())
+    assert start.after(1) is start.after(1)
