@@ -1,6 +1,7 @@
 """`shoed COMMAND`: what people type. Each command imports only what it needs."""
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -138,6 +139,7 @@ def book_of(game: str) -> "RuleBook":
 
 
 def run_command(arguments: argparse.Namespace) -> int:
+    gc.disable()  # what start-up makes stays: the daemon collects once it is ready
     from shoed import config, daemon
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")

@@ -229,7 +229,8 @@ class Daemon:
         lines = [tasks.create_task(desk.run()) for desk in self.desks]
         dog = tasks.create_task(watchdog.run(self.systemd, self.stuck, self.condition))
         stopped = tasks.create_task(self.stop.wait())
-        gc.freeze()  # what start-up made stays: the collector need not walk it again and again
+        gc.freeze()  # what start-up made need not be walked again and again
+        gc.enable()
         self.systemd.say("READY=1", f"STATUS={self.condition()}")
         LOG.info("ready: %s", self.condition())
         ends: list[asyncio.Future[Any]] = [stopped, self.writer.failed, asyncio.ensure_future(asyncio.wait(lines))]

@@ -13,7 +13,6 @@ from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortRefused
 from shoed.now import Chunk
 from shoed.ports.address import Address, ReplayAddress, SerialAddress, TcpAddress
-from shoed.ports.replay import open_replay
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
@@ -62,6 +61,8 @@ async def open_link(address: Address, line: Line) -> Link:
         case TcpAddress():
             return await open_tcp(address)
         case ReplayAddress():
+            from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
+
             return await open_replay(address)
         case _:
             assert_never(address)
