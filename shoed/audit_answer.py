@@ -38,7 +38,7 @@ class Answer(msgspec.Struct, frozen=True):
         }
         if self.notes:
             notes = sorted(self.notes, key=lambda note: note.bet)
-            told["notes"] = [{"bet": each.bet, "remark": each.remark.value, "clause": each.clause} for each in notes]
+            told["notes"] = [tell_note(each) for each in notes]
         if self.kinds:
             told["player"] = tell_hand(self.book, found.hands.player)
             told["banker"] = tell_hand(self.book, found.hands.banker)
@@ -81,7 +81,7 @@ class Answer(msgspec.Struct, frozen=True):
             "clause": question.clause or None,
         }
         if question.clauses:
-            told["clauses"] = list(question.clauses)
+            told["clauses"] = [clause or None for clause in question.clauses]
         if question.cards:
             told["cards"] = [card.value for card in question.cards]
         if question.bettor is not None:
@@ -117,10 +117,14 @@ def tell_refusal(refusal: Refusal) -> dict[str, object]:
     told: dict[str, object] = {
         "bet": refusal.bet,
         "code": refusal.code.value,
-        "clause": refusal.clause,
+        "clause": refusal.clause or None,
         "message": refusal.message,
     }
     return told if refusal.largest is None else told | {"largest": refusal.largest}
+
+
+def tell_note(note: Note) -> dict[str, object]:
+    return {"bet": note.bet, "remark": note.remark.value, "clause": note.clause or None}
 
 
 def tell_bettors(lines: Iterable[Line], found: Course) -> list[dict[str, object]]:

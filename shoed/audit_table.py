@@ -79,6 +79,8 @@ LEAVES_CARDS: Final = frozenset(
         Event.DRAWN_TOGETHER,
         Event.WRONG_COUNT,
         Event.DEALING_ERROR,
+        Event.ORDER_ALTERED,
+        Event.WRONG_SIDE,
         Event.OTHER,
     }
 )
@@ -176,7 +178,8 @@ class Round:
 
         index = {position: at for at, (position, _) in enumerate(self.happened)}
         inquiry = Inquiry([decision(each, index) for each in table.decisions])
-        placed = frozenset(bet.bet for bet in (*layout.values(), *insurance.values()))
+        stands = (*(each.placed for each in held.values()), *insurance.values())
+        placed = frozenset((bet.bettor, bet.bet) for bet in stands)
         bettors = dict.fromkeys(each.placed.bettor for each in held.values())
         happened = [each for _, each in self.happened]
         found = course(
@@ -190,16 +193,16 @@ class Round:
             ),
         )
         self._fault_excess(found)
-        insured, refused = insure(book, insurance, held, found.hands, self._terms())
-        self.refused += refused
+        insured = insure(book, insurance, held, found.hands, self._terms())
+        self.refused += insured.refused
         neglect = neglected(
             book,
             found.hands,
             happened if found.void is None else (),
-            cover(book, held, insured.values(), on=table.insurance is Switch.ON),
+            cover(book, held, insured, on=table.insurance is Switch.ON),
             inquiry,
         )
-        lines = settle(book, held, insured, Fate(found, neglect), table.rounding)
+        lines = settle(book, held, insured.insured, Fate(found, neglect), table.rounding)
         kinds = tuple((position, each.event) for position, each in self.happened)
         return Answer(book, kinds, found, neglect, lines, self.refused, self.notes, inquiry).told()
 
@@ -210,9 +213,10 @@ class Round:
         given = list(self.table.cards)
         kinds = [(KINDS.get(each.kind), each) for each in self.table.irregularities]
         for kind, each in kinds:
-            if kind is Event.FOREIGN_CARD and each.at and not each.noticed_late:
-                named = all(str(card) in FACES for card in given[each.at - 1 : each.at])
-                del given[len(given) if named else each.at - 1 :]  # what follows decides nothing any more
+            if kind is Event.FOREIGN_CARD and not each.noticed_late:
+                at = len(given) if each.at is None else each.at
+                named = all(str(card) in FACES for card in given[at - 1 : at])
+                del given[len(given) if named or not at else at - 1 :]  # what follows decides nothing any more
         try:
             cards = tuple(Card.parse(str(each)) for each in given)
         except ValueError:

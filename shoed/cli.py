@@ -22,9 +22,10 @@ DECKS: Final = 8
 
 
 def main(arguments: list[str] | None = None) -> int:
-    # Without standard output or error, as under some supervisors, what is said is for nobody.
+    # Under some supervisors these are closed: then what is said is for nobody, and nothing is asked.
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- for good
     sys.stderr = sys.stderr or sys.stdout
+    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 -- for good
     parsed = parser().parse_args(arguments)
     try:
         status: int = parsed.command(parsed)

@@ -214,9 +214,16 @@ def _limits(limits: Table, rules: RuleBook) -> Limits:
     amount = integer(0)
     minimums = limits.table("minimums")
     by_bet = {bet: minimums.get(bet, amount, None) for bet in names_of(rules)}
+    minimum, maximum = limits.get("minimum", amount, 0), limits.get("maximum", or_none(amount), None)
+    if maximum is not None and maximum < minimum:
+        limits.fault("maximum", f"{maximum} is less than minimum, {minimum}", "write the larger one here")
+    for bet in rules.bets:  # an insurance bet is in no box
+        least = by_bet[bet.name]
+        if maximum is not None and least is not None and maximum < least:
+            minimums.fault(bet.name, f"{least} is more than maximum, {maximum}", "write at most the maximum of a box")
     return Limits(
-        minimum=limits.get("minimum", amount, 0),
-        maximum=limits.get("maximum", amount, None),
+        minimum=minimum,
+        maximum=maximum,
         minimums={bet: least for bet, least in by_bet.items() if least is not None},
         differential=limits.get("differential", amount, None),
         reading=limits.get("reading", choice({each.value: each for each in Reading}), Reading.SIDE),

@@ -51,8 +51,6 @@ def decode(protocol: str, source: str) -> int:
         raise UsageError(f"--protocol {protocol}: no such family; known: {', '.join(FAMILIES)}")
     decoder = Decoder(protocol)
     if source == "-":
-        if sys.stdin is None:
-            raise UsageError("there is no standard input; give a file of bytes, a capture, or a port")
         with open(sys.stdin.fileno(), "rb", closefd=False) as file:
             from_bytes(decoder, file)
     elif "://" in source or source.startswith("replay:"):

@@ -366,6 +366,32 @@ def test_what_the_house_settles_is_taken(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("limits", "complaint"),
+    [
+        (
+            "minimum = 100\nmaximum = 99",
+            "9: table.limits.maximum: 99 is less than minimum, 100; write the larger one here",
+        ),
+        (
+            "maximum = 50\nminimums = { tie = 51 }",
+            "9: table.limits.minimums.tie: 51 is more than maximum, 50; write at most the maximum of a box",
+        ),
+        (
+            'minimum = 100\nmaximum = "50"',
+            '9: table.limits.maximum: "50" is no whole number; write a whole number from 0',
+        ),
+    ],
+)
+def test_limits_leave_room_for_a_bet(here: Path, limits: str, complaint: str) -> None:
+    """No bet could be both at the minimum and within the maximum; equal ones leave one stake."""
+    assert complaints(here, SITE + shoe(table=f"[table.limits]\n{limits}")) == [f"shoed.toml:{complaint}"]
+    (table,) = loaded(
+        here, SITE + shoe(table="[table.limits]\nminimum = 9\nmaximum = 9\nminimums = { tie = 9 }")
+    ).tables
+    assert table.house.limits == Limits(9, 9, {"tie": 9})
+
+
+@pytest.mark.parametrize(
     ("line", "complaint"),
     [
         ('insurance = "on"', "7: table.insurance: is of no use: tournament has no insurance; leave it out"),

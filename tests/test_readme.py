@@ -1,8 +1,10 @@
 """The README is true: every command in it runs, its configuration loads, its links lead somewhere."""
 
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from typing import Final
 import pytest
 
 from shoed import config
+from shoed.audit import Auditor
+from shoed.rules.load import GAMES, book
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 README: Final = (ROOT / "README.md").read_text()
@@ -25,10 +29,17 @@ COMMANDS: Final = [
 PATIENCE_S: Final = 30.0
 
 
-def said(words: list[str], tmp_path: Path) -> str:
+def said(words: list[str], tmp_path: Path, told: str = "") -> str:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        words,
+        cwd=tmp_path,
+        env=environment,
+        input=told,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -88,6 +99,22 @@ def rig(words: list[str], tmp_path: Path) -> None:
     until_stopped(["rig", *mine], "in [table.shoe] write: port = ", tmp_path)
 
 
+LINES: Final = {
+    "rounds.jsonl": '{"id": 7, "cards": ["QS", "3H", "7D", "JC", "JH"]}\n',
+    "tables.jsonl": '{"id": 7, "cards": ["QS", "3H", "7D", "JC", "JH"], "bets": []}\n',
+}
+
+
+def rules(words: list[str], tmp_path: Path) -> None:
+    """Pages say something; what reads lines answers each."""
+    if "<" not in words:
+        assert len(said(shoed(["rules", *words]), tmp_path).splitlines()) >= len(GAMES)
+        return
+    *words, _, file = words
+    answer = json.loads(said(shoed(["rules", *words]), tmp_path, LINES[file]))
+    assert (answer["id"], answer["outcome"]) == (7, "player")
+
+
 RUNS: Final[Mapping[tuple[str, str], Callable[[list[str], Path], None]]] = {
     ("./dev", "demo"): dev_demo,
     ("./dev", "test"): dev_test,
@@ -95,6 +122,7 @@ RUNS: Final[Mapping[tuple[str, str], Callable[[list[str], Path], None]]] = {
     (".venv/bin/shoed", "check"): check,
     (".venv/bin/shoed", "run"): run,
     (".venv/bin/shoed", "rig"): rig,
+    (".venv/bin/shoed", "rules"): rules,
 }
 
 
@@ -128,6 +156,43 @@ def test_the_example_is_a_whole_configuration(tmp_path: Path) -> None:
     file.write_text(example())
     loaded = config.load(str(file))
     assert (loaded.site, [table.name for table in loaded.tables]) == ("rws", ["bac-901"])
+
+
+def test_the_page_of_settle_says_what_settle_says() -> None:
+    """Its example is answered as it stands there, and every field and code has its row."""
+    page = (ROOT / "docs" / "rules-settle.md").read_text()
+    line, answer = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    auditor = Auditor(book("super-six-plus"), 8)
+    assert json.loads(auditor.answer(json.dumps(line).encode())) == answer
+    named = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)}
+    codes = {
+        json.loads(auditor.answer(wrong.encode()))["error"]["code"]
+        for wrong in (
+            "{",
+            "{}",
+            '{"cards": ["1S"]}',
+            '{"cards": ["4S", "5S", "5S", "4S", "AH"]}',
+        )
+    }
+    few = Auditor(book("super-six-plus"), 4).answer(json.dumps({"cards": ["AS"] * 6}).encode())
+    codes.add(json.loads(few)["error"]["code"])
+    assert named == {"cards", *answer, *codes}
+
+
+def test_a_book_more_is_a_game_more(tmp_path: Path) -> None:
+    """A file beside the five is all it takes to list, show, settle and configure a game."""
+    for room in ("shoed", "firmware_protocols"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    books = tmp_path / "shoed" / "rules" / "books"
+    sixth = (books / "easy-six.toml").read_text().replace('id = "easy-six"', 'id = "lazy-six"')
+    (books / "lazy-six.toml").write_text(sixth.replace('"6:1"', '"7:1"'))
+    (tmp_path / "shoed.toml").write_text(example().replace("commission", "lazy-six"))
+    listed = said(shoed(["rules", "list"]), tmp_path).splitlines()
+    assert [line.split()[0] for line in listed] == [*GAMES, "lazy-six"]
+    assert "7:1" in said(shoed(["rules", "show", "lazy-six"]), tmp_path).split()
+    line = '{"cards": ["10S", "3H", "6D", "3C"]}\n'  # both on 6, and nobody draws
+    assert json.loads(said(shoed(["rules", "settle", "lazy-six"]), tmp_path, line))["pays"]["easy-six"] == "7:1"
+    assert "good: bac-901" in said(shoed(["check", "shoed.toml"]), tmp_path)
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -1,9 +1,10 @@
 """Who may place which bet, where and when."""
 
+import msgspec
 import pytest
 
-from shoed.rules.bets import LATE, Change, Code, Phase, Placed, act, seats_of
-from shoed.rules.book import Act
+from shoed.rules.bets import LATE, Change, Code, Phase, Placed, act, late, seats_of
+from shoed.rules.book import Act, Ground, Rule
 from shoed.rules.load import GAMES, book
 from tests.tables import column, noted, refusals, table
 
@@ -15,6 +16,7 @@ CLAUSES_OF_A_LATE = {
     "tournament": ("5.2", "5.2", "5.3"),
 }
 OPENS = dict(zip(GAMES, ("3.3", "3.3", "3.1", "3.1", "3.1"), strict=True))
+CLOSES = dict(zip(GAMES, ("3.8", "3.8", "3.2", "3.2", "3.2"), strict=True))
 SIDE_BETS = {
     "commission": "tie player-pair banker-pair",
     "super-six-plus": "tie player-pair banker-pair super-six-plus",
@@ -65,7 +67,15 @@ def test_the_layout_stays_as_it_was_at_the_close(game: str, deed: Act) -> None:
     assert refused is not None
     clause = CLAUSES_OF_A_LATE[game][list(Act).index(deed)]
     assert (refused.code, refused.clause) == (LATE[deed], clause)
+    assert f"({CLOSES[game]})" in refused.message
     assert refused.largest == (100 if deed is Act.INCREASE else None)
+
+
+def test_a_close_that_no_clause_announces_is_not_cited() -> None:
+    """The message says what is refused all the same."""
+    rules = book("commission")
+    silent = {**rules.rules, Rule.BETS_CLOSE_WHEN_ANNOUNCED: Ground("", reading="ours")}
+    assert late(msgspec.structs.replace(rules, rules=silent), Act.BET, 0).message == "no more bets: the bet is refused"
 
 
 @pytest.mark.clause("C 5.6", "I 5.6", "F 5.6", "F 5.7", "E 5.2", "E 5.3", "T 5.2", "T 5.3")

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,12 @@ from shoed.cards import Card, Rank
 from shoed.errors import SettingsError
 from shoed.observations import Pair
 from shoed.rules import load, page
-from shoed.rules.book import Act, Event, Fact, Hand, Irregularity, Rule, RuleBook
+from shoed.rules.book import Act, Event, Fact, Hand, Irregularity, Rule, RuleBook, Then
 from shoed.rules.drawing import Hands, due
+from shoed.rules.irregular import Happened, course
 from shoed.rules.load import GAMES, book, parse
 from shoed.rules.page import MODULE_OF_RULE, OF_RULES, module_of
+from shoed.rules.questions import Inquiry
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -116,6 +119,116 @@ def test_tests_name_clauses_that_exist() -> None:
     assert set(marked(ROOT / "tests")) <= known
 
 
+# Where each clause stands: entry of the book, and the clauses that it cites, its own and those that say it again.
+PLACES: Final = {
+    "commission": """
+        draw player 1.1 3.12 | rules differential 1.5 3.4 | rules first-four-alternate 1.7 3.10 |
+        draw natural 1.9 3.12 | bet player 1.10 3.7 3.13 3.14 4.1.2 | bet banker 1.10 3.7 3.13 3.14 4.1.1 4.1.2 |
+        rules placed-on-behalf 1.11 5.16 | bet player-pair 1.13 3.7 4.1.2 | bet banker-pair 1.13 3.7 4.1.2 |
+        rules last-digit-counts 1.14 | irregularity wrong-side 1.15 5.8 5.8.1 5.8.2 |
+        rules bets-open-when-announced 1.16 3.3 | rules seated-first 1.17 1.18 5.1 | bet tie 1.19 3.7 4.1.2 |
+        rules equal-points-tie 1.19 3.14 | rules void-returns-every-stake 1.20 5.15 | seats 2.1.1 | decks 2.2.1 |
+        cards ace 3.2 3.2.1 | cards ten 3.2.2 | cards number 3.2.2 | cards picture 3.2.3 | rules minimum 3.4 3.5 |
+        rules balance-open-to-others 3.6 | betting 3.7 | rules bets-close-when-announced 3.8 |
+        draw banker_alone 3.11 | draw banker 3.12 | rules higher-points-win 3.13 | rules excess-refused 5.1 |
+        rules excess-pro-rated 5.1.1 | rules pro-rata-stops-at-minimum 5.1.1 |
+        rules under-minimum-not-pro-rated 5.1.2 | rules under-minimum-raised-or-withdrawn 5.2 |
+        rules under-minimum-plays 5.2.1 | rules walked-away-is-settled 5.3 |
+        irregularity interruption 5.4 5.4.1 5.4.2 | irregularity foreign-card 5.5 5.5.1 |
+        irregularity deck-count 5.5 5.5.2 | irregularity wrong-count 5.5 5.5.3 5.12 |
+        irregularity too-few-cards 5.5 5.5.4 | irregularity not-shuffled 5.5 5.5.5 | betting late bet 5.6 |
+        betting late increase 5.6 | betting late withdrawal 5.6 | irregularity card-in-excess 5.7 5.7.1 |
+        irregularity card-exposed 5.7 5.7.1 | irregularity face-up 5.9 | irregularity drawn-together 5.10 5.10.1 |
+        irregularity set-replaced 5.10.2 | irregularity noticed-late 5.11 | irregularity order-altered 5.12 |
+        irregularity dealing-error 5.12 | rules option-continue 5.12.1 | rules option-reconstructed 5.12.2 |
+        rules option-return 5.12.3 | rules bets-lie-as-at-the-close 5.13 | irregularity other 5.17
+    """,
+    "super-six-plus": """
+        draw player 1.1 3.15 | rules differential 1.5 3.4 | rules first-four-alternate 1.7 3.10 |
+        insurance 1.9 4.1.2 | draw natural 1.10 3.15 | bet banker 1.11 1.12 3.7 3.16 3.17 4.1.1 |
+        bet player 1.12 3.7 3.16 3.17 4.1.1 | rules placed-on-behalf 1.13 5.17 | bet player-pair 1.15 3.7 4.1.1 |
+        bet banker-pair 1.15 3.7 4.1.1 | rules last-digit-counts 1.16 | irregularity wrong-side 1.17 5.8 5.8.1 5.8.2 |
+        rules bets-open-when-announced 1.18 3.3 | rules seated-first 1.19 1.20 5.1 |
+        bet super-six-plus 1.21 3.7 4.1.1 | bet tie 1.22 3.7 4.1.1 | rules equal-points-tie 1.22 3.17 |
+        rules void-returns-every-stake 1.23 5.16 | seats 2.1.1 | decks 2.2.1 | cards ace 3.2 3.2.1 | cards ten 3.2.2 |
+        cards number 3.2.2 | cards picture 3.2.3 | rules minimum 3.4 3.5 | rules balance-open-to-others 3.6 |
+        betting 3.7 | rules bets-close-when-announced 3.8 | rules insures-own-original-bet 3.11 |
+        rules insured-while-open 3.12 3.12.1 | rules insured-up-to-original-bet 3.12.2 | draw banker_alone 3.13 |
+        rules squeeze-waives-insurance 3.14 | draw banker 3.15 | rules higher-points-win 3.16 |
+        insurance banker-insurance 4.1.2 | insurance player-insurance 4.1.2 4.2.1 |
+        irregularity insurance-neglected 4.2.2 5.13 | rules insurance-can-be-switched-off 4.2.2 |
+        rules excess-refused 5.1 | rules excess-pro-rated 5.1.1 | rules pro-rata-stops-at-minimum 5.1.1 |
+        rules under-minimum-not-pro-rated 5.1.2 | rules under-minimum-raised-or-withdrawn 5.2 |
+        rules under-minimum-plays 5.2.1 | rules passed-is-forgone 5.3 | rules walked-away-is-settled 5.3.1 |
+        irregularity interruption 5.4 5.4.1 5.4.2 | irregularity foreign-card 5.5 5.5.1 |
+        irregularity deck-count 5.5 5.5.2 | irregularity wrong-count 5.5 5.5.3 5.12 |
+        irregularity too-few-cards 5.5 5.5.4 | irregularity not-shuffled 5.5 5.5.5 | betting late bet 5.6 |
+        betting late increase 5.6 | betting late withdrawal 5.6 | irregularity card-in-excess 5.7 5.7.1 |
+        irregularity card-exposed 5.7 5.7.1 | irregularity face-up 5.9 | irregularity drawn-together 5.10 5.10.1 |
+        irregularity set-replaced 5.10.2 | irregularity noticed-late 5.11 | irregularity order-altered 5.12 |
+        irregularity dealing-error 5.12 | rules option-continue 5.12.1 | rules option-reconstructed 5.12.2 |
+        rules option-return 5.12.3 | rules bets-lie-as-at-the-close 5.14 | irregularity other 5.18
+    """,
+    "fortune-six": """
+        bet fortune-six 1.1.1 2.2.5 3.5 3.11 4.1 | rules first-four-alternate 1.1.2 1.1.3 3.6 3.7 3.7.1 3.7.2 |
+        draw natural 1.1.4 3.9 3.9.1 | bet player-pair 1.1.5 2.2.4 3.5 3.8 3.8.1 4.1 |
+        bet banker-pair 1.1.5 2.2.4 3.5 3.8 3.8.2 4.1 | rules last-digit-counts 1.1.6 3.4 3.4.1 3.4.2 |
+        rules bets-open-when-announced 1.1.7 3.1 | bet tie 1.1.8 2.2.3 3.5 3.10.1 4.1 |
+        rules equal-points-tie 1.1.8 3.10.1 | decks 2.1 | seats 2.2 | bet banker 2.2.1 3.5 3.10 3.10.1 4.1 |
+        bet player 2.2.2 3.5 3.10 3.10.1 4.1 | rules bets-close-when-announced 3.2 | cards ace 3.3 3.3.1 |
+        cards number 3.3.1 | cards ten 3.3.2 | cards picture 3.3.2 | betting 3.5 | draw player 3.9.2 |
+        draw banker_alone 3.9.3 | draw banker 3.9.4 | rules higher-points-win 3.10 |
+        irregularity foreign-card 5.1 5.1.1 5.1.2 | irregularity wrong-count 5.2 | irregularity drawn-together 5.3 |
+        irregularity order-altered 5.4 | irregularity too-few-cards 5.5 | betting late bet 5.6 |
+        betting late increase 5.6 | betting late withdrawal 5.7
+    """,
+    "easy-six": """
+        seats 2.1.1 2.1.2 | bet player 2.1.3 3.3 3.7 3.8 4.1.1 | bet banker 2.1.3 3.3 3.7 3.8 4.1.1 |
+        bet tie 2.1.3 3.3 3.8 4.1.1 | bet player-pair 2.1.3 3.3 3.4 4.1.1 | bet banker-pair 2.1.3 3.3 3.4 4.1.1 |
+        bet easy-six 2.1.3 3.3 4.1.1 | decks 2.2.1 | rules bets-open-when-announced 3.1 |
+        rules bets-close-when-announced 3.2 | betting 3.3 | rules first-four-alternate 3.4 | draw banker_alone 3.5 |
+        draw natural 3.6 | draw banker 3.6 | draw player 3.6 | cards ace 3.7 | cards ten 3.7 | cards picture 3.7 |
+        cards number 3.7 | rules last-digit-counts 3.7 | rules higher-points-win 3.7 | rules equal-points-tie 3.8 |
+        irregularity foreign-card 5.1 5.1.1 | irregularity wrong-count 5.1 5.1.2 |
+        irregularity too-few-cards 5.1 5.1.3 | betting late bet 5.2 | betting late increase 5.2 |
+        betting late withdrawal 5.3
+    """,
+    "tournament": """
+        seats 2.1.1 2.1.2 | bet player 2.1.3 3.3 3.8 3.9 4.1.1 | bet banker 2.1.3 3.3 3.8 3.9 4.1.1 |
+        bet tie 2.1.3 3.4 3.9 4.1.1 | bet player-pair 2.1.3 3.4 3.5 4.1.1 | bet banker-pair 2.1.3 3.4 3.5 4.1.1 |
+        decks 2.2.1 | rules bets-open-when-announced 3.1 | rules bets-close-when-announced 3.2 | betting 3.3 3.4 |
+        rules first-four-alternate 3.5 | draw banker_alone 3.6 | draw natural 3.7 | draw banker 3.7 |
+        draw player 3.7 | cards ace 3.8 | cards ten 3.8 | cards picture 3.8 | cards number 3.8 |
+        rules last-digit-counts 3.8 | rules higher-points-win 3.8 | rules equal-points-tie 3.9 |
+        irregularity foreign-card 5.1 5.1.1 | irregularity wrong-count 5.1 5.1.2 |
+        irregularity too-few-cards 5.1 5.1.3 | betting late bet 5.2 | betting late increase 5.2 |
+        betting late withdrawal 5.3
+    """,
+}
+
+
+def places(game: str, number: str) -> set[str]:
+    """The entries that cite a clause, as they are written down here."""
+    entries = [entry.split() for entry in PLACES[game].split("|")]
+    return {" ".join(word for word in words if word[0].isalpha()) for words in entries if number in words}
+
+
+@pytest.mark.clause("C 1.1", "C 1.5", "C 1.7", "C 1.9", "C 1.10", "C 1.11", "C 1.15", "C 1.16", "C 1.17", "C 1.18")
+@pytest.mark.clause("C 1.20", "C 3.2", "C 3.5", "C 4.1.1", "C 5.4", "C 5.5", "C 5.8.1", "C 5.8.2")
+@pytest.mark.clause("I 1.1", "I 1.5", "I 1.7", "I 1.9", "I 1.10", "I 1.11", "I 1.12", "I 1.13", "I 1.17", "I 1.18")
+@pytest.mark.clause("I 1.19", "I 1.20", "I 1.23", "I 3.2", "I 3.5", "I 3.12", "I 4.2.1", "I 5.4", "I 5.5", "I 5.8.1")
+@pytest.mark.clause("I 5.8.2")
+@pytest.mark.clause("F 1.1.2", "F 1.1.3", "F 1.1.4", "F 1.1.6", "F 1.1.7", "F 2.2.1", "F 2.2.2", "F 2.2.3", "F 2.2.4")
+@pytest.mark.clause("F 2.2.5", "F 3.3", "F 3.4.1", "F 3.4.2", "F 3.6", "F 3.7.1", "F 3.7.2", "F 3.8", "F 3.8.1")
+@pytest.mark.clause("F 3.8.2", "F 3.9", "F 3.11", "F 5.1", "F 5.1.2")
+@pytest.mark.clause("E 2.1.2", "E 2.1.3", "E 5.1", "T 2.1.2", "T 2.1.3", "T 5.1")
+@pytest.mark.parametrize(("game", "number"), EVERY)
+def test_a_clause_is_cited_by_its_entries(game: str, number: str) -> None:
+    """By these and no others: an entry that is taken out is missed, if only for a clause beside its own."""
+    (lives,) = (clause.lives for clause in book(game).clauses if clause.number == number)
+    assert {place for place in lives.split("; ") if place} == places(game, number)
+
+
 @pytest.mark.parametrize(("game", "number"), EVERY)
 def test_a_book_without_a_clause_that_lives_does_not_load(game: str, number: str) -> None:
     """So every test that plays this game fails, those that the page names for the clause among them."""
@@ -136,7 +249,7 @@ def test_every_rule_lives_where_the_page_says() -> None:
     whole = {"rules/drawing", "rules/insurance"}
     for module, rules in OF_RULES.items():
         text = (ROOT / "shoed" / f"{module}.py").read_text()
-        unread = {rule for rule in rules if f"Rule.{rule.name}" not in text} - {Rule.BETS_CLOSE_WHEN_ANNOUNCED}
+        unread = {rule for rule in rules if f"Rule.{rule.name}" not in text}
         assert module in whole or not unread
     assert module_of("rules seated-first") == "rules/limits"
     assert module_of("bet banker") == "rules/results"
@@ -328,6 +441,17 @@ def test_earlier_rounds_stand_when_one_is_void() -> None:
         assert f"irregularity {Event.FOREIGN_CARD.value}" in lives.split("; ")
 
 
+@pytest.mark.clause("C 1.15", "I 1.17")
+@pytest.mark.parametrize("game", ["commission", "super-six-plus"])
+def test_a_card_on_the_wrong_side_is_put_back_in_its_order(game: str) -> None:
+    """As the cards left the shoe: the second is Banker's, whoever it was given to."""
+    cards = tuple(map(Card.parse, ("QS", "3H", "7D", "JC")))
+    happened = [Happened(Event.WRONG_SIDE, at=2, noticed_at=2)]
+    found = course(book(game), cards, happened, Inquiry([]))
+    assert [(ruling.then, ruling.clause) for ruling in found.rulings] == [(Then.RECONSTRUCT, "5.8")]
+    assert found.hands == Hands((cards[0], cards[2]), (cards[1], cards[3]))
+
+
 # -------------------------------------------------------------------------------------------------- for people
 
 
@@ -335,19 +459,47 @@ def paid(of: RuleBook) -> list[tuple[str, str, str]]:
     return [(bet.name, row.pays.text, row.clause) for bet in of.bets for row in bet.rows]
 
 
+def cited(line: str) -> list[str]:
+    """The clauses that a line of a page ends with, or has in brackets."""
+    return re.findall(r"(?<![\d.])\d+(?:\.\d+)+(?![\d.:])", line)
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_a_book_is_shown_whole(game: str) -> None:
     """Every pay, insurance row, irregularity and clause has its line, with the clause beside it."""
     shown = page.show(book(game)).splitlines()
     for name, pays, clause in paid(book(game)):
-        assert any(line.startswith(f"{name} ") and pays in line.split() and line.endswith(clause) for line in shown)
+        assert any(line.startswith(f"{name} ") and pays in line.split() and clause in cited(line) for line in shown)
     for offer in book(game).offers:
         assert any(offer.bet in line and offer.odds.text in line.split() for line in shown)
     for row in book(game).irregularities:
-        assert any(line.startswith(row.event.value) and line.endswith(row.clause or row.reading) for line in shown)
+        said = [line for line in shown if line.startswith(row.event.value)]
+        assert any(row.clause in cited(line) if row.clause else line.endswith(row.reading) for line in said)
     for numbered in book(game).clauses:
         assert any(line.split(maxsplit=1)[:2] == [numbered.number, numbered.title] for line in shown)
     assert "Insurance" in shown if book(game).offers else "Insurance" not in shown
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_book_is_shown_with_every_clause_that_it_cites(game: str) -> None:
+    """Also those that an entry names beside its own, as often as the file has them."""
+    toml = (load.BOOKS / f"{game}.toml").read_text().partition("[clauses]")[0]
+    written = re.findall(r'"(\d+(?:\.\d+)+)"', toml)
+    shown = page.show(book(game)).partition("\nClauses\n")[0]
+    named = cited(re.sub(r"our reading: .*", "", shown))
+    assert Counter(written) - Counter(named) == Counter()
+
+
+def test_a_book_is_shown_with_who_bets_on_what() -> None:
+    """An Original Bet on its hand, a pair on its cards, an insurance on the hand that it insures, with the clauses."""
+    shown = [" ".join(line.split()) for line in page.show(book("super-six-plus")).splitlines()]
+    for line in (
+        "player Original Bet on player 3.7, 1.12",
+        "tie on the result 3.7",
+        "banker-pair on the first two cards of banker 3.7",
+        "banker-insurance insures banker 4.1.2, 1.9",
+    ):
+        assert line in shown
 
 
 def test_the_games_are_listed_by_id_and_title() -> None:

@@ -188,6 +188,31 @@ def test_a_shortage_found_between_rounds_voids_nothing(game: str) -> None:
     assert gone_on["questions"] == []
 
 
+@pytest.mark.parametrize(
+    ("game", "kind", "clause"),
+    [
+        (E, "deck-count", None),  # it has no row of it
+        (E, "drawn-together", None),  # its one row is a reading
+        (C, "interruption", None),  # its two rows are of a round
+        (C, "foreign-card", "5.5.1"),
+        (F, "foreign-card", "5.1.1"),
+    ],
+)
+def test_between_rounds_only_a_clause_that_says_one_thing_is_cited(game: str, kind: str, clause: str | None) -> None:
+    """Where there is none, or several that hang on the round, the answer says that the document is silent."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened(kind, at=1, between_rounds=True))
+    assert ruling(answer) == ("stands", clause)
+    assert asked(answer) == [("next-round", None, clause)]
+
+
+@pytest.mark.parametrize(("game", "clause"), [(C, "5.7"), (E, None)])
+def test_a_question_that_no_clause_asks_says_that_the_document_is_silent(game: str, clause: str | None) -> None:
+    """Whether the card can be put back is asked all the same."""
+    answer = table(game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened("card-in-excess", at=5))
+    assert ruling(answer) == ("ask", clause)
+    assert asked(answer) == [("reconstructable", None, clause)]
+
+
 @pytest.mark.clause("C 5.11", "I 5.11")
 @pytest.mark.parametrize("kind", ["card-in-excess", "deck-count", "wrong-count", "insurance-neglected", "other"])
 @pytest.mark.parametrize("game", GAMES)
@@ -308,7 +333,7 @@ def test_two_cards_that_changed_places_for_good_stay_and_give_options(game: str)
 # ---------------------------------------------------------------------------------------------- how the cards lie
 
 
-@pytest.mark.clause("C 5.7", "C 1.15", "I 5.7", "I 1.17")
+@pytest.mark.clause("C 5.7", "I 5.7")
 @pytest.mark.parametrize("game", [C, I])
 def test_a_card_in_excess_serves_the_round_if_it_is_due(game: str) -> None:
     """Dealt to Player who stands, it is Banker's third."""
@@ -398,9 +423,11 @@ def test_a_pit_supervisor_puts_cards_that_came_together_in_order(game: str) -> N
 @pytest.mark.clause("C 5.10.2", "I 5.10.2")
 @pytest.mark.parametrize("game", [C, I])
 def test_the_set_may_be_replaced_after_cards_came_together(game: str) -> None:
-    """A Pit Supervisor may say so, and nothing waits for it."""
-    together = happened("drawn-together", at=3, order_known=True)
-    decisions = [decide("option", "continue", "player")]
+    """A Pit Supervisor may say so where their order could not be told, and nothing waits for it."""
+    known = table(game, PLAYER_9_BANKER_7, ALL, **happened("drawn-together", at=3, order_known=True))
+    assert "set-replaced" not in [question["question"] for question in known["questions"]]
+    together = happened("drawn-together", at=3)
+    decisions = [decide("card-order", ["5D", "4C"], "pit-supervisor"), decide("option", "continue", "player")]
     answer = table(game, PLAYER_9_BANKER_7, ALL, **together, decisions=decisions)
     (question,) = answer["questions"]
     assert (question["question"], question["clause"], question["optional"]) == ("set-replaced", "5.10.2", True)
@@ -420,6 +447,7 @@ def test_cards_that_came_together_after_the_initial_deal_are_a_persons_business_
         decided = table(F, cards, ALL, **together, decisions=[decide("ruling", choice, "pit-manager")])
         assert (decided["outcome"], decided["questions"]) == (outcome, [])
         assert (decided["void"] is None) is (choice == "continue")
+        assert (column(decided, "clause") == [None] * 3) is (choice == "void")
 
 
 @pytest.mark.clause("C 5.12", "C 5.12.2", "I 5.12", "I 5.12.2")
@@ -474,3 +502,42 @@ def test_insurance_neglected_where_there_is_none_is_nothing() -> None:
     """A game without insurance has nothing to offer."""
     answer = table(F, PLAYER_9_BANKER_7, ALL, **happened("insurance-neglected"))
     assert (ruling(answer), answer["questions"], noted(answer), refusals(answer)) == (("stands", None), [], [], [])
+
+
+@pytest.mark.clause("C 5.4.2", "I 5.4.2", "C 5.5.4", "I 5.5.4")
+@pytest.mark.parametrize("game", [C, I])
+def test_cards_set_aside_establish_nothing_and_complete_nothing(game: str) -> None:
+    """An exposed card that cannot be put back serves the next round: neither outcome nor end hangs on it."""
+    exposed = {"kind": "card-exposed", "at": 3, "reconstructable": False}
+    answer = table(game, "AS 2S 3S", ALL, irregularities=[exposed, {"kind": "interruption", "at": 3}])
+    assert answer["void"]["clause"] == "5.4.2"
+    exposed = {"kind": "card-exposed", "at": 2, "reconstructable": False}
+    answer = table(game, "9S 2S KS 4S", ALL, irregularities=[exposed, {"kind": "too-few-cards"}])
+    assert answer["void"]["clause"] == "5.5.4"
+
+
+@pytest.mark.parametrize("game", [C, I])
+def test_an_altered_order_that_is_put_back_may_end_the_round_early(game: str) -> None:
+    """What the round has no use for then serves the next one."""
+    altered = happened("order-altered", at=3, reconstructable=True, order=["6H", "3D", "3C"])
+    answer = table(game, "2S 2H 3D 3C 6H", ALL, **altered)
+    assert (answer["player"]["cards"], answer["banker"]["cards"]) == (["2S", "6H"], ["2H", "3D"])
+    assert answer["carried"] == ["3C"]
+
+
+@pytest.mark.parametrize(
+    ("game", "kind"), [("fortune-six", "card-exposed"), ("tournament", "order-altered"), ("easy-six", "dealing-error")]
+)
+def test_nothing_is_asked_on_which_nothing_hangs(game: str, kind: str) -> None:
+    """Where the document is silent either way, the ruling is asked for at once, and said to be a person's."""
+    answer = table(game, "AS 2S 3S 4S", **happened(kind, at=3))
+    (ruling,) = answer["rulings"]
+    assert (ruling["clause"], ruling["silent"]) == (None, True)
+    assert [question["question"] for question in answer["questions"]] == ["ruling"]
+
+
+def test_only_bets_that_stand_establish_an_outcome_where_the_table_says_so() -> None:
+    """A bet that was refused stands nowhere (C 5.4.1)."""
+    line = {"outcome_basis": "placed", "noticed": True, "limits": {"minimum": 100}}
+    answer = table(C, "AS 2S 3S 4S", "1 a player 1000; 1 a player-pair 10", **line, **happened("interruption", at=4))
+    assert answer["void"]["clause"] == "5.4.2"

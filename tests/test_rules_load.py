@@ -5,6 +5,7 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -45,7 +46,11 @@ BROKEN: Final = [
     ("commission", 'points = "face"', 'points = "half"', '"half" is unknown'),
     ("commission", 'letter = "C"', 'letter = "c"', '"c" is not allowed'),
     ("fortune-six", "any = true", "any = 1", "1 is neither true nor false"),
+    ("commission", 'title = "Commission', 'title = "Com|mission', "is not allowed; write a few words, without |"),
+    ("commission", '"5.9" = "A card', '"5.9" = "A | card', "is not allowed; write a few words, without |"),
+    ("commission", "bean-9 = 9", '"Bean 9" = 9', "is no name of a layout; use a to z, 0 to 9 and -"),
     # pays
+    ("commission", '"8:1"', '"\u0668:1"', "are no odds"),
     ("commission", '"0.95:1"', '"0.95"', '"0.95" are no odds'),
     ("commission", '"8:1"', '"0:1"', '"0:1" are no odds'),
     ("commission", '"8:1"', '"8:0"', '"8:0" are no odds'),
@@ -74,6 +79,8 @@ BROKEN: Final = [
     # clauses
     ("commission", 'clause = "5.9"', 'clause = "5.99"', "clause 5.99 is not in [clauses]; the nearest is 5.9"),
     ("commission", 'clause = "5.9"', 'clause = "9"', '"9" is not allowed'),
+    ("commission", 'clause = "5.9"', 'clause = "5.\u0669"', "is not allowed; write a clause"),
+    ("commission", '"5.14" = ["Displays', '"5.\u0661" = ["Displays', "is no clause number"),
     ("commission", 'also = ["1.9"]', 'also = ["7.7"]', "clause 7.7 is not in [clauses]"),
     ("commission", 'seated-first = ["5.1", "1.17"', 'seated-first = ["5.1", "1.77"', "clause 1.77 is not in [clauses]"),
     ("commission", '"5.14" = ["Displays', '"5.14.x" = ["Displays', "is no clause number"),
@@ -356,6 +363,20 @@ def test_a_sixth_game_needs_no_python() -> None:
     assert "umbrella" in page.show(night)
 
 
+def test_books_are_listed_by_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The five in their order, then whatever else lies there by its name; each is to have its file's name as its id."""
+    for name in ("zeta", "night-six", *sorted(GAMES)):
+        (tmp_path / f"{name}.toml").write_text(SIXTH.replace('"1" = ["A chapter", "a heading"]\n', ""))
+    (tmp_path / "notes.txt").touch()
+    assert load.games(tmp_path) == (*GAMES, "night-six", "zeta")
+    monkeypatch.setattr(load, "BOOKS", tmp_path)
+    assert load.book.__wrapped__("night-six").id == "night-six"
+    with pytest.raises(
+        SettingsError, match=r'zeta\.toml:2: book\.id: "night-six" is not the file\'s name, "zeta"; let'
+    ):
+        load.book.__wrapped__("zeta")
+
+
 def test_a_chapter_is_no_clause() -> None:
     """The list is of clauses as 1.1 or 3.12.2; a chapter has no entry."""
     assert any(
@@ -499,7 +520,7 @@ def verdicts(of: RuleBook) -> Iterator[object]:
     """What follows from everything that can go wrong."""
     changed_places = [Happened(Event.WRONG_SIDE, at, 4, reconstructable=False) for at in (1, 2)]
     for happened in (changed_places, *([each] for each in happenings())):
-        for placed in (None, frozenset({"player"})):  # with the pairs an outcome is established, with Player's bet none
+        for placed in (None, frozenset({("a", "player")})):  # established by the pairs, and by Player's bet not
             inquiry = Inquiry([])
             found = course(of, DRAWN, happened, inquiry, Layout(("a",), placed))
             yield found.rulings, found.hands, found.void, found.undecided, inquiry.open

@@ -6,15 +6,21 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoed.audit_table import Auditor
 from shoed.cards import Card
+from shoed.rules.bets import Placed
+from shoed.rules.book import Stage
 from shoed.rules.drawing import Hands, due
+from shoed.rules.irregular import lay
+from shoed.rules.limits import Held
 from shoed.rules.load import GAMES, book
-from shoed.rules.money import Rounding
+from shoed.rules.money import Rounding, Terms, insure
+from shoed.rules.page import MODULE_OF_RULE
 from tests.tables import asked, column, largest, refusals, table
 
 I = "super-six-plus"  # noqa: E741  # as the clauses have it
@@ -249,6 +255,18 @@ def test_insurance_has_a_minimum_where_the_table_names_one() -> None:
     assert refusals(table(I, P7_B3, placed, limits=limits, noticed=True)) == [(1, "below-minimum", "5.2")]
 
 
+def test_a_book_that_refuses_no_small_bets_takes_small_insurance() -> None:
+    """Insurance without limits: a minimum binds nothing, noticed or not."""
+    rules, bet = book(I), Placed(1, "a", "player-insurance", 5, stage=Stage.AFTER_FOUR)
+    held = {0: Held(Placed(1, "a", "player", 1000), Fraction(1000))}
+    hands, _ = lay(rules, [*map(Card.parse, P7_B3.split())])
+    terms = Terms(minimums={"player-insurance": 10})
+    assert [refusal.clause for refusal in insure(rules, {1: bet}, held, hands, terms).refused] == ["5.2"]
+    unlimited = {rule: ground for rule, ground in rules.rules.items() if MODULE_OF_RULE[rule.value] != "rules/limits"}
+    free = insure(msgspec.structs.replace(rules, rules=unlimited), {1: bet}, held, hands, terms)
+    assert (list(free.insured), free.refused) == ([1], ())
+
+
 # ---------------------------------------------------------------------------------------------- neglect
 
 NEGLECTED = [{"kind": "insurance-neglected", "stage": "after-four"}]
@@ -286,7 +304,7 @@ def test_until_it_is_known_who_had_meant_to_insure_their_bets_are_open() -> None
     assert column(answer, "pays") == [None]
 
 
-@pytest.mark.clause("I 5.13", "I 4.2.2")
+@pytest.mark.clause("I 4.2.2")
 @pytest.mark.parametrize(
     ("cards", "fields"), [(f"{P7_B3} JH", {}), (f"{P7_B3} 4H", {}), (f"{P7_B3} 5H", {"insurance": "off"})]
 )
@@ -298,13 +316,67 @@ def test_neglect_that_cost_nothing_changes_nothing(cards: str, fields: dict[str,
     assert [each["then"] for each in answer["rulings"]] == ["stands"]
 
 
-@pytest.mark.clause("I 5.3", "I 5.13")
+@pytest.mark.clause("I 5.3")
 def test_an_offer_that_was_not_made_is_not_forgone() -> None:
     """The later one may be taken; and who was insured all the same was not neglected."""
     placed = "1 a player 1000; 1 a player-insurance 1 after-player-third"
     assert table(I, P9, placed, irregularities=NEGLECTED)["refused"] == []
     taken = table(I, f"{P7_B3} 5H", "1 a player 1000; 1 a player-insurance 1 after-four", irregularities=NEGLECTED)
     assert taken["questions"] == []
+
+
+NEGLECTED_LATER = [{"kind": "insurance-neglected", "stage": "after-player-third"}]
+
+
+@pytest.mark.clause("I 3.14", "I 5.13")
+@pytest.mark.parametrize(("squeeze", "ruled_by", "returned"), [(True, "3.14", 0), (False, "5.13", 1000)])
+def test_what_a_squeeze_waives_is_not_neglected(squeeze: bool, ruled_by: str, returned: int) -> None:  # noqa: FBT001
+    """Nothing was due to be offered after Player's third card, so the bet stands."""
+    answer = table(
+        I,
+        "4S 3H KD KC 4H 6D",
+        "1 a player 1000",
+        squeeze=squeeze,
+        irregularities=NEGLECTED_LATER,
+        decisions=[intended("yes", "a")],
+    )
+    assert [each["clause"] for each in answer["rulings"]] == [ruled_by]
+    assert [each["then"] for each in answer["rulings"]] == ["stands" if squeeze else "return-original"]
+    assert column(answer, "returned") == [returned]
+
+
+@pytest.mark.clause("I 4.2.2", "I 5.13")
+def test_a_squeeze_at_a_table_without_insurance_waives_nothing() -> None:
+    """The clause of neglect says that it does not apply there."""
+    answer = table(
+        I,
+        "4S 3H KD KC 4H 6D",
+        "1 a player 1000",
+        squeeze=True,
+        insurance="off",
+        irregularities=NEGLECTED_LATER,
+    )
+    assert [(each["then"], each["clause"]) for each in answer["rulings"]] == [("stands", "5.13")]
+
+
+@pytest.mark.clause("I 5.3", "I 5.13")
+def test_who_had_forgone_insurance_was_not_neglected() -> None:
+    """An offer after four cards was let pass; who had taken it, or under the milder rule, is still asked about."""
+    cards, passed = "5S 4H KD KC 3H 5D", "1 a player 1000"
+    fields = {"irregularities": NEGLECTED_LATER, "decisions": [intended("yes", "a")]}
+    assert column(table(I, cards, passed, **fields), "returned") == [0]
+    assert column(table(I, cards, passed, insurance_forgone="stage", **fields), "returned") == [1000]
+    taken = table(I, cards, f"{passed}; 1 a player-insurance 1 after-four", **fields)
+    assert column(taken, "clause")[0] == "5.13"
+
+
+@pytest.mark.clause("I 5.3", "I 5.13")
+@pytest.mark.parametrize(("at", "is_asked"), [(0, False), (3, False), (4, True)])
+def test_who_had_walked_away_was_not_neglected(at: int, is_asked: bool) -> None:  # noqa: FBT001
+    """Whoever left before the stage came had no right to insure; whoever left after it had."""
+    gone = {"kind": "walked-away", "bettor": "a", "at": at}
+    answer = table(I, f"{P7_B3} 5H", "1 a player 1000; 2 b player 10", irregularities=[*NEGLECTED, gone])
+    assert [bettor for _, bettor, _ in asked(answer)] == (["a", "b"] if is_asked else ["b"])
 
 
 # ---------------------------------------------------------------------------------------------- what holds always

@@ -118,13 +118,15 @@ def act(
 def late(book: RuleBook, deed: Act, position: int, largest: int | None = None) -> Refusal:
     """The bets are closed: whatever is tried, the layout stays as it was."""
     then = book.late[deed]
+    closed = book.rules[Rule.BETS_CLOSE_WHEN_ANNOUNCED].clause
+    over = f"no more bets ({closed})" if closed else "no more bets"
     match then.then:
         case LateThen.REFUSED:
-            message = f"no more bets: the {deed.value} is refused"
+            message = f"{over}: the {deed.value} is refused"
         case LateThen.INCREASE_REFUSED:
-            message = "no more bets: what was added is refused, the rest plays"
+            message = f"{over}: what was added is refused, the rest plays"
         case LateThen.STANDS:
-            message = "no more bets: the bet wins or loses as if it had not been withdrawn"
+            message = f"{over}: the bet wins or loses as if it had not been withdrawn"
         case _:
             assert_never(then.then)
     return Refusal(position, LATE[deed], then.clause, message, largest if deed is Act.INCREASE else None)

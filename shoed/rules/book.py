@@ -192,7 +192,6 @@ class Fact(Enum):
     OF_THE_DEALING = "of-the-dealing"  # it came from dealing, not from elsewhere
     INSURANCE_ON = "insurance-on"
     WOULD_HAVE_WON = "would-have-won"
-    INTENDED = "intended"  # the player had meant to take the insurance
 
 
 OF_NEGLECT: Final = frozenset({Fact.INSURANCE_ON, Fact.WOULD_HAVE_WON})
@@ -219,7 +218,7 @@ def facts_of(event: Event) -> frozenset[Fact]:
         case Event.INSURANCE_NEGLECTED:
             return OF_NEGLECT
         case _:
-            return frozenset(Fact) - OF_NEGLECT - {Fact.INTENDED}
+            return frozenset(Fact) - OF_NEGLECT
 
 
 def thens_of(event: Event) -> frozenset[Then]:

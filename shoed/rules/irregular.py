@@ -63,7 +63,9 @@ class Layout(msgspec.Struct, frozen=True):
     """What of the bets matters here."""
 
     bettors: tuple[str, ...] = ()  # who has bets and is there to be asked, each once
-    placed: frozenset[str] | None = None  # the bets that establish an outcome; None: all that the game offers
+    placed: frozenset[tuple[str, str]] | None = (
+        None  # bettor and bet that establish an outcome; None: all of the game's
+    )
 
 
 NO_BETS: Final = Layout()
@@ -134,7 +136,7 @@ class _Fold:
         cards: tuple[Card, ...],
         happened: tuple[Happened, ...],
         inquiry: Inquiry,
-        placed: AbstractSet[str] | None,
+        placed: AbstractSet[tuple[str, str]] | None,
     ) -> None:
         self.book = book
         self.cards = cards
@@ -149,8 +151,7 @@ class _Fold:
         self.undecided: set[str] = set()
 
     def course(self) -> Course:
-        in_order = [card for at, card in enumerate(self.cards[: self.known], 1) if at not in self.aside]
-        hands, carried = lay(self.book, in_order, self.moved)
+        hands, carried = self._lies(self.known)
         carried += tuple(card for at, card in enumerate(self.cards, 1) if at in self.aside)
         void = next((ruling for ruling in self.rulings if ruling.then is Then.VOID), None)
         if void is None:
@@ -161,6 +162,12 @@ class _Fold:
         self.inquiry.open[:] = [each for each in self.inquiry.open if each.ask in (Ask.NEXT_ROUND, Ask.SET_REPLACED)]
         return Course(hands, carried, None, tuple(self.rulings), void, False, {}, frozenset())  # noqa: FBT003
 
+    def _lies(self, drawn: int) -> tuple[Hands, tuple[Card, ...]]:
+        """How so many of the cards lie: without those set aside, and without those whose order nobody has told."""
+        here = [(at, card) for at, card in enumerate(self.cards[: min(drawn, self.known)], 1) if at not in self.aside]
+        moved = {place for place, (at, _) in enumerate(here, 1) if at in self.moved}
+        return lay(self.book, [card for _, card in here], moved)
+
     def take(self, position: int, each: Happened, bettors: tuple[str, ...]) -> None:
         ruling = self._outside(position, each)
         if ruling is not None:
@@ -170,7 +177,7 @@ class _Fold:
         if back is None:
             asked = self.inquiry.open[-1]
             decides = asked.role if isinstance(asked.role, Role) else None
-            self.rulings.append(Ruling(position, Then.ASK, asked.clause, decides))
+            self.rulings.append(Ruling(position, Then.ASK, asked.clause, decides, silent=not asked.clause))
             return
         row = self._row(each, back=back)
         ruling = self._followed(position, each, row, back=back)
@@ -184,13 +191,14 @@ class _Fold:
             late = row_of(self.book, Event.NOTICED_LATE, {})
             reading = "what is noticed once the next round has begun leaves this one as it is"
             return _ruling(position, late) if late else Ruling(position, Then.STANDS, "", None, True, reading)  # noqa: FBT003
-        clause = next((row.clause for row in self.book.irregularities if row.event is each.event), "")
+        said = [row.clause for row in self.book.irregularities if row.event is each.event]
+        clause = said[0] if len(said) == 1 else ""  # several rows tell apart what happens during a round
         if each.between_rounds:
             self.inquiry.choice(Question(Ask.NEXT_ROUND, position, None, clause, (Choice.GO_ON,)))
             reading = "nothing is open that could be void; the next round waits for a person"
-            return Ruling(position, Then.STANDS, clause, reading=reading)
-        if each.event is Event.TOO_FEW_CARDS and due(self.book, lay(self.book, self.cards[: each.at])[0]) is None:
-            return Ruling(position, Then.STANDS, clause, reading="the round has all its cards")
+            return Ruling(position, Then.STANDS, clause, silent=not clause, reading=reading)
+        if each.event is Event.TOO_FEW_CARDS and due(self.book, self._lies(each.at)[0]) is None:
+            return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
         return None
 
     def _reconstructable(self, position: int, each: Happened) -> bool | None:
@@ -201,6 +209,8 @@ class _Fold:
             return each.order_known
         if each.event not in ASKED:
             return PRESUMED.get(each.event, False)
+        if self._row(each, back=True) is None and self._row(each, back=False) is None:
+            return False  # nothing hangs on it: the document is silent either way
         row = next((row for row in self.book.irregularities if row.event is each.event), None)
         decides, clause = (row.decides, row.clause) if row else (None, "")
         question = Question(Ask.RECONSTRUCTABLE, position, decides, clause, YES_NO, proposed=Choice.YES)
@@ -230,8 +240,10 @@ class _Fold:
         return balance != 0
 
     def _established(self, each: Happened) -> bool:
-        hands, _ = lay(self.book, self.cards[: each.noticed_at])
-        return established(self.book, hands, self.placed)
+        hands, _ = self._lies(each.noticed_at)
+        stands = self.placed
+        placed = None if stands is None else {bet for bettor, bet in stands if bettor not in self.returned}
+        return established(self.book, hands, placed)
 
     def _followed(self, position: int, each: Happened, row: Irregularity | None, *, back: bool) -> Ruling:
         """What the book says is done, as far as it can be without a person."""
@@ -253,7 +265,7 @@ class _Fold:
             case _:
                 assert_never(row.then)
         renewal = row_of(self.book, Event.SET_REPLACED, {})
-        if each.event is Event.DRAWN_TOGETHER and renewal is not None:
+        if each.event is Event.DRAWN_TOGETHER and not each.order_known and renewal is not None:
             self.inquiry.choice(
                 Question(Ask.SET_REPLACED, position, renewal.decides, renewal.clause, YES_NO, optional=True)
             )
@@ -338,8 +350,10 @@ class Cover(msgspec.Struct, frozen=True):
     """Who could insure, and who did."""
 
     originals: tuple[tuple[str, str], ...]  # bettor and Original Bet
-    taken: frozenset[tuple[str, Stage]]
+    taken: frozenset[tuple[str, Stage, str]]  # bettor, stage and insurance bet
     on: bool  # at this table
+    unable: frozenset[tuple[str, Stage]] = frozenset()  # who had no right to insure any more when the stage came
+    waived: Mapping[Stage, str] = {}  # stages at which nobody had, and the clause
 
 
 class Neglect(msgspec.Struct, frozen=True):
@@ -359,19 +373,24 @@ def neglected(book: RuleBook, hands: Hands, happened: Sequence[Happened], cover:
     for position, each in enumerate(happened):
         if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:
             continue
-        would_have_won = [
-            names[offer.hand]
+        if each.stage in cover.waived:
+            reading = "nothing was due to be offered"
+            rulings.append(Ruling(position, Then.STANDS, cover.waived[each.stage], reading=reading))
+            continue
+        would_have_won = {  # Original Bet -> its insurance
+            names[offer.hand]: offer.bet
             for offer in offers(book, hands).get(each.stage) or ()
             if (pays := settle_offer(book, offer, hands)) is not None and pays.odds is not None
-        ]
-        facts = {Fact.INSURANCE_ON: cover.on, Fact.WOULD_HAVE_WON: bool(would_have_won), Fact.INTENDED: True}
-        row = row_of(book, each.event, facts)
+        }
+        row = row_of(book, each.event, {Fact.INSURANCE_ON: cover.on, Fact.WOULD_HAVE_WON: bool(would_have_won)})
         rulings.append(_ruling(position, row) if row else Ruling(position, Then.STANDS, "", silent=True))
         if row is None or row.then is not Then.RETURN_ORIGINAL:
             continue
         for original in cover.originals:
             bettor, bet = original
-            if bet in would_have_won and (bettor, each.stage) not in cover.taken:
+            if bet not in would_have_won or (bettor, each.stage) in cover.unable:
+                continue
+            if (bettor, each.stage, would_have_won[bet]) not in cover.taken:
                 question = Question(Ask.INTENDED, position, row.decides, row.clause, YES_NO, bettor=bettor)
                 answers[original], clauses[original] = inquiry.choice(question), row.clause
     return Neglect(

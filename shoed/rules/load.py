@@ -45,12 +45,23 @@ from shoed.rules.book import (
 from shoed.settings import BOOLEAN, Kind, Node, Route, Sheet, Table, choice, converted, integer, listing, text
 
 BOOKS: Final = Path(__file__).parent / "books"
-GAMES: Final = ("commission", "super-six-plus", "fortune-six", "easy-six", "tournament")
+FIRST: Final = ("commission", "super-six-plus", "fortune-six", "easy-six", "tournament")  # listed in this order
+
+
+def games(folder: Path) -> tuple[str, ...]:
+    """The books of a folder: those that are named first, then the others by name."""
+    found = {file.stem for file in folder.glob("*.toml")}
+    return (*(game for game in FIRST if game in found), *sorted(found - {*FIRST}))
+
+
+GAMES: Final = games(BOOKS)
 
 T = TypeVar("T")
 Words = TypeVar("Words", Act, Event, Hand, LateThen, Options, PlaceRule, Role, Stage, Then, Winner)
 
-ODDS: Final = re.compile(r"(\d+(?:\.\d+)?):(\d+)")
+ODDS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?):([0-9]+)")
+CLAUSE: Final = re.compile(r"[0-9]+(\.[0-9]+)+")
+NAMED: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 MOST_DECKS: Final = 10
 ALWAYS: Final = frozenset(
     {
@@ -111,9 +122,9 @@ def _filled(kind: Kind[frozenset[T]]) -> Kind[frozenset[T]]:
     return Kind(kind.right, frozenset(), read)
 
 
-NUMBER: Final = text("write a clause as in 3.12.2", r"\d+(\.\d+)+")
-WORDS: Final = text("write a few words", r"\S(.*\S)?")
-NAME: Final = text("use a to z, 0 to 9 and -", r"[a-z0-9]+(-[a-z0-9]+)*")
+NUMBER: Final = text("write a clause as in 3.12.2", CLAUSE.pattern)
+WORDS: Final = text("write a few words, without |", r"[^\s|]([^|\n]*[^\s|])?")  # a | would end a cell of a table
+NAME: Final = text("use a to z, 0 to 9 and -", NAMED.pattern)
 DECKS: Final = integer(1, MOST_DECKS)
 POINTS: Final = _distinct(integer(0, check.HIGHEST))
 SOME_POINTS: Final = _filled(POINTS)
@@ -130,6 +141,11 @@ WINNER, HAND, STAGE, PLACE = _words(Winner), _words(Hand), _words(Stage), _words
 ROLE, OPTIONS = _words(Role), _words(Options)
 
 
+def also_of(*route: str | int) -> str:
+    """Under which name `sources` has the further clauses of the entry at a route."""
+    return f"{' '.join(map(str, route))} also"
+
+
 class _Reader:
     """One book being read: what was cited so far, and where."""
 
@@ -144,8 +160,11 @@ class _Reader:
         clause = table.require(key, NUMBER)
         self.cited.append((clause, (*table.route, key), place))
         if key == "clause":
-            for at, further in enumerate(table.get("also", NUMBERS, ())):
+            also = table.get("also", NUMBERS, ())
+            for at, further in enumerate(also):
                 self.cited.append((further, (*table.route, "also", at), place))
+            if also:
+                self.sources[also_of(*table.route)] = ", ".join(also)
         return clause
 
     def entry(self, table: Table, key: str, place: str) -> Table:
@@ -207,6 +226,9 @@ class _Reader:
         seats = {name: layouts.require(name, SEATS) for name in layouts}
         if not seats:
             table.fault("layouts", "names no layout", "write layouts = { bean-9 = 9 }, or any = true")
+        for name in seats:
+            if not NAMED.fullmatch(name):
+                layouts.fault(name, "is no name of a layout", NAME.right)
         return seats
 
     def _values(self) -> Mapping[Rank, int]:
@@ -407,7 +429,7 @@ class _Reader:
                 self.sheet.fault(route, f"clause {number} is not in [clauses]", remedy)
         clauses = []
         for number, lives in places.items():
-            if not NUMBER_TEXT.fullmatch(number):
+            if not CLAUSE.fullmatch(number):
                 table.fault(number, "is no clause number", NUMBER.right)
             title, operator = table.require(number, TITLE)
             if bool(lives) is bool(operator):
@@ -424,7 +446,6 @@ HANG_ON: Final[Mapping[Options, frozenset[Fact]]] = {
     Options.UNLESS_ESTABLISHED: frozenset({Fact.ESTABLISHED}),
     Options.UNLESS_ESTABLISHED_AND_RECONSTRUCTABLE: frozenset({Fact.ESTABLISHED, Fact.RECONSTRUCTABLE}),
 }
-NUMBER_TEXT: Final = re.compile(r"\d+(\.\d+)+")
 FITS: Final = {(Act.INCREASE, LateThen.INCREASE_REFUSED), (Act.WITHDRAWAL, LateThen.STANDS)}
 
 
@@ -444,8 +465,12 @@ def parse(file: str, data: bytes) -> RuleBook:
     return of_sheet(settings.parse(file, data))
 
 
-def of_sheet(sheet: Sheet) -> RuleBook:
+def of_sheet(sheet: Sheet, game: str | None = None) -> RuleBook:
+    """The book, which is to be of this game where one is named."""
     found = _Reader(sheet).book()
+    if game is not None and found.id not in {"", game}:
+        problem = f"{settings.shown(found.id)} is not the file's name, {settings.shown(game)}"
+        sheet.root.table("book").fault("id", problem, "let file and id have one name")
     sheet.finish()
     return found
 
@@ -453,4 +478,4 @@ def of_sheet(sheet: Sheet) -> RuleBook:
 @cache
 def book(game: str) -> RuleBook:
     file = BOOKS / f"{game}.toml"
-    return parse(str(file), file.read_bytes())
+    return of_sheet(settings.parse(str(file), file.read_bytes()), game)

@@ -75,17 +75,26 @@ class Insured(msgspec.Struct, frozen=True):
     offer: Offer
 
 
-def insure(
-    book: RuleBook, bets: Positioned, held: Mapping[int, Held], hands: Hands, terms: Terms
-) -> tuple[dict[int, Insured], list[Refusal]]:
-    """The insurance bets that are taken, by position, and those that are refused; always whole."""
+class Insurance(msgspec.Struct, frozen=True):
+    """What became of the insurance of a round."""
+
+    insured: Mapping[int, Insured]  # by position; always whole
+    refused: tuple[Refusal, ...]
+    unable: frozenset[tuple[str, Stage]]  # who had forgone it when the stage came
+    waived: Mapping[Stage, str]  # and where everybody had, by which clause
+
+
+def insure(book: RuleBook, bets: Positioned, held: Mapping[int, Held], hands: Hands, terms: Terms) -> Insurance:
+    """The insurance bets that are taken, those that are refused, and who could have placed none."""
     desk = _Desk(book, held, hands, terms)
+    unable: set[tuple[str, Stage]] = set()
     for stage in Stage:
+        unable |= {(bettor, stage) for bettor, _ in desk.room if desk.has_forgone(bettor, stage)}
         for position, bet in bets.items():
             if bet.stage is stage:
                 desk.take(position, bet, stage)
         desk.forget(stage)
-    return desk.insured, desk.refused
+    return Insurance(desk.insured, tuple(desk.refused), frozenset(unable), desk.waived)
 
 
 class _Desk:
@@ -104,14 +113,19 @@ class _Desk:
             if each.placed.bet in hand_of:
                 self.room[each.placed.bettor, hand_of[each.placed.bet]] += each.effective
         self.forgone: set[str] = set()
+        squeeze = book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE) if terms.on and terms.squeeze else None
+        self.waived = {} if squeeze is None else {Stage.AFTER_PLAYER_THIRD: squeeze.clause}
+
+    def has_forgone(self, bettor: str, stage: Stage) -> bool:
+        return bettor in self.forgone or self.terms.left.get(bettor, CARDS_AT[stage]) < CARDS_AT[stage]
 
     def take(self, position: int, bet: Placed, stage: Stage) -> None:
         rules, insures = self.book.rules, self.book.insurances[bet.bet]
         offer = next((each for each in self.offers.get(stage) or () if each.bet == bet.bet), None)
-        least = self.terms.minimums.get(bet.bet, 0)
+        least = self.terms.minimums.get(bet.bet, 0) if Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN in rules else 0
         if not self.terms.on:
             self._refuse(position, Code.INSURANCE_OFF, Rule.INSURANCE_CAN_BE_SWITCHED_OFF, "no insurance at this table")
-        elif self.terms.squeeze and stage is Stage.AFTER_PLAYER_THIRD:
+        elif stage in self.waived:
             message = "the squeeze that was granted waives insurance after Player's third card"
             self._refuse(position, Code.WAIVED, Rule.SQUEEZE_WAIVES_INSURANCE, message)
         elif offer is None:
@@ -119,7 +133,7 @@ class _Desk:
         elif (bet.bettor, insures) not in self.room:
             message = f"{bet.bettor} has no bet on {insures.value} to insure"
             self._refuse(position, Code.NO_ORIGINAL_BET, Rule.INSURES_OWN_ORIGINAL_BET, message)
-        elif bet.bettor in self.forgone or self.terms.left.get(bet.bettor, CARDS_AT[stage]) < CARDS_AT[stage]:
+        elif self.has_forgone(bet.bettor, stage):
             message = f"{bet.bettor} has forgone insurance for this round"
             self._refuse(position, Code.FORGONE, Rule.PASSED_IS_FORGONE, message)
         elif bet.stake < least:
@@ -178,7 +192,7 @@ class Line(msgspec.Struct, frozen=True):
     winnings: int = 0  # the bettor's net
     returned: int = 0  # what of the stake goes back
     remainder: Fraction = Fraction(0)  # exact less rounded, of the magnitude
-    clause: str | None = None  # None: open
+    clause: str | None = None  # None: open, or the document is silent
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -216,7 +230,7 @@ def _fallen(book: RuleBook, fate: Fate, line: Line) -> Line | None:
     bettor, original = line.placed.bettor, (line.placed.bettor, line.placed.bet)
     open_still = course.suspended or bettor in course.undecided or original in neglect.undecided
     if course.void is not None:
-        clause: str | None = book.rules[Rule.VOID_RETURNS_EVERY_STAKE].clause or course.void.clause
+        clause = book.rules[Rule.VOID_RETURNS_EVERY_STAKE].clause or course.void.clause
     elif bettor in course.returned:
         clause = course.returned[bettor]
     elif open_still:
@@ -225,7 +239,7 @@ def _fallen(book: RuleBook, fate: Fate, line: Line) -> Line | None:
         clause = neglect.returned[original]
     else:
         return None
-    return msgspec.structs.replace(line, pays=None, returned=line.placed.stake, clause=clause)
+    return msgspec.structs.replace(line, pays=None, returned=line.placed.stake, clause=clause or None)
 
 
 def _unpaid(line: Line) -> Line:
@@ -248,12 +262,14 @@ def house(lines: Iterable[Line]) -> int:
     return -sum(line.winnings for line in lines)
 
 
-def cover(book: RuleBook, held: Mapping[int, Held], insured: Iterable[Insured], *, on: bool) -> Cover:
+def cover(book: RuleBook, held: Mapping[int, Held], insurance: Insurance, *, on: bool) -> Cover:
     """Who had an Original Bet to insure, and who insured it."""
     hands = original_bets(book)
     bets = [each.placed for each in held.values() if each.placed.bet in hands]
     return Cover(
         tuple(dict.fromkeys((bet.bettor, bet.bet) for bet in bets)),
-        frozenset((each.placed.bettor, each.offer.stage) for each in insured),
+        frozenset((each.placed.bettor, each.offer.stage, each.offer.bet) for each in insurance.insured.values()),
         on,
+        insurance.unable,
+        insurance.waived,
     )

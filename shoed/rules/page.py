@@ -20,7 +20,7 @@ from shoed.rules.book import (
     RuleBook,
     Stage,
 )
-from shoed.rules.load import GAMES, book
+from shoed.rules.load import GAMES, also_of, book
 
 # Where the engine keeps an entry of a book, by the first word of the entry; rules have their own names.
 MODULES: Final[Mapping[str, str]] = {
@@ -69,7 +69,8 @@ def show(of: RuleBook) -> str:
     sections: Mapping[str, Iterable[str]] = {
         f"{of.title} ({of.letter})": [of.document, *_table(of)],
         "Table of Play": _play(of),
-        "Bets and pays": _bets(of),
+        "Bets": _bets(of),
+        "What they pay": _pays(of),
         "Insurance": _insurance(of),
         "After the close of the bets": _late(of),
         "Rules by name": _rules(of),
@@ -91,18 +92,28 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _table(of: RuleBook) -> Iterator[str]:
     sources = of.sources
-    yield f"decks      {of.decks[0]} to {of.decks[1]}  ({sources['decks']})"
+    yield f"decks      {of.decks[0]} to {of.decks[1]}  ({_cited(of, sources['decks'], 'decks')})"
     seats = "any number" if of.seats is None else ", ".join(f"{name}: {count}" for name, count in of.seats.items())
-    yield f"seats      {seats}  ({sources['seats']})"
-    yield (
-        f"cards      ace {of.values[Rank.ACE]} ({sources['ace']}), 2 to 9 their face ({sources['number']}), "
-        f"ten {of.values[Rank.TEN]} ({sources['ten']}), picture cards {of.values[Rank.KING]} ({sources['picture']})"
-    )
+    yield f"seats      {seats}  ({_cited(of, sources['seats'], 'seats')})"
+    worth = {
+        "ace": f"ace {of.values[Rank.ACE]}",
+        "number": "2 to 9 their face",
+        "ten": f"ten {of.values[Rank.TEN]}",
+        "picture": f"picture cards {of.values[Rank.KING]}",
+    }
+    cards = [f"{said} ({_cited(of, sources[key], 'cards', key)})" for key, said in worth.items()]
+    yield f"cards      {', '.join(cards)}"
     together = {
         PlaceRule.ANY: "any bet, alone or with others",
         PlaceRule.ONE_HAND: "one of Player and Banker; side bets only on top of it",
     }
-    yield f"together   {together[of.place]}  ({sources['betting']})"
+    yield f"together   {together[of.place]}  ({_cited(of, sources['betting'], 'betting')})"
+
+
+def _cited(of: RuleBook, clause: str, *route: str | int) -> str:
+    """The clause of the entry at a route in the file, and those that it names besides."""
+    also = of.sources.get(also_of(*route))
+    return f"{clause}, {also}" if also else clause
 
 
 def _numbers_of(numbers: AbstractSet[int]) -> str:
@@ -119,19 +130,44 @@ def _numbers_of(numbers: AbstractSet[int]) -> str:
 def _play(of: RuleBook) -> list[str]:
     play, sources = of.play, of.sources
     rows = [
-        ("nobody draws if either hand has", _numbers_of(play.natural), sources["natural"]),
-        ("Player draws on", _numbers_of(play.player), sources["player"]),
-        ("Banker draws, where Player stood, on", _numbers_of(play.banker_alone), sources["banker_alone"]),
         *(
-            (f"Banker on {total} draws to Player's third card of", _numbers_of(third), sources[f"banker {total}"])
-            for total, third in sorted(play.banker.items())
+            (said, _numbers_of(totals), _cited(of, sources[key], "draw", key))
+            for said, totals, key in (
+                ("nobody draws if either hand has", play.natural, "natural"),
+                ("Player draws on", play.player, "player"),
+                ("Banker draws, where Player stood, on", play.banker_alone, "banker_alone"),
+            )
+        ),
+        *(
+            (
+                f"Banker on {total} draws to Player's third card of",
+                _numbers_of(third),
+                _cited(of, sources[f"banker {total}"], "draw", "banker", at),
+            )
+            for at, (total, third) in enumerate(play.banker.items())
         ),
     ]
     return _columns(rows)
 
 
 def _bets(of: RuleBook) -> list[str]:
-    return _columns([(bet.name, _result(bet, row), row.pays.text, row.clause) for bet in of.bets for row in bet.rows])
+    return _columns([(bet.name, _stands_on(bet), _cited(of, bet.clause, "bet", at)) for at, bet in enumerate(of.bets)])
+
+
+def _stands_on(bet: Bet) -> str:
+    if bet.hand is not None:
+        return f"Original Bet on {bet.hand.value}"
+    return "on the result" if bet.pair is None else f"on the first two cards of {bet.pair.value}"
+
+
+def _pays(of: RuleBook) -> list[str]:
+    return _columns(
+        [
+            (bet.name, _result(bet, row), row.pays.text, _cited(of, row.clause, "bet", at, "pays", nth))
+            for at, bet in enumerate(of.bets)
+            for nth, row in enumerate(bet.rows)
+        ]
+    )
 
 
 def _result(bet: Bet, row: PayRow) -> str:
@@ -146,7 +182,11 @@ def _result(bet: Bet, row: PayRow) -> str:
 
 
 def _insurance(of: RuleBook) -> list[str]:
-    return _columns(
+    bets = [
+        (name, f"insures {hand.value}", _cited(of, of.sources["insurance"], "insurance"))
+        for name, hand in of.insurances.items()
+    ]
+    return _columns(bets) + _columns(
         [
             (
                 stage.value,
@@ -156,17 +196,22 @@ def _insurance(of: RuleBook) -> list[str]:
                 offer.odds.text,
                 f"if {offer.pays_on.value}",
                 "back on a tie" if offer.tie_returned else "",
-                offer.clause,
+                _cited(of, offer.clause, "insurance", "rows", at),
             )
             for stage in Stage
-            for offer in of.offers
+            for at, offer in enumerate(of.offers)
             if offer.stage is stage
         ]
     )
 
 
 def _late(of: RuleBook) -> list[str]:
-    return _columns([(late.act.value, late.then.value, late.clause) for late in of.late.values()])
+    return _columns(
+        [
+            (late.act.value, late.then.value, _cited(of, late.clause, "betting", "late", at))
+            for at, late in enumerate(of.late.values())
+        ]
+    )
 
 
 def _rules(of: RuleBook) -> list[str]:
@@ -184,8 +229,11 @@ def _rules(of: RuleBook) -> list[str]:
 def _irregularities(of: RuleBook) -> list[str]:
     return _columns(
         [
-            (row.event.value, _when(row.when), row.then.value, _who(row), row.clause or f"our reading: {row.reading}")
-            for row in of.irregularities
+            (
+                *(row.event.value, _when(row.when), row.then.value, _who(row)),
+                _cited(of, row.clause, "irregularity", at) if row.clause else f"our reading: {row.reading}",
+            )
+            for at, row in enumerate(of.irregularities)
         ]
     )
 
@@ -197,7 +245,7 @@ def _when(when: Mapping[Fact, bool]) -> str:
 def _who(row: Irregularity) -> str:
     said = [f"{row.decides.value} or above"] if row.decides is not None else []
     if row.options is not Options.NEVER:
-        said.append(f"options {row.options.value} ({row.options_clause or 'each its own clause'})")
+        said.append(f"options {row.options.value} ({row.options_clause})")
     return ", ".join(said)
 
 
@@ -223,7 +271,14 @@ INTRODUCTION: Final = """\
 Written by `docs/generate.py` from the rule books and the marks on the tests; do not edit: run `./dev generate`.
 One section for each game, one row for each numbered clause of its document, titles in our words. A clause that the
 engine keeps names the entries of its book, the modules that act on them and the tests that try it; one that no device
-can see says why, or what the operator is asked instead. Take an entry out of its book and its tests fail.
+can see says why, or what the operator is asked instead.
+
+Take out of a book all that stands under an entry's name, and `test_rules_clauses.test_a_clause_is_cited_by_its_entries`
+fails for every clause that it cites, whatever the other tests do. Where an entry names further clauses beside its own
+(`also`), these say the same again or define a word of it: the engine acts on the entry, and no code is for them alone.
+
+Three rules are the same in every game and stand in the code: `first-four-alternate`, `last-digit-counts` and
+`higher-points-win`. A book names their clauses and cannot change them.
 """
 
 
