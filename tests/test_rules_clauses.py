@@ -386,7 +386,7 @@ IRREGULARITIES: Final = {
     "commission": IN_C + "noticed-late stands 5.11\nother ask shift-manager 5.17",
     "super-six-plus": IN_C + NEGLECT + "noticed-late stands 5.11\nother ask shift-manager 5.18",
     "fortune-six": """
-        foreign-card void 5.1.1
+        foreign-card void 5.1
         wrong-count !reconstructable void 5.2
         drawn-together !order-known initial-deal void 5.3
         drawn-together !order-known !initial-deal ask -
