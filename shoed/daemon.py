@@ -162,8 +162,6 @@ class Desk:
         while True:
             try:
                 return await self.publisher.run()
-            except JournalError as error:
-                return self.writer.fail(error)
             except Exception as error:  # the task's border
                 self.publisher.trouble = f"publisher failed: {cause(error)}"
                 LOG.exception("%s: %s", self.name, self.publisher.trouble)

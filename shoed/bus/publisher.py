@@ -25,12 +25,12 @@ from shoed.events import RoundSuspended
 from shoed.journal import Reader, Store, Writer
 from shoed.now import rfc3339
 from shoed.ports.clock import now
+from shoed.ports.link import backoff_s
 from shoed.table import TableState, public_state
 
 LOG: Final = logging.getLogger("shoed.bus")
 
 STATE_AFTER_S: Final = 0.02  # off the way of the events: a burst of them gives one state
-BACKOFF_LEAST_S: Final = 0.1
 BACKOFF_MOST_S: Final = 5.0  # a broker's restart is noticed soon enough, and not stormed by many tables
 SETTLED_S: Final = 5.0  # a connection that lived shorter was hardly one: a broker that takes no event is not stormed
 
@@ -72,7 +72,7 @@ class Publisher:
     async def run(self) -> None:
         """Connect, be born, publish; again and again, until it has said goodbye."""
         rng = random.Random()  # noqa: S311 -- jitter
-        wait_s, loop = BACKOFF_LEAST_S, asyncio.get_running_loop()
+        failures, loop = 0, asyncio.get_running_loop()
         while True:
             began = loop.time()
             try:
@@ -89,10 +89,9 @@ class Publisher:
             else:
                 return
             self.busy_since = None
-            settled = loop.time() - began >= SETTLED_S
-            wait_s = BACKOFF_LEAST_S if settled else min(BACKOFF_MOST_S, wait_s * 2)
+            failures = 0 if loop.time() - began >= SETTLED_S else failures + 1
             with suppress(TimeoutError):
-                async with asyncio.timeout(wait_s * rng.uniform(0.5, 1.0)):
+                async with asyncio.timeout(backoff_s(failures, rng, BACKOFF_MOST_S)):
                     await self.leaving.wait()
                     return  # nobody hears a goodbye
 
@@ -152,8 +151,8 @@ class Publisher:
                 if not proven:
                     self.begin()
                     await connection.probe(message)
-                    self.acknowledged, proven = event.sequence, True
-                    self.writer.move_cursor(self.voice.table, event.sequence)
+                    self.advance(event.sequence)
+                    proven = True
                 else:
                     self.track(event.sequence, connection.send(message))
                 sent = event.sequence
@@ -194,14 +193,21 @@ class Publisher:
 
     def reap(self) -> None:
         """Take the acknowledgements, in order; one that failed ends the connection."""
-        before = self.acknowledged or 0
-        while self.under_way and self.under_way[0][1].done():
-            sequence, acknowledged = self.under_way.popleft()
-            acknowledged.result()
+        reached = 0
+        try:
+            while self.under_way and self.under_way[0][1].done():
+                sequence, acknowledged = self.under_way.popleft()
+                acknowledged.result()
+                reached = sequence
+        finally:
+            self.advance(reached)
+
+    def advance(self, sequence: int) -> None:
+        """The broker has every event up to here."""
+        if sequence > (self.acknowledged or 0):
             self.acknowledged = sequence
-        if self.acknowledged is not None and self.acknowledged > before:
             self.busy_since = asyncio.get_running_loop().time()  # a long backlog that moves is no standstill
-            self.writer.move_cursor(self.voice.table, self.acknowledged)
+            self.writer.move_cursor(self.voice.table, sequence)
 
     def wake(self, _: asyncio.Future[None]) -> None:
         self.news.set()

@@ -3,11 +3,12 @@
 Nothing here opens a file or a socket, so a configuration can be checked on any machine.
 """
 
-from ipaddress import AddressValueError, IPv6Address
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from shoed.ports.address import check_ipv6
 
 Version = Literal["5", "3.1.1"]
 
@@ -63,12 +64,5 @@ def parse_url(text: str) -> tuple[str, int, bool]:
     if url.path.strip("/") or url.query or url.fragment:
         raise ValueError(f"{text!r} goes on after the port; {FORMS}")
     if ":" in host:
-        _check_ipv6(host)
+        check_ipv6(host, "mqtt://[fd00::7]:1883")
     return host, port or PORTS[url.scheme], url.scheme == "mqtts"
-
-
-def _check_ipv6(host: str) -> None:
-    try:
-        IPv6Address(host)
-    except AddressValueError as wrong:
-        raise ValueError(f"[{host}] is no IPv6 address: {wrong}; write one, as in mqtt://[fd00::7]:1883") from None

@@ -144,7 +144,7 @@ def _tcp(place: str, query: str) -> TcpAddress:
         )
     six, name, port = match.groups()
     if six is not None:
-        _check_ipv6(six)
+        check_ipv6(six, "tcp://[fd00::7]:4001")
     elif not HOST_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no host; write a name or an address, as in tcp://10.0.0.7:4001")
     if not 1 <= int(port) <= LAST_PORT:
@@ -153,11 +153,12 @@ def _tcp(place: str, query: str) -> TcpAddress:
     return TcpAddress(six or name, int(port), keepalive_s or KEEPALIVE_S)
 
 
-def _check_ipv6(text: str) -> None:
+def check_ipv6(text: str, example: str) -> None:
+    """A ValueError says what is wrong, and shows the whole address that would be right."""
     try:
         ipaddress.IPv6Address(text)
     except ValueError as wrong:
-        raise ValueError(f"[{text}] is no IPv6 address: {wrong}; write one, as in tcp://[fd00::7]:4001") from None
+        raise ValueError(f"[{text}] is no IPv6 address: {wrong}; write one, as in {example}") from None
 
 
 def _replay(place: str, query: str) -> ReplayAddress:

@@ -68,9 +68,9 @@ async def open_link(address: Address, line: Line) -> Link:
             assert_never(address)
 
 
-def backoff_s(failures: int, rng: random.Random) -> float:
+def backoff_s(failures: int, rng: random.Random, most_s: float = BACKOFF_MOST_S) -> float:
     """How long to wait after so many failures in a row: doubling, capped, and never in step with other ports."""
-    return min(BACKOFF_MOST_S, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.5, 1.0)
+    return min(most_s, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.5, 1.0)
 
 
 async def keep_open(address: Address, line: Line, events: Events, *, rng: random.Random) -> Never:
