@@ -7,7 +7,8 @@ A line that cannot be read is answered with its error; the rest is still answere
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from io import BufferedReader, BytesIO
 from typing import Annotated, BinaryIO, Final
@@ -31,8 +32,8 @@ from shoed.rules.bets import (
     notes_on,
     seats_of,
 )
-from shoed.rules.book import Act, Event, Role, Rule, RuleBook, Stage
-from shoed.rules.irregular import Course, Happened, Layout, course, neglected
+from shoed.rules.book import OF_LIMITS, Act, Event, Fact, Role, Rule, RuleBook, Stage
+from shoed.rules.irregular import Course, Cover, Happened, Layout, course, neglected
 from shoed.rules.limits import Limits, close
 from shoed.rules.money import (
     Basis,
@@ -40,7 +41,6 @@ from shoed.rules.money import (
     Forgone,
     Rounding,
     Terms,
-    cover,
     insure,
     settle,
 )
@@ -176,35 +176,28 @@ class Round:
         self.refused += refused
         self.notes += [note for each in held.values() for note in each.notes]
 
-        index = {position: at for at, (position, _) in enumerate(self.happened)}
-        inquiry = Inquiry([decision(each, index) for each in table.decisions])
-        stands = (*(each.placed for each in held.values()), *insurance.values())
-        placed = frozenset((bet.bettor, bet.bet) for bet in stands)
-        bettors = dict.fromkeys(each.placed.bettor for each in held.values())
-        happened = [each for _, each in self.happened]
-        found = course(
-            book,
-            self.cards,
-            happened,
-            inquiry,
-            Layout(
-                tuple(bettor for bettor in bettors if bettor not in self.left),
-                placed if table.outcome_basis is Basis.PLACED else None,
-            ),
-        )
+        stands = [each.placed for each in held.values()]
+        inquiry, found = self._course(stands)
+        insured = insure(book, insurance, found, held, self._terms())
+        if table.outcome_basis is Basis.PLACED and insured.insured:  # what is insured counts too
+            stands += [each.placed for each in insured.insured.values()]
+            inquiry, found = self._course(stands)
         self._fault_excess(found)
-        insured = insure(book, insurance, held, found.hands, self._terms())
         self.refused += insured.refused
-        neglect = neglected(
-            book,
-            found.hands,
-            happened if found.void is None else (),
-            cover(book, held, insured, on=table.insurance is Switch.ON),
-            inquiry,
-        )
+        happened = [each for _, each in self.happened] if found.void is None else []
+        cover = Cover(table.insurance is Switch.ON, insured.passed, insured.waived)
+        neglect = neglected(book, found, happened, cover, inquiry)
         lines = settle(book, held, insured.insured, Fate(found, neglect), table.rounding)
         kinds = tuple((position, each.event) for position, each in self.happened)
         return Answer(book, kinds, found, neglect, lines, self.refused, self.notes, inquiry).told()
+
+    def _course(self, stands: Sequence[Placed]) -> tuple[Inquiry, Course]:
+        index = {position: at for at, (position, _) in enumerate(self.happened)}
+        inquiry = Inquiry([decision(each, index) for each in self.table.decisions])
+        bettors = tuple(dict.fromkeys(bet.bettor for bet in stands if bet.bettor not in self.left))
+        placed = frozenset((bet.bettor, bet.bet, bet.stage) for bet in stands)
+        layout = Layout(bettors, placed if self.table.outcome_basis is Basis.PLACED else None)
+        return inquiry, course(self.book, self.cards, [each for _, each in self.happened], inquiry, layout)
 
     def wrong(self, message: str) -> NoRoundError:
         return NoRoundError("bad-line", message, self.name)
@@ -253,6 +246,10 @@ class Round:
             order = tuple(Card.parse(each) for each in given.order)
         except ValueError:
             raise no_card(self.name, given.order) from None
+        lay = self.cards[at - 1 : at - 1 + len(order)]
+        if event is Event.ORDER_ALTERED and Counter(order) != Counter(lay):
+            there = " ".join(card.value for card in lay)
+            raise self.wrong(f"{given.kind}: order is not the cards that came from card {at} on, {there}")
         return Happened(
             event,
             at,
@@ -286,7 +283,11 @@ class Round:
         for position, bet in insurance.items():
             if bet.stage is None:
                 raise self.wrong(f"bet {position}: {bet.bet} needs its stage: {' or '.join(s.value for s in Stage)}")
-        layout = {position: bet for position, bet in bets.items() if position not in insurance}
+        layout = {
+            position: msgspec.structs.replace(bet, stage=None)
+            for position, bet in bets.items()
+            if position not in insurance
+        }
         try:
             seats = seats_of(book, table.layout, table.seats)
         except ValueError as error:
@@ -312,7 +313,7 @@ class Round:
             case Deed.LATE_INCREASE:
                 self.refused.append(late(self.book, Act.INCREASE, position, bets[position].stake))
             case Deed.LATE_WITHDRAWAL:
-                self.refused.append(late(self.book, Act.WITHDRAWAL, position))
+                self.refused.append(late(self.book, Act.WITHDRAWAL, position, bets[position].stake))
             case Deed.MISPLACED_BET:
                 lies = {position: bets[position]}
                 self.notes += notes_on(self.book, lies, Rule.BETS_LIE_AS_AT_THE_CLOSE, Remark.LIES_AS_IT_LIES)
@@ -352,11 +353,12 @@ class Auditor:
 
     def __init__(self, book: RuleBook) -> None:
         self.book: Final = book
+        self.idle: Final = idle_fields(book)
         self.faulty = False  # some line was answered with an error
 
     def answer(self, line: bytes) -> str:
         try:
-            name, table = read(line)
+            name, table = read(line, self.idle)
             told = self._round(name, table).answer()
         except NoRoundError as error:
             self.faulty = True
@@ -371,13 +373,27 @@ class Auditor:
         return Round(self.book, name, table)
 
 
-def read(line: bytes) -> tuple[str, Table]:
+def idle_fields(book: RuleBook) -> frozenset[str]:
+    """What the game has no rule for, and so is ignored, whatever stands there."""
+    names = {"layout" if book.seats is None else "seats"}
+    if not book.insurances:
+        names |= {"squeeze", "insurance", "insurance_forgone"}
+    if not OF_LIMITS & book.rules.keys():
+        names |= {"limits", "noticed"}
+    if not any(Fact.ESTABLISHED in row.when for row in book.irregularities):
+        names.add("outcome_basis")
+    return frozenset(names)
+
+
+def read(line: bytes, idle: AbstractSet[str] = frozenset()) -> tuple[str, Table]:
     """The id as JSON, and the rest as values."""
     try:
         value = json.loads(line.decode(), parse_constant=refuse)
         name = json.dumps(value.get("id"), allow_nan=False) if isinstance(value, dict) else "null"
     except (ValueError, RecursionError) as error:
         raise NoRoundError("bad-json", f"this line is not JSON: {error}") from None
+    if isinstance(value, dict):
+        value = {key: told for key, told in value.items() if key not in idle}
     try:
         table = msgspec.convert(value, Table)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:

@@ -86,6 +86,14 @@ def test_fields_that_the_game_has_no_rule_for_are_ignored(game: str) -> None:
         game, "4S 3H 5D 4C", "1 a player 5", squeeze=True, insurance="off", insurance_forgone="stage", moon=1
     )
     assert column(answer, "winnings") == [5]
+    nonsense: dict[str, object] = dict.fromkeys(("squeeze", "insurance", "insurance_forgone"), "?")
+    if game == "fortune-six":
+        nonsense |= dict.fromkeys(("layout", "limits", "noticed", "outcome_basis"), 0)
+    else:
+        nonsense["seats"] = "?"
+    assert table(game, "4S 3H 5D 4C", "1 a player 5", **nonsense) == answer
+    staged = table(game, "4S 3H 5D 4C", "1 a player 5 after-four")
+    assert staged == answer
     insured = table(game, "QS 3H 7D JC JH", "1 a player 5; 1 a player-insurance 1 after-four")
     assert [code for _, code, _ in refusals(insured)] == ["not-offered"]
 

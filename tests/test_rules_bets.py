@@ -68,7 +68,7 @@ def test_the_layout_stays_as_it_was_at_the_close(game: str, deed: Act) -> None:
     clause = CLAUSES_OF_A_LATE[game][list(Act).index(deed)]
     assert (refused.code, refused.clause) == (LATE[deed], clause)
     assert f"({CLOSES[game]})" in refused.message
-    assert refused.largest == (100 if deed is Act.INCREASE else None)
+    assert refused.largest == (None if deed is Act.BET else 100)
 
 
 def test_a_close_that_no_clause_announces_is_not_cited() -> None:

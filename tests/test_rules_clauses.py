@@ -367,7 +367,8 @@ interruption established continue 5.4.1
 interruption !established void 5.4.2
 card-in-excess reconstruct-or-carry pit-supervisor unless-established 5.7.1 5.7
 card-exposed reconstruct-or-carry pit-supervisor unless-established 5.7.1 5.7
-wrong-side reconstruct unless-established-and-reconstructable 5.8 5.8
+wrong-side reconstructable reconstruct unless-established 5.8 5.8
+wrong-side !reconstructable continue always 5.8 5.8
 face-up continue unless-established 5.9 5.9
 drawn-together !order-known order-cards pit-supervisor always 5.10.1 5.10
 drawn-together order-known continue always 5.10.1 5.10.1

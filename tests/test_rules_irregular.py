@@ -322,6 +322,7 @@ def test_an_established_outcome_gates_the_options(
 def test_two_cards_that_changed_places_for_good_stay_and_give_options(game: str) -> None:
     """Neither hand has a wrong number, so the round goes on as it lies, established or not."""
     swapped: list[dict[str, Any]] = [{"kind": "wrong-side", "at": at, "reconstructable": False} for at in (3, 4)]
+    assert ruled(table(game, PLAYER_9_BANKER_7, ALL, irregularities=swapped)) == [("wrong-side", "continue", "5.8")] * 2
     swapped.append({"kind": "face-up", "at": 4})
     answer = table(game, PLAYER_9_BANKER_7, "1 a player 100", irregularities=swapped)
     assert answer["player"]["cards"] == ["4S", "4C"]
@@ -460,6 +461,14 @@ def test_an_altered_order_that_is_known_is_put_right(game: str) -> None:
     assert asked(answer) == [("option", "a", "5.12"), ("option", "b", "5.12")]
 
 
+@pytest.mark.parametrize(("order", "there"), [(["KC", "KC"], "4D KC"), (["KC"], "4D"), (["KC", "4D", "3H"], "4D KC")])
+def test_an_order_that_invents_a_card_is_refused(order: list[str], there: str) -> None:
+    """It puts the cards that came in order, and no others."""
+    answer = table(C, PLAYER_STANDS_BANKER_DRAWS, ALL, **happened("order-altered", at=3, order=order))
+    assert answer["error"]["code"] == "bad-line"
+    assert answer["error"]["message"].endswith(f"card 3 on, {there}")
+
+
 @pytest.mark.clause("C 5.17", "I 5.18")
 @pytest.mark.parametrize("game", [C, I])
 @pytest.mark.parametrize("role", Role)
@@ -541,3 +550,25 @@ def test_only_bets_that_stand_establish_an_outcome_where_the_table_says_so() -> 
     line = {"outcome_basis": "placed", "noticed": True, "limits": {"minimum": 100}}
     answer = table(C, "AS 2S 3S 4S", "1 a player 1000; 1 a player-pair 10", **line, **happened("interruption", at=4))
     assert answer["void"]["clause"] == "5.4.2"
+
+
+@pytest.mark.clause("I 5.4.1")
+@pytest.mark.parametrize(
+    ("insured", "void"),
+    [
+        ("1 a player-insurance 100 after-player-third", None),  # on 9: it pays on the tie, and has won
+        ("1 a player-insurance 100 after-four", "5.4.2"),  # placed on 5: it goes back on the tie
+        ("2 b player-insurance 100 after-player-third", "5.4.2"),  # refused: b has no bet to insure
+    ],
+)
+def test_insurance_establishes_an_outcome_for_who_placed_it(insured: str, void: str | None) -> None:
+    """At the stage at which it was placed, and if it was taken."""
+    answer = table(
+        I,
+        "2S 2H 3D 2C 4C 5D",  # 5 against 4, then 9 against 9
+        f"1 a player 1000; {insured}",
+        outcome_basis="placed",
+        insurance_forgone="stage",
+        **happened("interruption", at=6),
+    )
+    assert (answer["void"] and answer["void"]["clause"]) == void

@@ -16,11 +16,12 @@ from shoed.cards import Card
 from shoed.rules.bets import Placed
 from shoed.rules.book import Stage
 from shoed.rules.drawing import Hands, due
-from shoed.rules.irregular import lay
+from shoed.rules.irregular import course
 from shoed.rules.limits import Held
 from shoed.rules.load import GAMES, book
 from shoed.rules.money import Rounding, Terms, insure
 from shoed.rules.page import MODULE_OF_RULE
+from shoed.rules.questions import Inquiry
 from tests.tables import asked, column, largest, refusals, table
 
 I = "super-six-plus"  # noqa: E741  # as the clauses have it
@@ -259,11 +260,11 @@ def test_a_book_that_refuses_no_small_bets_takes_small_insurance() -> None:
     """Insurance without limits: a minimum binds nothing, noticed or not."""
     rules, bet = book(I), Placed(1, "a", "player-insurance", 5, stage=Stage.AFTER_FOUR)
     held = {0: Held(Placed(1, "a", "player", 1000), Fraction(1000))}
-    hands, _ = lay(rules, [*map(Card.parse, P7_B3.split())])
+    found = course(rules, [*map(Card.parse, P7_B3.split())], [], Inquiry([]))
     terms = Terms(minimums={"player-insurance": 10})
-    assert [refusal.clause for refusal in insure(rules, {1: bet}, held, hands, terms).refused] == ["5.2"]
+    assert [refusal.clause for refusal in insure(rules, {1: bet}, found, held, terms).refused] == ["5.2"]
     unlimited = {rule: ground for rule, ground in rules.rules.items() if MODULE_OF_RULE[rule.value] != "rules/limits"}
-    free = insure(msgspec.structs.replace(rules, rules=unlimited), {1: bet}, held, hands, terms)
+    free = insure(msgspec.structs.replace(rules, rules=unlimited), {1: bet}, found, held, terms)
     assert (list(free.insured), free.refused) == ([1], ())
 
 
@@ -377,6 +378,69 @@ def test_who_had_walked_away_was_not_neglected(at: int, is_asked: bool) -> None:
     gone = {"kind": "walked-away", "bettor": "a", "at": at}
     answer = table(I, f"{P7_B3} 5H", "1 a player 1000; 2 b player 10", irregularities=[*NEGLECTED, gone])
     assert [bettor for _, bettor, _ in asked(answer)] == (["a", "b"] if is_asked else ["b"])
+
+
+@pytest.mark.clause("I 3.12.2", "I 5.13")
+def test_who_had_no_room_under_the_cap_was_not_neglected() -> None:
+    """The first insurance used it up, or the bet is too small for any stake at all."""
+    cards = "5S 4H KD KC 3H 5D"  # 5 against 4 at 2:1, then 8 against 4 at 7:1, and Banker wins
+    fields = {"irregularities": NEGLECTED_LATER, "decisions": [intended("yes", "a")]}
+    insured = "1 a player 1000; 1 a player-insurance {} after-four"
+    assert column(table(I, cards, insured.format(496), **fields), "clause")[0] == "5.13"  # room for 8: one unit
+    answer = table(I, cards, insured.format(497), **fields)
+    assert column(answer, "clause")[0] != "5.13"
+    assert [(each["then"], each["clause"]) for each in answer["rulings"]] == [("stands", "5.13")]
+    assert table(I, cards, "1 a player 1", irregularities=NEGLECTED_LATER)["questions"] == []
+
+
+@pytest.mark.clause("I 5.3")
+@pytest.mark.parametrize(("stake", "limits", "forgone"), [(2, {}, True), (1, {}, False), (1000, {"least": 501}, False)])
+def test_an_offer_too_large_for_the_bet_was_not_the_bettors_to_take(
+    stake: int,
+    limits: dict[str, int],
+    forgone: bool,  # noqa: FBT001
+) -> None:
+    """At 2:1 a bet of 1 has room for no whole stake, nor one of 1,000 for a stake of 501."""
+    placed = f"1 a player {stake}; 1 a player-insurance {stake} after-player-third"
+    fields = {"noticed": True, "limits": {"minimums": {"player-insurance": limits["least"]}}} if limits else {}
+    answer = table(I, "5S 4H KD KC 3H 5D", placed, **fields)
+    assert [code for _, code, _ in refusals(answer)] == ["forgone" if forgone else "over-cap"]
+
+
+@pytest.mark.clause("I 5.3", "I 3.12.2")
+def test_who_wanted_more_than_the_cap_and_took_nothing_has_let_the_offer_pass() -> None:
+    """The largest stake was told, and the next card came."""
+    placed = "1 a player 1000; 1 a player-insurance 501 after-four; 1 a player-insurance 1 after-player-third"
+    assert refusals(table(I, "5S 4H KD KC 3H 5D", placed)) == [(1, "over-cap", "3.12.2"), (2, "forgone", "5.3")]
+
+
+@pytest.mark.clause("I 5.12.3", "I 5.13")
+def test_who_took_the_bets_back_is_not_asked_about_insurance() -> None:
+    """There is no Original Bet left to return."""
+    error = {"kind": "dealing-error", "at": 4, "reconstructable": False}
+    decision = {"question": "option", "choice": "return", "role": "player"}
+    answer = table(I, f"{P7_B3} 5H", "1 a player 1000", irregularities=[error, *NEGLECTED], decisions=[decision])
+    assert answer["questions"] == []
+    assert column(answer, "clause") == ["5.12.3"]
+
+
+@pytest.mark.clause("I 5.10", "I 3.11")
+def test_insurance_waits_while_the_order_of_the_cards_is_to_be_told() -> None:
+    """Whether a row offers it hangs on the answer; what does not is refused at once."""
+    together = [{"kind": "drawn-together", "at": 3}]  # Player 5, Banker 4, or Player 0 and Banker a natural
+    placed = "1 a player 1000; 1 a player-insurance 100 after-four; 2 b player-insurance 100 after-four"
+    waiting = table(I, "KS 4H 5D KC 3H 5S", placed, irregularities=together)
+    assert refusals(waiting) == [(2, "no-original-bet", "3.11")]
+    assert column(waiting, "pays") == [None, None]
+    for order, refused in (
+        (["5D", "KC"], [(2, "no-original-bet", "3.11")]),
+        (["KC", "5D"], [(1, "no-offer", "3.12.1"), (2, "no-offer", "3.12.1")]),
+    ):
+        told = {"question": "card-order", "choice": order, "role": "pit-supervisor"}
+        answer = table(I, "KS 4H 5D KC 3H 5S", placed, irregularities=together, decisions=[told])
+        assert refusals(answer) == refused
+    void = table(I, "KS 4H 5D KC", placed, irregularities=[*together, {"kind": "not-shuffled"}])
+    assert column(void, "returned") == [1000, 100]
 
 
 # ---------------------------------------------------------------------------------------------- what holds always

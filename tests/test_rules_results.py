@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shoed.cards import Card, Rank, Suit
-from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Winner
+from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Stage, Winner
 from shoed.rules.drawing import Hands, due
 from shoed.rules.load import GAMES, book
 from shoed.rules.results import established, pays, rows
@@ -19,6 +19,8 @@ from tests import printed
 
 # Rounds in dealt order, to their end.
 PLAYER_ON_8 = "8S 3H KS 4H"
+FIRST_INSURANCE = ("player-insurance", Stage.AFTER_FOUR)
+SECOND_INSURANCE = ("player-insurance", Stage.AFTER_PLAYER_THIRD)
 PLAYER_ON_6 = "6S KH KS 2H 3D"
 PLAYER_ON_6_BY_THREE = "KS KH 2S AH 4D 2C"
 SIX_BEATEN_BY_7 = "6S 7H KS KH"
@@ -203,18 +205,20 @@ def test_an_outcome_is_established_from_the_third_card_on(game: str) -> None:
         (TIE_ON_8, {"player", "banker"}, False),
         (TIE_ON_8, {"player", "tie"}, True),
         (PLAYER_ON_8, {"banker"}, True),
-        ("6S 2H KS 3H AD", {"player", "player-insurance"}, False),  # 6-6: both returned
-        ("6S 2H KS 3H 2D", {"player-insurance"}, True),  # Banker 7: it won
-        ("2S 2H 3D 2C 4C 5D", {"player", "player-insurance"}, True),  # 9-9, and the row of nine was on offer
-        ("2S 2H 3D 2C 4C", {"player", "player-insurance"}, False),
+        ("6S 2H KS 3H AD", {"player", FIRST_INSURANCE}, False),  # 6-6: both returned
+        ("6S 2H KS 3H 2D", {FIRST_INSURANCE}, True),  # Banker 7: it won
+        ("2S 2H 3D 2C 4C 5D", {"player", SECOND_INSURANCE}, True),  # 9-9, and the row of nine was on offer
+        ("2S 2H 3D 2C 4C 5D", {"player", FIRST_INSURANCE}, False),  # that row is for who placed it on the nine
+        ("2S 2H 3D 2C 4C", {"player", FIRST_INSURANCE, SECOND_INSURANCE}, False),
     ],
 )
 def test_only_bets_that_stand_on_the_layout_may_be_asked_for(
-    cards: str, placed: set[str], *, is_established: bool
+    cards: str, placed: set[str | tuple[str, Stage]], *, is_established: bool
 ) -> None:
     """A bet that can still only push or lose is not lost, and one that is returned has neither won nor lost."""
     rules = book("super-six-plus")
-    assert established(rules, hands(rules, cards), placed) is is_established
+    stands = {(bet, None) if isinstance(bet, str) else bet for bet in placed}
+    assert established(rules, hands(rules, cards), stands) is is_established
 
 
 def test_a_bet_that_has_won_at_odds_still_open_has_conclusively_won() -> None:
@@ -254,7 +258,7 @@ def test_what_is_decided_never_changes_and_what_is_open_can_come_out_in_two_ways
         possible = {end[name] for end in ends}
         assert possible == {pay} if pay is not None else len(possible) > 1
         kinds = {"lose" if each == "lose" else "push" if each == "push" else "win" for each in possible}
-        assert established(rules, laid, {name}) is (kinds in ({"lose"}, {"win"}))
+        assert established(rules, laid, {(name, None)}) is (kinds in ({"lose"}, {"win"}))
 
 
 @given(GAME, SIX, st.integers(0, 6))

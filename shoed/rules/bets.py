@@ -129,7 +129,7 @@ def late(book: RuleBook, deed: Act, position: int, largest: int | None = None) -
             message = f"{over}: the bet wins or loses as if it had not been withdrawn"
         case _:
             assert_never(then.then)
-    return Refusal(position, LATE[deed], then.clause, message, largest if deed is Act.INCREASE else None)
+    return Refusal(position, LATE[deed], then.clause, message, None if deed is Act.BET else largest)
 
 
 Positioned = Mapping[int, Placed]  # bets by their position in the list as it was given

@@ -140,6 +140,15 @@ class Rule(Enum):
     OPTION_RETURN = "option-return"  # all bets of that player's round
 
 
+OF_LIMITS: Final = frozenset(
+    {
+        *(Rule.MINIMUM, Rule.DIFFERENTIAL, Rule.BALANCE_OPEN_TO_OTHERS, Rule.EXCESS_REFUSED, Rule.SEATED_FIRST),
+        *(Rule.EXCESS_PRO_RATED, Rule.PRO_RATA_STOPS_AT_MINIMUM, Rule.UNDER_MINIMUM_NOT_PRO_RATED),
+        *(Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN, Rule.UNDER_MINIMUM_PLAYS),
+    }
+)
+
+
 class Act(Enum):
     """What somebody does to a bet after the bets are closed. Every book says something of all three."""
 
@@ -255,7 +264,6 @@ class Options(Enum):
     NEVER = "never"
     ALWAYS = "always"
     UNLESS_ESTABLISHED = "unless-established"
-    UNLESS_ESTABLISHED_AND_RECONSTRUCTABLE = "unless-established-and-reconstructable"
 
 
 class Irregularity(msgspec.Struct, frozen=True):

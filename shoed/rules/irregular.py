@@ -40,6 +40,7 @@ ASKED: Final = frozenset(
 )
 CONTINUE_OR_RETURN: Final = (Choice.CONTINUE, Choice.RETURN)
 CONTINUE_OR_VOID: Final = (Choice.CONTINUE, Choice.VOID)
+NOT_DUE: Final = "nothing was due to be offered to anybody who did not take it"
 BLOCKING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING})
 
 
@@ -63,9 +64,8 @@ class Layout(msgspec.Struct, frozen=True):
     """What of the bets matters here."""
 
     bettors: tuple[str, ...] = ()  # who has bets and is there to be asked, each once
-    placed: frozenset[tuple[str, str]] | None = (
-        None  # bettor and bet that establish an outcome; None: all of the game's
-    )
+    # Bettor, bet, and stage of an insurance: what may establish an outcome. None: all bets of the game.
+    placed: frozenset[tuple[str, str, Stage | None]] | None = None
 
 
 NO_BETS: Final = Layout()
@@ -136,7 +136,7 @@ class _Fold:
         cards: tuple[Card, ...],
         happened: tuple[Happened, ...],
         inquiry: Inquiry,
-        placed: AbstractSet[tuple[str, str]] | None,
+        placed: AbstractSet[tuple[str, str, Stage | None]] | None,
     ) -> None:
         self.book = book
         self.cards = cards
@@ -182,7 +182,7 @@ class _Fold:
         row = self._row(each, back=back)
         ruling = self._followed(position, each, row, back=back)
         self.rulings.append(ruling)
-        if row is not None and ruling.then is not Then.VOID and self._gives_options(each, row, back=back):
+        if row is not None and ruling.then is not Then.VOID and self._gives_options(each, row):
             self._ask_players(position, row, bettors, back=back)
 
     def _outside(self, position: int, each: Happened) -> Ruling | None:
@@ -242,7 +242,9 @@ class _Fold:
     def _established(self, each: Happened) -> bool:
         hands, _ = self._lies(each.noticed_at)
         stands = self.placed
-        placed = None if stands is None else {bet for bettor, bet in stands if bettor not in self.returned}
+        placed = (
+            None if stands is None else {(bet, stage) for bettor, bet, stage in stands if bettor not in self.returned}
+        )
         return established(self.book, hands, placed)
 
     def _followed(self, position: int, each: Happened, row: Irregularity | None, *, back: bool) -> Ruling:
@@ -289,7 +291,7 @@ class _Fold:
         elif each.event is Event.CARD_EXPOSED and not back:
             self.aside.add(each.at)
 
-    def _gives_options(self, each: Happened, row: Irregularity, *, back: bool) -> bool:
+    def _gives_options(self, each: Happened, row: Irregularity) -> bool:
         match row.options:
             case Options.NEVER:
                 return False
@@ -297,8 +299,6 @@ class _Fold:
                 return True
             case Options.UNLESS_ESTABLISHED:
                 return not self._established(each)
-            case Options.UNLESS_ESTABLISHED_AND_RECONSTRUCTABLE:
-                return not (back and self._established(each))
             case _:
                 assert_never(row.options)
 
@@ -346,14 +346,7 @@ def row_of(book: RuleBook, event: Event, facts: Mapping[Fact, bool]) -> Irregula
     return None
 
 
-class Cover(msgspec.Struct, frozen=True):
-    """Who could insure, and who did."""
-
-    originals: tuple[tuple[str, str], ...]  # bettor and Original Bet
-    taken: frozenset[tuple[str, Stage, str]]  # bettor, stage and insurance bet
-    on: bool  # at this table
-    unable: frozenset[tuple[str, Stage]] = frozenset()  # who had no right to insure any more when the stage came
-    waived: Mapping[Stage, str] = {}  # stages at which nobody had, and the clause
+Policy = tuple[str, Stage, str]  # bettor, stage and insurance bet
 
 
 class Neglect(msgspec.Struct, frozen=True):
@@ -364,7 +357,15 @@ class Neglect(msgspec.Struct, frozen=True):
     undecided: frozenset[tuple[str, str]]
 
 
-def neglected(book: RuleBook, hands: Hands, happened: Sequence[Happened], cover: Cover, inquiry: Inquiry) -> Neglect:
+class Cover(msgspec.Struct, frozen=True):
+    """What of the insurance matters here."""
+
+    on: bool  # at this table
+    passed: Sequence[Policy]  # what bettors could have taken and did not
+    waived: Mapping[Stage, str]  # stages at which nobody could, and the clause
+
+
+def neglected(book: RuleBook, course: Course, happened: Sequence[Happened], cover: Cover, inquiry: Inquiry) -> Neglect:
     """I 5.13: an Original Bet goes back if the insurance would have won and the player had meant to take it."""
     rulings: list[Ruling] = []
     answers: dict[tuple[str, str], Choice | None] = {}
@@ -374,25 +375,30 @@ def neglected(book: RuleBook, hands: Hands, happened: Sequence[Happened], cover:
         if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:
             continue
         if each.stage in cover.waived:
-            reading = "nothing was due to be offered"
-            rulings.append(Ruling(position, Then.STANDS, cover.waived[each.stage], reading=reading))
+            rulings.append(Ruling(position, Then.STANDS, cover.waived[each.stage], reading=NOT_DUE))
             continue
-        would_have_won = {  # Original Bet -> its insurance
-            names[offer.hand]: offer.bet
-            for offer in offers(book, hands).get(each.stage) or ()
-            if (pays := settle_offer(book, offer, hands)) is not None and pays.odds is not None
+        would_have_won = {  # insurance -> the Original Bet
+            offer.bet: names[offer.hand]
+            for offer in offers(book, course.hands).get(each.stage) or ()
+            if (pays := settle_offer(book, offer, course.hands)) is not None and pays.odds is not None
         }
         row = row_of(book, each.event, {Fact.INSURANCE_ON: cover.on, Fact.WOULD_HAVE_WON: bool(would_have_won)})
-        rulings.append(_ruling(position, row) if row else Ruling(position, Then.STANDS, "", silent=True))
+        entitled = [
+            (bettor, would_have_won[bet])
+            for bettor, stage, bet in cover.passed
+            if stage is each.stage and bet in would_have_won and bettor not in course.returned
+        ]
+        if row is None:
+            rulings.append(Ruling(position, Then.STANDS, "", silent=True))
+        elif row.then is Then.RETURN_ORIGINAL and not entitled:
+            rulings.append(Ruling(position, Then.STANDS, row.clause, reading=NOT_DUE))
+        else:
+            rulings.append(_ruling(position, row))
         if row is None or row.then is not Then.RETURN_ORIGINAL:
             continue
-        for original in cover.originals:
-            bettor, bet = original
-            if bet not in would_have_won or (bettor, each.stage) in cover.unable:
-                continue
-            if (bettor, each.stage, would_have_won[bet]) not in cover.taken:
-                question = Question(Ask.INTENDED, position, row.decides, row.clause, YES_NO, bettor=bettor)
-                answers[original], clauses[original] = inquiry.choice(question), row.clause
+        for original in entitled:
+            question = Question(Ask.INTENDED, position, row.decides, row.clause, YES_NO, bettor=original[0])
+            answers[original], clauses[original] = inquiry.choice(question), row.clause
     return Neglect(
         tuple(rulings),
         {original: clauses[original] for original, answer in answers.items() if answer is Choice.YES},

@@ -17,6 +17,7 @@ from shoed import settings
 from shoed.cards import RANK_NAMED, RANK_TEXT, Rank
 from shoed.rules import check
 from shoed.rules.book import (
+    OF_LIMITS,
     Act,
     Bet,
     Clause,
@@ -76,13 +77,6 @@ OF_INSURANCE: Final = frozenset(
     }
 )
 OF_OPTIONS: Final = frozenset({Rule.OPTION_CONTINUE, Rule.OPTION_RECONSTRUCTED, Rule.OPTION_RETURN})
-OF_LIMITS: Final = frozenset(
-    {
-        *(Rule.MINIMUM, Rule.DIFFERENTIAL, Rule.BALANCE_OPEN_TO_OTHERS, Rule.EXCESS_REFUSED, Rule.SEATED_FIRST),
-        *(Rule.EXCESS_PRO_RATED, Rule.PRO_RATA_STOPS_AT_MINIMUM, Rule.UNDER_MINIMUM_NOT_PRO_RATED),
-        *(Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN, Rule.UNDER_MINIMUM_PLAYS),
-    }
-)
 
 
 def _words(words: Iterable[Words]) -> Kind[Words]:
@@ -444,7 +438,6 @@ HANG_ON: Final[Mapping[Options, frozenset[Fact]]] = {
     Options.NEVER: frozenset(),
     Options.ALWAYS: frozenset(),
     Options.UNLESS_ESTABLISHED: frozenset({Fact.ESTABLISHED}),
-    Options.UNLESS_ESTABLISHED_AND_RECONSTRUCTABLE: frozenset({Fact.ESTABLISHED, Fact.RECONSTRUCTABLE}),
 }
 FITS: Final = {(Act.INCREASE, LateThen.INCREASE_REFUSED), (Act.WITHDRAWAL, LateThen.STANDS)}
 

@@ -3,14 +3,15 @@
 `insure` takes the insurance bets of a round in order: after four cards, then after Player's third. It needs an open
 offer, an Original Bet of the same bettor on that hand, and room under the cap: over both stages, stake times odds is at
 most what that Original Bet plays for (I 3.12.2). Who let an offer pass that was theirs to take has forgone the rest
-(I 5.3); a squeeze ends the later stage for everybody (I 3.14); a table may have none at all (I 4.2.2).
+(I 5.3), and so has who wanted more than the cap and took nothing; a squeeze ends the later stage for everybody
+(I 3.14); a table may have none at all (I 4.2.2). A bet whose stage hangs on cards of unknown order waits for them.
 
 `settle` reckons with rationals and rounds once for each bet, at the end, on the magnitude: what is won, or what is lost
 of a stake that plays in part. The remainder is exact less rounded. The house has what all bettors lack.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from typing import Final, assert_never
@@ -19,14 +20,14 @@ import msgspec
 
 from shoed.rules.bets import Code, Placed, Positioned, Refusal
 from shoed.rules.book import Hand, Offer, Pays, Rule, RuleBook, Stage
-from shoed.rules.drawing import Hands
+from shoed.rules.drawing import INITIAL_CARDS, due
 from shoed.rules.insurance import back_to, offers, settle_offer
-from shoed.rules.irregular import Course, Cover, Neglect
+from shoed.rules.irregular import Course, Neglect, Policy
 from shoed.rules.limits import Held, original_bets
 from shoed.rules.results import rows
 from shoed.rules.standing import board
 
-CARDS_AT: Final[Mapping[Stage, int]] = {Stage.AFTER_FOUR: 4, Stage.AFTER_PLAYER_THIRD: 5}
+CARDS_AT: Final[Mapping[Stage, int]] = {Stage.AFTER_FOUR: INITIAL_CARDS, Stage.AFTER_PLAYER_THIRD: 5}
 
 
 class Rounding(Enum):
@@ -72,7 +73,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 class Insured(msgspec.Struct, frozen=True):
     placed: Placed
-    offer: Offer
+    offer: Offer | None  # None: how the cards lie is still to be told
 
 
 class Insurance(msgspec.Struct, frozen=True):
@@ -80,31 +81,36 @@ class Insurance(msgspec.Struct, frozen=True):
 
     insured: Mapping[int, Insured]  # by position; always whole
     refused: tuple[Refusal, ...]
-    unable: frozenset[tuple[str, Stage]]  # who had forgone it when the stage came
-    waived: Mapping[Stage, str]  # and where everybody had, by which clause
+    passed: Sequence[Policy]  # what bettors could have taken and did not
+    waived: Mapping[Stage, str]  # where nobody could, and by which clause
 
 
-def insure(book: RuleBook, bets: Positioned, held: Mapping[int, Held], hands: Hands, terms: Terms) -> Insurance:
-    """The insurance bets that are taken, those that are refused, and who could have placed none."""
-    desk = _Desk(book, held, hands, terms)
-    unable: set[tuple[str, Stage]] = set()
+def insure(book: RuleBook, bets: Positioned, course: Course, held: Mapping[int, Held], terms: Terms) -> Insurance:
+    """The insurance bets that are taken, those that are refused, and the offers that were let pass."""
+    desk = _Desk(book, held, course, terms)
+    passed: list[Policy] = []
     for stage in Stage:
-        unable |= {(bettor, stage) for bettor, _ in desk.room if desk.has_forgone(bettor, stage)}
+        could = desk.could_take(stage)
         for position, bet in bets.items():
             if bet.stage is stage:
                 desk.take(position, bet, stage)
-        desk.forget(stage)
-    return Insurance(desk.insured, tuple(desk.refused), frozenset(unable), desk.waived)
+        taken = {(each.placed.bettor, each.placed.stage, each.placed.bet) for each in desk.insured.values()}
+        let_pass = [each for each in could if each not in taken]
+        if terms.forgone is Forgone.ROUND and stage not in terms.neglected:
+            desk.forgone |= {bettor for bettor, _, _ in let_pass}
+        passed += let_pass
+    return Insurance(desk.insured, tuple(desk.refused), passed, desk.waived)
 
 
 class _Desk:
     """Where insurance is taken, stage by stage."""
 
-    def __init__(self, book: RuleBook, held: Mapping[int, Held], hands: Hands, terms: Terms) -> None:
+    def __init__(self, book: RuleBook, held: Mapping[int, Held], course: Course, terms: Terms) -> None:
         self.book = book
-        self.hands = hands
+        self.hands = course.hands
+        self.cut_short = course.suspended or course.void is not None
         self.terms = terms
-        self.offers = offers(book, hands)
+        self.offers = offers(book, course.hands)
         self.insured: dict[int, Insured] = {}
         self.refused: list[Refusal] = []
         hand_of = original_bets(book)
@@ -119,16 +125,39 @@ class _Desk:
     def has_forgone(self, bettor: str, stage: Stage) -> bool:
         return bettor in self.forgone or self.terms.left.get(bettor, CARDS_AT[stage]) < CARDS_AT[stage]
 
+    def least(self, bet: str) -> int:
+        noticed = Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN in self.book.rules
+        return max(1, self.terms.minimums.get(bet, 0) if noticed else 0)
+
+    def could_take(self, stage: Stage) -> list[Policy]:
+        """The offers of a stage, each with those who may take it and whose cap leaves room for the least stake."""
+        if not self.terms.on or stage in self.waived:
+            return []
+        return [
+            (bettor, stage, offer.bet)
+            for (bettor, hand), room in self.room.items()
+            for offer in self.offers.get(stage) or ()
+            if hand is offer.hand
+            and not self.has_forgone(bettor, stage)
+            and self.least(offer.bet) * odds_of(offer.odds) <= room
+        ]
+
+    def may_come(self, stage: Stage) -> bool:
+        """Whether the stage came after all hangs on cards that nobody has told yet, or nobody ever will."""
+        hands, hand = self.hands, due(self.book, self.hands)
+        further = len(hands) < INITIAL_CARDS or (len(hands) < CARDS_AT[stage] and hand is Hand.PLAYER)
+        return self.cut_short and further
+
     def take(self, position: int, bet: Placed, stage: Stage) -> None:
         rules, insures = self.book.rules, self.book.insurances[bet.bet]
         offer = next((each for each in self.offers.get(stage) or () if each.bet == bet.bet), None)
-        least = self.terms.minimums.get(bet.bet, 0) if Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN in rules else 0
+        least = self.least(bet.bet)
         if not self.terms.on:
             self._refuse(position, Code.INSURANCE_OFF, Rule.INSURANCE_CAN_BE_SWITCHED_OFF, "no insurance at this table")
         elif stage in self.waived:
             message = "the squeeze that was granted waives insurance after Player's third card"
             self._refuse(position, Code.WAIVED, Rule.SQUEEZE_WAIVES_INSURANCE, message)
-        elif offer is None:
+        elif offer is None and not self.may_come(stage):
             self.refused.append(self._no_offer(position, bet, stage))
         elif (bet.bettor, insures) not in self.room:
             message = f"{bet.bettor} has no bet on {insures.value} to insure"
@@ -139,6 +168,8 @@ class _Desk:
         elif bet.stake < least:
             message = f"{bet.stake} is below the minimum of {least}"
             self._refuse(position, Code.BELOW_MINIMUM, Rule.UNDER_MINIMUM_RAISED_OR_WITHDRAWN, message)
+        elif offer is None:
+            self.insured[position] = Insured(bet, None)
         else:
             odds = odds_of(offer.odds)
             room = self.room[bet.bettor, insures]
@@ -166,16 +197,6 @@ class _Desk:
 
     def _refuse(self, position: int, code: Code, rule: Rule, message: str) -> None:
         self.refused.append(Refusal(position, code, self.book.rules[rule].clause, message))
-
-    def forget(self, stage: Stage) -> None:
-        """The next card is drawn: whoever let an open offer pass that was theirs to take has forgone the rest."""
-        if self.terms.forgone is Forgone.STAGE or stage in self.terms.neglected:
-            return
-        taken = {(each.placed.bettor, each.placed.bet) for each in self.insured.values() if each.offer.stage is stage}
-        for offer in self.offers.get(stage) or ():
-            for bettor, hand in self.room:
-                if hand is offer.hand and (bettor, offer.bet) not in taken:
-                    self.forgone.add(bettor)
 
 
 def odds_of(pays: Pays) -> Fraction:
@@ -216,10 +237,12 @@ def settle(
             played = msgspec.structs.replace(played, pays=row.pays, clause=row.clause)
         lines.append(_fallen(book, fate, played) or _paid(played, rounding))
     for position, policy in insured.items():
-        pays = settle_offer(book, policy.offer, hands)
-        tie = pays is not None and pays.odds is None and not pays.loses
-        clause = book.rules[Rule.EQUAL_POINTS_TIE].clause if tie else policy.offer.clause
-        played = Line(position, policy.placed, Fraction(policy.placed.stake), pays, clause=clause)
+        played = Line(position, policy.placed, Fraction(policy.placed.stake))
+        if policy.offer is not None:
+            pays = settle_offer(book, policy.offer, hands)
+            tie = pays is not None and pays.odds is None and not pays.loses
+            clause = book.rules[Rule.EQUAL_POINTS_TIE].clause if tie else policy.offer.clause
+            played = msgspec.structs.replace(played, pays=pays, clause=clause)
         lines.append(_fallen(book, fate, played) or _paid(played, rounding))
     return sorted(lines, key=lambda line: line.bet)
 
@@ -260,16 +283,3 @@ def _paid(line: Line, rounding: Rounding) -> Line:
 
 def house(lines: Iterable[Line]) -> int:
     return -sum(line.winnings for line in lines)
-
-
-def cover(book: RuleBook, held: Mapping[int, Held], insurance: Insurance, *, on: bool) -> Cover:
-    """Who had an Original Bet to insure, and who insured it."""
-    hands = original_bets(book)
-    bets = [each.placed for each in held.values() if each.placed.bet in hands]
-    return Cover(
-        tuple(dict.fromkeys((bet.bettor, bet.bet) for bet in bets)),
-        frozenset((each.placed.bettor, each.offer.stage, each.offer.bet) for each in insurance.insured.values()),
-        on,
-        insurance.unable,
-        insurance.waived,
-    )

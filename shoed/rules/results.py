@@ -109,13 +109,16 @@ def pays(book: RuleBook, hands: Hands) -> Mapping[str, Pays | None]:
     return {name: None if row is None else row.pays for name, row in rows(book, hands).items()}
 
 
-def established(book: RuleBook, hands: Hands, placed: AbstractSet[str] | None = None) -> bool:
-    """C and I 5.4.1, to the letter: a bet of those placed, or of all that are offered, has conclusively won or lost."""
+def established(book: RuleBook, hands: Hands, placed: AbstractSet[tuple[str, Stage | None]] | None = None) -> bool:
+    """C and I 5.4.1, to the letter: a bet of those placed, or of all that are offered, has conclusively won or lost.
+
+    A bet that is placed is a name, and the stage if it is insurance.
+    """
     known = verdict(book, hands)
     if placed is None:
         return known.established
-    if any(each.conclusive for name, each in known.bets.items() if name in placed):
+    if any(each.conclusive for name, each in known.bets.items() if (name, None) in placed):
         return True
     standing = board(book).of(hands)
-    insured = (row for stage in Stage for row in offers_at(standing, stage) or () if row.bet in placed)
+    insured = (row for stage in Stage for row in offers_at(standing, stage) or () if (row.bet, stage) in placed)
     return any(conclusive({pays_of(row, each) for each in standing.results}) for row in insured)
