@@ -1,10 +1,12 @@
-"""What several test files want: a real broker."""
+"""What several test files want: real brokers, a topic of their own, and an eye on what asyncio logs."""
 
-from collections.abc import AsyncIterator
+import gc
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 
+from shoed.bus.settings import BrokerSettings, Version
 from shoed.rig.broker import APT_LINE, Broker, Kind, find, running_broker
 
 
@@ -15,3 +17,32 @@ async def broker() -> AsyncIterator[Broker]:
         pytest.fail(f"the tests need a real mosquitto; run: {APT_LINE}")
     async with running_broker(Kind.MOSQUITTO) as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def nats() -> AsyncIterator[Broker]:
+    async with running_broker(Kind.NATS) as running:
+        yield running
+
+
+@pytest.fixture
+def served(which: tuple[Kind, Version], request: pytest.FixtureRequest) -> BrokerSettings:
+    """How to reach the broker the test is run with."""
+    kind, version = which
+    running: Broker = request.getfixturevalue("broker" if kind is Kind.MOSQUITTO else "nats")
+    return running.settings(version)
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """One that no other test uses."""
+    return "test/" + "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+
+
+@pytest.fixture
+def nothing_is_logged_by_asyncio(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """No exception is forgotten and no task destroyed, whatever a test does to its connections."""
+    yield
+    gc.collect()
+    records = [*caplog.get_records("call"), *caplog.get_records("teardown")]
+    assert [record.getMessage() for record in records if record.name == "asyncio"] == []

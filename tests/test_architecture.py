@@ -60,9 +60,9 @@ HANDED_ON: Final = {("shoed/ports/threads.py", "run"), ("shoed/ports/threads.py"
 # Tests that look again and again, within a time limit, for what nobody tells: the kernel's queues, a port that is
 # no longer served, a thread that lets go.
 LOOKS: Final = {
+    ("tests/brokers.py", "cancel_at_every_await"),
     ("tests/foreign_shoe.py", "taken"),
     ("tests/test_broker.py", "until_refused"),
-    ("tests/test_bus_client.py", "cancel_at_every_await"),
 }
 
 LONGEST_PURE: Final = 500

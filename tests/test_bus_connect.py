@@ -1,0 +1,327 @@
+"""The adapter over aiomqtt on its way to a broker: URL, address, password and answer, and what may be published."""
+
+import asyncio
+import base64
+import hashlib
+import logging
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from shoed.bus.client import Message, connect
+from shoed.bus.settings import BrokerSettings, Version, parse_url
+from shoed.errors import BrokerLost, BrokerRefused
+from shoed.rig.broker import Broker, Kind, running_broker
+from tests.brokers import (
+    ACCEPTED_5,
+    HASTE,
+    PATIENCE,
+    SOON_S,
+    both_versions,
+    cancel_at_every_await,
+    ears,
+    everywhere,
+    literal,
+    needs_nats,
+    refused,
+    take,
+)
+
+pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
+
+HTTP = b"HTTP/1.1 400 Bad Request\r\n" + b"Server: example\r\nContent-Type: text/html\r\nContent-Length: 0\r\n" * 2
+
+# ---------------------------------------------------------------------------------------------- the URL
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "tls"),
+    [
+        ("mqtt://127.0.0.1", "127.0.0.1", 1883, False),
+        ("mqtts://broker.example", "broker.example", 8883, True),
+        ("mqtt://Broker:2883/", "broker", 2883, False),
+        ("mqtts://[fd00::7]:1", "fd00::7", 1, True),
+    ],
+)
+def test_a_url_is_read(url: str, host: str, port: int, *, tls: bool) -> None:
+    """Host, port or the custom one, and TLS; written back it is the same place."""
+    assert parse_url(url) == (host, port, tls)
+    assert parse_url(BrokerSettings(host, port, tls=tls).at) == (host, port, tls)
+
+
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("127.0.0.1:1883", "write mqtt://"),
+        ("localhost:1883", "write mqtt://"),
+        ("tcp://127.0.0.1", "write mqtt://"),
+        ("mqtt://", "write mqtt://"),
+        ("mqtt://a:0", "write mqtt://"),
+        ("mqtt://a:65536", "write mqtt://"),
+        ("mqtt://a:x", "write mqtt://"),
+        ("mqtt://a b", "write mqtt://"),
+        ("mqtt://a/topic", "write mqtt://"),
+        ("mqtt://a?x", "write mqtt://"),
+        ("mqtt://[::1", "write mqtt://"),
+        ("mqtt://[::g]", "write "),
+        ("mqtt://me@a", "set user and password_file"),
+        ("mqtt://me:secret@a", "set user and password_file"),
+    ],
+)
+def test_a_wrong_url_says_what_would_be_right(url: str, remedy: str) -> None:
+    """PROBLEM; REMEDY, and a password that stood in it is not repeated."""
+    with pytest.raises(ValueError, match="; ") as refusal:
+        parse_url(url)
+    assert remedy in str(refusal.value).partition("; ")[2]
+    assert "secret" not in str(refusal.value)
+
+
+@given(st.text() | st.text().map("mqtt://".__add__))
+def test_no_url_raises_anything_else(text: str) -> None:
+    """A place to connect to, or a ValueError."""
+    with suppress(ValueError):
+        host, port, _ = parse_url(text)
+        assert host
+        assert 1 <= port <= 65535
+
+
+# ---------------------------------------------------------------------------------------------- the way in
+
+
+@dataclass
+class Guarded:
+    """A mosquitto with users and an access list. A user's password is the user's name."""
+
+    broker: Broker
+    folder: Path
+
+    def settings(self, version: Version, user: str = "shoe") -> BrokerSettings:
+        file = self.folder / f"{user}.password"
+        file.write_text(f"{user}\n")
+        return replace(self.broker.settings(version), user=user, password_file=str(file))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
+    folder = tmp_path_factory.mktemp("guarded")
+    rights = {"shoe": ("readwrite open/#", "read readonly/#", "write writeonly/#"), "admin": ("readwrite #",)}
+    access, users = folder / "access", folder / "users"
+    access.write_text(
+        "".join(f"user {user}\n" + "".join(f"topic {line}\n" for line in rights[user]) for user in rights)
+    )
+    users.write_text("".join(f"{user}:{hashed(user)}\n" for user in rights))
+    async with running_broker(
+        Kind.MOSQUITTO, lines=[f"acl_file {access}", f"password_file {users}", "allow_anonymous false"]
+    ) as running:
+        yield Guarded(running, folder)
+
+
+def hashed(password: str) -> str:
+    """As mosquitto_passwd writes it."""
+    salt = b"twelve bytes"
+    digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, 101)
+    return f"$7$101${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
+
+
+@both_versions
+async def test_a_wrong_password_is_refused_and_a_changed_one_taken(
+    guarded: Guarded, version: Version, tmp_path: Path
+) -> None:
+    """The file is read at every connecting; its last line end does not count."""
+    file = tmp_path / "password"
+    settings = replace(guarded.settings(version), password_file=str(file))
+    file.write_text("wrong")
+    error = await refused(settings)
+    assert isinstance(error, BrokerRefused)
+    assert "password_file" in str(error)
+    for content in ("shoe", "shoe\n", "shoe\r\n"):
+        file.write_bytes(content.encode())
+        async with connect(settings, "a", None):
+            pass
+
+
+@pytest.mark.parametrize("content", [None, b"\xff"])
+async def test_a_password_that_cannot_be_read_is_named(broker: Broker, tmp_path: Path, content: bytes | None) -> None:
+    """An absent file, and one that is no text."""
+    file = tmp_path / "password"
+    if content is not None:
+        file.write_bytes(content)
+    error = await refused(replace(broker.settings(), user="shoe", password_file=str(file)))
+    assert isinstance(error, BrokerRefused)
+    assert str(file) in str(error)
+    assert "password_file" in str(error)
+
+
+@needs_nats
+async def test_a_broker_of_another_version_says_which_setting(nats: Broker) -> None:
+    """NATS speaks 3.1.1 only."""
+    error = await refused(replace(nats.settings(), version="5"))
+    assert isinstance(error, BrokerRefused)
+    assert "set version in [mqtt]" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("version", "answer", "kind", "text"),
+    [
+        pytest.param("5", "20 03 00 88 00", BrokerLost, "Server unavailable", id="unavailable-5"),
+        pytest.param("5", "20 03 00 8A 00", BrokerRefused, "Banned.*lift the ban", id="banned-5"),
+        pytest.param("5", "20 05 00 00 02 25 00", BrokerRefused, "keeps no messages", id="retains-nothing-5"),
+        pytest.param("5", "20 05 00 00 02 24 00", BrokerRefused, "no QoS 1", id="qos-0-only-5"),
+        pytest.param("5", "20 02 00 01", BrokerRefused, "set version", id="version-5"),
+        pytest.param("3.1.1", "20 02 00 01", BrokerRefused, "set url.*version", id="version-3.1.1"),
+        pytest.param("3.1.1", "20 02 00 02", BrokerRefused, "client id", id="client-id-3.1.1"),
+        pytest.param("3.1.1", "20 02 00 03", BrokerLost, "unavailable", id="unavailable-3.1.1"),
+        pytest.param("3.1.1", "20 02 00 04", BrokerRefused, "password_file", id="password-3.1.1"),
+        pytest.param("3.1.1", "20 02 00 05", BrokerRefused, "password_file", id="not-authorized-3.1.1"),
+        pytest.param("5", HTTP.hex(), BrokerRefused, "does not answer in", id="http-5"),
+        pytest.param("3.1.1", HTTP.hex(), BrokerRefused, "does not answer in", id="http-3.1.1"),
+    ],
+)
+async def test_the_answer_of_the_broker_decides_who_has_to_act(
+    version: Version, answer: str, kind: type[Exception], text: str
+) -> None:
+    """BrokerRefused: somebody changes something. BrokerLost: try again."""
+    async with literal(bytes.fromhex(answer), version) as broker:
+        error = await refused(broker.settings)
+    assert type(error) is kind
+    assert re.search(text, str(error))
+
+
+async def test_a_port_where_nobody_listens_is_told_at_once(broker: Broker) -> None:
+    """With the address and the reason."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    error = await refused(replace(broker.settings(), port=port))
+    assert isinstance(error, BrokerLost)
+    assert f"mqtt://127.0.0.1:{port} cannot be reached (127.0.0.1: Connect call failed" in str(error)
+
+
+async def test_a_name_that_nobody_knows_is_told(broker: Broker) -> None:
+    """An empty label cannot be looked up at all, so this asks no server."""
+    error = await refused(replace(broker.settings(), host="no..where"))
+    assert isinstance(error, BrokerLost)
+    assert "cannot be found" in str(error)
+
+
+async def test_every_address_of_a_name_is_tried(broker: Broker) -> None:
+    """`localhost` is ::1 first in many places, where this broker does not listen."""
+    async with connect(replace(broker.settings(), host="localhost"), "a", None):
+        pass
+
+
+async def test_a_broker_that_hangs_up_is_not_waited_for() -> None:
+    """No limit has to pass."""
+    async with literal(b"") as broker:
+        connecting = asyncio.create_task(refused(broker.settings))
+        await broker.greeted.wait()
+        broker.lines[0].shutdown(socket.SHUT_RDWR)
+        async with asyncio.timeout(SOON_S):
+            error = await connecting
+    assert isinstance(error, BrokerLost)
+    assert "hung up without a greeting" in str(error)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_broker_that_does_not_answer_is_given_up(*, tls: bool) -> None:
+    """Neither the greeting nor the TLS handshake is waited for for ever."""
+    async with literal(b"") as broker:
+        error = await refused(replace(broker.settings, tls=tls), HASTE)
+    assert isinstance(error, BrokerLost)
+    assert "0.3 s" in str(error) or "in time" in str(error)
+
+
+@both_versions
+async def test_a_cancellation_at_any_await_leaves_nothing(broker: Broker, topic: str, version: Version) -> None:
+    """No socket, no task and no thread."""
+    await cancel_at_every_await(broker.settings(version), topic)
+
+
+# ---------------------------------------------------------------------------------------------- what may be published
+
+
+async def test_a_denied_message_is_refused_at_once_and_alone(guarded: Guarded) -> None:
+    """MQTT 5 tells in the acknowledgement. The messages around it are taken."""
+    async with connect(guarded.settings("5"), "a", None, PATIENCE) as connection:
+        topics = ("open/1", "readonly/1", "open/2")
+        async with asyncio.timeout(SOON_S):
+            first, denied, last = await asyncio.gather(
+                *(connection.publish(Message(topic, b"")) for topic in topics), return_exceptions=True
+            )
+        assert (first, last) == (None, None)
+        assert isinstance(denied, BrokerRefused)
+        assert "readonly/1" in str(denied)
+        assert "Not authorized (0x87)" in str(denied)
+        assert "access list" in str(denied)
+        await connection.probe(Message("open/1", b""))
+        with pytest.raises(BrokerRefused, match="readonly/1"):
+            await connection.probe(Message("readonly/1", b""))
+
+
+async def test_a_full_broker_is_not_a_broken_rule() -> None:
+    """Quota exceeded: nobody has to change a setting, so it is a loss and will be tried again."""
+    async with literal(ACCEPTED_5) as broker, connect(broker.settings, "a", None, HASTE) as connection:
+        acknowledged = connection.send(Message("t", b""))
+        broker.lines[0].send(bytes.fromhex("40 04 00 01 97 00"))
+        with pytest.raises(BrokerLost, match=r"Quota exceeded \(0x97\)"):
+            await acknowledged
+
+
+@everywhere
+async def test_the_probe_publishes_what_may_be_published(served: BrokerSettings, topic: str) -> None:
+    """Every subscriber sees it once, also where something retained stood there before."""
+    status = Message(topic, b"online", retain=True)
+    async with connect(served, "a", None, PATIENCE) as connection:
+        await connection.publish(status)
+        async with ears(served, topic) as heard:
+            assert await take(heard, 1) == [b"online"]
+            await connection.probe(status)
+            await connection.publish(Message(topic, b"next"))
+            assert await take(heard, 2) == [b"online", b"next"]
+
+
+async def test_the_probe_finds_a_denial_that_311_does_not_tell(guarded: Guarded) -> None:
+    """The broker acknowledges what it throws away; even what it keeps from an earlier day does not fool the probe."""
+    status = Message("readonly/status", b"online", retain=True)
+    async with connect(guarded.settings("3.1.1", "admin"), "b", None) as admin:
+        await admin.publish(status)
+    async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
+        await connection.publish(status)
+        with pytest.raises(BrokerRefused, match=r"readonly/status.*user shoe.*access list"):
+            await connection.probe(status)
+
+
+async def test_the_probe_refuses_where_it_may_write_and_not_read(guarded: Guarded) -> None:
+    """Mosquitto grants the subscription and then keeps silent, as it does about a denied message: no telling."""
+    async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
+        with pytest.raises(BrokerRefused, match=r"write and to read.*version = \"5\""):
+            await connection.probe(Message("writeonly/status", b"online"))
+
+
+@needs_nats
+async def test_the_probe_goes_on_where_the_broker_refuses_to_let_it_listen(caplog: pytest.LogCaptureFixture) -> None:
+    """That denial says nothing of publishing: a warning, and the message is out."""
+    users = (
+        'authorization { users: [ { user: "all", password: "all" }, '
+        '{ user: "shoe", password: "shoe", permissions: { publish: ">", subscribe: { deny: "test.>" } } } ] }'
+    )
+    async with running_broker(Kind.NATS, lines=[users]) as broker:
+        settings = broker.settings()
+        password = broker.directory / "password"
+        password.write_text("shoe")
+        async with ears(replace(settings, user="all"), "test/status") as heard:
+            async with connect(
+                replace(settings, user="shoe", password_file=str(password)), "a", None, PATIENCE
+            ) as connection:
+                await connection.probe(Message("test/status", b"online"))
+            assert await take(heard, 1) == [b"online"]
+    (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    assert "does not let user shoe read test/status" in warning.getMessage()

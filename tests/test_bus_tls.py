@@ -1,0 +1,116 @@
+"""The adapter over aiomqtt under TLS: certificates that are trusted, wanted, wrong or absent."""
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from msgspec.structs import replace
+
+from shoed.bus.client import WINDOW, Message, connect
+from shoed.bus.settings import BrokerSettings, Version
+from shoed.errors import BrokerLost, BrokerRefused
+from shoed.rig.broker import Broker, Kind, running_broker
+from tests.brokers import PATIENCE, SOON_S, both_versions, cancel_at_every_await, refused
+
+pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
+
+
+@dataclass
+class Certificates:
+    """A CA of our own, what it signed, and a broker for each way of using it."""
+
+    folder: Path
+    settings: BrokerSettings  # with the right CA
+    strict: BrokerSettings  # wants a certificate of ours, too
+
+
+def make_certificates(folder: Path) -> None:
+    def openssl(*arguments: str) -> None:
+        subprocess.run(("openssl", *arguments), cwd=folder, check=True, capture_output=True)  # noqa: S607
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+    use = "keyUsage=critical,keyCertSign"
+    openssl("req", "-x509", *key, "-nodes", "-keyout", "ca.key", "-out", "ca", "-subj", "/CN=test-ca", "-addext", use)
+    (folder / "extensions").write_text("subjectAltName=IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
+    for name in ("broker", "shoed"):
+        openssl("req", *key, "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.request", "-subj", f"/CN={name}")
+        openssl(
+            *("x509", "-req", "-in", f"{name}.request", "-CA", "ca", "-CAkey", "ca.key", "-CAcreateserial"),
+            *("-out", f"{name}.pem", "-extfile", "extensions"),
+        )
+    openssl("ec", "-in", "shoed.key", "-out", "locked.key", "-aes256", "-passout", "pass:secret")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def certificates(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Certificates]:
+    if shutil.which("openssl") is None:
+        pytest.skip("the openssl program, which makes the certificates, is absent")
+    folder = tmp_path_factory.mktemp("certificates")
+    make_certificates(folder)
+    lines = [f"cafile {folder}/ca", f"certfile {folder}/broker.pem", f"keyfile {folder}/broker.key"]
+    async with (
+        running_broker(Kind.MOSQUITTO, lines=lines) as lenient,
+        running_broker(Kind.MOSQUITTO, lines=[*lines, "require_certificate true"]) as strict,
+    ):
+        settings, strictly = (replace(it.settings(), tls=True, ca=f"{folder}/ca") for it in (lenient, strict))
+        yield Certificates(folder, settings, strictly)
+
+
+@both_versions
+async def test_tls_carries_everything(certificates: Certificates, version: Version) -> None:
+    """Small messages, a full window of large ones, and the leave."""
+    async with connect(replace(certificates.settings, version=version), "a", None, PATIENCE) as connection:
+        await connection.probe(Message("t", b"online"))
+        await asyncio.gather(*(connection.publish(Message("t", b"x" * 1_000_000)) for _ in range(WINDOW)))
+
+
+async def test_a_cancellation_at_any_await_of_tls_leaves_nothing(certificates: Certificates, topic: str) -> None:
+    """As without: the handshake waits in no thread."""
+    await cancel_at_every_await(certificates.settings, topic)
+
+
+async def test_tls_with_a_certificate_of_our_own(certificates: Certificates) -> None:
+    """The broker that wants one takes ours, and hangs up without."""
+    folder = certificates.folder
+    async with connect(
+        replace(certificates.strict, cert=f"{folder}/shoed.pem", key=f"{folder}/shoed.key"), "a", None, PATIENCE
+    ) as connection:
+        await connection.publish(Message("t", b""))
+    error = await refused(certificates.strict)
+    assert isinstance(error, BrokerLost)
+    assert "cert and key" in str(error)
+
+
+async def test_a_certificate_that_cannot_be_trusted_is_refused(certificates: Certificates) -> None:
+    """Signed by somebody unknown, or for another name: both name the setting that decides."""
+    for settings in (replace(certificates.settings, ca=None), replace(certificates.settings, host="localhost")):
+        error = await refused(settings)
+        assert isinstance(error, BrokerRefused)
+        assert "cannot be trusted" in str(error)
+        assert "set ca in [mqtt]" in str(error)
+
+
+async def test_tls_files_that_cannot_be_used_are_named(certificates: Certificates) -> None:
+    """Absent, no PEM, or a key under a password."""
+    folder = certificates.folder
+    for change, named in (
+        ({"ca": f"{folder}/absent"}, "absent"),
+        ({"ca": f"{folder}/extensions"}, "extensions"),
+        ({"cert": f"{folder}/absent", "key": f"{folder}/shoed.key"}, "absent"),
+        ({"cert": f"{folder}/shoed.pem", "key": f"{folder}/locked.key"}, "locked.key"),
+    ):
+        error = await refused(replace(certificates.settings, **change))
+        assert isinstance(error, BrokerRefused)
+        assert f"{folder}/{named}" in str(error)
+
+
+async def test_tls_and_plain_text_do_not_go_together(broker: Broker, certificates: Certificates) -> None:
+    """Either way round it is a loss with a hint, not a wait."""
+    async with asyncio.timeout(SOON_S):
+        assert "cannot be reached" in str(await refused(replace(broker.settings(), tls=True)))
+        assert "it may want mqtts://" in str(await refused(replace(certificates.settings, tls=False)))
