@@ -1,39 +1,30 @@
 """Insurance against the printed pay table: what is offered at which totals, and what it pays."""
 
-from collections.abc import Iterable
-
 import pytest
 
-from shoed.cards import Card
 from shoed.rules.book import RuleBook, Stage
 from shoed.rules.drawing import Hands, due
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.load import GAMES, book
+from tests.dealing import cards_in, dealt
 
 RULES = book("super-six-plus")
 
 
-def hands(rules: RuleBook, cards: Iterable[Card]) -> Hands:
-    laid = Hands()
-    for card in cards:
-        hand = due(rules, laid)
-        assert hand is not None
-        laid = laid.with_card(hand, card)
+def hands(cards: str, rules: RuleBook = RULES) -> Hands:
+    """In dealt order, every card due."""
+    laid = dealt(rules, cards_in(cards))
+    assert len(laid) == len(cards.split())
     return laid
 
 
-def dealt(cards: str) -> Hands:
-    """In dealt order."""
-    return hands(RULES, map(Card.parse, cards.split()))
-
-
 def offered(cards: str, stage: str) -> list[tuple[str, str]] | None:
-    found = offers(RULES, dealt(cards))[Stage(stage)]
+    found = offers(RULES, hands(cards))[Stage(stage)]
     return None if found is None else [(each.bet, each.odds.text) for each in found]
 
 
 def paid(cards: str, stage: str) -> list[str | None]:
-    laid = dealt(cards)
+    laid = hands(cards)
     settled = [settle_offer(RULES, each, laid) for each in offers(RULES, laid)[Stage(stage)] or ()]
     return [each.text if each else None for each in settled]
 
@@ -101,7 +92,7 @@ def test_after_four_cards_the_rows_are_those_printed(player: int, banker: int, r
 )
 def test_after_players_third_card_the_rows_are_those_printed(cards: str, right: list[tuple[str, str]]) -> None:
     """The row of 1 against 1 too."""
-    assert due(RULES, dealt(cards)) is not None
+    assert due(RULES, hands(cards)) is not None
     assert offered(cards, THIRD) == right
 
 
@@ -112,7 +103,7 @@ def test_nothing_is_offered_where_banker_stands_whatever_the_totals_say(cards: s
     """Both totals are in a row, but the insured hand's fate is sealed."""
     found = [each for each in RULES.offers if each.stage is Stage.AFTER_PLAYER_THIRD]
     assert any(totals[0] in each.player and totals[1] in each.banker for each in found)
-    assert due(RULES, dealt(cards)) is None
+    assert due(RULES, hands(cards)) is None
     assert offered(cards, THIRD) == []
 
 
@@ -162,6 +153,6 @@ def test_insurance_placed_after_four_cards_is_returned_even_at_nine_all() -> Non
 def test_one_game_has_insurance(game: str) -> None:
     """The others have the stages, and nothing on offer at them."""
     rules = book(game)
-    laid = hands(rules, map(Card.parse, ("5S", "4H", "KC", "KH", "4S")))
+    laid = hands("5S 4H KC KH 4S", rules)
     stages = offers(rules, laid)
     assert [len(stages[stage] or ()) for stage in Stage] == ([1, 1] if game == "super-six-plus" else [0, 0])

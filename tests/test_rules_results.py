@@ -1,6 +1,6 @@
 """What every bet gets: the documents' rows one by one, and what is known of a round that is not finished."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
@@ -16,6 +16,7 @@ from shoed.rules.load import GAMES, book
 from shoed.rules.results import established, pays, rows
 from shoed.rules.standing import BOOKS_KEPT, board
 from tests import printed
+from tests.dealing import cards_in, dealt
 
 # Rounds in dealt order, to their end.
 PLAYER_ON_8 = "8S 3H KS 4H"
@@ -34,18 +35,8 @@ TIE_ON_8 = "8S 8H KS KH"
 FACES = [Card.of(rank, Suit.SPADES) for rank in (*tuple(Rank)[:9], Rank.KING)]
 
 
-def dealt(rules: RuleBook, cards: Iterable[Card]) -> Hands:
-    """Each to the hand that it is due to, as many as the round takes."""
-    laid = Hands()
-    for card in cards:
-        hand = due(rules, laid)
-        if hand is not None:
-            laid = laid.with_card(hand, card)
-    return laid
-
-
 def hands(rules: RuleBook, cards: str) -> Hands:
-    return dealt(rules, map(Card.parse, cards.split()))
+    return dealt(rules, cards_in(cards))
 
 
 def told(rules: RuleBook, laid: Hands) -> dict[str, str | None]:
