@@ -1,5 +1,6 @@
 """Angel Eye frames from their page alone, and a host's session that hears them: for the tests of session and engine."""
 
+from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import xor
@@ -20,6 +21,14 @@ START: Final = Now(1_700_000_000_000_000, 3_600_000 * MS)
 PORT: Final = "tcp://127.0.0.1:4001"
 CONFIGURED: Final = Configured("{}", 1, "0.0")
 
+# The frames of the protocol page, byte by byte.
+CARD: Final = bytes.fromhex("05 31 44 81 B8 03 34 46")  # 1: Player's first, the eight of spades
+RESULT: Final = bytes.fromhex("05 32 47 91 03 45 37")  # 2: Player wins, with a Player pair
+CUT: Final = bytes.fromhex("05 33 43 03 37 33")  # 3: the cutting card
+ERROR: Final = bytes.fromhex("05 34 45 C1 03 42 33")  # 4: error 1, in error mode
+START_1: Final = bytes.fromhex("05 31 53 03 36 31")  # 1: start of communication
+ACK: Final = b"\x06"
+
 SUIT_BITS: Final = {"D": 0x10, "C": 0x20, "S": 0x30, "H": 0x40}
 RANK_BITS: Final = {text: bits for bits, text in enumerate([*"A23456789", "10", *"JQK"], start=1)}
 TARGET_BITS: Final = {"P": 0x00, "B": 0x10}
@@ -39,6 +48,10 @@ def card_report(sequence: str, place: str, face: str) -> bytes:
 
 def at(ms: float) -> Now:
     return Now(START.utc_us + round(ms * 1000), START.mono_ns + round(ms * MS))
+
+
+def kinds(seen: Sequence[AnyObservation]) -> list[type[AnyObservation]]:
+    return [type(each) for each in seen]
 
 
 class Host:

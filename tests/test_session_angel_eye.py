@@ -1,7 +1,5 @@
 """The host's session with an Angel Eye shoe: what each report says, which are copies, and what may have been missed."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from shoed.cards import Card
@@ -32,24 +30,27 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.step import AnyInput, LinkDown, LinkUp
-from tests.angel_eye_line import CONFIGURED, RANK_BITS, SUIT_BITS, Host, at, card_report, connected, report
-from tests.observed import PORT
-
-# The frames of the protocol page, byte by byte.
-CARD = bytes.fromhex("05 31 44 81 B8 03 34 46")  # 1: Player's first, the eight of spades
-RESULT = bytes.fromhex("05 32 47 91 03 45 37")  # 2: Player wins, with a Player pair
-CUT = bytes.fromhex("05 33 43 03 37 33")  # 3: the cutting card
-ERROR = bytes.fromhex("05 34 45 C1 03 42 33")  # 4: error 1, in error mode
-START_1 = bytes.fromhex("05 31 53 03 36 31")  # 1: start of communication
-ACK = b"\x06"
+from tests.angel_eye_line import (
+    ACK,
+    CARD,
+    CONFIGURED,
+    CUT,
+    PORT,
+    RANK_BITS,
+    RESULT,
+    START_1,
+    SUIT_BITS,
+    Host,
+    at,
+    card_report,
+    connected,
+    kinds,
+    report,
+)
 
 EIGHT = CardSeen(
     at=at(0), frame=Evidence("05 31 44 81 b8 03 34 46", 0, "1"), place=Place.PLAYER, position=1, card=Card.S8
 )
-
-
-def kinds(seen: Sequence[AnyObservation]) -> list[type[AnyObservation]]:
-    return [type(each) for each in seen]
 
 
 # --- what each report says

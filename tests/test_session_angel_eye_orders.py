@@ -8,21 +8,7 @@ from hypothesis import strategies as st
 
 from shoed.observations import AnyObservation, FrameRejected, LinkClosed, OrderAnswered, Reported
 from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Woken
-from tests.angel_eye_line import CONFIGURED, Host, at, connected
-from tests.observed import PORT
-
-# The frames of the protocol page, byte by byte.
-CARD = bytes.fromhex("05 31 44 81 B8 03 34 46")
-RESULT = bytes.fromhex("05 32 47 91 03 45 37")
-CUT = bytes.fromhex("05 33 43 03 37 33")
-ERROR = bytes.fromhex("05 34 45 C1 03 42 33")
-START_1 = bytes.fromhex("05 31 53 03 36 31")
-ACK = b"\x06"
-
-
-def kinds(seen: Sequence[AnyObservation]) -> list[type[AnyObservation]]:
-    return [type(each) for each in seen]
-
+from tests.angel_eye_line import ACK, CARD, CONFIGURED, CUT, ERROR, PORT, RESULT, START_1, Host, at, connected, kinds
 
 # --- orders
 
