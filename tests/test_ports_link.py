@@ -20,9 +20,9 @@ from shoed.errors import CommitFailed, LinkLost
 from shoed.now import Chunk
 from shoed.ports.address import Address, ReplayAddress, SerialAddress, Speed, TcpAddress
 from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, Link, backoff_s, keep_open, open_link
+from tests.links import PATIENCE_S, open_descriptors
 
 CUSTOM: Final = Line(4800)
-PATIENCE_S: Final = 5
 CAPTURE: Final = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n\n"
 
 Told = tuple[str, str]
@@ -143,11 +143,6 @@ async def serving(handle: Callable[[asyncio.StreamWriter], None]) -> AsyncIterat
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
         await server.wait_closed()
-
-
-def open_descriptors() -> set[tuple[str, str]]:
-    links = [entry for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
-    return {(link.name, str(link.readlink())) for link in links if link.is_symlink()}
 
 
 def join_port_threads() -> None:

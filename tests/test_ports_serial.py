@@ -19,9 +19,9 @@ from shoed.errors import LinkLost, PortError, PortRefused
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
 from shoed.ports.serial import SerialLink, open_serial
+from tests.links import PATIENCE_S, open_descriptors, receive
 
 CUSTOM = Line(4800)
-PATIENCE_S = 5
 ROOT = Path(__file__).parent.parent
 
 
@@ -79,14 +79,6 @@ async def open_it(device: Device) -> SerialLink:
     return await open_serial(SerialAddress(device.path), CUSTOM)
 
 
-async def receive(link: SerialLink, length: int) -> bytes:
-    data = b""
-    async with asyncio.timeout(PATIENCE_S):
-        while len(data) < length:
-            data += (await link.receive()).data
-    return data
-
-
 def send_until_refused(link: SerialLink) -> bytes:
     sent = b""
     for number in range(1000):
@@ -98,11 +90,6 @@ def send_until_refused(link: SerialLink) -> bytes:
             return sent
         sent += block
     pytest.fail("a megabyte was accepted for a device that takes no bytes")
-
-
-def open_descriptors() -> set[tuple[str, str]]:
-    links = [entry for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
-    return {(link.name, str(link.readlink())) for link in links if link.is_symlink()}
 
 
 async def test_bytes_come_whole_and_with_their_moment(device: Device) -> None:

@@ -16,8 +16,8 @@ from shoed.errors import LinkLost, PortError, PortRefused
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
 from shoed.ports.tcp import TcpLink, open_tcp
+from tests.links import PATIENCE_S, open_descriptors, receive
 
-PATIENCE_S = 5
 ROOT = Path(__file__).parent.parent
 
 
@@ -84,14 +84,6 @@ async def pair(server: Server) -> AsyncIterator[tuple[TcpLink, Peer]]:
     link = await open_tcp(server.address)
     yield link, await server.accept()
     await link.close()
-
-
-async def receive(link: TcpLink, length: int) -> bytes:
-    data = b""
-    async with asyncio.timeout(PATIENCE_S):
-        while len(data) < length:
-            data += (await link.receive()).data
-    return data
 
 
 async def test_bytes_go_both_ways_and_bear_their_moment(pair: tuple[TcpLink, Peer]) -> None:
@@ -215,10 +207,6 @@ async def test_closing_is_the_end_and_leaves_no_descriptor(server: Server) -> No
     await peer.hear_the_end()
     peer.close()
     assert open_descriptors() == before
-
-
-def open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()}
 
 
 FAR = """
