@@ -1,13 +1,15 @@
-"""What several test files want: real brokers, a topic of their own, and an eye on what asyncio logs."""
+"""What several test files want: real brokers, a site on one of them, a topic, and an eye on what asyncio logs."""
 
 import gc
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from shoed.bus.settings import BrokerSettings, Version
 from shoed.rig.broker import APT_LINE, Broker, Kind, find, running_broker
+from tests.world import World
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -17,6 +19,12 @@ async def broker() -> AsyncIterator[Broker]:
         pytest.fail(f"the tests need a real mosquitto; run: {APT_LINE}")
     async with running_broker(Kind.MOSQUITTO) as running:
         yield running
+
+
+@pytest.fixture
+async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
+    async with World(tmp_path, broker) as world:
+        yield world
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -169,6 +169,9 @@ def result(outcome: str, *pairs: str) -> str:
     return f"G {0x80 | OUTCOMES[outcome] | sum(PAIRS[pair] for pair in pairs):02X}"
 
 
+# The cards of the first round, for who says them one by one: 8 against 7, complete.
+NATURAL = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
+
 # The frames that are known byte by byte. One that does not come out is a fault of this file.
 for _sequence, _body, _known in (
     ("1", drawn("P1", "8S"), "05 31 44 81 B8 03 34 46"),

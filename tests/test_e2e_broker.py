@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from shoed.rig.broker import Broker, Kind, running_broker
-from tests.foreign_shoe import ROUNDS, TcpShoe, drawn, endless, result
+from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, endless, result
 from tests.mqtt_proxy import Proxy
 from tests.witnesses import TABLE
 from tests.world import World
-
-HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
 
 
 @pytest.fixture
@@ -62,17 +60,17 @@ async def test_a_broker_killed_within_a_hand_misses_nothing(world: World) -> Non
     async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
         daemon = await world.start(shoe, port=proxy.port)
         await shoe.connected()
-        await shoe.say(*HAND[:2])
+        await shoe.say(*NATURAL[:2])
         await world.recorder.event("card.drawn", index=2)
         world.broker.kill()
         await proxy.shut()
-        await shoe.say(HAND[2])
+        await shoe.say(NATURAL[2])
         await daemon.looking(lambda: world.journal.count("card.drawn") == 3)
         await world.broker.start()
         await world.recorder.listen(world.broker)
         await proxy.open()
         await world.recorder.event("card.drawn", index=3)
-        await shoe.say(HAND[3], result("player"))
+        await shoe.say(NATURAL[3], result("player"))
         await world.recorder.event("round.confirmed")
         assert await daemon.stop() == 0
         await world.all_told()
@@ -127,21 +125,21 @@ async def test_a_stolen_connection_disturbs_no_other_table(world: World) -> None
         await world.serve(one, other)
         await one.connected()
         await other.connected()
-        await one.say(*HAND[:2])
-        await other.say(*HAND[:2])
+        await one.say(*NATURAL[:2])
+        await other.say(*NATURAL[:2])
         await world.recorder.event("card.drawn", "bac-902", index=2)
         name = f"shoed-{world.site}-{TABLE}".encode()
         reader, writer = await asyncio.open_connection(world.broker.host, world.broker.port)
         # CONNECT of MQTT 3.1.1, clean session, keep-alive 60 s
         writer.write(bytes([0x10, 12 + len(name)]) + b"\x00\x04MQTT\x04\x02\x00\x3c" + bytes([0, len(name)]) + name)
         assert await reader.readexactly(4) == b"\x20\x02\x00\x00"
-        await other.say(HAND[2])
+        await other.say(NATURAL[2])
         await world.recorder.event("card.drawn", "bac-902", index=3)
         assert await reader.read() == b""  # the table has taken it back
         writer.close()
         await world.recorder.born(times=2)
-        await one.say(*HAND[2:], result("player"))
-        await other.say(HAND[3], result("player"))
+        await one.say(*NATURAL[2:], result("player"))
+        await other.say(NATURAL[3], result("player"))
         for table in (TABLE, "bac-902"):
             await world.recorder.event("round.confirmed", table)
             await world.all_told(table)
@@ -175,7 +173,7 @@ async def test_every_connection_begins_with_a_birth(world: World, version: str) 
         await shoe.connected()
         for births in (1, 2, 3, 4):
             await world.recorder.born(times=births)
-            await shoe.say(*HAND, result("player"))
+            await shoe.say(*NATURAL, result("player"))
             await world.recorder.event("round.confirmed", round=births)
             await world.all_told()
             if births < 4:

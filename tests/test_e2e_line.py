@@ -2,30 +2,13 @@
 
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Broker
-from tests.foreign_shoe import ROUNDS, PtyShoe, Shoe, TcpShoe, drawn, report, result
+from tests.foreign_shoe import NATURAL, ROUNDS, PtyShoe, Shoe, TcpShoe, report, result
 from tests.witnesses import TABLE
-from tests.world import World
-
-LINES = ("pty", "tcp")
-HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
-
-
-@asynccontextmanager
-async def shoe_on(line: str, place: Path) -> AsyncIterator[Shoe]:
-    async with PtyShoe(place / "tty") if line == "pty" else TcpShoe() as shoe:
-        yield shoe
-
-
-@pytest.fixture
-async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
-    async with World(tmp_path, broker) as world:
-        yield world
+from tests.world import LINES, World, shoe_on
 
 
 @pytest.fixture(params=LINES)
@@ -77,10 +60,10 @@ async def test_a_cut_cable_is_told_with_its_reason_and_so_is_its_return(world: W
 @pytest.mark.parametrize("after", [1, 2, 3])
 async def test_a_cut_within_a_hand_does_no_harm_if_the_successor_follows(world: World, shoe: Shoe, after: int) -> None:
     """The sequence proves that nothing was missed: the round is complete, and so is the next."""
-    await shoe.say(*HAND[:after])
+    await shoe.say(*NATURAL[:after])
     await world.recorder.event("card.drawn", index=after)
     await away(world, shoe)
-    await shoe.say(*HAND[after:], result("player"), *HAND, result("player"))
+    await shoe.say(*NATURAL[after:], result("player"), *NATURAL, result("player"))
     await world.recorder.event("round.confirmed", round=2)
     assert [each["integrity"] for each in world.recorder.of("round.completed")] == ["complete", "complete"]
     assert world.recorder.of("round.suspended") == []
@@ -88,12 +71,12 @@ async def test_a_cut_within_a_hand_does_no_harm_if_the_successor_follows(world: 
 
 async def test_a_cut_between_the_copies_of_a_card_makes_no_second_card(world: World, shoe: Shoe) -> None:
     """The two copies that come after the return are copies still."""
-    raw = report(str(shoe.sequence + 1), HAND[0])
-    await shoe.say(HAND[0], copies=1)
+    raw = report(str(shoe.sequence + 1), NATURAL[0])
+    await shoe.say(NATURAL[0], copies=1)
     await world.recorder.event("card.drawn", index=1)
     await away(world, shoe)
     await shoe.send(raw * 2)
-    await shoe.say(*HAND[1:], result("player"))
+    await shoe.say(*NATURAL[1:], result("player"))
     await world.recorder.event("round.confirmed")
     assert [card["card"] for card in world.recorder.of("card.drawn")] == ["8S", "3H", "JD", "4C"]
     assert world.recorder.of("card.set-aside") == []
@@ -106,13 +89,13 @@ async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(w
         path = world.configure(shoe, shoe_settings="repeat_window_ms = 100")  # less than any start takes
         first = await world.launch(path)
         await first.ready()
-        raw = report("1", HAND[0])
-        await shoe.say(HAND[0], copies=1)
+        raw = report("1", NATURAL[0])
+        await shoe.say(NATURAL[0], copies=1)
         await world.recorder.event("card.drawn")
         await first.kill()
         await shoe.send(raw * 2)
         await (await world.launch(path)).ready()
-        await shoe.say(*HAND[1:], result("player"))
+        await shoe.say(*NATURAL[1:], result("player"))
         await world.recorder.event("round.confirmed")
         await world.all_told()
         assert [row.data["card"] for row in world.journal.events() if row.type == "card.drawn"] == [
@@ -126,22 +109,22 @@ async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(w
 
 async def test_a_gap_that_may_hide_something_makes_a_round_partial(world: World, shoe: Shoe) -> None:
     """A report was lost while the line was cut; every card due was seen, so the round has a result all the same."""
-    await shoe.say(*HAND[:2])
+    await shoe.say(*NATURAL[:2])
     await world.recorder.event("card.drawn", index=2)
     shoe.lose()
     await away(world, shoe)
-    await shoe.say(*HAND[2:], result("player"), *HAND, result("player"))
+    await shoe.say(*NATURAL[2:], result("player"), *NATURAL, result("player"))
     await world.recorder.event("round.confirmed", round=2)
     assert [each["integrity"] for each in world.recorder.of("round.completed")] == ["partial", "complete"]
 
 
 async def test_a_card_lost_in_a_cut_suspends_with_the_gap_named(world: World, shoe: Shoe) -> None:
     """What was due, what was seen instead, and that the line was away."""
-    await shoe.say(*HAND[:2])
+    await shoe.say(*NATURAL[:2])
     await world.recorder.event("card.drawn", index=2)
     shoe.lose()
     await away(world, shoe)
-    await shoe.say(*HAND[3:])
+    await shoe.say(*NATURAL[3:])
     suspended = await world.recorder.event("round.suspended")
     assert suspended["gap"] is True
     assert (suspended["due"]["hand"], suspended["due"]["index"]) == ("player", 3)
@@ -151,11 +134,11 @@ async def test_a_card_lost_in_a_cut_suspends_with_the_gap_named(world: World, sh
 
 async def test_a_cut_between_rounds_does_not_mark_the_next_one(world: World, shoe: Shoe) -> None:
     """A gap belongs to the round that was open in it."""
-    await shoe.say(*HAND, result("player"))
+    await shoe.say(*NATURAL, result("player"))
     await world.recorder.event("round.confirmed")
     shoe.lose(3)
     await away(world, shoe)
-    await shoe.say(*HAND[:1], HAND[3])
+    await shoe.say(*NATURAL[:1], NATURAL[3])
     suspended = await world.recorder.event("round.suspended")
     assert suspended["gap"] is False
 
@@ -204,7 +187,7 @@ async def test_one_tables_cut_line_is_nobody_elses_business(world: World, tmp_pa
         await world.serve(one, other, third)
         for shoe in (one, other, third):
             await shoe.connected()
-        for place, body in enumerate((*HAND, result("player"))):
+        for place, body in enumerate((*NATURAL, result("player"))):
             await other.say(body)
             await third.say(body)
             if place % 2 == 0:

@@ -10,18 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Broker, Kind, running_broker
-from tests.foreign_shoe import ROUNDS, TcpShoe, drawn, result
+from shoed.rig.broker import Kind, running_broker
+from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, result
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
-
-HAND = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
-
-
-@pytest.fixture
-async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
-    async with World(tmp_path, broker) as world:
-        yield world
 
 
 @pytest.fixture
@@ -81,14 +73,14 @@ async def test_a_stop_within_a_hand_is_a_gap_that_the_sequence_may_close(world: 
     """The next process goes on in the same round, under the next numbers, and tells what was not told."""
     daemon = await world.serve(shoe)
     await shoe.connected()
-    await shoe.say(*HAND[:3])
+    await shoe.say(*NATURAL[:3])
     await world.recorder.event("card.drawn", index=3)
     assert await daemon.stop() == 0
     await shoe.deserted()
     word = world.journal.word
     await world.start(shoe)
     await shoe.connected()
-    await shoe.say(HAND[3], result("player"))
+    await shoe.say(NATURAL[3], result("player"))
     await world.recorder.event("round.confirmed")
     await world.all_told()
     assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
@@ -243,7 +235,7 @@ async def test_the_watchdog_is_fed_while_all_is_well_and_only_then(world: World,
     await shoe.connected()
     await daemon.until(lambda: daemon.told.count("WATCHDOG=1") >= 4)
     with world.journal.locked():
-        await shoe.say(HAND[0])
+        await shoe.say(NATURAL[0])
         await daemon.until(lambda: any("stuck" in line and "journal" in line for line in daemon.told))
         fed = daemon.told.count("WATCHDOG=1")
         warned = len(daemon.told)

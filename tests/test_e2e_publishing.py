@@ -1,20 +1,13 @@
 """What is published once more, what is published beside the events, and what must not be taken for published."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Broker, Kind, running_broker
+from shoed.rig.broker import Kind, running_broker
 from tests.foreign_shoe import ROUNDS, TcpShoe, drawn
 from tests.witnesses import TABLE
 from tests.world import World
-
-
-@pytest.fixture
-async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
-    async with World(tmp_path, broker) as world:
-        yield world
 
 
 async def test_what_the_broker_has_is_not_told_again_after_a_clean_stop(world: World) -> None:

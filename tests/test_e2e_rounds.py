@@ -2,21 +2,11 @@
 
 import random
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Broker
-from tests.foreign_shoe import ROUNDS, TcpShoe, drawn, face, report, result
+from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, drawn, face, report, result
 from tests.world import World
-
-NATURAL = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))  # 8 against 7: complete
-
-
-@pytest.fixture
-async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
-    async with World(tmp_path, broker) as world:
-        yield world
 
 
 @pytest.fixture

@@ -1,33 +1,16 @@
 """The main job, from the wire to the world: `shoed run`, a real broker, and a shoe that shares nothing with us."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shoed.rig.broker import Broker
-from tests.foreign_shoe import ROUNDS, PtyShoe, Round, Shoe, TcpShoe, report
+from tests.foreign_shoe import ROUNDS, Round, TcpShoe, report
 from tests.witnesses import TABLE
-from tests.world import World
+from tests.world import LINES, World, shoe_on
 
-LINES = ("pty", "tcp")
 VERSIONS = ("5", "3.1.1")
-
-
-@asynccontextmanager
-async def shoe_on(line: str, place: Path) -> AsyncIterator[Shoe]:
-    async with PtyShoe(place / "tty") if line == "pty" else TcpShoe() as shoe:
-        yield shoe
-
-
-@pytest.fixture
-async def world(tmp_path: Path, broker: Broker) -> AsyncIterator[World]:
-    async with World(tmp_path, broker) as world:
-        yield world
 
 
 def told(dealt: Round, *, shoe: int, number: int, shoe_integrity: str = "partial") -> list[tuple[str, dict[str, Any]]]:

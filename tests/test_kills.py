@@ -21,10 +21,10 @@ from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
 from shoed.rig.broker import Broker
 from shoed.session import SessionState
-from tests.foreign_shoe import COPIES, PtyShoe, Shoe, TcpShoe, endless
+from tests.foreign_shoe import COPIES, PtyShoe, Shoe, endless
 from tests.mqtt_proxy import PUBACK, PUBLISH, Proxy, Way
 from tests.witnesses import TABLE
-from tests.world import World
+from tests.world import World, shoe_on
 
 EACH: Final = 10  # kills at each of the five places, on each of the two lines
 GIVEN: Final = ("card.drawn", "round.confirmed")  # each report of the endless shoe gives one of these
@@ -185,7 +185,7 @@ async def test_fifty_kills_lose_nothing_and_invent_nothing(
     """Ten each before and after the commit, after PUBLISH, after PUBACK and between copies; then a replay."""
     async with (
         World(tmp_path, broker) as world,
-        PtyShoe(tmp_path / "tty") if line == "pty" else TcpShoe() as shoe,
+        shoe_on(line, tmp_path) as shoe,
         Proxy(broker.host, broker.port) as proxy,
     ):
         run = Run(world, shoe, proxy, random.Random(seed))

@@ -1,4 +1,4 @@
-"""The world around a daemon: its process, what it tells systemd, and one site on a real broker.
+"""The world around a daemon: its process, what it tells systemd, a shoe, and one site on a real broker.
 
 Theory of operation. Whoever starts a daemon waits until it says READY, as systemd would. A file of another process
 tells nobody that it changed: `Daemon.looking` looks again whenever the daemon did not end within a glance.
@@ -13,14 +13,14 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from shoed.rig.broker import Broker
-from tests.foreign_shoe import Shoe
+from tests.foreign_shoe import PtyShoe, Shoe, TcpShoe
 from tests.witnesses import PATIENCE_S, TABLE, Journal, Recorder, Watched
 
 T = TypeVar("T")
@@ -28,9 +28,17 @@ T = TypeVar("T")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SHOED: Final = str(Path(sys.executable).parent / "shoed")
 GLANCE_S: Final = 0.003
+LINES: Final = ("pty", "tcp")
 
 _prctl: Final = ctypes.CDLL(None).prctl
 _PR_SET_PDEATHSIG: Final = 1
+
+
+@contextlib.asynccontextmanager
+async def shoe_on(line: str, place: Path) -> AsyncIterator[Shoe]:
+    """A shoe on either kind of line; a pty has its node in this place."""
+    async with PtyShoe(place / "tty") if line == "pty" else TcpShoe() as shoe:
+        yield shoe
 
 
 @dataclass
