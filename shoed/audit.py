@@ -199,12 +199,15 @@ def settle(rules: RuleBook, decks: int, source: BufferedReader | BytesIO, sink: 
 
 def stream(answer: Callable[[bytes], str], source: BufferedReader | BytesIO, sink: BinaryIO) -> None:
     """Line by line, as they come; what came together is answered together."""
-    rest = b""
+    begun: list[bytes] = []  # of a line that has not ended
     while piece := source.read1(PIECE):
-        *lines, rest = (rest + piece).split(b"\n")
-        if lines:
+        first, *more = piece.split(b"\n")
+        begun.append(first)
+        if more:
+            *lines, rest = b"".join(begun), *more
             sink.write("".join(map(answer, lines)).encode())
             sink.flush()
-    if rest:
+            begun = [rest]
+    if rest := b"".join(begun):
         sink.write(answer(rest).encode())
         sink.flush()

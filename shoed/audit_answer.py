@@ -8,8 +8,9 @@ from shoed.cards import Card
 from shoed.rules.bets import Note, Refusal
 from shoed.rules.book import Event, Role, Rule, RuleBook
 from shoed.rules.drawing import points, winner
-from shoed.rules.irregular import Course, Neglect, Ruling
+from shoed.rules.irregular import Course, Ruling
 from shoed.rules.money import Line, house
+from shoed.rules.neglect import Neglect
 from shoed.rules.questions import Inquiry, Question
 
 

@@ -20,6 +20,7 @@ from shoed.audit_answer import Answer
 from shoed.cards import Card
 from shoed.rules.bets import (
     Change,
+    Code,
     Note,
     Phase,
     Placed,
@@ -29,11 +30,12 @@ from shoed.rules.bets import (
     act,
     admit,
     late,
+    no_such_seat,
     notes_on,
     seats_of,
 )
 from shoed.rules.book import OF_LIMITS, Act, Event, Fact, Role, Rule, RuleBook, Stage
-from shoed.rules.irregular import Course, Cover, Happened, Layout, course, neglected
+from shoed.rules.irregular import Course, Happened, Layout, course
 from shoed.rules.limits import Limits, close
 from shoed.rules.money import (
     Basis,
@@ -44,6 +46,7 @@ from shoed.rules.money import (
     insure,
     settle,
 )
+from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import PLAYER, Ask, Choice, Decision, Inquiry, Voice
 
 DECKS: Final = 8
@@ -66,11 +69,6 @@ KINDS: Final[Mapping[str, Event | Deed]] = {
     **{event.value: event for event in Event if event not in (Event.SET_REPLACED, Event.NOTICED_LATE)},
     **{deed.value: deed for deed in Deed},
 }
-LATE: Final = {
-    Deed.LATE_BET: Act.BET,
-    Deed.LATE_INCREASE: Act.INCREASE,
-    Deed.LATE_WITHDRAWAL: Act.WITHDRAWAL,
-}
 # After these there may be cards that the round has no use for.
 LEAVES_CARDS: Final = frozenset(
     {
@@ -91,6 +89,7 @@ OF_A_CARD: Final = frozenset(
     }
 )
 NONE_OF_THEM: Final = -1
+STAKE_STAYS: Final = frozenset({Code.LATE_INCREASE, Code.LATE_WITHDRAWAL})  # what is refused is the change of it
 MISCOUNTED: Final = frozenset({Event.FOREIGN_CARD, Event.DECK_COUNT})
 
 Ordinal = Annotated[int, msgspec.Meta(ge=1)]
@@ -172,8 +171,8 @@ class Round:
     def answer(self) -> dict[str, object]:
         book, table = self.book, self.table
         layout, insurance = self._bets()
-        held, refused = close(book, layout, table.limits, noticed=table.noticed)
-        self.refused += refused
+        held, too_much = close(book, layout, table.limits, noticed=table.noticed)
+        self.refused += too_much
         self.notes += [note for each in held.values() for note in each.notes]
 
         stands = [each.placed for each in held.values()]
@@ -189,14 +188,20 @@ class Round:
         neglect = neglected(book, found, happened, cover, inquiry)
         lines = settle(book, held, insured.insured, Fate(found, neglect), table.rounding)
         kinds = tuple((position, each.event) for position, each in self.happened)
-        return Answer(book, kinds, found, neglect, lines, self.refused, self.notes, inquiry).told()
+        plays = {line.bet: line.placed.stake for line in lines}
+        refused = [
+            msgspec.structs.replace(each, largest=plays.get(each.bet)) if each.code in STAKE_STAYS else each
+            for each in self.refused
+        ]
+        notes = [note for note in self.notes if note.bet in plays]
+        return Answer(book, kinds, found, neglect, lines, refused, notes, inquiry).told()
 
     def _course(self, stands: Sequence[Placed]) -> tuple[Inquiry, Course]:
         index = {position: at for at, (position, _) in enumerate(self.happened)}
         inquiry = Inquiry([decision(each, index) for each in self.table.decisions])
-        bettors = tuple(dict.fromkeys(bet.bettor for bet in stands if bet.bettor not in self.left))
+        bettors = tuple(dict.fromkeys(bet.bettor for bet in stands))
         placed = frozenset((bet.bettor, bet.bet, bet.stage) for bet in stands)
-        layout = Layout(bettors, placed if self.table.outcome_basis is Basis.PLACED else None)
+        layout = Layout(bettors, self.left, placed if self.table.outcome_basis is Basis.PLACED else None)
         return inquiry, course(self.book, self.cards, [each for _, each in self.happened], inquiry, layout)
 
     def wrong(self, message: str) -> NoRoundError:
@@ -206,10 +211,10 @@ class Round:
         given = list(self.table.cards)
         kinds = [(KINDS.get(each.kind), each) for each in self.table.irregularities]
         for kind, each in kinds:
-            if kind is Event.FOREIGN_CARD and not each.noticed_late:
+            if kind is Event.FOREIGN_CARD and not each.noticed_late and not each.between_rounds:
                 at = len(given) if each.at is None else each.at
                 named = all(str(card) in FACES for card in given[at - 1 : at])
-                del given[len(given) if named or not at else at - 1 :]  # what follows decides nothing any more
+                del given[len(given) if named else at - 1 :]  # what follows decides nothing any more
         try:
             cards = tuple(Card.parse(str(each)) for each in given)
         except ValueError:
@@ -294,6 +299,10 @@ class Round:
             raise self.wrong(str(error)) from None
         admitted, refused = admit(book, layout, seats)
         self.refused += refused
+        if seats is not None:
+            nowhere = {position: bet for position, bet in insurance.items() if bet.seat > seats}
+            self.refused += [no_such_seat(book, position, bet, seats) for position, bet in nowhere.items()]
+            insurance = {position: bet for position, bet in insurance.items() if position not in nowhere}
         taken = {**admitted, **insurance}
         on_behalf = {position: bet for position, bet in taken.items() if bet.behalf}
         gone = {position: bet for position, bet in taken.items() if bet.bettor in self.left}

@@ -16,8 +16,9 @@ from shoed.rules.bets import Placed, admit, late
 from shoed.rules.book import Act, Event, Role, RuleBook, Stage
 from shoed.rules.drawing import value
 from shoed.rules.insurance import offers, settle_offer
-from shoed.rules.irregular import Cover, Happened, Layout, course, neglected
+from shoed.rules.irregular import Happened, Layout, course
 from shoed.rules.load import GAMES, book, of_sheet
+from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Inquiry
 from shoed.rules.results import rows
 from shoed.settings import Route, Sheet
@@ -157,7 +158,7 @@ def verdicts(of: RuleBook) -> Iterator[object]:
     for happened in (changed_places, *([each] for each in happenings())):
         for placed in (None, frozenset({("a", "player", None)})):  # established by the pairs, and by Player's bet not
             inquiry = Inquiry([])
-            found = course(of, DRAWN, happened, inquiry, Layout(("a",), placed))
+            found = course(of, DRAWN, happened, inquiry, Layout(("a",), placed=placed))
             yield found.rulings, found.hands, found.void, found.undecided, inquiry.open
         if happened[0].event is Event.INSURANCE_NEGLECTED:
             yield from neglect(of, happened[0])

@@ -205,9 +205,9 @@ def test_between_rounds_only_a_clause_that_says_one_thing_is_cited(game: str, ki
     assert asked(answer) == [("next-round", None, clause)]
 
 
-@pytest.mark.parametrize(("game", "clause"), [(C, "5.7"), (E, None)])
-def test_a_question_that_no_clause_asks_says_that_the_document_is_silent(game: str, clause: str | None) -> None:
-    """Whether the card can be put back is asked all the same."""
+@pytest.mark.parametrize(("game", "clause"), [(C, "5.7"), (E, "5.1.2")])
+def test_a_question_cites_what_hangs_on_its_answer(game: str, clause: str | None) -> None:
+    """Whether the card can be put back is asked where the document only says what follows if it cannot."""
     answer = table(game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened("card-in-excess", at=5))
     assert ruling(answer) == ("ask", clause)
     assert asked(answer) == [("reconstructable", None, clause)]

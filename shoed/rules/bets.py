@@ -147,8 +147,7 @@ def admit(book: RuleBook, bets: Positioned, seats: int | None) -> tuple[dict[int
             message = f"{book.id} has no bet {placed.bet}; it has {', '.join(kinds)}"
             refused.append(Refusal(position, Code.NOT_OFFERED, book.sources["betting"], message))
         elif seats is not None and placed.seat > seats:
-            message = f"there is no seat {placed.seat}; the layout has {seats}"
-            refused.append(Refusal(position, Code.NO_SUCH_SEAT, book.sources["seats"], message))
+            refused.append(no_such_seat(book, position, placed, seats))
         elif book.place is PlaceRule.ONE_HAND and kind.hand is not None:
             first = hand_of.setdefault(placed.bettor, placed.bet)
             if first == placed.bet:
@@ -162,6 +161,11 @@ def admit(book: RuleBook, bets: Positioned, seats: int | None) -> tuple[dict[int
         else:
             admitted[position] = placed
     return admitted, refused
+
+
+def no_such_seat(book: RuleBook, position: int, placed: Placed, seats: int) -> Refusal:
+    message = f"there is no seat {placed.seat}; the layout has {seats}"
+    return Refusal(position, Code.NO_SUCH_SEAT, book.sources["seats"], message)
 
 
 def seats_of(book: RuleBook, layout: str | None, seats: int | None) -> int | None:

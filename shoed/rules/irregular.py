@@ -4,7 +4,7 @@ The kinds are `book.Event`, a closed vocabulary; what each game says of a kind i
 
     foreign-card wrong-count too-few-cards deck-count not-shuffled interruption     mostly the end of the round
     drawn-together order-altered card-in-excess card-exposed wrong-side face-up dealing-error   it may go on
-    insurance-neglected                                                             see `neglected`
+    insurance-neglected                                                             see `neglect.py`
     other                                                                           nothing fits
 
 Each is taken in the order given, on the cards in the order they left the shoe: that order, played by the Table of
@@ -12,7 +12,8 @@ Play, *is* the reconstruction (C 1.15), so `lay` says how the cards lie afterwar
 round. Facts that nobody gave are asked for (`questions`). A kind of which the book has no row goes to the row
 `other`; where there is none the document is silent: the round waits for a person, and the ruling says so.
 
-A card that leaves a hand with a wrong number of cards, and cannot be put back, is the book's `wrong-count`.
+A card that leaves a hand with a wrong number of cards, and cannot be put back, is the book's `wrong-count`. Two cards
+on the wrong sides that stay there have changed places: the round is the deal with the two exchanged.
 Whether an outcome is established is reckoned from the cards that had been drawn when the error was noticed.
 """
 
@@ -26,7 +27,6 @@ from shoed.cards import Card
 from shoed.observations import Pair
 from shoed.rules.book import Event, Fact, Irregularity, Options, Role, Rule, RuleBook, Stage, Then
 from shoed.rules.drawing import INITIAL_CARDS, Hands, due
-from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.questions import PLAYER, YES_NO, Ask, Choice, Inquiry, Question
 from shoed.rules.results import established
 
@@ -40,7 +40,6 @@ ASKED: Final = frozenset(
 )
 CONTINUE_OR_RETURN: Final = (Choice.CONTINUE, Choice.RETURN)
 CONTINUE_OR_VOID: Final = (Choice.CONTINUE, Choice.VOID)
-NOT_DUE: Final = "nothing was due to be offered to anybody who did not take it"
 BLOCKING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING})
 
 
@@ -63,7 +62,8 @@ class Happened(msgspec.Struct, frozen=True):
 class Layout(msgspec.Struct, frozen=True):
     """What of the bets matters here."""
 
-    bettors: tuple[str, ...] = ()  # who has bets and is there to be asked, each once
+    bettors: tuple[str, ...] = ()  # who has bets, each once
+    left: Mapping[str, int] = {}  # who walked away, and how many cards had been drawn
     # Bettor, bet, and stage of an insurance: what may establish an outcome. None: all bets of the game.
     placed: frozenset[tuple[str, str, Stage | None]] | None = None
 
@@ -95,22 +95,15 @@ class Course(msgspec.Struct, frozen=True):
     undecided: frozenset[str]  # who has yet to choose
 
 
-def lay(book: RuleBook, cards: Sequence[Card], moved: AbstractSet[int] = frozenset()) -> tuple[Hands, tuple[Card, ...]]:
+def lay(book: RuleBook, cards: Sequence[Card]) -> tuple[Hands, tuple[Card, ...]]:
     """The cards by the Table of Play in the order they came, and those that this round has no use for."""
     hands = Hands()
-    for ordinal, card in enumerate(cards, 1):
-        if ordinal <= INITIAL_CARDS:
-            belongs: Pair | None = Pair.PLAYER if ordinal % 2 else Pair.BANKER
-        else:
-            belongs = due(book, hands)
+    for at, card in enumerate(cards):
+        belongs = due(book, hands)
         if belongs is None:
-            return hands, tuple(cards[ordinal - 1 :])
-        hands = hands.with_card(_other(belongs) if ordinal in moved else belongs, card)
+            return hands, tuple(cards[at:])
+        hands = hands.with_card(belongs, card)
     return hands, ()
-
-
-def _other(hand: Pair) -> Pair:
-    return Pair.BANKER if hand is Pair.PLAYER else Pair.PLAYER
 
 
 def course(
@@ -122,8 +115,8 @@ def course(
 ) -> Course:
     fold = _Fold(book, tuple(cards), tuple(happened), inquiry, layout.placed)
     for position, each in enumerate(happened):
-        if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:  # once the round is over: `neglected`
-            fold.take(position, each, layout.bettors)
+        if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:  # once the round is over: `neglect.py`
+            fold.take(position, each, layout)
     return fold.course()
 
 
@@ -139,12 +132,12 @@ class _Fold:
         placed: AbstractSet[tuple[str, str, Stage | None]] | None,
     ) -> None:
         self.book = book
+        self.came: Final = cards
         self.cards = cards
-        self.happened = happened
         self.inquiry = inquiry
         self.placed = placed
         self.known = len(cards)  # how many of them have a place in the order
-        self.moved: set[int] = set()  # ordinals that stay on the wrong side
+        self.swaps = _changed_places(book, cards, happened)  # ordinals; None: a hand has a wrong number of cards
         self.aside: set[int] = set()  # ordinals that serve the next round
         self.rulings: list[Ruling] = []
         self.returned: dict[str, str] = {}
@@ -152,7 +145,6 @@ class _Fold:
 
     def course(self) -> Course:
         hands, carried = self._lies(self.known)
-        carried += tuple(card for at, card in enumerate(self.cards, 1) if at in self.aside)
         void = next((ruling for ruling in self.rulings if ruling.then is Then.VOID), None)
         if void is None:
             undecided = frozenset(self.undecided - set(self.returned))
@@ -163,12 +155,17 @@ class _Fold:
         return Course(hands, carried, None, tuple(self.rulings), void, False, {}, frozenset())  # noqa: FBT003
 
     def _lies(self, drawn: int) -> tuple[Hands, tuple[Card, ...]]:
-        """How so many of the cards lie: without those set aside, and without those whose order nobody has told."""
-        here = [(at, card) for at, card in enumerate(self.cards[: min(drawn, self.known)], 1) if at not in self.aside]
-        moved = {place for place, (at, _) in enumerate(here, 1) if at in self.moved}
-        return lay(self.book, [card for _, card in here], moved)
+        """How so many cards lie, without those whose order nobody has told; and those left for the next round."""
+        cards = list(self.cards[: min(drawn, self.known)])
+        for one, other in self.swaps or ():
+            if max(one, other) <= len(cards):
+                cards[one - 1], cards[other - 1] = cards[other - 1], cards[one - 1]
+        here = [at for at in range(1, len(cards) + 1) if at not in self.aside]
+        hands, left_over = lay(self.book, [cards[at - 1] for at in here])
+        carried = sorted({*here[len(here) - len(left_over) :]} | {at for at in self.aside if at <= len(cards)})
+        return hands, tuple(cards[at - 1] for at in carried)
 
-    def take(self, position: int, each: Happened, bettors: tuple[str, ...]) -> None:
+    def take(self, position: int, each: Happened, layout: Layout) -> None:
         ruling = self._outside(position, each)
         if ruling is not None:
             self.rulings.append(ruling)
@@ -183,23 +180,29 @@ class _Fold:
         ruling = self._followed(position, each, row, back=back)
         self.rulings.append(ruling)
         if row is not None and ruling.then is not Then.VOID and self._gives_options(each, row):
-            self._ask_players(position, row, bettors, back=back)
+            there = [name for name in layout.bettors if layout.left.get(name, each.noticed_at) >= each.noticed_at]
+            self._ask_players(position, row, there, back=back)
 
     def _outside(self, position: int, each: Happened) -> Ruling | None:
         """What leaves this round alone: noticed too late, or while none was open, or it had all its cards."""
         if each.noticed_late:  # C 5.11
             late = row_of(self.book, Event.NOTICED_LATE, {})
             reading = "what is noticed once the next round has begun leaves this one as it is"
-            return _ruling(position, late) if late else Ruling(position, Then.STANDS, "", None, True, reading)  # noqa: FBT003
+            return ruling_by(position, late) if late else Ruling(position, Then.STANDS, "", None, True, reading)  # noqa: FBT003
         said = [row.clause for row in self.book.irregularities if row.event is each.event]
         clause = said[0] if len(said) == 1 else ""  # several rows tell apart what happens during a round
-        if each.between_rounds:
+        if each.between_rounds and not self._counts_until_the_next(each):
             self.inquiry.choice(Question(Ask.NEXT_ROUND, position, None, clause, (Choice.GO_ON,)))
             reading = "nothing is open that could be void; the next round waits for a person"
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading=reading)
         if each.event is Event.TOO_FEW_CARDS and due(self.book, self._lies(each.at)[0]) is None:
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
         return None
+
+    def _counts_until_the_next(self, each: Happened) -> bool:
+        """C 5.5.3: a wrong number of cards counts until the next round begins."""
+        unsaid = each.event is Event.WRONG_COUNT and each.reconstructable is None
+        return unsaid or (each.reconstructable is False and self._leaves_wrong_count(each))
 
     def _reconstructable(self, position: int, each: Happened) -> bool | None:
         """C 5.7: the House has absolute discretion over it. The proposal is always to put the cards back."""
@@ -209,9 +212,10 @@ class _Fold:
             return each.order_known
         if each.event not in ASKED:
             return PRESUMED.get(each.event, False)
-        if self._row(each, back=True) is None and self._row(each, back=False) is None:
-            return False  # nothing hangs on it: the document is silent either way
-        row = next((row for row in self.book.irregularities if row.event is each.event), None)
+        row, other = self._row(each, back=True), self._row(each, back=False)
+        if row is other and (row is None or row.then is Then.ASK):
+            return False  # nothing hangs on it
+        row = next((row for row in self.book.irregularities if row.event is each.event), other)
         decides, clause = (row.decides, row.clause) if row else (None, "")
         question = Question(Ask.RECONSTRUCTABLE, position, decides, clause, YES_NO, proposed=Choice.YES)
         answer = self.inquiry.choice(question)
@@ -230,14 +234,13 @@ class _Fold:
         return row or row_of(self.book, each.event, facts) or row_of(self.book, Event.OTHER, facts)
 
     def _leaves_wrong_count(self, each: Happened) -> bool:
-        if each.event is not Event.WRONG_SIDE:
-            return each.event is Event.CARD_IN_EXCESS
-        balance = 0  # two cards that changed places leave both hands with their number
-        for other in self.happened:
-            if other.event is Event.WRONG_SIDE:
-                before, _ = lay(self.book, self.cards[: other.at - 1])
-                balance += 1 if due(self.book, before) is Pair.PLAYER else -1
-        return balance != 0
+        match each.event:
+            case Event.WRONG_SIDE:
+                return self.swaps is None
+            case Event.WRONG_COUNT | Event.CARD_IN_EXCESS:
+                return True
+            case _:
+                return False
 
     def _established(self, each: Happened) -> bool:
         hands, _ = self._lies(each.noticed_at)
@@ -253,7 +256,7 @@ class _Fold:
             reading = "the document has no provision for this; a person decides"
             choice = self.inquiry.choice(Question(Ask.RULING, position, None, "", CONTINUE_OR_VOID))
             return Ruling(position, _ruled(choice), "", silent=True, reading=reading)
-        ruling = _ruling(position, row)
+        ruling = ruling_by(position, row)
         match row.then:
             case Then.ASK:
                 question = Question(Ask.RULING, position, row.decides, row.clause, CONTINUE_OR_VOID)
@@ -285,9 +288,9 @@ class _Fold:
     def _put_back(self, each: Happened, *, back: bool) -> None:
         first = each.at - 1
         if each.event is Event.ORDER_ALTERED and back:
-            self.cards = (*self.cards[:first], *each.order, *self.cards[first + len(each.order) :])
-        elif each.event is Event.WRONG_SIDE and not back:
-            self.moved.add(each.at)
+            came = [card for at, card in enumerate(self.came) if first <= at < first + len(each.order)]
+            lay_here = self.cards[first : first + len(came)]
+            self.cards = (*self.cards[:first], *_as_meant(came, each.order, lay_here), *self.cards[first + len(came) :])
         elif each.event is Event.CARD_EXPOSED and not back:
             self.aside.add(each.at)
 
@@ -302,7 +305,7 @@ class _Fold:
             case _:
                 assert_never(row.options)
 
-    def _ask_players(self, position: int, row: Irregularity, bettors: tuple[str, ...], *, back: bool) -> None:
+    def _ask_players(self, position: int, row: Irregularity, bettors: Sequence[str], *, back: bool) -> None:
         goes_on = self.book.rules[Rule.OPTION_RECONSTRUCTED if back else Rule.OPTION_CONTINUE].clause
         takes_back = self.book.rules[Rule.OPTION_RETURN].clause
         for bettor in bettors:
@@ -324,7 +327,31 @@ class _Fold:
                 self.undecided.add(bettor)
 
 
-def _ruling(position: int, row: Irregularity) -> Ruling:
+def _changed_places(
+    book: RuleBook, cards: Sequence[Card], happened: Sequence[Happened]
+) -> tuple[tuple[int, int], ...] | None:
+    """The cards that lie on the wrong sides for good, one of each side: exchanged. None if they do not pair."""
+    sides: dict[Pair | None, list[int]] = {hand: [] for hand in (*Pair, None)}
+    for each in happened:
+        if each.event is Event.WRONG_SIDE and each.reconstructable is False and not each.noticed_late:
+            sides[due(book, lay(book, cards[: each.at - 1])[0])].append(each.at)
+    if len(sides[Pair.PLAYER]) != len(sides[Pair.BANKER]) or sides[None]:
+        return None
+    return tuple(zip(sides[Pair.PLAYER], sides[Pair.BANKER], strict=True))
+
+
+def _as_meant(came: Sequence[Card], meant: Sequence[Card], lie: Sequence[Card]) -> list[Card]:
+    """What brings the cards that came into the order that was meant, done to those that lie there now."""
+    places = list(range(len(came)))
+    taken = []
+    for card in meant:
+        place = next(place for place in places if came[place] is card)
+        places.remove(place)
+        taken.append(lie[place])
+    return taken
+
+
+def ruling_by(position: int, row: Irregularity) -> Ruling:
     return Ruling(position, row.then, row.clause, row.decides, silent=not row.clause, reading=row.reading)
 
 
@@ -344,63 +371,3 @@ def row_of(book: RuleBook, event: Event, facts: Mapping[Fact, bool]) -> Irregula
         if row.event is event and all(facts[fact] is wanted for fact, wanted in row.when.items()):
             return row
     return None
-
-
-Policy = tuple[str, Stage, str]  # bettor, stage and insurance bet
-
-
-class Neglect(msgspec.Struct, frozen=True):
-    """What becomes of insurance that the dealer did not offer."""
-
-    rulings: tuple[Ruling, ...]
-    returned: Mapping[tuple[str, str], str]  # (bettor, Original Bet) -> the clause that gives it back
-    undecided: frozenset[tuple[str, str]]
-
-
-class Cover(msgspec.Struct, frozen=True):
-    """What of the insurance matters here."""
-
-    on: bool  # at this table
-    passed: Sequence[Policy]  # what bettors could have taken and did not
-    waived: Mapping[Stage, str]  # stages at which nobody could, and the clause
-
-
-def neglected(book: RuleBook, course: Course, happened: Sequence[Happened], cover: Cover, inquiry: Inquiry) -> Neglect:
-    """I 5.13: an Original Bet goes back if the insurance would have won and the player had meant to take it."""
-    rulings: list[Ruling] = []
-    answers: dict[tuple[str, str], Choice | None] = {}
-    clauses: dict[tuple[str, str], str] = {}
-    names = {bet.hand: bet.name for bet in book.bets if bet.hand is not None}
-    for position, each in enumerate(happened):
-        if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:
-            continue
-        if each.stage in cover.waived:
-            rulings.append(Ruling(position, Then.STANDS, cover.waived[each.stage], reading=NOT_DUE))
-            continue
-        would_have_won = {  # insurance -> the Original Bet
-            offer.bet: names[offer.hand]
-            for offer in offers(book, course.hands).get(each.stage) or ()
-            if (pays := settle_offer(book, offer, course.hands)) is not None and pays.odds is not None
-        }
-        row = row_of(book, each.event, {Fact.INSURANCE_ON: cover.on, Fact.WOULD_HAVE_WON: bool(would_have_won)})
-        entitled = [
-            (bettor, would_have_won[bet])
-            for bettor, stage, bet in cover.passed
-            if stage is each.stage and bet in would_have_won and bettor not in course.returned
-        ]
-        if row is None:
-            rulings.append(Ruling(position, Then.STANDS, "", silent=True))
-        elif row.then is Then.RETURN_ORIGINAL and not entitled:
-            rulings.append(Ruling(position, Then.STANDS, row.clause, reading=NOT_DUE))
-        else:
-            rulings.append(_ruling(position, row))
-        if row is None or row.then is not Then.RETURN_ORIGINAL:
-            continue
-        for original in entitled:
-            question = Question(Ask.INTENDED, position, row.decides, row.clause, YES_NO, bettor=original[0])
-            answers[original], clauses[original] = inquiry.choice(question), row.clause
-    return Neglect(
-        tuple(rulings),
-        {original: clauses[original] for original, answer in answers.items() if answer is Choice.YES},
-        frozenset(original for original, answer in answers.items() if answer is None),
-    )

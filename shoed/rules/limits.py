@@ -71,7 +71,7 @@ def close(book: RuleBook, bets: Positioned, limits: Limits, *, noticed: bool) ->
             bets, excess = limit(book, bets, limits)
             refused |= excess
     held = {
-        position: Held(bet, Fraction(bet.stake), _plays_small(book, position, bet, limits))
+        position: Held(bet, Fraction(bet.stake), () if noticed else _plays_small(book, position, bet, limits))
         for position, bet in bets.items()
     }
     if not noticed and Rule.EXCESS_PRO_RATED in book.rules:

@@ -405,6 +405,9 @@ class _Reader:
         for fact in sorted(HANG_ON[options] & {fact for fact, wanted in facts.items() if wanted is not None}, key=str):
             table.fault("options", f"hang on {fact.value}, which is settled by when", "say always, or less")
         decides = table.get("decides", ROLE, None)
+        if then in {Then.VOID, Then.STANDS}:
+            for key in {"options", "decides"} & {*table}:
+                table.fault(key, f"is of no use with {then.value}", "leave it out")
         if then in {Then.ASK, Then.ORDER_CARDS} and decides is None and not reading:
             table.fault("decides", "is missing", f"name who decides: {', '.join(role.value for role in Role)}")
         known = {fact: wanted for fact, wanted in facts.items() if wanted is not None}

@@ -22,8 +22,9 @@ from shoed.rules.bets import Code, Placed, Positioned, Refusal
 from shoed.rules.book import Hand, Offer, Pays, Rule, RuleBook, Stage
 from shoed.rules.drawing import INITIAL_CARDS, due
 from shoed.rules.insurance import back_to, offers, settle_offer
-from shoed.rules.irregular import Course, Neglect, Policy
+from shoed.rules.irregular import Course
 from shoed.rules.limits import Held, original_bets
+from shoed.rules.neglect import Neglect, Policy
 from shoed.rules.results import rows
 from shoed.rules.standing import board
 
@@ -142,11 +143,9 @@ class _Desk:
             and self.least(offer.bet) * odds_of(offer.odds) <= room
         ]
 
-    def may_come(self, stage: Stage) -> bool:
-        """Whether the stage came after all hangs on cards that nobody has told yet, or nobody ever will."""
-        hands, hand = self.hands, due(self.book, self.hands)
-        further = len(hands) < INITIAL_CARDS or (len(hands) < CARDS_AT[stage] and hand is Hand.PLAYER)
-        return self.cut_short and further
+    def to_come(self, stage: Stage) -> bool:
+        drawn = len(self.hands)
+        return drawn < INITIAL_CARDS or (drawn < CARDS_AT[stage] and due(self.book, self.hands) is Hand.PLAYER)
 
     def take(self, position: int, bet: Placed, stage: Stage) -> None:
         rules, insures = self.book.rules, self.book.insurances[bet.bet]
@@ -157,7 +156,7 @@ class _Desk:
         elif stage in self.waived:
             message = "the squeeze that was granted waives insurance after Player's third card"
             self._refuse(position, Code.WAIVED, Rule.SQUEEZE_WAIVES_INSURANCE, message)
-        elif offer is None and not self.may_come(stage):
+        elif offer is None and not (self.cut_short and self.to_come(stage)):
             self.refused.append(self._no_offer(position, bet, stage))
         elif (bet.bettor, insures) not in self.room:
             message = f"{bet.bettor} has no bet on {insures.value} to insure"
@@ -187,7 +186,10 @@ class _Desk:
 
     def _no_offer(self, position: int, bet: Placed, stage: Stage) -> Refusal:
         then = back_to(board(self.book).of(self.hands), stage)
-        if then is None or then.due is None:
+        if self.to_come(stage):
+            message = f"nothing is offered {stage.value.replace('-', ' ')} before those cards are drawn"
+            clause = self.book.rules[Rule.INSURED_WHILE_OPEN].clause
+        elif then is None or then.due is None:
             message = f"nothing is left to insure {stage.value.replace('-', ' ')}: no card is due that could change it"
             clause = self.book.rules[Rule.INSURED_WHILE_OPEN].clause
         else:
