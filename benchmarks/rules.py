@@ -51,7 +51,7 @@ def audited(rules: RuleBook, line: bytes) -> tuple[object, ...]:
     insured = [
         (offer.bet, settle_at(offer, standing), offer.clause)
         for stage in Stage
-        for offer in offers_at(standing, stage) or ()
+        for offer in offers_at(rules, standing, stage) or ()
     ]
     return bets, insured, known.established
 

@@ -110,7 +110,7 @@ class Auditor:
             (result,) = standing.results
             outcome = json.dumps(result.winner.value)
         if self.book.offers:
-            stages = {stage.value: offers_at(standing, stage) for stage in Stage}
+            stages = {stage.value: offers_at(self.book, standing, stage) for stage in Stage}
             told = {
                 name: None if offers is None else [self.tell_offer(offer, standing) for offer in offers]
                 for name, offers in stages.items()

@@ -103,13 +103,13 @@ class Walk:
     def insure(self, player: tuple[int, ...], banker: tuple[int, ...], at: Standing, reached: int) -> None:
         for stage in Stage:
             rows = printed.offered(stage.value, player, banker)
-            told = insurances(at, stage)
+            told = insurances(self.game, at, stage)
             assert told == (None if rows is None else tuple((*row[1:5:3], insured(row, reached)) for row in rows))
 
 
 @cache
-def insurances(at: Standing, stage: Stage) -> tuple[tuple[str, str, str | None], ...] | None:
-    offers = offers_at(at, stage)
+def insurances(game: str, at: Standing, stage: Stage) -> tuple[tuple[str, str, str | None], ...] | None:
+    offers = offers_at(book(game), at, stage)
     if offers is None:
         return None
     settled = [(offer, settle_at(offer, at)) for offer in offers]

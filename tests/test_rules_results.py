@@ -13,7 +13,7 @@ from shoed.cards import Card, Rank, Suit
 from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Stage, Winner
 from shoed.rules.drawing import Hands, due
 from shoed.rules.load import GAMES, book
-from shoed.rules.results import established, pays, rows
+from shoed.rules.results import established, pays, rows, verdicts
 from shoed.rules.standing import BOOKS_KEPT, board
 from tests import printed
 from tests.dealing import cards_in, dealt
@@ -293,7 +293,7 @@ def test_many_books_can_be_asked_in_turn() -> None:
     first = book("commission")
     for _ in range(2 * BOOKS_KEPT):
         other = replace(first)
-        assert board(other).book is other
+        assert verdicts(other).book is other
     assert board(first) is board(first)
 
 

@@ -100,6 +100,9 @@ class Play(msgspec.Struct, frozen=True):
     banker_alone: frozenset[int]  # and Banker, when Player stands
     banker: Mapping[int, frozenset[int]]  # by Banker's total: values of Player's third card on which Banker draws
 
+    def __hash__(self) -> int:
+        return hash((self.natural, self.player, self.banker_alone, frozenset(self.banker.items())))
+
 
 class Rule(Enum):
     """What the engine can do at a book's word, by name: in force where the book has the word."""

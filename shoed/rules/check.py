@@ -1,76 +1,30 @@
 """What a rule book must be beyond its words: every reachable result has its one pay, every offer can pay.
 
-Reachable is reckoned from the book's own Table of Play: all two-card totals, all third cards.
+Reachable is what the standings of the book's own Table of Play lead to, from any two totals of two cards.
 Each check tells what is wrong of which row; `load` says in which line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from shoed.cards import RANK_TEXT, Rank
+from shoed.observations import Pair
 from shoed.rules.book import Fact, Hand, Irregularity, Offer, PayRow, Play, Stage, Winner
+from shoed.rules.results import applies
+from shoed.rules.standing import DIGITS, Board, Result, Results
 
 HIGHEST: Final = 9
 TOTALS: Final = range(HIGHEST + 1)
 RANKS: Final[tuple[Rank | None, ...]] = (None, *Rank)  # None: no pair
 
-
-class Result(NamedTuple):
-    """A finished round as a pay row sees it."""
-
-    winner: Winner
-    points: int  # of the winning or tied hands
-    cards: int  # of the winning hand; 0 in a tie, where there is none
-
-    def __str__(self) -> str:
-        if self.winner is Winner.TIE:
-            return f"a tie on {self.points}"
-        return f"{self.winner.value} winning on {self.points} with {self.cards} cards"
+Cells = dict[tuple[Stage, int, int], set[Result]]  # by Player's points, then Banker's
 
 
-def results(play: Play, thirds: Sequence[int]) -> frozenset[Result]:
-    """Every result that the Table of Play can end in."""
-    return frozenset(
-        _result(player, banker, player_cards, banker_cards)
-        for player, banker, player_cards, banker_cards in _ends(play, thirds)
-    )
-
-
-def _result(player: int, banker: int, player_cards: int, banker_cards: int) -> Result:
-    if player == banker:
-        return Result(Winner.TIE, player, 0)
-    if player > banker:
-        return Result(Winner.PLAYER, player, player_cards)
-    return Result(Winner.BANKER, banker, banker_cards)
-
-
-def _ends(play: Play, thirds: Sequence[int]) -> set[tuple[int, int, int, int]]:
-    """Totals and numbers of cards of both hands. A third card can bring any total, so a hand's last one is free."""
-    ends = set()
-    for player in TOTALS:
-        for banker in TOTALS:
-            if player in play.natural or banker in play.natural:
-                ends.add((player, banker, 2, 2))
-            elif player in play.player:
-                for third in thirds:
-                    drawn = (player + third) % 10
-                    if third in play.banker.get(banker, ()):
-                        ends |= {(drawn, total, 3, 3) for total in TOTALS}
-                    else:
-                        ends.add((drawn, banker, 3, 2))
-            elif banker in play.banker_alone:
-                ends |= {(player, total, 2, 3) for total in TOTALS}
-            else:
-                ends.add((player, banker, 2, 2))
-    return ends
-
-
-def pays(rows: Sequence[PayRow], reachable: frozenset[Result]) -> Iterator[tuple[int | None, str, str]]:
+def pays(rows: Sequence[PayRow], reachable: Results) -> Iterator[tuple[int | None, str, str]]:
     """(row, problem, remedy) of a bet on results; None: the bet as a whole."""
     covered: dict[Result, int] = {}
     for at, row in enumerate(rows):
-        results = {result for result in reachable if _holds(row, result)}
+        results = {result for result in reachable if applies(row, result)}
         for result in sorted(results & covered.keys(), key=str):
             yield at, f"overlaps row {covered[result] + 1}: both are for {result}", "let one row pay each result"
             break
@@ -84,14 +38,6 @@ def pays(rows: Sequence[PayRow], reachable: frozenset[Result]) -> Iterator[tuple
     for result in sorted(reachable - covered.keys(), key=str):
         yield None, f"pays nothing for {result}", 'add a row for it, pays = "lose" if it loses'
         break
-
-
-def _holds(row: PayRow, result: Result) -> bool:
-    return (
-        row.winner is result.winner
-        and (not row.points or result.points in row.points)
-        and (not row.cards or result.cards in row.cards)
-    )
 
 
 def pair_pays(rows: Sequence[PayRow]) -> Iterator[tuple[int | None, str, str]]:
@@ -124,38 +70,20 @@ def draws(play: Play) -> Iterator[tuple[str, str, str]]:
         yield "banker", f"has no row for Banker's total {total}", "add it, third = [] if Banker stands"
 
 
-def open_cells(play: Play, thirds: Sequence[int]) -> Mapping[Stage, Mapping[tuple[int, int], frozenset[Winner]]]:
-    """By stage, and there by (player's points, banker's points): how a round that is still open can end."""
-    four: dict[tuple[int, int], set[Winner]] = {}
-    later: dict[tuple[int, int], set[Winner]] = {}
-    for player in TOTALS:
-        for banker in TOTALS:
-            if player in play.natural or banker in play.natural:
-                continue
-            if player in play.player:
-                for third in thirds:
-                    drawn = (player + third) % 10
-                    ends = _winners(drawn, (banker,))
-                    if third in play.banker.get(banker, ()):
-                        ends = _winners(drawn, TOTALS)
-                        later.setdefault((drawn, banker), set()).update(ends)
-                    four.setdefault((player, banker), set()).update(ends)
-            elif banker in play.banker_alone:
-                four[player, banker] = set(_winners(player, TOTALS))
-    return {
-        stage: {cell: frozenset(ends) for cell, ends in cells.items()}
-        for stage, cells in ((Stage.AFTER_FOUR, four), (Stage.AFTER_PLAYER_THIRD, later))
-    }
+def open_cells(board: Board) -> Cells:
+    """How a round that is still open can end."""
+    cells: Cells = {}
+    for four in board.fours:
+        places = [(Stage.AFTER_FOUR, four)]
+        if four.due is Pair.PLAYER:
+            places += [(Stage.AFTER_PLAYER_THIRD, four.after(third)) for third in DIGITS]
+        for stage, at in places:
+            if at.due is not None:
+                cells.setdefault((stage, at.player_points, at.banker_points), set()).update(at.results)
+    return cells
 
 
-@cache
-def _winners(player: int, bankers: Sequence[int]) -> frozenset[Winner]:
-    return frozenset(_result(player, banker, 0, 0).winner for banker in bankers)
-
-
-def offers(
-    rows: Sequence[Offer], cells: Mapping[Stage, Mapping[tuple[int, int], frozenset[Winner]]]
-) -> Iterator[tuple[int, str, str]]:
+def offers(rows: Sequence[Offer], cells: Cells) -> Iterator[tuple[int, str, str]]:
     """(row, problem, remedy) of the insurance pay table."""
     seen: dict[tuple[str, Stage, int, int], int] = {}
     for at, row in enumerate(rows):
@@ -169,9 +97,10 @@ def offers(
                 where = f"Player {player}, Banker {banker}"
                 if (before := seen.setdefault((row.bet, row.stage, player, banker), at)) != at:
                     yield at, f"overlaps row {before + 1}: both are for {where}", "let one row be for each situation"
-                elif row.pays_on not in (ends := cells[row.stage].get((player, banker), frozenset())):
-                    problem = f"can never pay at {where}" if ends else f"is for {where}, where no more card is due"
-                    yield at, problem, "leave these points out"
+                elif (ends := cells.get((row.stage, player, banker))) is None:
+                    yield at, f"is for {where}, where no more card is due", "leave these points out"
+                elif all(result.winner is not row.pays_on for result in ends):
+                    yield at, f"can never pay at {where}", "leave these points out"
                 else:
                     continue
                 break

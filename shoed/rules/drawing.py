@@ -75,8 +75,8 @@ def due_of(play: Play, player: Values, banker: Values) -> Pair | None:
         if players in play.player:
             return Pair.PLAYER
         return Pair.BANKER if bankers in play.banker_alone else None  # C 3.11
-    # C 3.12: the column is what Player's third card is worth, never Player's total.
-    return Pair.BANKER if player[INITIAL_HAND] % TEN in play.banker[bankers] else None
+    # C 3.12: the column is what Player's third card is worth, never Player's total. A book that lacks a row is refused.
+    return Pair.BANKER if player[INITIAL_HAND] % TEN in play.banker.get(bankers, ()) else None
 
 
 def winner(book: RuleBook, hands: Hands) -> Winner:

@@ -22,10 +22,10 @@ Offers = tuple[Offer, ...]
 def offers(book: RuleBook, hands: Hands) -> Mapping[Stage, Offers | None]:
     """What was or is open at each stage; None while or where the stage does not come."""
     standing = board(book).of(hands)
-    return {stage: offers_at(standing, stage) for stage in Stage}
+    return {stage: offers_at(book, standing, stage) for stage in Stage}
 
 
-def offers_at(standing: Standing, stage: Stage) -> Offers | None:
+def offers_at(book: RuleBook, standing: Standing, stage: Stage) -> Offers | None:
     then = back_to(standing, stage)
     if then is None:
         return None
@@ -33,7 +33,7 @@ def offers_at(standing: Standing, stage: Stage) -> Offers | None:
         return ()
     return tuple(
         row
-        for row in then.board.book.offers
+        for row in book.offers
         if row.stage is stage and then.player_points in row.player and then.banker_points in row.banker
     )
 

@@ -7,7 +7,7 @@ cites and that does not say what the operator is asked instead.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -43,6 +43,7 @@ from shoed.rules.book import (
     facts_of,
     thens_of,
 )
+from shoed.rules.standing import Board, Results, board_of
 from shoed.settings import BOOLEAN, Kind, Node, Route, Sheet, Table, choice, converted, integer, listing, text
 
 BOOKS: Final = Path(__file__).parent / "books"
@@ -170,10 +171,10 @@ class _Reader:
     def book(self) -> RuleBook:
         head = self.root.table("book")
         values = self._values()
-        thirds = sorted({value % 10 for value in values.values()})
         play = self._play()
-        bets = self._bets(check.results(play, thirds))
-        insurances, offers = self._insurance(play, thirds, {bet.name for bet in bets})
+        board = board_of(play, values)
+        bets = self._bets(board.results)
+        insurances, offers = self._insurance(board, {bet.name for bet in bets})
         irregularities = self._irregularities()
         betting = self.entry(self.root, "betting", "betting")
         return RuleBook(
@@ -261,7 +262,7 @@ class _Reader:
             draw.fault(key, problem, remedy)
         return play
 
-    def _bets(self, reachable: frozenset[check.Result]) -> tuple[Bet, ...]:
+    def _bets(self, reachable: Results) -> tuple[Bet, ...]:
         bets: dict[str, Bet] = {}
         hands: dict[Hand, str] = {}
         for table in self.root.tables("bet", at_least=1):
@@ -276,7 +277,7 @@ class _Reader:
                 self.root.fault("bet", f"none has hand = {settings.shown(hand.value)}", "say it of its Original Bet")
         return tuple(bets.values())
 
-    def _bet(self, table: Table, reachable: frozenset[check.Result]) -> Bet:
+    def _bet(self, table: Table, reachable: Results) -> Bet:
         name = table.require("name", NAME)
         hand, pair = table.get("hand", HAND, None), table.get("pair", HAND, None)
         if hand is not None and pair is not None:
@@ -299,9 +300,7 @@ class _Reader:
         cards = row.get("cards", SOME_CARDS, frozenset[int]())
         return PayRow(pays, clause, winner, points, cards)
 
-    def _insurance(
-        self, play: Play, thirds: Sequence[int], bets: set[str]
-    ) -> tuple[Mapping[str, Hand], tuple[Offer, ...]]:
+    def _insurance(self, board: Board, bets: set[str]) -> tuple[Mapping[str, Hand], tuple[Offer, ...]]:
         if "insurance" not in self.root:
             return {}, ()
         table = self.entry(self.root, "insurance", "insurance")
@@ -312,7 +311,7 @@ class _Reader:
         of = choice({name: (name, hand) for name, hand in insurances.items()} or {"": ("", Hand.PLAYER)})
         tables = table.tables("rows", at_least=1)
         offers = tuple(self._offer(row, of) for row in tables)
-        for at, problem, remedy in check.offers(offers, check.open_cells(play, thirds)):
+        for at, problem, remedy in check.offers(offers, check.open_cells(board)):
             tables[at].fault("odds", problem, remedy)
         for name in insurances.keys() - {offer.bet for offer in offers}:
             declared.fault(name, "has no row", "add one, or leave it out")

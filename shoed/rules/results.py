@@ -17,7 +17,7 @@ from shoed.observations import Pair
 from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Stage
 from shoed.rules.drawing import INITIAL_HAND, Hands
 from shoed.rules.insurance import offers_at, pays_of
-from shoed.rules.standing import Board, Result, Results, Standing, board, per_book
+from shoed.rules.standing import Result, Results, Standing, board, per_book
 
 PairRanks = frozenset[Rank | None]  # that a hand's pair may have; None: it is no pair
 
@@ -40,22 +40,22 @@ class Verdict:
 class Verdicts:
     """All verdicts of one book."""
 
-    def __init__(self, of: Board) -> None:
-        self.board: Final = of
+    def __init__(self, book: RuleBook) -> None:
+        self.book: Final = book
         self._verdicts: dict[tuple[Results, PairRanks, PairRanks], Verdict] = {}
 
     def on(self, standing: Standing, player: PairRanks, banker: PairRanks) -> Verdict:
         key = (standing.results, player, banker)
         if key not in self._verdicts:
             possible = {None: standing.results, Pair.PLAYER: player, Pair.BANKER: banker}
-            bets = {bet.name: decide(bet, possible[bet.pair]) for bet in self.board.book.bets}
+            bets = {bet.name: decide(bet, possible[bet.pair]) for bet in self.book.bets}
             self._verdicts[key] = Verdict(bets, any(each.conclusive for each in bets.values()))
         return self._verdicts[key]
 
 
 @per_book
 def verdicts(book: RuleBook) -> Verdicts:
-    return Verdicts(board(book))
+    return Verdicts(book)
 
 
 def decide(bet: Bet, possible: AbstractSet[Result | Rank | None]) -> Decided:
@@ -73,7 +73,7 @@ def applies(row: PayRow, to: Result | Rank | None) -> bool:
     if not isinstance(to, Result):  # of a pair; a row with no ranks is for hands that are none
         return to in row.ranks if row.ranks else to is None
     return (
-        row.winner in (None, to.winner)
+        row.winner is to.winner
         and (not row.points or to.points in row.points)
         and (not row.cards or to.cards in row.cards)
     )
@@ -120,5 +120,5 @@ def established(book: RuleBook, hands: Hands, placed: AbstractSet[tuple[str, Sta
     if any(each.conclusive for name, each in known.bets.items() if (name, None) in placed):
         return True
     standing = board(book).of(hands)
-    insured = (row for stage in Stage for row in offers_at(standing, stage) or () if (row.bet, stage) in placed)
+    insured = (row for stage in Stage for row in offers_at(book, standing, stage) or () if (row.bet, stage) in placed)
     return any(conclusive({pays_of(row, each) for each in standing.results}) for row in insured)

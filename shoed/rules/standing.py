@@ -2,20 +2,24 @@
 
 Theory of operation: nothing in a book but the pair bets hangs on more than values: the totals of
 two cards and the third cards. Rounds that agree in these stand at one `Standing`, which is made
-once and looked up ever after. One that is finished has one result, another has all that its next
-cards can lead to: what is decided and what is open follows from that, and no case is ever listed.
+once and looked up ever after, by all books of one Table of Play. One that is finished has one
+result, another has all that its next cards can lead to: what is decided and what is open follows
+from that, and no case is ever listed.
 """
 
-from collections.abc import Callable
-from functools import cached_property, wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache, wraps
+from itertools import product
 from typing import Final, NamedTuple, TypeVar
 
+from shoed.cards import Card, Rank
 from shoed.observations import Pair
-from shoed.rules.book import RuleBook, Winner
-from shoed.rules.drawing import INITIAL_HAND, TEN, Hands, Values, due_of, higher, points_of, values
+from shoed.rules.book import Play, RuleBook, Winner
+from shoed.rules.drawing import FULL_HAND, INITIAL_HAND, TEN, Hands, Values, due_of, higher, points_of
 
 T = TypeVar("T")
 
+DIGITS: Final = range(TEN)  # in every book there are cards of all these values, and so hands of all these totals
 BOOKS_KEPT: Final = 64  # compiled: five are played, and a test tries many
 
 
@@ -25,6 +29,11 @@ class Result(NamedTuple):
     winner: Winner
     points: int  # of the winning or the tied hands
     cards: int  # of the winning hand; 0 in a tie
+
+    def __str__(self) -> str:
+        if self.winner is Winner.TIE:
+            return f"a tie on {self.points}"
+        return f"{self.winner.value} winning on {self.points} with {self.cards} cards"
 
 
 Results = frozenset[Result]
@@ -37,7 +46,7 @@ class Standing:
         self.board = board
         self.player = player
         self.banker = banker
-        self.due: Final = due_of(board.book.play, player, banker)
+        self.due: Final = due_of(board.play, player, banker)
         self.player_points: Final = points_of(player)
         self.banker_points: Final = points_of(banker)
         self._after: dict[int, Standing] = {}
@@ -55,19 +64,35 @@ class Standing:
 
     @cached_property
     def results(self) -> Results:
-        if self.due is not None:
-            return frozenset().union(*(self.after(worth).results for worth in self.board.worths))
-        winner = higher(self.player_points, self.banker_points)
-        cards = {Winner.PLAYER: len(self.player), Winner.BANKER: len(self.banker), Winner.TIE: 0}
-        return frozenset({Result(winner, max(self.player_points, self.banker_points), cards[winner])})
+        if self.due is None:
+            return frozenset({ended(self.player_points, self.banker_points, len(self.player), len(self.banker))})
+        if self.due is Pair.BANKER and len(self.banker) == INITIAL_HAND:
+            return ends(self.player_points, len(self.player))
+        return frozenset().union(*(self.after(worth).results for worth in DIGITS))
+
+
+@cache
+def ends(player: int, player_cards: int) -> Results:
+    """Before a round's last card, which is Banker's and can bring any total."""
+    return frozenset(ended(player, banker, player_cards, FULL_HAND) for banker in DIGITS)
+
+
+def ended(player: int, banker: int, player_cards: int, banker_cards: int) -> Result:
+    match higher(player, banker):
+        case Winner.PLAYER:
+            return Result(Winner.PLAYER, player, player_cards)
+        case Winner.BANKER:
+            return Result(Winner.BANKER, banker, banker_cards)
+        case _:
+            return Result(Winner.TIE, player, 0)
 
 
 class Board:
-    """All standings of one book."""
+    """All standings of one Table of Play, with cards that are worth so much."""
 
-    def __init__(self, book: RuleBook) -> None:
-        self.book = book
-        self.worths: Final = frozenset(worth % TEN for worth in book.values.values())
+    def __init__(self, play: Play, worths: Values) -> None:
+        self.play: Final = play
+        self.worths: Final = worths  # from the ace to the king
         self._standings: dict[tuple[Values, Values], Standing] = {}
         self.start: Final = self.at((), ())
 
@@ -77,16 +102,36 @@ class Board:
             self._standings[key] = Standing(self, *key)
         return self._standings[key]
 
+    @cached_property
+    def fours(self) -> tuple[Standing, ...]:
+        """Wherever a round can stand after four cards: any two totals can lie there."""
+        return tuple(self.at((player, 0), (banker, 0)) for player, banker in product(DIGITS, repeat=2))
+
+    @cached_property
+    def results(self) -> Results:
+        """Every result that a round can end in."""
+        return frozenset().union(*(four.results for four in self.fours))
+
     def of(self, hands: Hands) -> Standing:
-        return self.at(values(self.book, hands.player), values(self.book, hands.banker))
+        return self.at(self._worth(hands.player), self._worth(hands.banker))
+
+    def _worth(self, cards: Sequence[Card]) -> Values:
+        return tuple([self.worths[card.rank - 1] for card in cards])
 
 
 def reduced(hand: Values) -> Values:
     """The same hand for the Table of Play: of the first two cards it looks at the total alone."""
-    digits = tuple(worth % TEN for worth in hand)
-    if len(digits) < INITIAL_HAND:
-        return digits
-    return (points_of(digits[:INITIAL_HAND]), 0, *digits[INITIAL_HAND:])
+    if len(hand) < INITIAL_HAND:
+        return hand
+    return (points_of(hand[:INITIAL_HAND]), 0, *hand[INITIAL_HAND:])
+
+
+def board_of(play: Play, values: Mapping[Rank, int]) -> Board:
+    """One for all books that agree in these."""
+    return _shared(play, tuple(values[rank] % TEN for rank in Rank))
+
+
+_shared: Final = lru_cache(maxsize=BOOKS_KEPT)(Board)
 
 
 def per_book(make: Callable[[RuleBook], T]) -> Callable[[RuleBook], T]:
@@ -106,4 +151,4 @@ def per_book(make: Callable[[RuleBook], T]) -> Callable[[RuleBook], T]:
 
 @per_book
 def board(book: RuleBook) -> Board:
-    return Board(book)
+    return board_of(book.play, book.values)
