@@ -1,4 +1,4 @@
-"""What a link has received and nobody has taken yet.
+"""What a link has received and nobody has taken yet, and whether it still takes bytes the other way.
 
 Bytes that arrived before a link was lost are delivered before the loss is. A consumer that lags
 fills the inbox to its limit; then the port is told to pause and the line's own buffers hold the
@@ -10,11 +10,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from shoed.errors import LinkLost
+from shoed.errors import LinkLost, PortError
 from shoed.now import Chunk
 
 # Two minutes of a 4800 baud line: only a consumer that stands still gets here.
 LIMIT_BYTES: Final = 64 * 1024
+
+# Orders are some ten bytes each: a device that leaves so much untaken does not listen.
+UNSENT_BYTES: Final = 4096
 
 
 class Inbox:
@@ -53,6 +56,13 @@ class Inbox:
             self._paused = False
             self._resume()
         return chunk
+
+    def check_send(self, data: bytes, unsent: int, peer: str, remedy: str) -> None:
+        """Whether bytes may follow those that wait: LinkLost once nothing more will come, PortError if too many do."""
+        if self.ended is not None:
+            raise LinkLost(self.ended)
+        if unsent + len(data) > UNSENT_BYTES:
+            raise PortError(f"{peer} takes no bytes, {unsent} wait; {remedy}")
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -21,7 +21,7 @@ from typing import Final
 import serial
 
 from firmware_protocols.family import Line
-from shoed.errors import LinkLost, PortError, PortRefused
+from shoed.errors import PortRefused
 from shoed.now import Chunk
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
@@ -29,9 +29,6 @@ from shoed.ports.inbox import Inbox
 from shoed.ports.threads import off_loop
 
 READ_BYTES: Final = 4096  # the kernel's own line buffer
-
-# Orders are some ten bytes each: a device that leaves so much untaken does not listen.
-UNSENT_BYTES: Final = 4096
 
 PTY_MAJORS: Final = range(136, 144)  # Linux: Documentation/admin-guide/devices.txt, "Unix98 PTY slaves"
 
@@ -64,12 +61,7 @@ class SerialLink:
         return await self._inbox.receive()
 
     def send(self, data: bytes) -> None:
-        if self._inbox.ended is not None:
-            raise LinkLost(self._inbox.ended)
-        if len(self._unsent) + len(data) > UNSENT_BYTES:
-            raise PortError(
-                f"{self._path}: the device takes no bytes, {len(self._unsent)} wait; check its flow control"
-            )
+        self._inbox.check_send(data, len(self._unsent), f"{self._path}: the device", "check its flow control")
         self._unsent += data
         if len(self._unsent) == len(data):
             self._write()

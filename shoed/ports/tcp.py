@@ -10,7 +10,7 @@ import errno
 import socket
 from typing import Final, cast
 
-from shoed.errors import LinkLost, PortError, PortRefused
+from shoed.errors import PortRefused
 from shoed.now import Chunk
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
@@ -18,7 +18,6 @@ from shoed.ports.inbox import Inbox
 from shoed.ports.threads import off_loop
 
 CONNECT_S: Final = 2.0  # for each address of the host: a device server on the same network answers in milliseconds
-UNSENT_BYTES: Final = 4096  # orders are some ten bytes each: a peer that leaves so much untaken does not listen
 
 
 async def open_tcp(address: TcpAddress) -> "TcpLink":
@@ -76,11 +75,8 @@ class TcpLink(asyncio.Protocol):
         return await self._inbox.receive()
 
     def send(self, data: bytes) -> None:
-        if self._inbox.ended is not None:
-            raise LinkLost(self._inbox.ended)
         unsent = self._transport.get_write_buffer_size()
-        if unsent + len(data) > UNSENT_BYTES:
-            raise PortError(f"{self._address}: the peer takes no bytes, {unsent} wait; check the device server")
+        self._inbox.check_send(data, unsent, f"{self._address}: the peer", "check the device server")
         self._transport.write(data)
 
     async def close(self) -> None:
