@@ -134,11 +134,12 @@ def happenings() -> Iterator[Happened]:
     for event in Event:
         for at, seen in ((1, 4), (2, 4), (5, 5)):
             yield Happened(event, at, seen)
-            yield Happened(event, at, seen, reconstructable=True, order=DRAWN[at - 1 : at + 1][::-1])
+            turned = DRAWN[at - 1 : at + 1][::-1]
+            yield Happened(event, at, seen, reconstructable=True, order=turned)
             yield Happened(event, at, seen, order_known=True)
             yield Happened(event, at, seen, reconstructable=False, order_known=True)
             yield Happened(event, at, seen, reconstructable=False, of_the_dealing=False)
-            yield Happened(event, at, seen, reconstructable=True, of_the_dealing=False, order=DRAWN[at : at + 1])
+            yield Happened(event, at, seen, reconstructable=True, of_the_dealing=False, order=turned)
             yield Happened(event, at, seen, noticed_late=True)
 
 
