@@ -5,8 +5,17 @@ from typing import Any
 
 from shoed.audit_table import Auditor
 from shoed.rules.load import book
+from tests.printed import GAMES
 
 Answer = dict[str, Any]
+
+C, I, F, E, T = GAMES  # noqa: E741  # as the clauses have them
+PLAYER_9_BANKER_7 = "4S 3H 5D 4C"
+PLAYER_STANDS_BANKER_DRAWS = "2S 3H 4D KC"  # 6 against 3
+ALL = "1 a player 100; 2 b banker 200; 2 b tie 10"
+P7_B3 = "QS 3H 7D JC"  # Player insurance at 4:1; Banker draws
+P5_B4 = "2S 2H 3D 2D"  # Player insurance at 2:1; Player draws
+P9 = f"{P5_B4} 4C"  # Player insurance on nine at 8:1
 
 
 def bets(text: str) -> list[dict[str, object]]:
@@ -57,3 +66,22 @@ def ruled(answer: Answer) -> list[tuple[str, str, str | None]]:
 
 def noted(answer: Answer) -> list[tuple[int, str, str]]:
     return [(each["bet"], each["remark"], each["clause"]) for each in answer.get("notes", [])]
+
+
+def ruling(answer: Answer) -> tuple[str, str | None]:
+    """The only one."""
+    (only,) = answer["rulings"]
+    assert only["silent"] is (only["clause"] is None)
+    return only["then"], only["clause"]
+
+
+def happened(kind: str, **more: object) -> dict[str, Any]:
+    return {"irregularities": [{"kind": kind, **more}]}
+
+
+def decide(question: str, choice: object, role: str, **more: object) -> dict[str, object]:
+    return {"question": question, "choice": choice, "role": role, **more}
+
+
+def option(bettor: str, choice: str, **more: object) -> dict[str, object]:
+    return decide("option", choice, "player", bettor=bettor, **more)

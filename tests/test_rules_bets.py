@@ -102,6 +102,20 @@ def test_late_acts_at_a_table_cost_what_the_bet_was(game: str) -> None:
     assert column(answer, "winnings")[2] == -400
 
 
+@pytest.mark.clause("C 5.6", "I 5.6")
+@pytest.mark.parametrize("game", ["commission", "super-six-plus"])
+@pytest.mark.parametrize("late", ["late-increase", "late-withdrawal"])
+def test_a_late_act_tells_what_of_the_bet_plays(game: str, late: str) -> None:
+    """What a limit left of it; nothing is told of a bet that was refused for another reason."""
+    happened = [{"kind": late, "bet": at} for at in (0, 1)]
+    limits = {"minimum": 100, "maximum": 500}
+    placed = "1 a player 600; 2 b player 50"
+    answer = table(game, BANKER_WINS, placed, irregularities=happened, limits=limits, noticed=True)
+    acts = [each for each in answer["refused"] if each["code"] == late]
+    assert [each.get("largest") for each in acts] == [500, None]
+    assert column(answer, "stake") == [500]
+
+
 @pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
 @pytest.mark.parametrize("game", GAMES)
 def test_an_early_bet_is_refused_at_a_table(game: str) -> None:
@@ -225,3 +239,22 @@ def test_where_the_document_is_silent_there_is_no_note(game: str) -> None:
     answer = table(game, BANKER_WINS, "1 a player 100 behalf", irregularities=happened)
     assert noted(answer) == []
     assert column(answer, "winnings") == [-100]
+
+
+@pytest.mark.parametrize("game", ["commission", "super-six-plus"])
+def test_only_of_a_bet_that_plays_anything_is_noted(game: str) -> None:
+    """In the order of the bets, whatever was noted first; a bet that was refused has its refusal."""
+    happened = [
+        {"kind": "walked-away", "bettor": "a"},
+        {"kind": "misplaced-bet", "bet": 2},
+        {"kind": "misplaced-bet", "bet": 3},
+        {"kind": "late-bet", "bet": 3},
+    ]
+    placed = "1 a player 100; 2 b player 50 behalf; 3 c player 100; 4 d player 100; 5 a dragon 100"
+    answer = table(game, BANKER_WINS, placed, irregularities=happened, limits={"minimum": 100}, noticed=True)
+    assert [(bet, remark) for bet, remark, _ in noted(answer)] == [(0, "walked-away"), (2, "lies-as-it-lies")]
+    assert [(bet, code) for bet, code, _ in refusals(answer)] == [
+        (1, "below-minimum"),
+        (3, "late-bet"),
+        (4, "not-offered"),
+    ]

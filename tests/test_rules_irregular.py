@@ -1,38 +1,31 @@
-"""What each book demands when something goes wrong, and how the cards then lie."""
+"""What each book demands when something goes wrong: void rounds, options, and what is a person's to decide."""
 
 from typing import Any
 
 import pytest
 
-from shoed.rules.book import Role
-from shoed.rules.load import GAMES
-from tests.tables import Answer, asked, column, noted, refusals, ruled, table
+from tests.printed import GAMES
+from tests.tables import (
+    ALL,
+    PLAYER_9_BANKER_7,
+    PLAYER_STANDS_BANKER_DRAWS,
+    C,
+    E,
+    F,
+    I,
+    T,
+    asked,
+    column,
+    decide,
+    happened,
+    noted,
+    refusals,
+    ruled,
+    ruling,
+    table,
+)
 
-C, I, F, E, T = GAMES  # noqa: E741  # as the clauses have them
-NAMED = {"C": C, "I": I, "F": F, "E": E, "T": T}
-PLAYER_9_BANKER_7 = "4S 3H 5D 4C"
-PLAYER_STANDS_BANKER_DRAWS = "2S 3H 4D KC"  # 6 against 3
-ALL = "1 a player 100; 2 b banker 200; 2 b tie 10"
 SILENT = ("ask", None)
-
-
-def happened(kind: str, **more: object) -> dict[str, Any]:
-    return {"irregularities": [{"kind": kind, **more}]}
-
-
-def decide(question: str, choice: object, role: str, **more: object) -> dict[str, object]:
-    return {"question": question, "choice": choice, "role": role, **more}
-
-
-def option(bettor: str, choice: str) -> dict[str, object]:
-    return decide("option", choice, "player", bettor=bettor)
-
-
-def ruling(answer: Answer) -> tuple[str, str | None]:
-    (only,) = answer["rulings"]
-    assert only["silent"] is (only["clause"] is None)
-    return only["then"], only["clause"]
-
 
 # Kind, what is known of it, and what C, I, F, E and T say: what follows, and the clause.
 SAID = [
@@ -205,14 +198,6 @@ def test_between_rounds_only_a_clause_that_says_one_thing_is_cited(game: str, ki
     assert asked(answer) == [("next-round", None, clause)]
 
 
-@pytest.mark.parametrize(("game", "clause"), [(C, "5.7"), (E, "5.1.2")])
-def test_a_question_cites_what_hangs_on_its_answer(game: str, clause: str | None) -> None:
-    """Whether the card can be put back is asked where the document only says what follows if it cannot."""
-    answer = table(game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened("card-in-excess", at=5))
-    assert ruling(answer) == ("ask", clause)
-    assert asked(answer) == [("reconstructable", None, clause)]
-
-
 @pytest.mark.clause("C 5.11", "I 5.11")
 @pytest.mark.parametrize("kind", ["card-in-excess", "deck-count", "wrong-count", "insurance-neglected", "other"])
 @pytest.mark.parametrize("game", GAMES)
@@ -243,262 +228,6 @@ def test_an_outcome_is_established_from_the_third_card_on(game: str) -> None:
     assert with_pair["due"] == "banker"
 
 
-# ---------------------------------------------------------------------------------------------- options
-
-
-@pytest.mark.clause("C 5.12.1", "C 5.12.2", "C 5.12.3", "I 5.12.1", "I 5.12.2", "I 5.12.3")
-@pytest.mark.parametrize("game", [C, I])
-@pytest.mark.parametrize(("reconstructable", "goes_on"), [(False, "5.12.1"), (True, "5.12.2")])
-def test_every_player_goes_on_or_takes_all_bets_of_the_round_back(
-    game: str,
-    reconstructable: bool,  # noqa: FBT001
-    goes_on: str,
-) -> None:
-    """Each for themselves."""
-    error = happened("dealing-error", at=2, reconstructable=reconstructable)
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **error)
-    assert asked(answer) == [("option", "a", "5.12"), ("option", "b", "5.12")]
-    assert [each["clauses"] for each in answer["questions"]] == [[goes_on, "5.12.3"]] * 2
-    assert {each["role"] for each in answer["questions"]} == {"player"}
-    assert column(answer, "pays") == [None] * 3
-
-    decided = table(game, PLAYER_9_BANKER_7, ALL, **error, decisions=[option("a", "continue"), option("b", "return")])
-    assert decided["questions"] == []
-    assert column(decided, "winnings") == [100, 0, 0]
-    assert column(decided, "returned") == [100, 200, 10]
-    assert column(decided, "clause")[1:] == ["5.12.3", "5.12.3"]
-    assert [(each["bettor"], each["took_back"]) for each in decided["bettors"]] == [("a", False), ("b", True)]
-
-
-@pytest.mark.clause("C 5.12", "I 5.12")
-def test_one_decision_may_be_everybodys_and_a_player_who_left_is_not_asked() -> None:
-    """Who walked away has nothing to say; the bet is settled."""
-    error = [{"kind": "dealing-error", "at": 1, "reconstructable": False}, {"kind": "walked-away", "bettor": "b"}]
-    answer = table(C, PLAYER_9_BANKER_7, ALL, irregularities=error, decisions=[decide("option", "return", "player")])
-    assert column(answer, "winnings") == [0, -200, -10]
-
-
-@pytest.mark.clause("C 5.12", "I 5.12")
-def test_a_player_is_asked_after_each_error_until_the_bets_are_back() -> None:
-    """A second error is a new question; who has nothing on the table any more is not asked."""
-    errors = [{"kind": "dealing-error", "at": at, "reconstructable": False} for at in (1, 2)]
-    decisions = [
-        decide("option", "continue", "player", irregularity=0, bettor="a"),
-        decide("option", "return", "player", irregularity=0, bettor="b"),
-    ]
-    answer = table(C, PLAYER_9_BANKER_7, ALL, irregularities=errors, decisions=decisions)
-    assert [(each["irregularity"], each["bettor"]) for each in answer["questions"]] == [(1, "a")]
-
-
-GATED = [  # by what an established outcome gates the options
-    ("card-in-excess", {"reconstructable": True}, "5.7.1", False),
-    ("card-exposed", {"reconstructable": True}, "5.7.1", False),
-    ("face-up", {}, "5.9", False),
-    ("wrong-side", {"reconstructable": True}, "5.8", False),
-    ("drawn-together", {"order_known": True}, "5.10.1", True),
-]
-
-
-@pytest.mark.clause("C 5.7.1", "C 5.8", "C 5.9", "C 5.10.1", "I 5.7.1", "I 5.8", "I 5.9", "I 5.10.1")
-@pytest.mark.parametrize("game", [C, I])
-@pytest.mark.parametrize(("kind", "known", "clause", "always"), GATED)
-def test_an_established_outcome_gates_the_options(
-    game: str,
-    kind: str,
-    known: dict[str, bool],
-    clause: str,
-    always: bool,  # noqa: FBT001
-) -> None:
-    """None are given then, but for cards that came together."""
-    cards = PLAYER_STANDS_BANKER_DRAWS + " 2C"
-    before = table(game, cards, ALL, **happened(kind, at=1, **known))
-    assert {each["clause"] for each in before["questions"] if each["question"] == "option"} == {clause}
-    after = table(game, cards, ALL, **happened(kind, at=4, **known))
-    assert ("option" in {each["question"] for each in after["questions"]}) is always
-
-
-@pytest.mark.clause("C 5.8", "C 5.8.1", "C 5.8.2", "I 5.8", "I 5.8.1", "I 5.8.2")
-@pytest.mark.parametrize("game", [C, I])
-def test_two_cards_that_changed_places_for_good_stay_and_give_options(game: str) -> None:
-    """Neither hand has a wrong number, so the round goes on as it lies, established or not."""
-    swapped: list[dict[str, Any]] = [{"kind": "wrong-side", "at": at, "reconstructable": False} for at in (3, 4)]
-    assert ruled(table(game, PLAYER_9_BANKER_7, ALL, irregularities=swapped)) == [("wrong-side", "continue", "5.8")] * 2
-    swapped.append({"kind": "face-up", "at": 4})
-    answer = table(game, PLAYER_9_BANKER_7, "1 a player 100", irregularities=swapped)
-    assert answer["player"]["cards"] == ["4S", "4C"]
-    assert answer["banker"]["cards"] == ["3H", "5D"]
-    assert [each["clause"] for each in answer["questions"]] == ["5.8", "5.8"]
-    assert answer["questions"][0]["clauses"] == ["5.12.1", "5.12.3"]
-
-
-# ---------------------------------------------------------------------------------------------- how the cards lie
-
-
-@pytest.mark.clause("C 5.7", "I 5.7")
-@pytest.mark.parametrize("game", [C, I])
-def test_a_card_in_excess_serves_the_round_if_it_is_due(game: str) -> None:
-    """Dealt to Player who stands, it is Banker's third."""
-    answer = table(
-        game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened("card-in-excess", at=5, reconstructable=True)
-    )
-    assert answer["banker"] == {"cards": ["3H", "KC", "5H"], "points": 8}
-    assert (answer["carried"], answer["due"], answer["outcome"]) == ([], None, "banker")
-
-
-@pytest.mark.clause("C 5.7", "I 5.7")
-@pytest.mark.parametrize("game", [C, I])
-@pytest.mark.parametrize("kind", ["card-in-excess", "card-exposed"])
-def test_a_card_that_nobody_draws_opens_the_next_round(game: str, kind: str) -> None:
-    """It is named, and the round stands without it."""
-    answer = table(game, PLAYER_9_BANKER_7 + " 5H", ALL, **happened(kind, at=5, reconstructable=True))
-    assert (answer["carried"], answer["outcome"], answer["questions"]) == (["5H"], "player", [])
-
-
-@pytest.mark.clause("C 5.7", "I 5.7")
-@pytest.mark.parametrize("game", [C, I])
-def test_a_pit_supervisor_confirms_what_is_proposed(game: str) -> None:
-    """Until then nothing is settled; the cards are shown as they would lie."""
-    cards = PLAYER_STANDS_BANKER_DRAWS + " 5H"
-    waiting = table(game, cards, ALL, **happened("card-in-excess", at=5))
-    (question,) = waiting["questions"]
-    assert (question["question"], question["proposed"], question["role"]) == (
-        "reconstructable",
-        "yes",
-        "pit-supervisor",
-    )
-    assert (waiting["outcome"], column(waiting, "pays")) == (None, [None] * 3)
-    assert waiting["banker"]["points"] == 8
-
-    for role, heard in (("dealer", False), ("pit-supervisor", True), ("shift-manager", True)):
-        answer = table(
-            game, cards, ALL, **happened("card-in-excess", at=5), decisions=[decide("reconstructable", "yes", role)]
-        )
-        assert (answer["outcome"] == "banker") is heard
-        assert ("unheard" in answer) is not heard
-    refused = [decide("reconstructable", "no", "pit-manager")]
-    answer = table(game, cards, ALL, **happened("card-in-excess", at=5), decisions=refused)
-    assert ruling(answer) == ("void", "5.5.3")
-
-
-@pytest.mark.clause("C 5.7", "I 5.7")
-def test_an_exposed_card_that_cannot_be_put_back_is_left_for_the_next_round() -> None:
-    """The next one takes its place."""
-    cards = PLAYER_STANDS_BANKER_DRAWS + " 5H 2C"
-    answer = table(C, cards, ALL, **happened("card-exposed", at=5, reconstructable=False))
-    assert (answer["banker"]["cards"], answer["carried"]) == (["3H", "KC", "2C"], ["5H"])
-
-
-@pytest.mark.clause("C 5.8", "C 5.8.1", "C 5.8.2", "I 5.8", "I 5.8.1", "I 5.8.2")
-@pytest.mark.parametrize("game", [C, I])
-def test_cards_on_the_wrong_side_are_put_back_and_played_by_the_table(game: str) -> None:
-    """In the order in which they left the shoe."""
-    answer = table(game, PLAYER_STANDS_BANKER_DRAWS, ALL, **happened("wrong-side", at=3))
-    assert answer["player"] == {"cards": ["2S", "4D"], "points": 6}
-    assert answer["banker"] == {"cards": ["3H", "KC"], "points": 3}
-    assert answer["due"] == "banker"
-
-
-@pytest.mark.clause("C 5.10", "C 5.10.1", "I 5.10", "I 5.10.1")
-@pytest.mark.parametrize("game", [C, I])
-def test_a_pit_supervisor_puts_cards_that_came_together_in_order(game: str) -> None:
-    """Until then they lie nowhere; afterwards every player has the options, whatever is established."""
-    cards, together = PLAYER_STANDS_BANKER_DRAWS, happened("drawn-together", at=3)
-    waiting = table(game, cards, ALL, **together)
-    assert (waiting["player"]["cards"], waiting["banker"]["cards"], waiting["due"]) == (["2S"], ["3H"], "player")
-    question = next(each for each in waiting["questions"] if each["question"] == "card-order")
-    assert (question["cards"], question["role"], question["clause"]) == (["4D", "KC"], "pit-supervisor", "5.10")
-
-    for role, order, heard in (
-        ("pit-supervisor", ["KC", "4D"], True),
-        ("dealer", ["KC", "4D"], False),
-        ("pit-supervisor", ["KC", "KC"], False),
-        ("pit-supervisor", "yes", False),
-        ("pit-supervisor", ["KC", "?"], False),
-    ):
-        answer = table(game, cards, ALL, **together, decisions=[decide("card-order", order, role)])
-        assert (answer["player"]["cards"] == ["2S", "KC"]) is heard
-        assert ("unheard" in answer) is not heard
-        assert ("option", "a", "5.10.1") in asked(answer)
-
-
-@pytest.mark.clause("C 5.10.2", "I 5.10.2")
-@pytest.mark.parametrize("game", [C, I])
-def test_the_set_may_be_replaced_after_cards_came_together(game: str) -> None:
-    """A Pit Supervisor may say so where their order could not be told, and nothing waits for it."""
-    known = table(game, PLAYER_9_BANKER_7, ALL, **happened("drawn-together", at=3, order_known=True))
-    assert "set-replaced" not in [question["question"] for question in known["questions"]]
-    together = happened("drawn-together", at=3)
-    decisions = [decide("card-order", ["5D", "4C"], "pit-supervisor"), decide("option", "continue", "player")]
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **together, decisions=decisions)
-    (question,) = answer["questions"]
-    assert (question["question"], question["clause"], question["optional"]) == ("set-replaced", "5.10.2", True)
-    assert question["role"] == "pit-supervisor"
-    assert answer["outcome"] == "player"
-    decisions.append(decide("set-replaced", "yes", "pit-supervisor"))
-    assert table(game, PLAYER_9_BANKER_7, ALL, **together, decisions=decisions)["questions"] == []
-
-
-@pytest.mark.clause("F 5.3", "F 1.1.3", "F 5.4")
-def test_cards_that_came_together_after_the_initial_deal_are_a_persons_business_in_f() -> None:
-    """Who may hold it for an altered order; the answer names the reading."""
-    cards, together = "2S 3H KD KC 2C 5H", happened("drawn-together", at=5)
-    answer = table(F, cards, ALL, **together)
-    assert "5.4" in answer["rulings"][0]["reading"]
-    for choice, outcome in (("continue", "banker"), ("void", None)):
-        decided = table(F, cards, ALL, **together, decisions=[decide("ruling", choice, "pit-manager")])
-        assert (decided["outcome"], decided["questions"]) == (outcome, [])
-        assert (decided["void"] is None) is (choice == "continue")
-        assert (column(decided, "clause") == [None] * 3) is (choice == "void")
-
-
-@pytest.mark.clause("C 5.12", "C 5.12.2", "I 5.12", "I 5.12.2")
-@pytest.mark.parametrize("game", [C, I])
-def test_an_altered_order_that_is_known_is_put_right(game: str) -> None:
-    """The cards from there on as they were meant to come."""
-    altered = happened("order-altered", at=3, reconstructable=True, order=["KC", "4D"])
-    answer = table(game, PLAYER_STANDS_BANKER_DRAWS, ALL, **altered)
-    assert answer["player"]["cards"] == ["2S", "KC"]
-    assert asked(answer) == [("option", "a", "5.12"), ("option", "b", "5.12")]
-
-
-@pytest.mark.parametrize(("order", "there"), [(["KC", "KC"], "4D KC"), (["KC"], "4D"), (["KC", "4D", "3H"], "4D KC")])
-def test_an_order_that_invents_a_card_is_refused(order: list[str], there: str) -> None:
-    """It puts the cards that came in order, and no others."""
-    answer = table(C, PLAYER_STANDS_BANKER_DRAWS, ALL, **happened("order-altered", at=3, order=order))
-    assert answer["error"]["code"] == "bad-line"
-    assert answer["error"]["message"].endswith(f"card 3 on, {there}")
-
-
-@pytest.mark.clause("C 5.17", "I 5.18")
-@pytest.mark.parametrize("game", [C, I])
-@pytest.mark.parametrize("role", Role)
-def test_what_the_rules_do_not_cover_is_the_shift_managers(game: str, role: Role) -> None:
-    """Nobody below may decide it."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("other"), decisions=[decide("ruling", "void", role.value)])
-    assert (answer["void"] is not None) is (role is Role.SHIFT_MANAGER)
-
-
-@pytest.mark.parametrize("game", [F, E, T])
-def test_where_a_document_is_silent_any_person_of_the_house_may_decide(game: str) -> None:
-    """No player, and nobody unknown."""
-    for role, heard in (("dealer", True), ("player", False), ("waiter", False)):
-        answer = table(
-            game, PLAYER_9_BANKER_7, ALL, **happened("face-up", at=1), decisions=[decide("ruling", "continue", role)]
-        )
-        assert (answer["outcome"] == "player") is heard
-
-
-def test_a_decision_that_answers_nothing_is_named() -> None:
-    """Nothing asked for it, or it is no answer to what was asked."""
-    nothing = table(C, PLAYER_9_BANKER_7, ALL, decisions=[decide("ruling", "void", "shift-manager")])
-    assert nothing["unheard"] == [{"decision": 0, "code": "not-asked"}]
-    wrong = table(
-        C, PLAYER_9_BANKER_7, ALL, **happened("other"), decisions=[decide("ruling", "return", "shift-manager")]
-    )
-    assert wrong["unheard"] == [{"decision": 0, "code": "choice"}]
-    assert asked(wrong) == [("ruling", None, "5.17")]
-
-
 def test_several_irregularities_are_taken_in_order_and_a_void_ends_them_all() -> None:
     """Each has its ruling; no question is left of a round that is void."""
     both = [{"kind": "dealing-error", "at": 1, "reconstructable": False}, {"kind": "not-shuffled"}]
@@ -511,38 +240,6 @@ def test_insurance_neglected_where_there_is_none_is_nothing() -> None:
     """A game without insurance has nothing to offer."""
     answer = table(F, PLAYER_9_BANKER_7, ALL, **happened("insurance-neglected"))
     assert (ruling(answer), answer["questions"], noted(answer), refusals(answer)) == (("stands", None), [], [], [])
-
-
-@pytest.mark.clause("C 5.4.2", "I 5.4.2", "C 5.5.4", "I 5.5.4")
-@pytest.mark.parametrize("game", [C, I])
-def test_cards_set_aside_establish_nothing_and_complete_nothing(game: str) -> None:
-    """An exposed card that cannot be put back serves the next round: neither outcome nor end hangs on it."""
-    exposed = {"kind": "card-exposed", "at": 3, "reconstructable": False}
-    answer = table(game, "AS 2S 3S", ALL, irregularities=[exposed, {"kind": "interruption", "at": 3}])
-    assert answer["void"]["clause"] == "5.4.2"
-    exposed = {"kind": "card-exposed", "at": 2, "reconstructable": False}
-    answer = table(game, "9S 2S KS 4S", ALL, irregularities=[exposed, {"kind": "too-few-cards"}])
-    assert answer["void"]["clause"] == "5.5.4"
-
-
-@pytest.mark.parametrize("game", [C, I])
-def test_an_altered_order_that_is_put_back_may_end_the_round_early(game: str) -> None:
-    """What the round has no use for then serves the next one."""
-    altered = happened("order-altered", at=3, reconstructable=True, order=["6H", "3D", "3C"])
-    answer = table(game, "2S 2H 3D 3C 6H", ALL, **altered)
-    assert (answer["player"]["cards"], answer["banker"]["cards"]) == (["2S", "6H"], ["2H", "3D"])
-    assert answer["carried"] == ["3C"]
-
-
-@pytest.mark.parametrize(
-    ("game", "kind"), [("fortune-six", "card-exposed"), ("tournament", "order-altered"), ("easy-six", "dealing-error")]
-)
-def test_nothing_is_asked_on_which_nothing_hangs(game: str, kind: str) -> None:
-    """Where the document is silent either way, the ruling is asked for at once, and said to be a person's."""
-    answer = table(game, "AS 2S 3S 4S", **happened(kind, at=3))
-    (ruling,) = answer["rulings"]
-    assert (ruling["clause"], ruling["silent"]) == (None, True)
-    assert [question["question"] for question in answer["questions"]] == ["ruling"]
 
 
 def test_only_bets_that_stand_establish_an_outcome_where_the_table_says_so() -> None:
@@ -572,3 +269,70 @@ def test_insurance_establishes_an_outcome_for_who_placed_it(insured: str, void: 
         **happened("interruption", at=6),
     )
     assert (answer["void"] and answer["void"]["clause"]) == void
+
+
+# ---------------------------------------------------------------------------------------------- several, and when
+
+
+@pytest.mark.clause("C 5.5.3", "I 5.5.3", "F 5.2", "E 5.1.2", "T 5.1.2")
+@pytest.mark.parametrize(("game", "clause"), [(C, "5.5.3"), (I, "5.5.3"), (F, "5.2"), (E, "5.1.2"), (T, "5.1.2")])
+@pytest.mark.parametrize("kind", ["wrong-count", "card-in-excess", "wrong-side"])
+def test_a_wrong_number_of_cards_counts_until_the_next_round(game: str, clause: str, kind: str) -> None:
+    """Found between the rounds it voids this one, if the cards cannot be put back; if they can, nothing is open."""
+    cards = "5S KD 10C 2S 2D 3H"
+    found = table(game, cards, ALL, **happened(kind, at=6, between_rounds=True, reconstructable=False))
+    assert (found["void"]["clause"], found["questions"]) == (clause, [])
+    back = table(game, cards, ALL, **happened(kind, at=6, between_rounds=True, reconstructable=True))
+    assert (back["outcome"], [each["question"] for each in back["questions"]]) == ("player", ["next-round"])
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_whether_a_wrong_number_can_be_put_right_is_asked_between_rounds_too(game: str) -> None:
+    """It all hangs on it."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("wrong-count", between_rounds=True))
+    assert [each["question"] for each in answer["questions"]] == ["reconstructable"]
+
+
+@pytest.mark.clause("C 5.11", "I 5.11")
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("when", ["noticed_late", "between_rounds"])
+def test_a_foreign_card_found_after_the_round_takes_no_card_away(game: str, when: str) -> None:
+    """All cards were played and count, so each has to be one of the game."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("foreign-card", at=2, **{when: True}))
+    assert (answer["outcome"], answer["banker"]["cards"]) == ("player", ["3H", "4C"])
+    unknown = table(
+        game, PLAYER_9_BANKER_7.replace("3H", "joker"), ALL, **happened("foreign-card", at=2, **{when: True})
+    )
+    assert unknown["error"]["code"] == "bad-card"
+
+
+@pytest.mark.clause("C 5.10.2", "I 5.10.2")
+@pytest.mark.parametrize("game", [C, I])
+def test_a_void_leaves_open_what_is_not_of_the_round(game: str) -> None:
+    """Whether the set is replaced, and the next round."""
+    happened = [
+        {"kind": "drawn-together", "at": 3},
+        {"kind": "deck-count", "between_rounds": True},
+        {"kind": "wrong-count", "between_rounds": True, "reconstructable": False},
+    ]
+    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=happened)
+    assert answer["void"]["kind"] == "wrong-count"
+    assert [each["question"] for each in answer["questions"]] == ["set-replaced", "next-round"]
+
+
+@pytest.mark.clause("C 5.5", "I 5.5", "F 5.1", "E 5.1", "T 5.1")
+@pytest.mark.parametrize("game", GAMES)
+def test_a_round_is_void_by_what_voided_it_first(game: str) -> None:
+    """Later grounds have their rulings, and the answer names the first."""
+    happened = [{"kind": "wrong-count", "reconstructable": False}, {"kind": "foreign-card", "at": 4}]
+    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=happened)
+    assert [each["then"] for each in answer["rulings"]] == ["void", "void"]
+    assert (answer["void"]["irregularity"], answer["void"]["kind"]) == (0, "wrong-count")
+
+
+@pytest.mark.clause("C 5.5.1", "I 5.5.1", "F 5.1.1", "E 5.1.1", "T 5.1.1")
+@pytest.mark.parametrize("game", GAMES)
+def test_a_void_round_may_have_any_number_of_cards(game: str) -> None:
+    """Nobody asks why there is one more than the Table of Play deals."""
+    answer = table(game, PLAYER_9_BANKER_7 + " 5H", ALL, **happened("foreign-card", at=1))
+    assert (answer["void"]["kind"], answer["carried"]) == ("foreign-card", ["5H"])

@@ -166,6 +166,30 @@ def test_a_bet_over_two_limits_is_named_once(game: str) -> None:
     assert largest(answer) == {0: 300}
 
 
+@pytest.mark.clause("C 5.2", "C 3.6", "I 5.2", "I 3.6")
+@BOTH
+def test_a_bet_below_the_minimum_takes_no_room_in_its_box(game: str) -> None:
+    """It is refused first; and who is cut to the rest of a box is not refused for being small then."""
+    limits = {"minimum": 100, "maximum": 500}
+    answer = table(game, PLAYER_WINS, "1 a player 50; 1 b player 500", limits=limits, noticed=True)
+    assert refusals(answer) == [(0, "below-minimum", "5.2")]
+    assert column(answer, "stake") == [500]
+    cut = table(game, PLAYER_WINS, "1 a player 450; 1 b player 100", limits=limits, noticed=True)
+    assert (refusals(cut), column(cut, "stake")) == ([(1, "over-maximum", "3.6")], [450, 50])
+    assert noted(cut) == []  # it did not go unnoticed (5.2.1)
+
+
+@pytest.mark.clause("C 5.2.1", "I 5.2.1", "C 5.1.1", "I 5.1.1")
+@BOTH
+def test_a_bet_of_exactly_the_minimum_is_not_below_it(game: str) -> None:
+    """Nor is one that plays for exactly the minimum stopped there."""
+    assert noted(table(game, PLAYER_WINS, "1 a player 100", limits={"minimum": 100})) == []
+    assert table(game, PLAYER_WINS, "1 a player 100", limits={"minimum": 100}, noticed=True)["refused"] == []
+    half = table(game, PLAYER_WINS, "1 a player 200; 2 b player 200", limits={"minimum": 100, "differential": 200})
+    assert column(half, "effective") == ["100", "100"]
+    assert noted(half) == [(0, "pro-rated", "5.1.1"), (1, "pro-rated", "5.1.1")]
+
+
 @SILENT
 def test_a_game_without_limits_ignores_them(game: str) -> None:
     """Its document has no word of them."""

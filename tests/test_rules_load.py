@@ -132,6 +132,18 @@ BROKEN: Final = [
         "hang on established",
     ),
     ("commission", 'event = "not-shuffled"', 'event = "deck-count"', "can apply together with row"),
+    (
+        "commission",
+        'event = "not-shuffled"\nthen = "void"',
+        'event = "not-shuffled"\nthen = "void"\ndecides = "dealer"',
+        "decides: is of no use with void",
+    ),
+    (
+        "commission",
+        'event = "noticed-late"\nthen = "stands"',
+        'event = "noticed-late"\nthen = "stands"\noptions = "always"\noptions_clause = "5.12"',
+        "options: is of no use with stands",
+    ),
 ]
 
 
