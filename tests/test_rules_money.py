@@ -1,21 +1,13 @@
 """Insurance as it is placed, and whole tables settled, with the sums done by hand."""
 
-import json
-from collections import Counter
 from fractions import Fraction
-from random import Random
-from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from shoed.audit_table import Auditor
 from shoed.cards import Card
 from shoed.rules.bets import Placed
 from shoed.rules.book import Stage
-from shoed.rules.drawing import Hands, due
 from shoed.rules.irregular import course
 from shoed.rules.limits import Held
 from shoed.rules.load import book
@@ -330,100 +322,3 @@ def test_insurance_waits_while_the_order_of_the_cards_is_to_be_told() -> None:
         assert refusals(answer) == refused
     void = table(I, "KS 4H 5D KC", placed, irregularities=[*together, {"kind": "not-shuffled"}])
     assert column(void, "returned") == [1000, 100]
-
-
-# ---------------------------------------------------------------------------------------------- what holds always
-
-KINDS = {game: [bet.name for bet in book(game).bets] for game in GAMES}
-
-
-def round_of(game: str, random: Random) -> list[Card]:
-    rules, hands, cards = book(game), Hands(), []
-    shoe = [*Card] * 8
-    random.shuffle(shoe)
-    while (hand := due(rules, hands)) is not None:
-        cards.append(shoe.pop())
-        hands = hands.with_card(hand, cards[-1])
-    return cards
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    game = draw(st.sampled_from(GAMES))
-    kinds = KINDS[game] + ["player-insurance", "banker-insurance"] * (game == I)
-    placed = draw(
-        st.lists(
-            st.fixed_dictionaries(
-                {
-                    "seat": st.integers(1, 7),
-                    "bettor": st.sampled_from("abcd"),
-                    "bet": st.sampled_from(kinds),
-                    "stake": st.integers(1, 10**9),
-                    "standing": st.booleans(),
-                    "stage": st.sampled_from(["after-four", "after-player-third"]),
-                }
-            ),
-            max_size=8,
-        )
-    )
-    limits = {"minimum": draw(st.integers(0, 10**6)), "differential": draw(st.integers(0, 10**9))}
-    line = {
-        "cards": [card.value for card in round_of(game, Random(draw(st.integers(0, 10**6))))],
-        "bets": placed,
-        "rounding": draw(st.sampled_from(["down", "half-up"])),
-        "noticed": draw(st.booleans()),
-        "limits": limits | {"reading": draw(st.sampled_from(["side", "box"]))},
-    }
-    return game, line
-
-
-def settled(game: str, line: dict[str, Any]) -> dict[str, Any]:
-    answer = json.loads(Auditor(book(game)).answer(json.dumps({"id": 1, **line}).encode()))
-    assert isinstance(answer, dict)
-    assert "error" not in answer
-    return answer
-
-
-@given(tables())
-def test_money_is_conserved_to_the_last_unit(of: tuple[str, dict[str, Any]]) -> None:
-    """What the bettors lay down is what they take away and what the house keeps; every row says so by itself."""
-    game, line = of
-    answer = settled(game, line)
-    laid = taken = 0
-    for row in answer["settlement"]:
-        laid += row["stake"]
-        taken += row["returned"] + max(row["winnings"], 0)
-        assert 0 <= row["returned"] <= row["stake"]
-        assert row["returned"] - row["stake"] == min(row["winnings"], 0)
-        exact = abs(row["winnings"]) + Fraction(row["remainder"])
-        effective = Fraction(row["effective"])
-        ratio = Fraction(row["pays"].split(":")[0]) / int(row["pays"].split(":")[1]) if ":" in row["pays"] else 1
-        assert exact == (0 if row["pays"] == "push" else effective * ratio)
-        assert abs(Fraction(row["remainder"])) < 1
-    assert laid - taken == answer["house"] == -sum(row["winnings"] for row in answer["settlement"])
-
-
-@given(tables(), st.randoms(use_true_random=False))
-def test_the_order_of_accepted_bets_changes_no_pay(of: tuple[str, dict[str, Any]], random: Random) -> None:
-    """Where nothing was refused, whoever came first."""
-    game, line = of
-    line = line | {"noticed": False, "bets": [each for each in line["bets"] if "insurance" not in each["bet"]]}
-    if game == "tournament":  # order has a meaning there: a side bet comes on top of a hand
-        line["bets"] = [each for each in line["bets"] if each["bet"] == "player"]
-    answer = settled(game, line)
-    assert answer["refused"] == []
-    shuffled = random.sample(line["bets"], len(line["bets"]))
-    again = settled(game, line | {"bets": shuffled})
-    rows = [Counter(map(json.dumps, each["settlement"])) for each in (answer, again)]
-    assert rows[0] == rows[1]
-    assert again["house"] == answer["house"]
-
-
-@given(st.lists(tables(), min_size=2, max_size=4))
-def test_a_settlement_depends_on_its_own_line_alone(several: list[tuple[str, dict[str, Any]]]) -> None:
-    """Not on what was settled before, nor on the name of the round."""
-    alone = [settled(game, line) for game, line in several]
-    auditors = {game: Auditor(book(game)) for game in GAMES}
-    for (game, line), answer in reversed(list(zip(several, alone, strict=True))):
-        again = json.loads(auditors[game].answer(json.dumps({"id": "other", **line}).encode()))
-        assert again | {"id": 1} == answer
