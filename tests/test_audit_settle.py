@@ -16,9 +16,10 @@ from shoed.cards import Card
 from shoed.errors import UsageError
 from shoed.rules.drawing import Hands, due, points, winner
 from shoed.rules.insurance import offers, settle_offer
-from shoed.rules.load import GAMES, book
+from shoed.rules.load import book
 from shoed.rules.results import established, pays
 from tests import printed
+from tests.printed import GAMES
 
 WORTH = {"A": 1, **{str(face): face for face in range(2, 10)}, "10": 0, "J": 0, "Q": 0, "K": 0}
 COMMAND = [sys.executable, "-m", "shoed", "rules", "settle"]

@@ -13,8 +13,9 @@ from shoed.audit_table import table as answer_tables
 from shoed.cards import Card
 from shoed.rules.bets import Code, Remark
 from shoed.rules.book import Event, Stage, Then
-from shoed.rules.load import GAMES, book
+from shoed.rules.load import book
 from shoed.rules.questions import Ask, Choice, Unheard
+from tests.printed import GAMES
 from tests.tables import answered, bets, column, refusals, table
 
 PAGE = (Path(__file__).parent.parent / "docs" / "rules-table.md").read_text()

@@ -5,7 +5,8 @@ import pytest
 
 from shoed.rules.bets import LATE, Change, Code, Phase, Placed, act, late, seats_of
 from shoed.rules.book import Act, Ground, Rule
-from shoed.rules.load import GAMES, book
+from shoed.rules.load import book
+from tests.printed import GAMES
 from tests.tables import column, noted, refusals, table
 
 CLAUSES_OF_A_LATE = {

@@ -17,12 +17,13 @@ from shoed.rules.book import Act, Event, Role, RuleBook, Stage
 from shoed.rules.drawing import value
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.irregular import Happened, Layout, course
-from shoed.rules.load import GAMES, book, of_sheet
+from shoed.rules.load import book, of_sheet
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Inquiry
 from shoed.rules.results import rows
 from shoed.settings import Route, Sheet
 from tests.dealing import cards_in, dealt
+from tests.printed import GAMES
 
 VOCABULARY: Final = {
     "winner": ("player", "banker", "tie"),

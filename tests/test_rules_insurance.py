@@ -5,8 +5,9 @@ import pytest
 from shoed.rules.book import RuleBook, Stage
 from shoed.rules.drawing import Hands, due
 from shoed.rules.insurance import offers, settle_offer
-from shoed.rules.load import GAMES, book
+from shoed.rules.load import book
 from tests.dealing import cards_in, dealt
+from tests.printed import GAMES
 
 RULES = book("super-six-plus")
 

@@ -1,6 +1,7 @@
 """A rule book is read whole or refused with the line, and a new game is a new file."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,11 @@ from shoed.rules.bets import Placed, admit
 from shoed.rules.book import Event, Stage
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.irregular import Happened, course
-from shoed.rules.load import GAMES, parse
+from shoed.rules.load import parse
 from shoed.rules.questions import Inquiry
 from shoed.rules.results import rows
 from tests.dealing import cards_in, dealt
+from tests.printed import GAMES
 
 FILES: Final = {game: load.BOOKS / f"{game}.toml" for game in GAMES}
 
@@ -367,6 +369,12 @@ def test_books_are_listed_by_their_files(tmp_path: Path, monkeypatch: pytest.Mon
         SettingsError, match=r'zeta\.toml:2: book\.id: "night-six" is not the file\'s name, "zeta"; let'
     ):
         load.book.__wrapped__("zeta")
+
+
+def test_no_two_books_have_one_letter() -> None:
+    """Clauses are named by it, as in I 3.12.2, on the page and on the tests."""
+    letters = Counter(load.book(game).letter for game in load.GAMES)
+    assert letters.total() == len(letters)
 
 
 def test_a_chapter_is_no_clause() -> None:

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from shoed.cards import Card, Rank, Suit
 from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Stage, Winner
 from shoed.rules.drawing import Hands, due
-from shoed.rules.load import GAMES, book
+from shoed.rules.load import book
 from shoed.rules.results import established, pays, rows, verdicts
 from shoed.rules.standing import BOOKS_KEPT, board
 from tests import printed
 from tests.dealing import cards_in, dealt
+from tests.printed import GAMES
 
 # Rounds in dealt order, to their end.
 PLAYER_ON_8 = "8S 3H KS 4H"
