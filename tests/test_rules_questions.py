@@ -177,6 +177,22 @@ def test_nothing_is_asked_on_which_nothing_hangs(game: str, kind: str) -> None:
     assert [question["question"] for question in answer["questions"]] == ["ruling"]
 
 
+@pytest.mark.clause("C 5.17", "I 5.18")
+@pytest.mark.parametrize(("game", "clause"), [(C, "5.17"), (I, "5.18")])
+def test_what_is_the_shift_managers_either_way_is_asked_once(game: str, clause: str) -> None:
+    """An order that was not altered by the dealing: whether it can be put back is for the same person to weigh."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("order-altered", at=3, of_the_dealing=False))
+    assert asked(answer) == [("ruling", None, clause)]
+
+
+@pytest.mark.clause("C 5.7", "I 5.7")
+@pytest.mark.parametrize("game", [C, I])
+def test_whether_an_exposed_card_can_be_put_back_is_asked(game: str) -> None:
+    """One row of the book is for both answers, and what becomes of the card still hangs on it."""
+    answer = table(game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened("card-exposed", at=5))
+    assert asked(answer) == [("reconstructable", None, "5.7")]
+
+
 @pytest.mark.parametrize(("game", "clause"), [(C, "5.7"), (E, "5.1.2")])
 def test_a_question_cites_what_hangs_on_its_answer(game: str, clause: str | None) -> None:
     """Whether the card can be put back is asked where the document only says what follows if it cannot."""

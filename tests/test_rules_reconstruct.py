@@ -258,7 +258,7 @@ def test_before_both_were_drawn_nothing_has_changed_places(game: str) -> None:
     "happened",
     [
         [{"kind": "wrong-side", "at": 2}, *on_the_wrong_side(3)],
-        [{"kind": "wrong-side", "at": 2, "noticed_late": True}, *on_the_wrong_side(3)],
+        [{**on_the_wrong_side(2)[0], "noticed_late": True}, *on_the_wrong_side(3)],
         on_the_wrong_side(1, 3),
         on_the_wrong_side(1, 2, 4),
     ],
@@ -269,6 +269,14 @@ def test_cards_on_the_wrong_side_that_do_not_pair_leave_a_wrong_number(
 ) -> None:
     """So the round is void, whatever becomes of the other card."""
     answer = table(game, "8C AS 5C 3S", ALL, irregularities=happened, decisions=GO_ON)
+    assert (answer["void"]["kind"], answer["void"]["clause"]) == ("wrong-side", clause)
+
+
+@pytest.mark.clause("C 5.5.3", "I 5.5.3", "F 5.2", "E 5.1.2", "T 5.1.2")
+@pytest.mark.parametrize(("game", "clause"), [(C, "5.5.3"), (I, "5.5.3"), (F, "5.2"), (E, "5.1.2"), (T, "5.1.2")])
+def test_a_card_that_nobody_was_due_lies_on_no_right_side(game: str, clause: str) -> None:
+    """After a natural either hand has one too many with it."""
+    answer = table(game, PLAYER_9_BANKER_7 + " 5H", ALL, irregularities=on_the_wrong_side(5))
     assert (answer["void"]["kind"], answer["void"]["clause"]) == ("wrong-side", clause)
 
 
@@ -334,6 +342,16 @@ def test_cards_whose_order_nobody_has_told_establish_nothing(game: str) -> None:
     told = decide("card-order", ["10C", "2S"], "pit-supervisor")
     assert ("option", "a", "5.9") in asked(table(game, DEAL, ALL, irregularities=both))
     assert ("option", "a", "5.9") not in asked(table(game, DEAL, ALL, irregularities=both, decisions=[told]))
+
+
+@pytest.mark.clause("C 5.7", "C 5.10", "I 5.7", "I 5.10")
+@pytest.mark.parametrize("game", [C, I])
+def test_a_card_set_aside_is_shown_once_the_order_before_it_is_told(game: str) -> None:
+    """Until then nobody knows what the round draws."""
+    both = [{"kind": "drawn-together", "at": 3}, {"kind": "card-exposed", "at": 5, "reconstructable": False}]
+    told = decide("card-order", ["10C", "2S"], "pit-supervisor")
+    assert table(game, DEAL, ALL, irregularities=both)["carried"] == []
+    assert table(game, DEAL, ALL, irregularities=both, decisions=[told])["carried"] == ["2D"]
 
 
 @pytest.mark.clause("C 5.7", "I 5.7")

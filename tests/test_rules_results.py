@@ -76,6 +76,7 @@ def test_player_and_banker_are_paid_by_the_winner_and_by_six(
 
 
 @pytest.mark.clause("C 1.19", "C 3.14", "I 1.22", "I 3.17", "F 1.1.8", "F 3.10.1", "E 3.8", "T 3.9")
+@pytest.mark.clause("C 4.1.2", "I 4.1.1", "F 4.1", "E 4.1.1", "T 4.1.1")
 @pytest.mark.parametrize(("cards", "pay"), [(TIE_ON_8, "8:1"), (TIE_ON_6, "8:1"), (PLAYER_ON_8, "lose")])
 def test_a_tie_returns_player_and_banker_and_pays_the_tie(cards: str, pay: str) -> None:
     """In every game; E pays a tie on 6 better."""
@@ -85,7 +86,7 @@ def test_a_tie_returns_player_and_banker_and_pays_the_tie(cards: str, pay: str) 
         assert ((paid["player"], paid["banker"]) == ("push", "push")) is (pay != "lose")
 
 
-@pytest.mark.clause("I 1.21", "F 1.1.1", "F 3.11")
+@pytest.mark.clause("I 1.21", "I 4.1.1", "F 1.1.1", "F 3.11", "F 4.1")
 @pytest.mark.parametrize(
     ("cards", "pay"),
     [
@@ -122,6 +123,7 @@ def test_easy_six_wins_when_the_winning_or_tied_total_is_six(cards: str, pay: st
 
 
 @pytest.mark.clause("C 1.13", "C 3.10", "I 1.15", "I 3.10", "F 1.1.5", "F 3.8", "F 3.8.1", "F 3.8.2", "E 3.4", "T 3.5")
+@pytest.mark.clause("C 4.1.2", "I 4.1.1", "F 4.1", "E 4.1.1", "T 4.1.1")
 @pytest.mark.parametrize(
     ("cards", "player", "banker"),
     [
