@@ -286,6 +286,15 @@ def test_a_wrong_number_of_cards_counts_until_the_next_round(game: str, clause: 
     assert (back["outcome"], [each["question"] for each in back["questions"]]) == ("player", ["next-round"])
 
 
+@pytest.mark.clause("C 5.12", "I 5.12")
+@pytest.mark.parametrize("game", [C, I])
+def test_between_rounds_an_error_that_leaves_the_numbers_right_gives_no_options(game: str) -> None:
+    """The round is over."""
+    error = happened("dealing-error", at=2, between_rounds=True, reconstructable=False)
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **error)
+    assert [each["question"] for each in answer["questions"]] == ["next-round"]
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_whether_a_wrong_number_can_be_put_right_is_asked_between_rounds_too(game: str) -> None:
     """It all hangs on it."""

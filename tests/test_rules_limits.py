@@ -182,9 +182,13 @@ def test_a_bet_below_the_minimum_takes_no_room_in_its_box(game: str) -> None:
 @pytest.mark.clause("C 5.2.1", "I 5.2.1", "C 5.1.1", "I 5.1.1")
 @BOTH
 def test_a_bet_of_exactly_the_minimum_is_not_below_it(game: str) -> None:
-    """Nor is one that plays for exactly the minimum stopped there."""
+    """Nor is one that plays for exactly the minimum stopped there; pro rata stops at the bet itself."""
     assert noted(table(game, PLAYER_WINS, "1 a player 100", limits={"minimum": 100})) == []
     assert table(game, PLAYER_WINS, "1 a player 100", limits={"minimum": 100}, noticed=True)["refused"] == []
+    beside = table(
+        game, PLAYER_WINS, "1 a player 40000; 2 b player 100", limits={"minimum": 100, "differential": 10000}
+    )
+    assert (column(beside, "effective")[1], noted(beside)[1]) == ("100", (1, "at-minimum", "5.1.1"))
     half = table(game, PLAYER_WINS, "1 a player 200; 2 b player 200", limits={"minimum": 100, "differential": 200})
     assert column(half, "effective") == ["100", "100"]
     assert noted(half) == [(0, "pro-rated", "5.1.1"), (1, "pro-rated", "5.1.1")]

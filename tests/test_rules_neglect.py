@@ -182,6 +182,13 @@ def test_while_a_card_is_due_nobody_knows_whether_neglected_insurance_would_have
     assert ruling(table(I, f"{P7_B3} 5H", "1 a player 1000", irregularities=NEGLECTED)) == ("return-original", "5.13")
 
 
+@pytest.mark.clause("I 4.2.2", "I 5.13")
+def test_at_a_table_without_insurance_neglect_waits_for_no_card() -> None:
+    """Whatever comes, nothing could have been taken."""
+    answer = table(I, P7_B3, "1 a player 1000", irregularities=NEGLECTED, insurance="off")
+    assert ruling(answer) == ("stands", "5.13")
+
+
 @pytest.mark.clause("I 5.13", "I 5.16")
 def test_of_a_void_round_nobody_is_asked_about_insurance() -> None:
     """Every stake goes back as it is."""

@@ -40,11 +40,10 @@ def test_two_cards_that_changed_places_for_good_stay_and_give_options(game: str)
 
 @pytest.mark.clause("C 5.7", "I 5.7")
 @pytest.mark.parametrize("game", [C, I])
-def test_a_card_in_excess_serves_the_round_if_it_is_due(game: str) -> None:
+@pytest.mark.parametrize("kind", ["card-in-excess", "card-exposed"])
+def test_a_card_that_is_put_back_serves_the_round_if_it_is_due(game: str, kind: str) -> None:
     """Dealt to Player who stands, it is Banker's third."""
-    answer = table(
-        game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened("card-in-excess", at=5, reconstructable=True)
-    )
+    answer = table(game, PLAYER_STANDS_BANKER_DRAWS + " 5H", ALL, **happened(kind, at=5, reconstructable=True))
     assert answer["banker"] == {"cards": ["3H", "KC", "5H"], "points": 8}
     assert (answer["carried"], answer["due"], answer["outcome"]) == ([], None, "banker")
 
@@ -86,8 +85,11 @@ def test_a_pit_supervisor_confirms_what_is_proposed(game: str) -> None:
 
 @pytest.mark.clause("C 5.7", "I 5.7")
 def test_an_exposed_card_that_cannot_be_put_back_is_left_for_the_next_round() -> None:
-    """The next one takes its place."""
-    cards = PLAYER_STANDS_BANKER_DRAWS + " 5H 2C"
+    """The next one takes its place, once it is drawn."""
+    cards = PLAYER_STANDS_BANKER_DRAWS + " 5H"
+    answer = table(C, cards, ALL, **happened("card-exposed", at=5, reconstructable=False))
+    assert (answer["banker"]["cards"], answer["due"], answer["carried"]) == (["3H", "KC"], "banker", ["5H"])
+    cards += " 2C"
     answer = table(C, cards, ALL, **happened("card-exposed", at=5, reconstructable=False))
     assert (answer["banker"]["cards"], answer["carried"]) == (["3H", "KC", "2C"], ["5H"])
 
@@ -240,6 +242,18 @@ def test_cards_that_changed_places_early_leave_the_rest_to_the_table_of_play(gam
     five = table(game, "KS 3H 6D QC 9H", ALL, irregularities=on_the_wrong_side(1, 5), decisions=GO_ON)
     assert five["player"]["cards"] == ["9H", "6D", "KS"]  # Player stood on 6, and draws with 5
     assert (five["banker"]["cards"], five["due"]) == (["3H", "QC"], "banker")
+
+
+@pytest.mark.clause("C 5.12.1", "I 5.12.1")
+@pytest.mark.parametrize("game", [C, I])
+@pytest.mark.parametrize("kind", ["dealing-error", "order-altered"])
+def test_other_errors_that_cannot_be_put_right_leave_the_cards_where_they_lie(game: str, kind: str) -> None:
+    """Two of them exchange nothing, and an order that was meant is not laid."""
+    errors: list[dict[str, Any]] = [{"kind": kind, "at": at, "reconstructable": False} for at in (1, 2)]
+    if kind == "order-altered":
+        errors[0]["order"] = ["KD", "5S"]
+    answer = table(game, DEAL, ALL, irregularities=errors, decisions=GO_ON)
+    assert (answer["player"]["cards"], answer["banker"]["cards"]) == (["5S", "10C", "2D"], ["KD", "2S", "3H"])
 
 
 @pytest.mark.clause("C 5.8", "C 5.4.1", "I 5.8", "I 5.4.1")

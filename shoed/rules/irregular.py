@@ -179,7 +179,7 @@ class _Fold:
         row = self._row(each, back=back)
         ruling = self._followed(position, each, row, back=back)
         self.rulings.append(ruling)
-        if row is not None and ruling.then is not Then.VOID and self._gives_options(each, row):
+        if row is not None and self._gives_options(each, row):
             there = [name for name in layout.bettors if layout.left.get(name, each.noticed_at) >= each.noticed_at]
             self._ask_players(position, row, there, back=back)
 
