@@ -293,6 +293,25 @@ def test_insurance_that_nothing_can_offer_any_more_is_refused_while_a_person_dec
     assert table(I, "QS 3H 7D", placed, irregularities=other)["refused"] == []
 
 
+@pytest.mark.clause("I 3.14", "I 4.2.2", "I 5.3")
+@pytest.mark.parametrize(
+    ("terms", "passed"),
+    [
+        (Terms(), 1),
+        (Terms(squeeze=True), 0),
+        (Terms(on=False), 0),
+        (Terms(left={"a": 4}), 0),
+        (Terms(left={"a": 5}), 1),
+    ],
+)
+def test_only_what_could_be_taken_is_let_pass(terms: Terms, passed: int) -> None:
+    """Player drew, with nothing on offer after four cards; then 9 may be insured, by who is there, where it is sold."""
+    rules = book(I)
+    held = {0: Held(Placed(1, "a", "player", 1000), Fraction(1000))}
+    found = course(rules, [*map(Card.parse, ["2S", "3H", "2D", "KD", "5C"])], [], Inquiry([]))  # 4 against 3, then 9
+    assert len(insure(rules, {}, found, held, terms).passed) == passed
+
+
 def test_a_book_that_refuses_no_small_bets_takes_small_insurance() -> None:
     """Insurance without limits: a minimum binds nothing, noticed or not."""
     rules, bet = book(I), Placed(1, "a", "player-insurance", 5, stage=Stage.AFTER_FOUR)

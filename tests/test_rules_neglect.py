@@ -2,8 +2,15 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from shoed.rules.book import Event, Irregularity, Stage, Then
+from shoed.rules.irregular import Happened, course
+from shoed.rules.load import book
+from shoed.rules.neglect import Cover, neglected
+from shoed.rules.questions import Inquiry
+from tests.dealing import cards_in
 from tests.tables import P7_B3, P9, I, asked, column, refusals, ruled, ruling, table
 
 NEGLECTED = [{"kind": "insurance-neglected", "stage": "after-four"}]
@@ -187,6 +194,20 @@ def test_at_a_table_without_insurance_neglect_waits_for_no_card() -> None:
     """Whatever comes, nothing could have been taken."""
     answer = table(I, P7_B3, "1 a player 1000", irregularities=NEGLECTED, insurance="off")
     assert ruling(answer) == ("stands", "5.13")
+
+
+def test_a_book_by_which_nothing_follows_from_neglect_asks_nobody() -> None:
+    """Though the insurance would have won."""
+    rules = book(I)
+    kept = [row for row in rules.irregularities if row.event is not Event.INSURANCE_NEGLECTED]
+    stands = Irregularity(Event.INSURANCE_NEGLECTED, Then.STANDS, "5.13", {})
+    milder = msgspec.structs.replace(rules, irregularities=(*kept, stands))
+    inquiry = Inquiry([])
+    found = course(milder, cards_in(f"{P7_B3} 5H"), [], inquiry)
+    cover = Cover(on=True, passed=[("a", Stage.AFTER_FOUR, "player-insurance")], waived={})
+    happened = [Happened(Event.INSURANCE_NEGLECTED, 4, 4)]
+    assert [each.then for each in neglected(milder, found, happened, cover, inquiry).rulings] == [Then.STANDS]
+    assert inquiry.open == []
 
 
 @pytest.mark.clause("I 5.13", "I 5.16")
