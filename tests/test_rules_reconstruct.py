@@ -351,11 +351,38 @@ def test_cards_lie_as_far_as_their_order_is_known(game: str) -> None:
 @pytest.mark.clause("C 5.9", "C 5.10", "I 5.9", "I 5.10")
 @pytest.mark.parametrize("game", [C, I])
 def test_cards_whose_order_nobody_has_told_establish_nothing(game: str) -> None:
-    """So a card that lay face up still gives the options."""
-    both = [{"kind": "drawn-together", "at": 3}, {"kind": "face-up", "at": 4}]
-    told = decide("card-order", ["10C", "2S"], "pit-supervisor")
-    assert ("option", "a", "5.9") in asked(table(game, DEAL, ALL, irregularities=both))
-    assert ("option", "a", "5.9") not in asked(table(game, DEAL, ALL, irregularities=both, decisions=[told]))
+    """Nor can anybody say that nothing is: whether a card face up gives options waits, and one before them does."""
+    together = {"kind": "drawn-together", "at": 3}
+    before = table(game, DEAL, ALL, irregularities=[together, {"kind": "face-up", "at": 2}])
+    assert ("option", "a", "5.9") in asked(before)
+    among = table(game, DEAL, ALL, irregularities=[together, {"kind": "face-up", "at": 4}])
+    assert ("option", "a", "5.9") not in asked(among)
+
+
+@pytest.mark.clause("C 5.4.1", "C 5.5.4", "C 5.10", "I 5.4.1", "I 5.5.4", "I 5.10")
+@pytest.mark.parametrize("game", [C, I])
+@pytest.mark.parametrize(
+    ("happened", "then"), [({"kind": "interruption"}, "continue"), ({"kind": "too-few-cards"}, "stands")]
+)
+def test_nothing_is_void_before_the_order_is_told_on_which_it_hangs(
+    game: str, happened: dict[str, Any], then: str
+) -> None:
+    """The last two of the four cards came together: with a natural the round needs no other, and pairs are decided."""
+    both = [{"kind": "drawn-together", "at": 3}, happened]
+    waiting = table(game, PLAYER_9_BANKER_7, ALL, irregularities=both)
+    assert (waiting["void"], ruled(waiting)[1]) == (None, (happened["kind"], "ask", "5.10"))
+    assert waiting["rulings"][1]["decides"] == "pit-supervisor"
+    told = [*GO_ON, decide("card-order", ["5D", "4C"], "pit-supervisor")]
+    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=both, decisions=told)
+    assert (answer["outcome"], answer["rulings"][1]["then"]) == ("player", then)
+
+
+@pytest.mark.clause("C 5.4.1", "C 5.10", "I 5.4.1", "I 5.10")
+@pytest.mark.parametrize("game", [C, I])
+def test_what_the_cards_before_have_established_waits_for_no_order(game: str) -> None:
+    """The third cards came together, but the pairs are decided."""
+    both = [{"kind": "drawn-together", "at": 5}, {"kind": "interruption", "at": 6}]
+    assert ruled(table(game, DEAL, ALL, irregularities=both))[1] == ("interruption", "continue", "5.4.1")
 
 
 @pytest.mark.clause("C 5.7", "C 5.10", "I 5.7", "I 5.10")

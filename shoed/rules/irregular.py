@@ -137,6 +137,7 @@ class _Fold:
         self.inquiry = inquiry
         self.placed = placed
         self.known = len(cards)  # how many of them have a place in the order
+        self.awaited: Question | None = None  # the order of the others
         self.swaps = _changed_places(book, cards, happened)  # ordinals; None: a hand has a wrong number of cards
         self.aside: set[int] = set()  # ordinals that serve the next round
         self.rulings: list[Ruling] = []
@@ -170,11 +171,13 @@ class _Fold:
         if ruling is not None:
             self.rulings.append(ruling)
             return
+        order = self._order_awaited(each)
+        if order is not None and self._hangs_on_the_cards(each):
+            self.rulings.append(_waiting(position, order))
+            return
         back = self._reconstructable(position, each)
         if back is None:
-            asked = self.inquiry.open[-1]
-            decides = asked.role if isinstance(asked.role, Role) else None
-            self.rulings.append(Ruling(position, Then.ASK, asked.clause, decides, silent=not asked.clause))
+            self.rulings.append(_waiting(position, self.inquiry.open[-1]))
             return
         row = self._row(each, back=back)
         ruling = self._followed(position, each, row, back=back)
@@ -198,6 +201,15 @@ class _Fold:
         if each.event is Event.TOO_FEW_CARDS and due(self.book, self._lies(each.at)[0]) is None:
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
         return None
+
+    def _order_awaited(self, each: Happened) -> Question | None:
+        """A void that hangs on cards whose order is to be told must wait: it would take the question away."""
+        return self.awaited if each.noticed_at > self.known else None
+
+    def _hangs_on_the_cards(self, each: Happened) -> bool:
+        rows = [row for row in self.book.irregularities if row.event is each.event]
+        on_an_outcome = any(Fact.ESTABLISHED in row.when for row in rows) and not self._established(each)
+        return on_an_outcome or each.event is Event.TOO_FEW_CARDS
 
     def _counts_until_the_next(self, each: Happened) -> bool:
         """C 5.5.3: a wrong number of cards counts until the next round begins."""
@@ -279,9 +291,10 @@ class _Fold:
     def _put_in_order(self, position: int, each: Happened, row: Irregularity) -> None:
         first = each.at - 1
         together = self.cards[first : first + each.count]
-        ordered = self.inquiry.order(Question(Ask.CARD_ORDER, position, row.decides, row.clause, cards=together))
+        question = Question(Ask.CARD_ORDER, position, row.decides, row.clause, cards=together)
+        ordered = self.inquiry.order(question)
         if ordered is None:
-            self.known = min(self.known, first)
+            self.known, self.awaited = min(self.known, first), question
         else:
             self.cards = (*self.cards[:first], *ordered, *self.cards[first + each.count :])
 
@@ -301,7 +314,7 @@ class _Fold:
             case Options.ALWAYS:
                 return True
             case Options.UNLESS_ESTABLISHED:
-                return not self._established(each)
+                return self._order_awaited(each) is None and not self._established(each)
             case _:
                 assert_never(row.options)
 
@@ -353,6 +366,11 @@ def _as_meant(came: Sequence[Card], meant: Sequence[Card], lie: Sequence[Card]) 
 
 def ruling_by(position: int, row: Irregularity) -> Ruling:
     return Ruling(position, row.then, row.clause, row.decides, silent=not row.clause, reading=row.reading)
+
+
+def _waiting(position: int, asked: Question) -> Ruling:
+    decides = asked.role if isinstance(asked.role, Role) else None
+    return Ruling(position, Then.ASK, asked.clause, decides, silent=not asked.clause)
 
 
 def _ruled(choice: Choice | None) -> Then:
