@@ -65,6 +65,8 @@ def test_an_offer_that_was_not_made_is_not_forgone() -> None:
     """The later one may be taken; and who was insured all the same was not neglected."""
     placed = "1 a player 1000; 1 a player-insurance 1 after-player-third"
     assert table(I, P9, placed, irregularities=NEGLECTED)["refused"] == []
+    passed = table(I, P9, placed, irregularities=[{"kind": "face-up", "at": 4}])  # something else went wrong
+    assert refusals(passed) == [(1, "forgone", "5.3")]
     taken = table(I, f"{P7_B3} 5H", "1 a player 1000; 1 a player-insurance 1 after-four", irregularities=NEGLECTED)
     assert taken["questions"] == []
 
