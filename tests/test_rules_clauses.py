@@ -1,6 +1,5 @@
 """Every numbered clause of the five documents has its one row, and whoever takes it out of a book is found out."""
 
-import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -91,10 +90,9 @@ def test_the_page_has_one_section_for_each_game_and_one_row_for_each_clause() ->
 def test_every_clause_that_lives_is_tried_and_the_others_say_why_not() -> None:
     """Where it lives are files that are there; its tests are tests that are there."""
     tests = {
-        f"{file.stem}.{node.name}"
+        f"{file.stem}.{name}"
         for file in (ROOT / "tests").glob("test_*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name in re.findall(r"^(?:async )?def (test_\w+)", file.read_text(), re.MULTILINE)
     }
     untried = []
     _, *sections_of_games = sections().values()
