@@ -14,12 +14,13 @@ from typing import Final
 from benchmarks.bench import interleaved, report
 from shoed.audit import read
 from shoed.cards import Card
-from shoed.rules.book import RuleBook, Stage
+from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands, due
 from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.load import book
 from shoed.rules.results import verdict
 from shoed.rules.standing import board
+from shoed.words import Stage
 
 GAME: Final = "super-six-plus"  # the one with most to say of a round
 ROUNDS: Final = 2_000

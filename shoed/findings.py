@@ -1,9 +1,12 @@
 """What the watch noticed, with its evidence. What follows from a finding is the table's business."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from shoed.cards import Card
 from shoed.now import Now
+from shoed.observations import FaultMeaning
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, tag_field="found", tag=True):
@@ -11,15 +14,82 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, tag_field="found", tag=
 
 
 class DrawnTogether(Finding, frozen=True, kw_only=True):
-    """Two reports closer than a dealer draws two cards on purpose."""
+    """Cards that were not drawn one by one."""
 
-    cards: tuple[Card | None, ...]
-    gap_ms: float
-    limit_ms: int
+    cards: tuple[Card | None, ...]  # the last one is the card just seen
+    order_known: bool
+    evidence: str  # in a sentence, with the figures and the limit that they were held against
 
     def __str__(self) -> str:
         cards = " and ".join("an unread card" if card is None else str(card) for card in self.cards)
-        return f"{cards} were reported {self.gap_ms:.1f} ms apart, closer than {self.limit_ms} ms: drawn together?"
+        order = "in this order" if self.order_known else "in an order that nobody knows"
+        return f"{cards} were drawn together, {order}: {self.evidence}"
 
 
-AnyFinding = DrawnTogether
+class Unread(Finding, frozen=True, kw_only=True):
+    """A card passed that has no face for us: unreadable, or foreign."""
+
+    meaning: FaultMeaning | None  # what the device said of it, if it said a fault
+    code: str  # that the card carries, if it told one
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"a card could not be read: {self.evidence}"
+
+
+class TooOften(Finding, frozen=True, kw_only=True):
+    """A card more often than the decks hold it."""
+
+    card: Card
+    times: int
+    decks: int
+
+    def __str__(self) -> str:
+        return f"{self.card} came {self.times} times from {self.decks} decks: foreign, misread, or another set?"
+
+
+class TooMany(Finding, frozen=True, kw_only=True):
+    """More cards than the set has."""
+
+    cards: int
+    whole: int
+
+    def __str__(self) -> str:
+        return f"card {self.cards} of a set of {self.whole}"
+
+
+class SetWrong(Finding, frozen=True, kw_only=True):
+    """A set that was counted whole lacks cards, or has some that it should not have."""
+
+    missing: Mapping[Card, int]
+    extra: Mapping[Card, int]
+    evidence: str
+
+    def __str__(self) -> str:
+        lacks = ", ".join(f"{times} {card}" for card, times in self.missing.items()) or "nothing"
+        extra = ", ".join(f"{times} {card}" for card, times in self.extra.items()) or "nothing"
+        return f"the set lacks {lacks} and has {extra} too many: {self.evidence}"
+
+
+class OrderAltered(Finding, frozen=True, kw_only=True):
+    """The cards do not come as the shuffler delivered them, or one ran backwards."""
+
+    card: Card | None
+    expected: Card | None
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"the order of the cards was altered: {self.evidence}"
+
+
+class NotShuffled(Finding, frozen=True, kw_only=True):
+    """The cards follow each other as no shuffled set does."""
+
+    cards: int  # seen so far
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"after {self.cards} cards this set does not look shuffled: {self.evidence}"
+
+
+AnyFinding = DrawnTogether | Unread | TooOften | TooMany | SetWrong | OrderAltered | NotShuffled

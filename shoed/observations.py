@@ -5,6 +5,7 @@ An observation made from a frame carries that frame: its bytes (hex, as an audit
 their offset since the link opened, and the sequence character that the device gave them.
 """
 
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -36,6 +37,24 @@ class Outcome(Enum):
 class Pair(Enum):
     PLAYER = "player"
     BANKER = "banker"
+
+
+class FaultMeaning(Enum):
+    """What a device's fault says of the cards, in words that belong to no device."""
+
+    UNREAD = "unread"  # a card passed that could not be read
+    BAD_CODE = "bad-code"  # a card carries a code that the device does not know
+    SLOW = "slow"  # a draw took too long
+    OVERDRAW = "overdraw"
+    REVERSED = "reversed"  # a card ran backwards
+
+
+class Edges(msgspec.Struct, frozen=True):
+    """When a card passed the device's window, on the device's clock in microseconds."""
+
+    leading_us: int
+    trailing_us: int
+    double: bool = False  # the device saw the thickness of two cards
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, tag_field="saw", tag=True, omit_defaults=True):
@@ -122,6 +141,7 @@ class CardSeen(Reported, frozen=True, kw_only=True):
     position: int  # in its hand, 1-3, where the place is a hand
     card: Card | None  # None: the device's code names no card
     code: str = ""  # and that code
+    edges: Edges | None = None  # where the family has them
 
 
 class ResultSeen(Reported, frozen=True, kw_only=True):
@@ -133,6 +153,7 @@ class FaultRaised(Reported, frozen=True, kw_only=True):
     code: int
     name: str
     blocking: bool  # the device stays in its error mode until cleared
+    meaning: FaultMeaning | None = None
 
 
 class FaultCleared(Reported, frozen=True, kw_only=True):
@@ -147,6 +168,13 @@ class LockChanged(Reported, frozen=True, kw_only=True):
 class PresetChanged(Reported, frozen=True, kw_only=True):
     address: str
     value: str
+
+
+class SetDelivered(Reported, frozen=True, kw_only=True):
+    """A shuffler counted the set that it hands to the shoe; `order` where it tells it, the first card to come first."""
+
+    counts: Mapping[Card, int]
+    order: tuple[Card, ...] = ()
 
 
 class OrderAnswered(Observation, frozen=True, kw_only=True):
@@ -174,5 +202,6 @@ AnyObservation = (
     | FaultCleared
     | LockChanged
     | PresetChanged
+    | SetDelivered
     | OrderAnswered
 )

@@ -1,47 +1,137 @@
 """The watch: what went wrong, noticed in the observations alone, with its evidence.
 
 Theory of operation: a fold over observations. Nothing here decides what a finding means for
-the round; it goes on record with the Step that found it.
+the round; it goes on record with the Step that found it. Whatever is counted over a shoe begins
+anew where another shoe may have begun unseen: a count that is too low raises no false alarm.
 """
 
-from collections.abc import Sequence
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.findings import AnyFinding, DrawnTogether
-from shoed.observations import AnyObservation, CardSeen, LinkClosed, Place
+from shoed.findings import AnyFinding, OrderAltered, Unread
+from shoed.now import Now
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    CommunicationStarted,
+    CutCardSeen,
+    FaultMeaning,
+    FaultRaised,
+    LinkClosed,
+    LinkOpened,
+    Place,
+    Resumed,
+    SequenceJumped,
+    SetDelivered,
+)
+from shoed.watch import counts, order, shuffle, spacing
+from shoed.watch.counts import FACES, Counts
+from shoed.watch.order import Order
+from shoed.watch.settings import WatchSettings
+from shoed.watch.shuffle import Shuffle
+from shoed.watch.spacing import Spacing
+
+__all__ = ["WatchSettings", "WatchState", "emptied", "new_shoe", "watch"]
+
+UNREAD: Final = {FaultMeaning.UNREAD, FaultMeaning.BAD_CODE}
 
 
-class WatchSettings(msgspec.Struct, frozen=True):
-    min_draw_gap_ms: int
-
-
-class WatchState(msgspec.Struct, frozen=True):
-    last_card: Card | None = None
-    last_at: int | None = None  # monotonic ns; None: spacing says nothing
+class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
+    spacing: Spacing = Spacing()
+    counts: Counts = Counts()
+    order: Order = Order()
+    shuffle: Shuffle = Shuffle()
+    away: bool = False  # the link closed, and nothing proved since that no report was missed
+    cut: bool = False  # the cutting card came out of this shoe
+    begun_us: int | None = None  # when the shoe last started to speak after its cut: perhaps with another set
 
 
 def watch(
-    settings: WatchSettings, state: WatchState, observations: Sequence[AnyObservation]
+    settings: WatchSettings, state: WatchState, seen: AnyObservation
 ) -> tuple[WatchState, tuple[AnyFinding, ...]]:
-    findings: list[AnyFinding] = []
-    for seen in observations:
-        if isinstance(seen, LinkClosed):
-            state = WatchState()  # what a line held back arrives in a heap: its spacing is no evidence
-        elif isinstance(seen, CardSeen) and seen.place is Place.OVERDRAW:
-            state = WatchState()  # told when its error was cleared, not when it was drawn
-        elif isinstance(seen, CardSeen):
-            if state.last_at is not None:
-                gap_ms = (seen.at.mono_ns - state.last_at) / 1e6
-                if gap_ms < settings.min_draw_gap_ms:
-                    findings.append(
-                        DrawnTogether(
-                            at=seen.at,
-                            cards=(state.last_card, seen.card),
-                            gap_ms=gap_ms,
-                            limit_ms=settings.min_draw_gap_ms,
-                        )
-                    )
-            state = WatchState(seen.card, seen.at.mono_ns)
-    return state, tuple(findings)
+    """One observation, and what is to be noticed in it."""
+    match seen:
+        case CardSeen():
+            return card(settings, state, seen)
+        case FaultRaised():
+            return fault(settings, state, seen)
+        case LinkOpened():
+            return replace(state, spacing=spacing.opened(seen.at)), ()
+        case LinkClosed():
+            return replace(state, away=True), ()
+        case Resumed(proven=True):
+            return replace(state, away=False), ()
+        case Resumed() | SequenceJumped():
+            return missed(state), ()
+        case CutCardSeen():
+            return replace(state, cut=True), ()
+        case CommunicationStarted() if state.cut:
+            anew = replace(state, counts=Counts(), shuffle=Shuffle(), order=order.drop(state.order))
+            return replace(anew, begun_us=seen.at.utc_us), ()
+        case SetDelivered():
+            wrong = counts.delivered(settings.decks, seen)
+            ordered = order.delivered(state.order, seen, begun=state.counts.cards > 0)
+            return replace(state, order=ordered), () if wrong is None else (wrong,)
+        case _:
+            return state, ()
+
+
+def missed(state: WatchState) -> WatchState:
+    """Reports were missed, and with them perhaps a change of shoe."""
+    return replace(state, counts=Counts(), shuffle=Shuffle(), order=order.lose(state.order), away=False)
+
+
+def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
+    """Begin a shoe at this moment, that of the start of communication or of the command.
+
+    What came behind that start in the same Step is this shoe's already. `whole`: nothing of it was missed.
+    """
+    if state.begun_us != utc_us:
+        state = replace(state, counts=Counts(), shuffle=Shuffle(), order=order.drop(state.order))
+    ordered = order.new_shoe(state.order, state.counts.cards)
+    return replace(state, counts=replace(state.counts, whole=whole), order=ordered, cut=False)
+
+
+def emptied(settings: WatchSettings, state: WatchState, at: Now) -> tuple[AnyFinding, ...]:
+    """Hold what came out of an empty shoe against the set; nothing to say where it was not seen whole."""
+    wrong = None if state.away else counts.emptied(settings.decks, state.counts, at)
+    return () if wrong is None else (wrong,)
+
+
+def card(settings: WatchSettings, state: WatchState, seen: CardSeen) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    if state.away:
+        state = missed(state)
+    spaced, together = spacing.card(settings, state.spacing, seen)
+    state = replace(state, spacing=spaced)
+    found: list[AnyFinding] = [] if together is None else [together]
+    if seen.card is None:
+        evidence = f"the shoe reported a card with the code {seen.code}, which is no card's"
+        found.append(Unread(at=seen.at, meaning=None, code=seen.code, evidence=evidence))
+    if counts.told_twice(state.counts, seen):
+        return state, tuple(found)
+    before, after = state.counts, state.shuffle
+    if seen.card is not None and before.last is not None and seen.place is not Place.OVERDRAW:  # that one is told late
+        after, unshuffled = shuffle.card(
+            settings.decks, after, before.faces, (FACES[before.last], FACES[seen.card]), seen.at
+        )
+        found += [] if unshuffled is None else [unshuffled]
+    counted, wrong = counts.card(settings.decks, before, seen)
+    ordered, altered = order.card(state.order, seen)
+    found += [*wrong, *([] if altered is None else [altered])]
+    return replace(state, counts=counted, shuffle=after, order=ordered), tuple(found)
+
+
+def fault(settings: WatchSettings, state: WatchState, seen: FaultRaised) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    spaced, together = spacing.fault(settings, state.spacing, seen)
+    state = replace(state, spacing=spaced)
+    found: list[AnyFinding] = [] if together is None else [together]
+    said = f"the device said fault {seen.code}, {seen.name}"
+    if seen.meaning in UNREAD:
+        found.append(Unread(at=seen.at, meaning=seen.meaning, code="", evidence=said))
+        state = replace(state, counts=counts.unread(state.counts, seen))
+    elif seen.meaning is FaultMeaning.REVERSED:
+        evidence = f"{said}: a card ran backwards"
+        found.append(OrderAltered(at=seen.at, card=None, expected=None, evidence=evidence))
+    return state, tuple(found)

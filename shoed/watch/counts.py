@@ -1,0 +1,89 @@
+"""The cards of a shoe, counted: one too often, too many, and at its end what is missing.
+
+Theory of operation: every card that is told has left the shoe, burnt or locked away or played. What was
+missed is not in the count, so a count is never too high, and may only be called too low where the whole
+shoe was seen.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed.cards import Card
+from shoed.findings import AnyFinding, SetWrong, TooMany, TooOften
+from shoed.now import Now
+from shoed.observations import CardSeen, FaultRaised, Place, SetDelivered
+
+FACES: Final = {card: number for number, card in enumerate(Card)}
+NONE_YET: Final = (0,) * len(FACES)
+
+
+class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Since the shoe began, or since nothing was missed."""
+
+    faces: tuple[int, ...] = NONE_YET  # in the order of Card
+    faceless: int = 0  # cards that were told without a face
+    unread: int = 0  # faults that say that a card passed unread: it may have been told besides
+    whole: bool = False  # from the beginning of the shoe
+    last: Card | None = None
+
+    @property
+    def cards(self) -> int:
+        return sum(self.faces) + self.faceless
+
+    def of(self, card: Card) -> int:
+        return self.faces[FACES[card]]
+
+
+def told_twice(state: Counts, seen: CardSeen) -> bool:
+    """assumed: the card of an overdraw may have been told before its error or in it, and then it was the last one.
+
+    Where it is another card of that face, one is missing from the count, and no false alarm follows.
+    """
+    return seen.place is Place.OVERDRAW and seen.card is not None and seen.card == state.last
+
+
+def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFinding]]:
+    if seen.card is None:
+        state = replace(state, faceless=state.faceless + 1, last=None)
+    else:
+        number = FACES[seen.card]
+        faces = (*state.faces[:number], state.faces[number] + 1, *state.faces[number + 1 :])
+        state = replace(state, faces=faces, last=seen.card)
+    found: list[AnyFinding] = []
+    if seen.card is not None and state.of(seen.card) == decks + 1:  # told once
+        found.append(TooOften(at=seen.at, card=seen.card, times=state.of(seen.card), decks=decks))
+    whole = decks * len(FACES)
+    if state.cards == whole + 1:
+        found.append(TooMany(at=seen.at, cards=state.cards, whole=whole))
+    return state, found
+
+
+def unread(state: Counts, _: FaultRaised) -> Counts:
+    return replace(state, unread=state.unread + 1)
+
+
+def difference(decks: int, held: Mapping[Card, int]) -> tuple[dict[Card, int], dict[Card, int]]:
+    """What is missing from whole decks, and what there is too much of."""
+    over = {each: held.get(each, 0) - decks for each in Card}
+    return {each: -n for each, n in over.items() if n < 0}, {each: n for each, n in over.items() if n > 0}
+
+
+def delivered(decks: int, seen: SetDelivered) -> SetWrong | None:
+    missing, extra = difference(decks, seen.counts)
+    if not missing and not extra:
+        return None
+    evidence = f"the shuffler counted {sum(seen.counts.values())} cards of {decks * len(FACES)}"
+    return SetWrong(at=seen.at, missing=missing, extra=extra, evidence=evidence)
+
+
+def emptied(decks: int, state: Counts, at: Now) -> SetWrong | None:
+    """The shoe is empty. As many may be missing as cards passed without a face, for all that anybody knows."""
+    missing, extra = difference(decks, dict(zip(Card, state.faces, strict=True)))
+    unknown = state.faceless + state.unread
+    if not state.whole or (not extra and sum(missing.values()) <= unknown):
+        return None
+    evidence = f"{state.cards} cards of {decks * len(FACES)} came out of the shoe, and {unknown} could not be read"
+    return SetWrong(at=at, missing=missing, extra=extra, evidence=evidence)
