@@ -16,11 +16,12 @@ import msgspec
 
 from shoed.cards import Card, Rank
 from shoed.errors import UsageError
-from shoed.rules.book import Offer, Pays, RuleBook, Stage
+from shoed.rules.book import Offer, Pays, RuleBook
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, TEN
 from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.results import PairRanks, Verdict, pair_ranks, verdicts
 from shoed.rules.standing import Standing, board
+from shoed.words import Stage
 
 PIECE: Final = 1 << 16
 WRONG: Final = 1

@@ -6,12 +6,13 @@ import msgspec
 
 from shoed.cards import Card
 from shoed.rules.bets import Note, Refusal
-from shoed.rules.book import Event, Role, Rule, RuleBook
+from shoed.rules.book import Rule, RuleBook
 from shoed.rules.drawing import points, winner
 from shoed.rules.irregular import Course, Ruling
 from shoed.rules.money import Line, house
 from shoed.rules.neglect import Neglect
 from shoed.rules.questions import Inquiry, Question
+from shoed.words import Event, Role
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ from shoed.rules.bets import (
     notes_on,
     seats_of,
 )
-from shoed.rules.book import OF_LIMITS, Act, Event, Fact, Role, Rule, RuleBook, Stage
+from shoed.rules.book import OF_LIMITS, Act, Fact, Rule, RuleBook
 from shoed.rules.irregular import Course, Happened, Layout, course
 from shoed.rules.limits import Limits, close
 from shoed.rules.money import (
@@ -48,6 +48,7 @@ from shoed.rules.money import (
 )
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import PLAYER, Ask, Choice, Decision, Inquiry, Voice
+from shoed.words import Event, Role, Stage
 
 DECKS: Final = 8
 MOST: Final = 10**100  # sums and fractions of such amounts can still be written out

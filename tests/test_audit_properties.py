@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from shoed.audit_table import Auditor
 from shoed.cards import Card
-from shoed.rules.book import Event
 from shoed.rules.drawing import Hands, due
 from shoed.rules.load import book
 from shoed.rules.questions import Ask, Choice
+from shoed.words import Event
 from tests.dealing import dealt
 from tests.printed import GAMES
 from tests.tables import Answer, I, answered, asked, column

@@ -12,9 +12,10 @@ from shoed.audit_table import KINDS, Auditor
 from shoed.audit_table import table as answer_tables
 from shoed.cards import Card
 from shoed.rules.bets import Code, Remark
-from shoed.rules.book import Event, Stage, Then
+from shoed.rules.book import Then
 from shoed.rules.load import book
 from shoed.rules.questions import Ask, Choice, Unheard
+from shoed.words import Event, Stage
 from tests.printed import GAMES
 from tests.tables import answered, bets, column, refusals, table
 

@@ -12,12 +12,13 @@ from shoed.cards import Card, Rank
 from shoed.errors import SettingsError
 from shoed.observations import Pair
 from shoed.rules import load, page
-from shoed.rules.book import Act, Event, Fact, Hand, Irregularity, Rule, RuleBook, Then
+from shoed.rules.book import Act, Fact, Hand, Irregularity, Rule, RuleBook, Then
 from shoed.rules.drawing import Hands, due
 from shoed.rules.irregular import Happened, course
 from shoed.rules.load import book, parse
 from shoed.rules.page import MODULE_OF_RULE, OF_RULES, module_of
 from shoed.rules.questions import Inquiry
+from shoed.words import Event
 from tests.printed import GAMES
 
 ROOT: Final = Path(__file__).resolve().parent.parent

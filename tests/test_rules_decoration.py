@@ -13,7 +13,7 @@ from shoed.cards import Card, Rank, Suit
 from shoed.errors import SettingsError
 from shoed.rules import load, page
 from shoed.rules.bets import Placed, admit, late
-from shoed.rules.book import Act, Event, Role, RuleBook, Stage
+from shoed.rules.book import Act, RuleBook
 from shoed.rules.drawing import value
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.irregular import Happened, Layout, course
@@ -22,6 +22,7 @@ from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Inquiry
 from shoed.rules.results import rows
 from shoed.settings import Route, Sheet
+from shoed.words import Event, Role, Stage
 from tests.dealing import cards_in, dealt
 from tests.printed import GAMES
 

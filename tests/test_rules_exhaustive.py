@@ -14,11 +14,11 @@ from math import perm
 import pytest
 
 from shoed.cards import RANK_NAMED, Rank
-from shoed.rules.book import Stage
 from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.load import book
 from shoed.rules.results import decide, pair_ranks, verdicts
 from shoed.rules.standing import Standing, board
+from shoed.words import Stage
 from tests import printed
 
 RESULTS = (

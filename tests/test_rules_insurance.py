@@ -2,10 +2,11 @@
 
 import pytest
 
-from shoed.rules.book import RuleBook, Stage
+from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands, due
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.load import book
+from shoed.words import Stage
 from tests.dealing import cards_in, dealt
 from tests.printed import GAMES
 

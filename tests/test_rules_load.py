@@ -10,12 +10,12 @@ import pytest
 from shoed.errors import SettingsError
 from shoed.rules import load, page
 from shoed.rules.bets import Placed, admit
-from shoed.rules.book import Event, Stage
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.irregular import Happened, course
 from shoed.rules.load import parse
 from shoed.rules.questions import Inquiry
 from shoed.rules.results import rows
+from shoed.words import Event, Stage
 from tests.dealing import cards_in, dealt
 from tests.printed import GAMES
 

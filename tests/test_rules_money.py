@@ -7,13 +7,13 @@ import pytest
 
 from shoed.cards import Card
 from shoed.rules.bets import Placed
-from shoed.rules.book import Stage
 from shoed.rules.irregular import course
 from shoed.rules.limits import Held
 from shoed.rules.load import book
 from shoed.rules.money import Rounding, Terms, insure
 from shoed.rules.page import MODULE_OF_RULE
 from shoed.rules.questions import Inquiry
+from shoed.words import Stage
 from tests.printed import GAMES
 from tests.tables import P5_B4, P7_B3, P9, I, column, largest, refusals, table
 

@@ -5,11 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from shoed.rules.book import Event, Irregularity, Stage, Then
+from shoed.rules.book import Irregularity, Then
 from shoed.rules.irregular import Happened, course
 from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Inquiry
+from shoed.words import Event, Stage
 from tests.dealing import cards_in
 from tests.tables import P7_B3, P9, I, asked, column, refusals, ruled, ruling, table
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoed.rules.book import Role
+from shoed.words import Role
 from tests.tables import (
     ALL,
     PLAYER_9_BANKER_7,

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shoed.cards import Card, Rank, Suit
-from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Stage, Winner
+from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Winner
 from shoed.rules.drawing import Hands, due
 from shoed.rules.load import book
 from shoed.rules.results import established, pays, rows, verdicts
 from shoed.rules.standing import BOOKS_KEPT, board
+from shoed.words import Stage
 from tests import printed
 from tests.dealing import cards_in, dealt
 from tests.printed import GAMES

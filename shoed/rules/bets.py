@@ -13,7 +13,8 @@ from typing import Final, assert_never
 
 import msgspec
 
-from shoed.rules.book import Act, LateThen, PlaceRule, Rule, RuleBook, Stage
+from shoed.rules.book import Act, LateThen, PlaceRule, Rule, RuleBook
+from shoed.words import Stage
 
 
 class Phase(Enum):

@@ -18,6 +18,7 @@ import msgspec
 
 from shoed.cards import Rank
 from shoed.observations import Pair
+from shoed.words import Event, Role, Stage
 
 Hand: TypeAlias = Pair  # the two hands are the places of the two pairs
 
@@ -64,11 +65,6 @@ class Bet(msgspec.Struct, frozen=True):
     rows: tuple[PayRow, ...]
     hand: Hand | None = None  # an Original Bet on this hand
     pair: Hand | None = None  # a bet on this hand's first two cards
-
-
-class Stage(Enum):
-    AFTER_FOUR = "after-four"
-    AFTER_PLAYER_THIRD = "after-player-third"
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -172,28 +168,6 @@ class Late(msgspec.Struct, frozen=True):
     clause: str
 
 
-class Event(Enum):
-    """What can go wrong. No row of it in a book, and no OTHER either, is `no provision`."""
-
-    FOREIGN_CARD = "foreign-card"
-    DECK_COUNT = "deck-count"  # a shortage or an excess of cards in the deck
-    NOT_SHUFFLED = "not-shuffled"
-    WRONG_COUNT = "wrong-count"  # a hand has a wrong number of cards
-    TOO_FEW_CARDS = "too-few-cards"  # the round cannot be completed
-    DRAWN_TOGETHER = "drawn-together"
-    SET_REPLACED = "set-replaced"  # the question whether the shoe gets a new set of cards after DRAWN_TOGETHER
-    ORDER_ALTERED = "order-altered"
-    CARD_IN_EXCESS = "card-in-excess"
-    CARD_EXPOSED = "card-exposed"
-    WRONG_SIDE = "wrong-side"
-    FACE_UP = "face-up"  # on a table where cards are dealt face down
-    DEALING_ERROR = "dealing-error"  # any other
-    INSURANCE_NEGLECTED = "insurance-neglected"
-    INTERRUPTION = "interruption"
-    NOTICED_LATE = "noticed-late"  # any of these, noticed once the next round has begun
-    OTHER = "other"  # nothing fits
-
-
 class Fact(Enum):
     """What a row of an irregularity may hang on."""
 
@@ -246,19 +220,6 @@ def thens_of(event: Event) -> frozenset[Then]:
             return frozenset(Then) - {Then.RETURN_ORIGINAL}
         case _:
             return frozenset(Then) - {Then.RETURN_ORIGINAL, Then.ORDER_CARDS}
-
-
-class Role(Enum):
-    """Who decides: this one or anybody above, in this order."""
-
-    DEALER = "dealer"
-    PIT_SUPERVISOR = "pit-supervisor"
-    PIT_MANAGER = "pit-manager"
-    SHIFT_MANAGER = "shift-manager"
-
-    def may_decide_for(self, needed: "Role") -> bool:
-        order = tuple(Role)
-        return order.index(self) >= order.index(needed)
 
 
 class Options(Enum):

@@ -9,9 +9,10 @@ from typing import Final
 
 from shoed.cards import RANK_TEXT, Rank
 from shoed.observations import Pair
-from shoed.rules.book import Fact, Hand, Irregularity, Offer, PayRow, Play, Stage, Winner
+from shoed.rules.book import Fact, Hand, Irregularity, Offer, PayRow, Play, Winner
 from shoed.rules.results import applies
 from shoed.rules.standing import DIGITS, Board, Result, Results
+from shoed.words import Stage
 
 HIGHEST: Final = 9
 TOTALS: Final = range(HIGHEST + 1)

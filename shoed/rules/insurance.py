@@ -9,9 +9,10 @@ Who may take an offer, and for how much, is told in bets.py.
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from shoed.rules.book import Offer, Pays, RuleBook, Stage, Winner
+from shoed.rules.book import Offer, Pays, RuleBook, Winner
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, INITIAL_HAND, Hands
 from shoed.rules.standing import Result, Standing, board
+from shoed.words import Stage
 
 LOSE: Final = Pays("lose", None)
 PUSH: Final = Pays("push", None)

@@ -21,7 +21,6 @@ from shoed.rules.book import (
     Act,
     Bet,
     Clause,
-    Event,
     Fact,
     Ground,
     Hand,
@@ -34,10 +33,8 @@ from shoed.rules.book import (
     Pays,
     PlaceRule,
     Play,
-    Role,
     Rule,
     RuleBook,
-    Stage,
     Then,
     Winner,
     facts_of,
@@ -45,6 +42,7 @@ from shoed.rules.book import (
 )
 from shoed.rules.standing import Board, Results, board_of
 from shoed.settings import BOOLEAN, Kind, Node, Route, Sheet, Table, choice, converted, integer, listing, text
+from shoed.words import Event, Role, Stage
 
 BOOKS: Final = Path(__file__).parent / "books"
 FIRST: Final = ("commission", "super-six-plus", "fortune-six", "easy-six", "tournament")  # listed in this order

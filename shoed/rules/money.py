@@ -19,7 +19,7 @@ from typing import Final, assert_never
 import msgspec
 
 from shoed.rules.bets import Code, Placed, Positioned, Refusal
-from shoed.rules.book import Hand, Offer, Pays, Rule, RuleBook, Stage
+from shoed.rules.book import Hand, Offer, Pays, Rule, RuleBook
 from shoed.rules.drawing import INITIAL_CARDS, due
 from shoed.rules.insurance import back_to, offers, settle_offer
 from shoed.rules.irregular import Course
@@ -27,6 +27,7 @@ from shoed.rules.limits import Held, original_bets
 from shoed.rules.neglect import Neglect, Policy
 from shoed.rules.results import rows
 from shoed.rules.standing import board
+from shoed.words import Stage
 
 CARDS_AT: Final[Mapping[Stage, int]] = {Stage.AFTER_FOUR: INITIAL_CARDS, Stage.AFTER_PLAYER_THIRD: 5}
 

@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
-from shoed.rules.book import Event, Fact, Irregularity, RuleBook, Stage, Then
+from shoed.rules.book import Fact, Irregularity, RuleBook, Then
 from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.irregular import Course, Happened, Ruling, row_of, ruling_by
 from shoed.rules.questions import YES_NO, Ask, Choice, Inquiry, Question
+from shoed.words import Event, Stage
 
 NOT_DUE: Final = "nothing was due to be offered to anybody who did not take it"
 NOT_KNOWN_YET: Final = "the cards to come will say whether it would have won"

@@ -8,19 +8,9 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from shoed.cards import RANK_TEXT, Rank
-from shoed.rules.book import (
-    Bet,
-    Clause,
-    Fact,
-    Irregularity,
-    Options,
-    PayRow,
-    PlaceRule,
-    Rule,
-    RuleBook,
-    Stage,
-)
+from shoed.rules.book import Bet, Clause, Fact, Irregularity, Options, PayRow, PlaceRule, Rule, RuleBook
 from shoed.rules.load import GAMES, also_of, book
+from shoed.words import Stage
 
 # Where the engine keeps an entry of a book, by the first word of the entry; rules have their own names.
 MODULES: Final[Mapping[str, str]] = {

@@ -20,7 +20,7 @@ from typing import Final, Literal
 import msgspec
 
 from shoed.cards import Card
-from shoed.rules.book import Role
+from shoed.words import Role
 
 
 class Ask(Enum):
@@ -100,7 +100,7 @@ class Inquiry:
         for position, decision in enumerate(self._decisions):
             if not _about(decision, question):
                 continue
-            if not _may(decision.role, question.role):
+            if not may(decision.role, question.role):
                 self._unheard[position] = Unheard.ROLE
             elif not _fits(decision.choice, question):
                 self._unheard[position] = Unheard.CHOICE
@@ -119,7 +119,7 @@ def _about(decision: Decision, question: Question) -> bool:
     )
 
 
-def _may(voice: Voice | None, needed: Voice | None) -> bool:
+def may(voice: Voice | None, needed: Voice | None) -> bool:
     """C 5.12: the option is each player's own. Everything else belongs to the House."""
     if PLAYER in (needed, voice):
         return voice == needed

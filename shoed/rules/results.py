@@ -14,10 +14,11 @@ from typing import Final, NamedTuple
 
 from shoed.cards import Card, Rank
 from shoed.observations import Pair
-from shoed.rules.book import Bet, PayRow, Pays, RuleBook, Stage
+from shoed.rules.book import Bet, PayRow, Pays, RuleBook
 from shoed.rules.drawing import INITIAL_HAND, Hands
 from shoed.rules.insurance import offers_at, pays_of
 from shoed.rules.standing import Result, Results, Standing, board, per_book
+from shoed.words import Stage
 
 PairRanks = frozenset[Rank | None]  # that a hand's pair may have; None: it is no pair
 
