@@ -14,10 +14,12 @@ from shoed.rig.command import add_arguments as rig_arguments
 from shoed.rig.command import add_dealing as dealing_arguments
 
 if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 -- argparse names it no other way
     from shoed.rules.book import RuleBook
 
 WRONG: Final = 1
 WRONG_USE: Final = 2  # as argparse has it
+CONFIG: Final = "/etc/shoed/shoed.toml"  # as the unit has it
 DECKS: Final = 8
 
 
@@ -26,7 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- for good
     sys.stderr = sys.stderr or sys.stdout
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 -- for good
-    parsed = parser().parse_args(arguments)
+    top = parser()
+    parsed, words = top.parse_known_args(arguments)
+    if words and "words" not in parsed:
+        top.error(f"unrecognized arguments: {' '.join(words)}")
+    parsed.words = words
     try:
         status: int = parsed.command(parsed)
     except ShoedError as error:
@@ -68,6 +74,9 @@ def parser() -> argparse.ArgumentParser:
     ports = commands.add_parser("ports", help="what is plugged in, and which family it looks like")
     ports.set_defaults(command=ports_command)
 
+    tell_arguments(commands)
+    journal_arguments(commands.add_parser("journal", help="the record: folded again, or shown"))
+
     rig = commands.add_parser("rig", help="a virtual device, for trying things out")
     rig_arguments(rig)
 
@@ -94,6 +103,40 @@ def rules_arguments(rules: argparse.ArgumentParser) -> None:
             task.add_argument("game", metavar="GAME")
         if name == "settle":
             task.add_argument("--decks", type=int, metavar="N", default=DECKS, help="(default: %(default)s)")
+
+
+def tell_arguments(commands: "Subparsers") -> None:
+    # Its words, and with them --help, follow from the commands that there are; options may stand anywhere.
+    tell = commands.add_parser("tell", add_help=False, help="tell a table what no shoe sees, or what was decided")
+    tell.add_argument("--role", metavar="ROLE")
+    tell.add_argument("--author", metavar="NAME")
+    tell.add_argument("--id", metavar="ID")
+    tell.add_argument("--json", action="store_true")
+    tell.add_argument("-h", "--help", action="store_true")
+    place_arguments(tell)
+    tell.set_defaults(command=tell_command, words=())
+
+
+def place_arguments(of: argparse.ArgumentParser) -> None:
+    place = of.add_mutually_exclusive_group()
+    place.add_argument("--config", default=CONFIG, metavar="FILE", help="(default: %(default)s)")
+    place.add_argument("--state-dir", type=Path, metavar="DIR", help="(default: as the configuration has it)")
+
+
+def journal_arguments(journal: argparse.ArgumentParser) -> None:
+    tasks = journal.add_subparsers(metavar="TASK", required=True)
+    replay = tasks.add_parser("replay", help="fold the record again, from its observations and from its bytes")
+    replay.add_argument("--check", action="store_true", required=True, help="and say where it comes out otherwise")
+    replay.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
+    place_arguments(replay)
+    replay.set_defaults(command=replay_command)
+    show = tasks.add_parser("show", help="the bytes that came, and what followed from them")
+    show.add_argument("table", metavar="TABLE")
+    part = show.add_mutually_exclusive_group()
+    part.add_argument("--rows", metavar="A-B", help="a card names its row as its provenance")
+    part.add_argument("--round", metavar="SHOE.ROUND")
+    place_arguments(show)
+    show.set_defaults(command=show_rows_command)
 
 
 def list_command(_: argparse.Namespace) -> int:
@@ -151,6 +194,64 @@ def demo_command(arguments: argparse.Namespace) -> int:
     from shoed import demo
 
     return demo.run(arguments.rounds, arguments.seed, fast=arguments.fast)
+
+
+def state_dir_of(arguments: argparse.Namespace) -> Path:
+    if arguments.state_dir is not None:
+        return Path(arguments.state_dir)
+    from shoed import config
+
+    return Path(config.load(arguments.config).state_dir)
+
+
+def tell_command(arguments: argparse.Namespace) -> int:
+    import msgspec
+
+    from shoed import telling
+    from shoed.ports.tell import ask
+
+    table, word = (*arguments.words[:2], None, None)[:2]
+    if arguments.help:
+        from shoed import telling_page
+
+        print(telling_page.help_on(word) if word else telling_page.overview())
+        return 0
+    for each in arguments.words:
+        if each.startswith("-"):
+            raise UsageError(f"{each}: no such option; shoed tell --help lists them")
+    if word is None:
+        raise UsageError("tell which table what? shoed tell --help lists the commands")
+    command = telling.typed(word, arguments.words[2:])
+    sender = arguments.id or os.urandom(8).hex()
+    request = telling.request(table, command, arguments.author or login(), arguments.role, sender)
+    answer = ask(state_dir_of(arguments), request)
+    if arguments.json:
+        print(msgspec.json.encode(answer).decode())
+    elif answer.detail:
+        print(answer.detail, file=sys.stdout if answer.accepted else sys.stderr)
+    return 0 if answer.accepted else WRONG
+
+
+def login() -> str:
+    """Who sits there, also behind sudo."""
+    import pwd
+
+    try:
+        return os.getlogin()
+    except OSError:  # no terminal
+        return pwd.getpwuid(os.getuid()).pw_name
+
+
+def replay_command(arguments: argparse.Namespace) -> int:
+    from shoed import record
+
+    return record.check(state_dir_of(arguments), arguments.tables)
+
+
+def show_rows_command(arguments: argparse.Namespace) -> int:
+    from shoed import record
+
+    return record.show(state_dir_of(arguments), arguments.table, arguments.rows, arguments.round)
 
 
 def decode_command(arguments: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """The daemon: the rooms joined, and supervised in one TaskGroup.
 
 Theory of operation. Each table has a Desk: everything that concerns the table (its port, its
-deadlines, its own orders) enters by `Desk.take`, which folds it, hands the Step to the journal's
+deadlines, its own orders, commands) enters by `Desk.take`, which folds it, hands the Step to the journal's
 writer, and lets go of what the Step sends once it is committed. A table that fails ends alone, and
 its status says so. A journal that fails ends all: nothing may be told that is not recorded.
 """
@@ -11,6 +11,7 @@ import gc
 import logging
 import random
 import signal
+import socket
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,8 @@ from shoed import VERSION, watchdog
 from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
-from shoed.config import Config, TableConfig, describe, recall
+from shoed.commands import Answer
+from shoed.config import Close, Config, TableConfig, describe, recall
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
@@ -34,10 +36,12 @@ from shoed.now import Chunk, Now
 from shoed.ports.address import parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
+from shoed.ports.tell import Counter, listening
 from shoed.session import SessionState
 from shoed.session.families import SESSIONS
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Woken
-from shoed.table import TableSettings
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Told, Woken
+from shoed.table import Custom, TableSettings
+from shoed.telling import Request
 from shoed.watch import WatchSettings
 from shoed.watchdog import Systemd
 
@@ -48,13 +52,32 @@ PUBLISH_AGAIN_S: Final = 1.0
 PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
 
 
-def engine_of(table: TableConfig) -> Engine[SessionState]:
+def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
+    """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
     shoe = table.shoe
     return Engine(
         SESSIONS[shoe.protocol](shoe.settings, allow_orders=shoe.allow_orders),
-        WatchSettings(shoe.min_draw_gap_ms),
-        TableSettings(table.game, shoe.port),
+        WatchSettings(shoe.min_draw_gap_ms, table.decks),
+        TableSettings(
+            game=table.game,
+            port=shoe.port,
+            id_prefix=f"{word}-{table.name}",
+            insurance=table.house.insurance,
+            custom=Custom(
+                bets_close_by_command=table.house.bets_close is Close.COMMAND,
+                burn_cards=table.house.burn_cards,
+                rounds_after_cut=table.house.rounds_after_cut,
+            ),
+        ),
     )
+
+
+class Waiting(msgspec.Struct):
+    """A command whose answer somebody waits for."""
+
+    told: Told
+    answer: asyncio.Future[Answer]
+    taken: bool = False  # its Step is on its way to the disk, and the answer comes with the commit
 
 
 class Desk:
@@ -63,10 +86,11 @@ class Desk:
     def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
         self.config = config
         self.name = config.name
+        self.store = store
         self.writer = writer
-        self.engine = engine_of(config)
+        self.engine = engine_of(config, store.word)
         self.state = self.restore(store)
-        voice = Voice(site, self.name, store.word, config.game, VERSION)
+        voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance)
         self.publisher = Publisher(voice, broker, store, writer)
         self.link: Link | None = None
         self.hearing_since: float | None = None  # bytes that wait to be taken
@@ -74,6 +98,8 @@ class Desk:
         self.armed: int | None = None
         self.sound = True  # false while an input is folded, and for ever if that failed
         self.ended: str | None = None  # why this table has ended
+        self.waiting: dict[str, Waiting] = {}  # by the command's id
+        self.to_take: asyncio.Queue[Waiting] = asyncio.Queue()
 
     def restore(self, store: Store) -> EngineState[SessionState]:
         """Where the journal left the table; what an older engine left is reckoned anew from the record."""
@@ -85,7 +111,10 @@ class Desk:
                 with suppress(msgspec.ValidationError):  # another family's
                     return self.engine.restore(checkpoint.state)
             LOG.warning("%s: the last state is not this engine's: reckoning it anew from the record", self.name)
-            state = rebuild(reader, self.name, lambda settings: engine_of(recall(settings))) or self.engine.begin()
+            state = (
+                rebuild(reader, self.name, lambda settings: engine_of(recall(settings), reader.word))
+                or self.engine.begin()
+            )
             if isinstance(state.session, self.engine.session.state_type):
                 return state
             return replace(state, session=self.engine.session.begin())
@@ -116,8 +145,51 @@ class Desk:
             except PortError as error:  # the session hears of it by the answer that does not come
                 LOG.warning("%s: an order was not sent: %s", self.name, error)
         self.publisher.committed()
+        for answer in step.answers:
+            if (waiting := self.waiting.pop(answer.id, None)) is not None:
+                waiting.answer.set_result(answer)
         for finding in step.findings:  # in the log once the publisher had its turn
             asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, finding)
+
+    # --- what people tell
+
+    async def tell(self, told: Told) -> Answer:
+        """The table's answer, once it is on record. A command that comes again under its id gets the same answer."""
+        try:
+            return await self.answer(told)
+        except JournalError as error:
+            return Answer(told.id, accepted=False, detail=f"journal failed: {error}")
+
+    async def answer(self, told: Told) -> Answer:
+        waiting = self.waiting.get(told.id)
+        with closing(self.store.read()) as reader:
+            on_record = reader.answer(self.name, told.id)
+        before = waiting.told if waiting else on_record and msgspec.json.decode(on_record.told, type=Told)
+        if before and before != told:
+            return Answer(told.id, accepted=False, detail="another command had this id; give each its own")
+        if on_record:
+            return msgspec.json.decode(on_record.answers, type=tuple[Answer, ...])[0]
+        if waiting is None:
+            self.writer.check()
+            if self.ended is not None:
+                return Answer(told.id, accepted=False, detail=self.ended)
+            waiting = self.waiting[told.id] = Waiting(told, asyncio.get_running_loop().create_future())
+            self.to_take.put_nowait(waiting)
+        return await asyncio.shield(waiting.answer)  # whoever waits may go away, or be one of two
+
+    async def hear(self) -> None:
+        while True:
+            waiting = await self.to_take.get()
+            await self.writer.has_room.wait()
+            self.take(waiting.told, now())
+            waiting.taken = True
+
+    def dismiss(self, reason: str, *, taken: bool) -> None:
+        """Nobody is to wait for what will not be taken any more, or, of a failed journal, not recorded."""
+        for sender, waiting in list(self.waiting.items()):
+            if taken or not waiting.taken:
+                waiting.answer.set_result(Answer(sender, accepted=False, detail=reason))
+                del self.waiting[sender]
 
     # --- what the port tells
 
@@ -152,10 +224,12 @@ class Desk:
                 rng = random.Random()  # noqa: S311 -- jitter
                 tasks.create_task(keep_open(parse_address(shoe.port), line, self, rng=rng))
                 tasks.create_task(self.wake())
+                tasks.create_task(self.hear())
         except Exception as error:  # the task's border
             self.ended = f"table failed: {cause(error)}"
             LOG.exception("%s: this table has ended after row %d; %s", self.name, self.state.row, self.ended)
             self.publisher.leave(self.ended)
+            self.dismiss(self.ended, taken=False)
 
     async def publish(self) -> None:
         """The publisher; a defect of it is logged and it begins anew, for the journal knows how far it came."""
@@ -190,10 +264,11 @@ def cause(error: BaseException) -> str:
 class Daemon:
     """All tables of one configuration, over one journal."""
 
-    def __init__(self, config: Config, store: Store, systemd: Systemd) -> None:
+    def __init__(self, config: Config, store: Store, systemd: Systemd, door: socket.socket) -> None:
         self.writer = Writer(store, ENGINE)
         self.desks = [Desk(table, config.site, config.broker, store, self.writer) for table in config.tables]
         self.systemd = systemd
+        self.door = door
         self.stop = asyncio.Event()
 
     async def run(self) -> int:
@@ -225,6 +300,8 @@ class Daemon:
     async def work(self, tasks: asyncio.TaskGroup) -> str | None:
         """Take what comes until it is time to go; the reason, if it is a failure."""
         lines = [tasks.create_task(desk.run()) for desk in self.desks]
+        counter = Counter(self.tell)
+        serving = tasks.create_task(counter.run(self.door))
         dog = tasks.create_task(watchdog.run(self.systemd, self.stuck, self.condition))
         stopped = tasks.create_task(self.stop.wait())
         gc.freeze()  # what start-up made need not be walked again and again
@@ -237,11 +314,24 @@ class Daemon:
         for task in (dog, stopped, *lines):
             task.cancel()
         await asyncio.wait(lines)
+        failure = None if self.stop.is_set() else "every table has ended"
         try:
             await self.writer.flush()
         except JournalError as error:
-            return f"journal failed: {error}"
-        return None if self.stop.is_set() else "every table has ended"
+            failure = f"journal failed: {error}"
+        for desk in self.desks:
+            desk.ended = desk.ended or failure or "stopped: tell it again when shoed is back"
+            desk.dismiss(desk.ended, taken=True)
+        counter.leaving.set()
+        await serving
+        return failure
+
+    async def tell(self, request: Request) -> Answer:
+        for desk in self.desks:
+            if desk.name == request.table:
+                return await desk.tell(request.told)
+        known = ", ".join(desk.name for desk in self.desks)
+        return Answer(request.told.id, accepted=False, detail=f"{request.table}: no such table; known: {known}")
 
     def stuck(self, limit_s: float) -> list[str]:
         committing = self.writer.committing_since
@@ -267,10 +357,10 @@ class Daemon:
 def run(config: Config) -> int:
     """`shoed run`: hold the state directory, and serve."""
     state_dir = Path(config.state_dir)
-    with hold(state_dir):
+    with hold(state_dir), listening(state_dir) as door:
         store = Store(state_dir)
 
         async def serve() -> int:
-            return await Daemon(config, store, Systemd()).run()
+            return await Daemon(config, store, Systemd(), door).run()
 
         return asyncio.run(serve())

@@ -14,6 +14,7 @@
       BusError            the broker
         BrokerRefused       it said no: credentials, protocol, a denied topic
         BrokerLost          it is unreachable, silent or gone
+      TellError           no daemon there to be told, or its answer was lost
       RigError            a virtual device or a demo that cannot start
 
 The text of each says what happened, where, and what to do about it. A frame that
@@ -92,6 +93,10 @@ class BrokerRefused(BusError):
 
 
 class BrokerLost(BusError):
+    pass
+
+
+class TellError(ShoedError):
     pass
 
 

@@ -9,6 +9,7 @@ from enum import Enum
 
 import msgspec
 
+from shoed.commands import Answer, AnyCommand, Author
 from shoed.events import Event
 from shoed.findings import AnyFinding
 from shoed.now import Now
@@ -65,7 +66,15 @@ class Ordered(Input, frozen=True):
     order: Order
 
 
-AnyInput = Configured | LinkUp | LinkDown | Received | Woken | Ordered
+class Told(Input, frozen=True):
+    """A command, by whom, and the id under which its sender waits for the answer."""
+
+    command: AnyCommand
+    author: Author
+    id: str
+
+
+AnyInput = Configured | LinkUp | LinkDown | Received | Woken | Ordered | Told
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -77,10 +86,11 @@ class Step(msgspec.Struct, frozen=True):
     events: tuple[Event, ...] = ()
     orders: tuple[Order, ...] = ()
     sends: tuple[bytes, ...] = ()
+    answers: tuple[Answer, ...] = ()
 
     @property
     def urgent(self) -> bool:
         """Whether anything waits for the commit; what does not rides on the next one."""
-        return bool(self.events or self.sends or self.orders or self.findings) or any(
+        return bool(self.events or self.sends or self.orders or self.findings or self.answers) or any(
             not isinstance(seen, CopyHeard) for seen in self.observations
         )

@@ -16,12 +16,13 @@ from typing import Final
 import msgspec
 import pytest
 
+from shoed.commands import Answer, Author, OpenBets
 from shoed.errors import CommitFailed, JournalLocked, JournalUnusable
 from shoed.events import Event, ShoeStarted
 from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold
 from shoed.journal.store import SCHEMAS
 from shoed.journal.writer import ROOM
-from shoed.step import LinkUp, Received, Step
+from shoed.step import LinkUp, Received, Step, Told
 from tests.angel_eye_line import at
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -468,3 +469,23 @@ def test_a_full_disk_loses_nothing_that_was_told(tmp_path: Path) -> None:
     assert rows(store, "SELECT count(*), max(row) FROM step") == [(int(told), int(told))]
     assert rows(store, "SELECT count(*), max(sequence) FROM event") == [(int(told), int(told))]
     assert rows(store, "SELECT row FROM checkpoint") == [(int(told),)]
+
+
+# --- answers
+
+
+async def test_an_answer_is_found_by_the_id_of_its_command(tmp_path: Path) -> None:
+    """Each table has ids of its own; what was never told has no answer."""
+    store = Store(tmp_path)
+    told = Told(OpenBets(), Author("ann", None), "7f3a")
+    step = Step(row=1, now=at(1), input=told, answers=(Answer("7f3a", accepted=False, detail="too late"),))
+    async with writing(store) as writer:
+        await written(writer, step)
+        await written(writer, urgent(1), "other")
+    with closing(store.read()) as reader:
+        found = reader.answer("t", "7f3a")
+        assert found is not None
+        assert msgspec.json.decode(found.told, type=Told) == told
+        assert msgspec.json.decode(found.answers, type=tuple[Answer, ...]) == step.answers
+        assert reader.answer("other", "7f3a") is None
+        assert reader.answer("t", "") is None

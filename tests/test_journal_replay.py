@@ -10,17 +10,20 @@ import msgspec
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
+from shoed.commands import Author, Decide
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal import Store, Writer
 from shoed.journal.replay import Difference, decode_again, rebuild, rehearse
+from shoed.journal.store import SCHEMAS, Reader
 from shoed.now import Now
 from shoed.observations import LinkOpened
 from shoed.session import Heard, Session, SessionState
 from shoed.session.families import SESSIONS
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Told
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
+from shoed.words import Role
 from tests.angel_eye_line import CONFIGURED, PORT, Came, at, card_report, traffic
 
 FROZEN: Final = Path(__file__).resolve().parent / "data" / "journal-v1.sql"
@@ -63,9 +66,11 @@ def in_force(**settings: str) -> Configured:
 async def record(folder: Path, came: Came, table: str = "t") -> tuple[Store, EngineState[SessionState]]:
     """Let a table hear all this, under the settings that it brings, and write it down; give what it left behind."""
     store = Store(folder)
+    with closing(store.read()) as reader:
+        before = rebuild(reader, table, engine_for)
     writer = Writer(store, ENGINE)
     engine = engine_for("{}")
-    state = engine.begin()
+    state = before or engine.begin()
     for each, now in came:
         if isinstance(each, Configured):
             engine = engine_for(each.settings)
@@ -102,6 +107,9 @@ SHORT: Final[Came] = [
     (Received(card_report("3", "P2", "KS")), at(3000)),
     (Received(card_report("4", "B2", "4H")), at(4000)),
 ]
+
+
+TOLD: Final = Told(Decide(question="none", choice="void"), Author("ann", Role.PIT_SUPERVISOR), "7f3a")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -148,12 +156,15 @@ async def test_a_table_that_was_never_served_has_nothing_to_rehearse(tmp_path: P
         ("INSERT INTO event SELECT table_name, 8, 6, type, utc_us, data FROM event WHERE sequence = 7", 6),
         ("UPDATE step SET observations = replace(observations, '3H', '4H') WHERE row = 4", 4),
         ("UPDATE step SET observations = '[]' WHERE row = 4", 4),
+        ("UPDATE step SET findings = '[{}]' WHERE row = 4", 4),
+        ("UPDATE step SET answers = replace(answers, 'false', 'true') WHERE row = 7", 7),
+        ("UPDATE step SET answers = '[]' WHERE row = 7", 7),
         ("DELETE FROM step WHERE row = 4", 4),
     ],
 )
 async def test_a_doctored_record_is_found_by_its_row(tmp_path: Path, statement: str, row: int) -> None:
     """Whatever was changed, taken out or put in: the first row that does not come out names it, both ways told."""
-    store, _ = await record(tmp_path, SHORT)
+    store, _ = await record(tmp_path, [*SHORT, (TOLD, at(5000))])
     assert rehearsed(store) == []
     doctor(store, statement)
     found = rehearsed(store)
@@ -228,6 +239,14 @@ async def test_a_table_may_get_a_shoe_of_another_family(tmp_path: Path) -> None:
         assert rebuild(reader, "t", engine_for) == state
 
 
+async def test_a_row_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """What stands there is not what this program writes."""
+    store, _ = await record(tmp_path, SHORT)
+    doctor(store, "UPDATE step SET observations = replace(observations, '3H', '3X') WHERE row = 4")
+    with pytest.raises(JournalUnusable, match=r"t: row 4 cannot be read: .*3X"):
+        rehearsed(store)
+
+
 async def test_a_record_without_settings_is_not_whole(tmp_path: Path) -> None:
     """Under which settings it was made cannot be guessed."""
     store, _ = await record(tmp_path, SHORT[1:])
@@ -235,14 +254,21 @@ async def test_a_record_without_settings_is_not_whole(tmp_path: Path) -> None:
         rehearsed(store)
 
 
-def test_a_journal_of_version_1_is_still_read(tmp_path: Path) -> None:
-    """Frozen when it was new, and never made anew: it opens, its record holds, and its table goes on where it was."""
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A journal of version 1. It was frozen when that was new, and is never made anew."""
     with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
         connection.executescript(FROZEN.read_text())
-    store = Store(tmp_path)
+    return tmp_path
+
+
+def test_a_journal_of_version_1_is_still_read(old: Path) -> None:
+    """It opens and is brought up, its record holds, and its table is where it was."""
+    store = Store(old)
     assert store.word == "k3v9x2mq"
     assert rehearsed(store) == decoded(store) == []
     with closing(store.read()) as reader:
+        assert reader.schema == len(SCHEMAS)
         assert (reader.cursor("t"), reader.last_sequence("t")) == (8, 11)
         assert [event.type for event in reader.events("t", 8, 9)] == ["round.started", "card.drawn", "device.offline"]
         state = rebuild(reader, "t", engine_for)
@@ -251,3 +277,29 @@ def test_a_journal_of_version_1_is_still_read(tmp_path: Path) -> None:
     assert (shown.sequence, shown.phase.value, shown.shoe, shown.round) == ("11", "dealing", 1, 2)
     assert shown.last_round is not None
     assert shown.last_round.answer.value == "confirmed"
+
+
+async def test_a_table_of_version_1_goes_on(old: Path) -> None:
+    """The round that was open gets its next card, a command its answer; old rows and new ones make one record."""
+    came: Came = [
+        (CONFIGURED, at(10_000)),
+        (LinkUp(PORT), at(10_001)),
+        (Received(card_report("7", "B1", "3H")), at(11_000)),
+        (TOLD, at(12_000)),
+    ]
+    store, _ = await record(old, came)
+    assert rehearsed(store) == decoded(store) == []
+    with closing(store.read()) as reader:
+        told = reader.answer("t", TOLD.id)
+        drawn = [event.data for event in reader.events("t", 11, 99) if event.type == "card.drawn"]
+    assert told is not None
+    assert msgspec.json.decode(told.told, type=Told) == TOLD
+    assert [(each["round"], each["index"], each["card"]) for each in map(msgspec.json.decode, drawn)] == [(2, 2, "3H")]
+
+
+def test_a_copy_of_version_1_is_checked_as_it_is(old: Path) -> None:
+    """Whoever only reads brings nothing up."""
+    with closing(Reader(old / "journal.db")) as reader:
+        assert list(rehearse(reader, "t", engine_for)) == []
+        assert list(decode_again(reader, "t", engine_for)) == []
+        assert reader.schema == 1

@@ -1,6 +1,6 @@
 """The record: every Step, committed before anything that it sends leaves the house."""
 
-from shoed.journal.store import Checkpoint, Reader, Store, StoredEvent, hold
+from shoed.journal.store import Checkpoint, Reader, Store, StoredAnswer, StoredEvent, StoredStep, hold
 from shoed.journal.writer import Writer
 
-__all__ = ["Checkpoint", "Reader", "Store", "StoredEvent", "Writer", "hold"]
+__all__ = ["Checkpoint", "Reader", "Store", "StoredAnswer", "StoredEvent", "StoredStep", "Writer", "hold"]

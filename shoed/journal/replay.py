@@ -1,16 +1,17 @@
 """The record, folded again: the same observations give the same events, on any machine.
 
-Two checks that share nothing but the record: `rehearse` folds the recorded observations through
-watch and table and compares the events; `decode_again` folds the recorded bytes through the whole
-engine and compares the observations. Both work under the settings that were in force, which are
-on record too. `rebuild` gives the state at the end of the record, for a checkpoint of no use.
+Two checks that share nothing but the record: `rehearse` folds the recorded observations and commands
+through watch and table and compares findings, events and answers; `decode_again` folds the recorded
+bytes through the whole engine and compares the observations. Both work under the settings that were
+in force, which are on record too. `rebuild` gives the state at the end of the record, for a
+checkpoint of no use.
 """
 
 from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -23,11 +24,12 @@ from shoed.now import Now
 from shoed.observations import AnyObservation
 from shoed.session import SessionState
 from shoed.step import AnyInput, Configured, Received
+from shoed.table import TableState
 
 EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
-STEP_COLUMNS: Final = 6  # of a step; an event has five
+STEP_COLUMNS: Final = 8  # of a step; an event has five
 
-Told = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
+Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -36,20 +38,23 @@ class Recorded(msgspec.Struct, frozen=True):
     now: Now
     came: AnyInput
     observations: tuple[AnyObservation, ...]
+    findings: str
+    answers: str
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What stands under one row number: a Step, what was told of it, or, where somebody took one away, half of it."""
+    """What stands under one row number: a Step, its events, or, where somebody took one away, half of it."""
 
     number: int
     step: Recorded | None
-    told: Told
+    events: Events
 
 
 class Difference(msgspec.Struct, frozen=True):
     """A row that does not come out as it is on record."""
 
     row: int
+    what: str
     recorded: str
     again: str
 
@@ -57,7 +62,9 @@ class Difference(msgspec.Struct, frozen=True):
 def rows(reader: Reader, table: str) -> Iterator[Row]:
     """From the first to the last; where numbers are missing in between, the first of them is a row of nothing."""
     steps = reader.rows(
-        "SELECT row, utc_us, mono_ns, input, bytes, observations FROM step WHERE table_name = ? ORDER BY row", table
+        f"SELECT row, utc_us, mono_ns, input, bytes, observations, findings, {reader.answers} FROM step"  # noqa: S608 -- ours
+        " WHERE table_name = ? ORDER BY row",
+        table,
     )
     events = reader.rows(
         "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? ORDER BY row, sequence", table
@@ -69,16 +76,22 @@ def rows(reader: Reader, table: str) -> Iterator[Row]:
         both = list(parts)
         step = [part[1:] for part in both if len(part) == STEP_COLUMNS]
         told = tuple(part[1:] for part in both if len(part) != STEP_COLUMNS)
-        yield Row(number, recorded(*step[0]) if step else None, told)
+        yield Row(number, recorded(table, number, step[0]) if step else None, told)
         last = number
 
 
-def recorded(utc_us: int, mono_ns: int, came: str, data: bytes | None, observations: str) -> Recorded:
-    return Recorded(
-        now=Now(utc_us, mono_ns),
-        came=msgspec.json.decode(came, type=AnyInput) if data is None else Received(data),
-        observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
-    )
+def recorded(table: str, number: int, columns: tuple[Any, ...]) -> Recorded:
+    utc_us, mono_ns, came, data, observations, findings, answers = columns
+    try:
+        return Recorded(
+            now=Now(utc_us, mono_ns),
+            came=msgspec.json.decode(came, type=AnyInput) if data is None else Received(data),
+            observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
+            findings=findings,
+            answers=answers,
+        )
+    except msgspec.DecodeError as error:
+        raise JournalUnusable(f"{table}: row {number} cannot be read: {error}; this shoed did not write it") from error
 
 
 def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[tuple[Engine[SessionState], Row]]:
@@ -93,25 +106,30 @@ def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterato
 
 
 def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
-    """Fold the recorded observations; compare the events."""
+    """Fold the recorded observations and commands; compare what follows from them."""
     state: EngineState[SessionState] | None = None
     for engine, row in under_settings(reader, table, engine_for):
         if row.step is None:
-            yield Difference(row.number, text(row.told), "no Step is on record")
+            yield Difference(row.number, "events", text(row.events), "no Step is on record")
             continue
         state = state or engine.begin()
-        concluded = engine.conclude(state, row.step.observations, row.step.now, row.number)
-        state = replace(state, row=row.number, watch=concluded.watch, table=concluded.table)
+        concluded = engine.conclude(state, row.step.came, row.step.observations, row.step.now, row.number)
+        state = replace(state, row=row.number, watch=concluded.watch, table=counted(concluded.table, row))
         again = tuple((event.sequence, event.type, event.utc_us, text(event.data)) for event in concluded.events)
-        if again != row.told:
-            yield Difference(row.number, text(row.told), text(again))
+        for what, on_record, anew in (
+            ("events", text(row.events), text(again)),
+            ("findings", row.step.findings, text(concluded.findings)),
+            ("answers", row.step.answers, text(concluded.answers)),
+        ):
+            if anew != on_record:
+                yield Difference(row.number, what, on_record, anew)
 
 
 def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
     """Fold the recorded bytes; compare the observations."""
     for number, step, _, again in folded(reader, table, engine_for):
         if again != step.observations:
-            yield Difference(number, text(step.observations), text(again))
+            yield Difference(number, "observations", text(step.observations), text(again))
 
 
 def rebuild(reader: Reader, table: str, engine_for: EngineFor) -> EngineState[SessionState] | None:
@@ -133,4 +151,10 @@ def folded(
         if not isinstance(state.session, engine.session.state_type):  # the table got a shoe of another family
             state = replace(state, session=engine.session.begin())
         state, step = engine.step(replace(state, row=row.number - 1), row.step.came, row.step.now)
+        state = replace(state, table=counted(state.table, row))
         yield row.number, row.step, state, () if step is None else step.observations
+
+
+def counted(table: TableState, row: Row) -> TableState:
+    """An engine of another version may tell more or less of a row: the numbers go on behind what was told."""
+    return replace(table, sequence=row.events[-1][0]) if row.events else table

@@ -19,7 +19,8 @@ from shoed.errors import JournalLocked, JournalUnusable
 
 APPLICATION_ID: Final = 0x53484F45  # "SHOE", as the first schema sets it: tells our file from any other
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
-SCHEMAS: Final = ("v1.sql",)
+SCHEMAS: Final = ("v1.sql", "v2.sql")
+ANSWERED: Final = 2  # the first schema that has answers
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -28,6 +29,27 @@ class Checkpoint(msgspec.Struct, frozen=True):
     row: int
     engine: int
     state: str
+
+
+class StoredAnswer(msgspec.Struct, frozen=True):
+    """What a table was told, and the answers in the row of that Step, all as JSON."""
+
+    told: str
+    answers: str
+
+
+class StoredStep(msgspec.Struct, frozen=True):
+    """One row, as it is on record; whatever is text is JSON."""
+
+    row: int
+    utc_us: int
+    input: str
+    data: bytes | None
+    observations: str
+    findings: str
+    orders: str
+    sent: bytes
+    answers: str
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
@@ -123,12 +145,76 @@ class Reader:
         except sqlite3.Error as error:
             raise unusable(path, error) from error
 
+    @property
+    def word(self) -> str:
+        ((word,),) = self.rows("SELECT word FROM journal")
+        return str(word)
+
     def close(self) -> None:
         self.connection.close()
 
+    @property
+    def schema(self) -> int:
+        ((version,),) = self.rows("PRAGMA user_version")
+        return int(version)
+
+    @property
+    def answers(self) -> str:
+        """The column of answers; an old copy, which only we could bring up, has none."""
+        return "answers" if self.schema >= ANSWERED else "'[]'"
+
+    @property
+    def tables(self) -> list[str]:
+        query = "SELECT table_name FROM step UNION SELECT table_name FROM event ORDER BY 1"
+        return [name for (name,) in self.rows(query)]
+
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Whatever is read within is the record of one moment, however long it takes."""
+        list(self.rows("BEGIN"))
+        try:
+            yield
+        finally:
+            list(self.rows("ROLLBACK"))
+
+    def counts(self, table: str) -> tuple[int, int]:
+        """How many rows and events."""
+        ((rows,),) = self.rows("SELECT count(*) FROM step WHERE table_name = ?", table)
+        ((events,),) = self.rows("SELECT count(*) FROM event WHERE table_name = ?", table)
+        return rows, events
+
+    def step(self, table: str, first: int, last: int) -> Iterator[StoredStep]:
+        query = (
+            f"SELECT row, utc_us, input, bytes, observations, findings, orders, sent, {self.answers} FROM step"  # noqa: S608 -- ours
+            " WHERE table_name = ? AND row BETWEEN ? AND ? ORDER BY row"
+        )
+        return (StoredStep(*row) for row in self.rows(query, table, first, last))
+
+    def of_step(self, table: str, row: int) -> list[StoredEvent]:
+        query = "SELECT sequence, type, utc_us, data FROM event WHERE table_name = ? AND row = ? ORDER BY sequence"
+        return [StoredEvent(*each) for each in self.rows(query, table, row)]
+
+    def of_round(self, table: str, shoe: int, number: int) -> tuple[int, int] | None:
+        """The first and the last row that told something of a round."""
+        query = (
+            "SELECT min(row), max(row) FROM event WHERE table_name = ?"
+            " AND json_extract(data, '$.shoe') = ? AND json_extract(data, '$.round') = ?"
+        )
+        ((first, last),) = self.rows(query, table, shoe, number)
+        return None if first is None else (first, last)
+
+    def engines(self, table: str) -> list[int]:
+        """Which versions of the engine made the record."""
+        query = (
+            "SELECT DISTINCT json_extract(input, '$.engine') FROM step"
+            " WHERE table_name = ? AND json_extract(input, '$.came') = 'Configured' ORDER BY 1"
+        )
+        return [engine for (engine,) in self.rows(query, table)]
+
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         try:
-            yield from self.connection.execute(query, values)
+            for row in self.connection.execute(query, values):  # noqa: UP028 -- that closes what may be closed already
+                yield row
         except sqlite3.Error as error:
             raise unusable(self.path, error) from error
 
@@ -145,6 +231,14 @@ class Reader:
 
     def cursor(self, table: str) -> int:
         return sum(row[0] for row in self.rows("SELECT sequence FROM cursor WHERE table_name = ?", table))
+
+    def answer(self, table: str, command: str) -> StoredAnswer | None:
+        """What became of the command with this id, whenever it was."""
+        query = (
+            "SELECT input, answers FROM step INDEXED BY answered"
+            " WHERE table_name = ? AND json_extract(answers, '$[0].id') = ? AND answers <> '[]'"
+        )
+        return next((StoredAnswer(*row) for row in self.rows(query, table, command)), None)
 
     def checkpoint(self, table: str) -> Checkpoint | None:
         query = "SELECT row, engine, state FROM checkpoint WHERE table_name = ?"

@@ -32,7 +32,7 @@ RIDERS: Final = 256  # and how many of them
 CLOSE_S: Final = 5.0
 BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
 
-STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
 CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
@@ -210,6 +210,7 @@ def step_row(table: str, step: Step) -> tuple[object, ...]:
         text(step.findings),
         text(step.orders),
         b"".join(step.sends),
+        text(step.answers),
     )
 
 
