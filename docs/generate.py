@@ -16,10 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from benchmarks import detection
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import page as angel_eye
 from shoed.contract import events_page
 from shoed.rules.page import clauses_page
+from shoed.telling_page import commands_page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 WRONG_USE: Final = 2
@@ -113,6 +115,8 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/angel_eye/PROTOCOL.md": blocks(angel_eye.tables),
     "docs/events.md": lambda _: events_page(),
     "docs/clauses.md": clauses,
+    "docs/detection.md": blocks(detection.tables),
+    "docs/commands.md": lambda _: commands_page(),
     "udev/70-shoed.rules": udev_rules,
 }
 

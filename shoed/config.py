@@ -7,6 +7,7 @@ is opened but the files that are named, and those only to see that they can be r
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -36,16 +37,20 @@ from shoed.settings import (
     shown,
     text,
 )
+from shoed.table import BY_FIRST_CARD
 
 STATE_DIR: Final = "/var/lib/shoed"
 URL: Final = "mqtt://127.0.0.1:1883"
 DECKS: Final = 8
 MIN_DRAW_GAP_MS: Final = 250  # a dealer does not draw two cards closer than this on purpose
 LARGEST_DRAW_GAP_MS: Final = 10_000  # beyond it every honest draw would be a finding
+MOST_BURNT: Final = 20
+MOST_ROUNDS: Final = 20
 MOST_SEATS: Final = 99  # the diagrams of such a game show no number: any that a table may have
 
 KEYS_OF_GAMES: Final = (  # any of them may have these
     *("decks", "layout", "seats", "rounding", "outcome_basis", "insurance", "insurance_forgone", "limits"),
+    *("bets_close", "burn_cards", "rounds_after_cut"),
 )
 
 
@@ -58,6 +63,13 @@ class ShoeConfig(Struct, frozen=True):
     settings: Settings  # the family's own
 
 
+class Close(Enum):
+    """What closes the bets of a round that was announced."""
+
+    CARD = "card"  # the first one, or the dealer before it
+    COMMAND = "command"  # the dealer alone: a card before it is in error
+
+
 class HouseRules(Struct, frozen=True):
     """What the documents leave to the house, or to the table's own notice."""
 
@@ -66,6 +78,9 @@ class HouseRules(Struct, frozen=True):
     insurance: bool = True  # off: I 4.2.2
     insurance_forgone: Forgone = Forgone.ROUND
     limits: Limits = Limits()
+    bets_close: Close = Close.CARD
+    burn_cards: int | None = None  # at the start of a shoe; None: as the documents have it, no matter how many
+    rounds_after_cut: int | None = None
 
 
 class TableConfig(Struct, frozen=True):
@@ -192,6 +207,13 @@ def _table(table: Table) -> TableConfig:
     )
 
 
+def _read_burnt(node: Node) -> int | None:
+    return BY_FIRST_CARD if node.value == "first-card" else integer(0, MOST_BURNT).read(node)
+
+
+BURNT: Final = Kind(f'write a number from 0 to {MOST_BURNT}, or "first-card"', None, _read_burnt)
+
+
 def _house(table: Table, rules: RuleBook) -> HouseRules:
     """Settings of what the game has; one that it has not is of no use, and said to be."""
     for keys, has, what in (
@@ -207,6 +229,9 @@ def _house(table: Table, rules: RuleBook) -> HouseRules:
         insurance=table.get("insurance", choice({"on": True, "off": False}), default=True),
         insurance_forgone=table.get("insurance_forgone", choice({each.value: each for each in Forgone}), Forgone.ROUND),
         limits=_limits(table.table("limits"), rules),
+        bets_close=table.get("bets_close", choice({each.value: each for each in Close}), Close.CARD),
+        burn_cards=table.get("burn_cards", BURNT, None),
+        rounds_after_cut=table.get("rounds_after_cut", or_none(integer(0, MOST_ROUNDS)), None),
     )
 
 

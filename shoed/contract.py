@@ -17,22 +17,63 @@ from shoed.cards import Card
 from shoed.events import TYPES, CardDrawn, CardSetAside, EventData, LineRejected, Points, RoundCompleted, RoundStarted
 from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
+from shoed.rules.questions import Ask
 from shoed.table import PublicState, TableState, public_state
+from shoed.table.judging import Doubt, Reading
+from shoed.table.question import PublicQuestion
 from shoed.table.state import MOVES, Move, Phase
 
 PHASES: Final[Mapping[Phase, str]] = {
     Phase.IDLE: "no round in this shoe yet",
-    Phase.DEALING: "a round is open, and a card is due",
-    Phase.SUSPENDED: "what came is not what was due: the round waits for a person, and every further card is set aside",
+    Phase.BETTING: "bets are open; no card has been drawn",
+    Phase.CLOSED: "bets are closed; no card has been drawn",
+    Phase.DEALING: "a card is due",
+    Phase.SUSPENDED: "the round waits for a person, and every further card is set aside until it is decided",
     Phase.COMPLETE: "every card due is drawn; the shoe's result is awaited or has come",
+    Phase.CORRECTED: "complete, and a correction stands in the place of the first account",
+    Phase.SETTLED: "every bet is paid; without bets, when the next round or shoe begins",
+    Phase.VOIDED: "it has no result, and every stake goes back",
+    Phase.ABANDONED: "a new round or a new shoe began over it: it has no result",
 }
 MOVE_MEANINGS: Final[Mapping[Move, str]] = {
+    Move.ANNOUNCED: "bets were opened",
+    Move.BETS_CLOSED: "by command, or by the first card",
     Move.OPENING_CARD: "a card reported as Player's first",
     Move.DUE_CARD: "the card that is due, and another is due after it",
     Move.LAST_CARD: "the card that is due, and none is due after it",
-    Move.UNDUE_CARD: "any other card reported for a hand",
-    Move.RESULT: "the shoe's result",
-    Move.NEW_SHOE: "start of communication after a cutting card",
+    Move.DOUBT: "a question that only a person can answer",
+    Move.RESUMED: "every such question is answered, and a card is due",
+    Move.COMPLETED: "the same, and none is due",
+    Move.VOID: "the rule book, or a person, voids the round",
+    Move.CORRECTION: "the result is another one than was told",
+    Move.REOPENED: "the same, and a card is due after all",
+    Move.SETTLEMENT: "by command, or because something new begins",
+    Move.GIVEN_UP: "something new begins before every card due was drawn",
+    Move.NEXT: "the next round or shoe",
+}
+QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
+    Doubt.GO_ON: "something was found between two rounds: whether the next one may go on (`go-on`)",
+    Doubt.FACE: "which card it was that nobody could read: a card, or `foreign-card`",
+    Ask.CARD_ORDER: "in which order the cards that came together are taken: all of them, in order",
+    Ask.RECONSTRUCTABLE: "whether the cards can be put back (`yes`, `no`)",
+    Ask.RULING: "what follows, where the document leaves it to a person or is silent (`continue`, `void`)",
+    Ask.OPTION: "what a player chooses (`continue`, `return`); `others` are all who were not named before",
+    Doubt.CONFIRM: "whether what the watch infers is so (`yes`, `no`)",
+    Doubt.READING: "what a card or a result that is not due means",
+    Ask.SET_REPLACED: "whether the cards are replaced by a new set (`yes`, `no`); nothing waits for it",
+    Ask.NEXT_ROUND: "the same as above, where the rules ask it of a round that is over",
+    Ask.INTENDED: "whether the player had meant to take insurance that was not offered (`yes`, `no`)",
+}
+READINGS: Final[Mapping[Reading, str]] = {
+    Reading.MISSED: "the card that is due left the shoe unseen before it; its face is asked next",
+    Reading.WRONG_SIDE: "it is the card that is due, and was reported in the other hand",
+    Reading.SAME_CARD: "the card that lies there was told once more",
+    Reading.READ_AGAIN: "the card that lies there was misread before, and this is its face",
+    Reading.EXCESS: "one more card",
+    Reading.CARRIED: "the card left over from the round before opens this one, and the shoe does not count it",
+    Reading.NOT_CARRIED: "the card left over was put away",
+    Reading.INTERRUPTION: "the game itself was interrupted, and the document decides",
+    Reading.NOT_SO: "the result that the shoe gave before the last card is wrong",
 }
 SET_ASIDE: Final[Mapping[str, str]] = {
     Place.BURN.value: "burnt",
@@ -132,6 +173,7 @@ def events_page() -> str:
             if name.startswith(f"{noun}."):
                 parts += [f"\n#### `{name.replace('.', '/')}`\n", described(data), fields(data, shapes)]
     parts += ["\n## State\n", described(PublicState), fields(PublicState, shapes), phases()]
+    parts += ["\n## Question\n", described(PublicQuestion), fields(PublicQuestion, shapes), questions()]
     parts += ["\n## Status\n", described(Status), fields(Status, shapes)]
     parts += ["\n## Shapes\n\nWhat the tables above name by its name.\n"]
     done: set[type] = set()
@@ -153,7 +195,7 @@ def topics() -> str:
         (voice.event(stored(EXAMPLE), historical=False), "one event: CloudEvents, [below](#events)"),
         (
             voice.question(None),
-            "what a suspended round waits on, as in `round/suspended`; empty when none is open",
+            "what a person has to say, or may: plain JSON, [below](#question); empty when no question is open",
         ),
     )
     rows = ((f"`{it.topic}`", "yes" if it.retain else "no", what) for it, what in messages)
@@ -170,6 +212,17 @@ def phases() -> str:
         + table(("phase", "meaning"), ((f"`{phase.value}`", text) for phase, text in PHASES.items()))
         + f"\n```mermaid\nstateDiagram-v2\n    [*] --> {Phase.IDLE.value}\n{diagram}\n```\n\n"
         + table(("move", "meaning"), ((f"`{move.value}`", text) for move, text in MOVE_MEANINGS.items()))
+    )
+
+
+def questions() -> str:
+    rows = ((f"`{ask.value}`", what) for ask, what in QUESTIONS.items())
+    readings = ((f"`{reading.value}`", what) for reading, what in READINGS.items())
+    return (
+        "\nAnswered by `decide`, see [commands](commands.md).\n\n"
+        + table(("question", "asks"), rows)
+        + "\nThe choices of `reading`:\n\n"
+        + table(("choice", "meaning"), readings)
     )
 
 
@@ -209,6 +262,8 @@ def worded(of: inspect.Type, shapes: dict[type, None]) -> str:
         case inspect.StructType(cls=cls):
             shapes[cls] = None
             return f"[{cls.__name__}](#{cls.__name__.lower()})"
+        case inspect.DictType(value_type=value):
+            return f"{worded(value, shapes)} by name"
         case _:
             return NAMES[type(of)]
 

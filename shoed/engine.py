@@ -11,17 +11,18 @@ from typing import Final, Generic
 import msgspec
 from msgspec.structs import replace
 
-from shoed.events import Event
+from shoed.commands import Answer, EmptyShoe
+from shoed.events import Event, ShoeStarted
 from shoed.findings import AnyFinding
 from shoed.now import Now
 from shoed.observations import AnyObservation
 from shoed.session import S, Session
-from shoed.step import AnyInput, Step, Woken
-from shoed.table import TableSettings, TableState, fold
+from shoed.step import AnyInput, Step, Told, Woken
+from shoed.table import Noticed, Table, TableSettings, TableState, fold
 from shoed.table import wake_at as table_wake_at
-from shoed.watch import WatchSettings, WatchState, watch
+from shoed.watch import WatchSettings, WatchState, emptied, new_shoe, watch
 
-ENGINE: Final = 1  # goes up when the same inputs would give other events
+ENGINE: Final = 2  # goes up when the same inputs would give other events
 
 
 class EngineState(msgspec.Struct, Generic[S], frozen=True):
@@ -38,6 +39,7 @@ class Concluded(msgspec.Struct, frozen=True):
     table: TableState
     findings: tuple[AnyFinding, ...]
     events: tuple[Event, ...]
+    answers: tuple[Answer, ...]
 
 
 class Engine(Generic[S]):
@@ -58,7 +60,7 @@ class Engine(Generic[S]):
         """One input; no Step if it was a waking that changed nothing."""
         row = state.row + 1
         session, heard = self.session.step(state.session, came, now)
-        concluded = self.conclude(state, heard.observations, now, row)
+        concluded = self.conclude(state, came, heard.observations, now, row)
         after = EngineState(row, session, concluded.watch, concluded.table)
         if isinstance(came, Woken) and replace(after, row=state.row) == state and not heard.observations:
             return state, None
@@ -70,14 +72,27 @@ class Engine(Generic[S]):
             findings=concluded.findings,
             events=concluded.events,
             sends=heard.sends,
+            answers=concluded.answers,
         )
 
     def conclude(
-        self, state: EngineState[S], observations: tuple[AnyObservation, ...], now: Now, row: int
+        self, state: EngineState[S], came: AnyInput, observations: tuple[AnyObservation, ...], now: Now, row: int
     ) -> Concluded:
-        watched, findings = watch(self.watch_settings, state.watch, observations)
-        table, events = fold(self.table_settings, state.table, observations, now, row)
-        return Concluded(watched, table, findings, events)
+        """What follows from what was observed, or told; it knows no bytes."""
+        watched = state.watch
+        noticed: list[Noticed] = []
+        for seen in observations:
+            watched, findings = watch(self.watch_settings, watched, seen)
+            noticed.append((seen, findings))
+        told = came if isinstance(came, Told) else None
+        empty = told is not None and isinstance(told.command, EmptyShoe)
+        findings = emptied(self.watch_settings, watched, now) if empty else ()
+        folded = fold(Table(self.table_settings, state.table, row), noticed, told, findings, now)
+        for event in folded.events:
+            if isinstance(event.data, ShoeStarted):
+                watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")
+        found = (*(each for _, several in noticed for each in several), *findings)
+        return Concluded(watched, folded.state, found, folded.events, folded.answers)
 
     def wake_at(self, state: EngineState[S]) -> int | None:
         moments = (self.session.wake_at(state.session), table_wake_at(state.table))

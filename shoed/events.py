@@ -135,13 +135,95 @@ class RoundUnconfirmed(EventData, frozen=True, kw_only=True):
 
 
 class RoundSuspended(EventData, frozen=True, kw_only=True):
-    """What came is not what was due: the round waits for a person. `gap`: the line was away during it."""
+    """The round waits for a person. `seen`: the report that came, if one did; `gap`: the line was away during it."""
 
     shoe: int
     round: int
     due: Slot | None
     seen: Seen
     gap: bool
+
+
+class RoundResumed(EventData, frozen=True, kw_only=True):
+    """What held the round is decided: how the cards lie, the slot of the next one, and what is left over."""
+
+    shoe: int
+    round: int
+    player: Hand
+    banker: Hand
+    due: Slot | None
+    carried: tuple[Card, ...]
+
+
+class RoundVoided(EventData, frozen=True, kw_only=True):
+    """The round has no result, and every stake of it goes back.
+
+    `kind` says why, `clause` which clause voids it, `returns` which one returns stakes; null where the document is
+    silent. `supersedes`: the id of the event that told a result.
+    """
+
+    shoe: int
+    round: int
+    kind: str
+    clause: str | None
+    returns: str | None
+    reading: str | None
+    player: Hand
+    banker: Hand
+    supersedes: str | None
+    author: str | None
+    role: str | None
+
+
+class RoundCorrected(EventData, frozen=True, kw_only=True):
+    """The account of the round was wrong: this one stands in its place.
+
+    `supersedes` is the id of the event that told the other; a null outcome: a card is due after all.
+    """
+
+    shoe: int
+    round: int
+    game: str
+    player: Hand
+    banker: Hand
+    outcome: Outcome | None
+    pairs: tuple[Pair, ...]
+    integrity: str
+    due: Slot | None
+    supersedes: str
+
+
+class Paid(msgspec.Struct, frozen=True):
+    """What a bet gets: `lose`, `push` or odds, and the clause that says so."""
+
+    pays: str
+    clause: str
+
+
+class TookBack(msgspec.Struct, frozen=True):
+    """A bettor whose bets of the round go back, and the clause; `others` are all who were not named.
+
+    `bet`: the only one that goes back, where it is not all of them.
+    """
+
+    bettor: str
+    clause: str
+    bet: str | None = None
+
+
+class RoundSettled(EventData, frozen=True, kw_only=True):
+    """The bets are paid, as somebody said, or with more to it than the result.
+
+    What each bet of the game got, who had bets back, and the cards that open the next round. Without bets a round that
+    has nothing of this is settled by the start of the next one, and no event says so.
+    """
+
+    shoe: int
+    round: int
+    outcome: Outcome
+    pays: Mapping[str, Paid]
+    returned: tuple[TookBack, ...]
+    carried: tuple[Card, ...]
 
 
 class RoundAbandoned(EventData, frozen=True, kw_only=True):
@@ -151,6 +233,105 @@ class RoundAbandoned(EventData, frozen=True, kw_only=True):
     round: int
     player: Hand
     banker: Hand
+
+
+class BetsClosed(EventData, frozen=True, kw_only=True):
+    """No more bets: the dealer said so, or the first card came."""
+
+    shoe: int
+    round: int
+    closed_by: str
+
+
+class BetsLate(EventData, frozen=True, kw_only=True):
+    """A bet was placed, raised or withdrawn after the close, and what the document says of it."""
+
+    shoe: int
+    round: int
+    act: str
+    then: str
+    clause: str
+    author: str | None
+    role: str | None
+
+
+class InsuranceWaived(EventData, frozen=True, kw_only=True):
+    """A squeeze was granted: there is no insurance after Player's third card."""
+
+    shoe: int
+    round: int
+    clause: str
+    author: str | None
+    role: str | None
+
+
+class IrregularityNoticed(EventData, frozen=True, kw_only=True):
+    """Something went wrong, or may have.
+
+    `number` counts in the round, null where nothing follows yet; `author` is null if the watch noticed it; `late`: the
+    next round had begun.
+    """
+
+    shoe: int | None
+    round: int | None
+    number: int | None
+    kind: str
+    at: int | None
+    count: int | None
+    evidence: str
+    author: str | None
+    role: str | None
+    late: bool
+
+
+class IrregularityRuled(EventData, frozen=True, kw_only=True):
+    """What follows from an irregularity of the round, and by which clause; a null one: the document is silent."""
+
+    shoe: int | None
+    round: int | None
+    number: int
+    kind: str
+    then: str
+    clause: str | None
+    decides: str | None
+    silent: bool
+    reading: str | None
+
+
+class QuestionAsked(EventData, frozen=True, kw_only=True):
+    """What a person has to say, or may; the retained `question` has it whole. The hands are as they lie."""
+
+    shoe: int | None
+    round: int | None
+    id: str
+    question: str
+    clause: str | None
+    role: str | None
+    optional: bool
+    player: Hand
+    banker: Hand
+
+
+class QuestionAnswered(EventData, frozen=True, kw_only=True):
+    """A question was answered: by whom, in which role (null: a player), and how."""
+
+    shoe: int | None
+    round: int | None
+    id: str
+    question: str
+    choice: tuple[str, ...]
+    bettor: str | None
+    author: str | None
+    role: str | None
+
+
+class QuestionLapsed(EventData, frozen=True, kw_only=True):
+    """A question that nobody answered before it was without an object."""
+
+    shoe: int | None
+    round: int | None
+    id: str
+    question: str
 
 
 class DeviceOnline(EventData, frozen=True, kw_only=True):
@@ -238,6 +419,18 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     RoundUnconfirmed: "round.unconfirmed",
     RoundSuspended: "round.suspended",
     RoundAbandoned: "round.abandoned",
+    RoundResumed: "round.resumed",
+    RoundVoided: "round.voided",
+    RoundCorrected: "round.corrected",
+    RoundSettled: "round.settled",
+    BetsClosed: "bets.closed",
+    BetsLate: "bets.late",
+    InsuranceWaived: "insurance.waived",
+    IrregularityNoticed: "irregularity.noticed",
+    IrregularityRuled: "irregularity.ruled",
+    QuestionAsked: "question.asked",
+    QuestionAnswered: "question.answered",
+    QuestionLapsed: "question.lapsed",
     DeviceOnline: "device.online",
     DeviceOffline: "device.offline",
     DeviceQuiet: "device.quiet",

@@ -5,7 +5,8 @@ both cannot be wrong together.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from functools import singledispatchmethod
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +14,7 @@ from shoed import events
 from shoed.cards import Card
 from shoed.events import EventData
 from shoed.observations import Outcome, Pair
+from shoed.table import PublicState
 
 OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw")
 WORTH: Final = {"A": 1} | {str(face): face for face in range(2, 10)} | dict.fromkeys(("10", "J", "Q", "K"), 0)
@@ -53,128 +55,256 @@ def shown_hand(hand: Sequence[Card]) -> dict[str, object]:
     return {"cards": [str(card) for card in hand], "points": total(hand)}
 
 
+def shown_to_all(state: PublicState) -> dict[str, Any]:
+    """The state as it is read, without what follows from a result by the rule book: that is tried with the book."""
+    message: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(state))
+    del message["insurance"]
+    if message["last_round"] is not None:
+        del message["last_round"]["pays"]
+    return message
+
+
+OVER: Final = ("idle", "settled", "voided", "abandoned")
+
+
 class Listener:
-    def __init__(self) -> None:
+    """One method for each event that changes what is shown; the others change nothing."""
+
+    def __init__(self, game: str = "commission") -> None:
+        self.game = game
         self.phase = "idle"
         self.shoe: int | None = None
         self.shoe_integrity = "partial"
         self.round: int | None = None
         self.player: list[Card] = []
         self.banker: list[Card] = []
-        self.suspensions = 0
+        self.left_over: list[Card] = []
+        self.irregular = False  # something went wrong in the round: its cards may lie otherwise than they came
+        self.complete = False  # every card of the round was drawn, whatever came after it
         self.last: dict[str, object] | None = None
         self.link = "offline"
         self.reason: str | None = None
         self.fault: object = None
         self.locked = False
 
+    @singledispatchmethod
     def hear(self, data: EventData) -> None:
-        for ear in (self.hear_card, self.hear_round, self.hear_answer, self.hear_device):
-            ear(data)
+        assert type(data) in events.TYPES
 
-    def hear_card(self, data: EventData) -> None:
-        match data:
-            case events.CardDrawn(hand=hand, card=card):
-                assert (data.shoe, data.round, self.phase) == (self.shoe, self.round, "dealing")
-                assert hand is next_hand(self.player, self.banker)
-                (self.player if hand is Pair.PLAYER else self.banker).append(card)
-                assert data.index == len(self.player) + len(self.banker) <= 6
-                assert (data.points.player, data.points.banker) == (total(self.player), total(self.banker))
-            case events.CardSetAside(reason=reason):
-                self.shoe = self.shoe or data.shoe
-                assert (data.shoe, data.round) == (self.shoe, self.round)
-                assert (reason == "no-round") == (self.phase == "idle" and reason not in OUTSIDE)
-            case _:
-                pass
+    # --- cards
 
-    def hear_round(self, data: EventData) -> None:
-        match data:
-            case events.ShoeStarted():
-                drawn = self.last is not None and (self.last["shoe"], self.last["round"]) == (self.shoe, self.round)
-                assert self.phase in ("idle", "complete") or drawn
-                assert data.shoe == (self.shoe or 0) + 1
-                self.shoe, self.round, self.phase, self.shoe_integrity = data.shoe, None, "idle", data.shoe_integrity
-                self.player, self.banker = [], []
-            case events.RoundStarted():
-                assert (data.shoe, data.round) == (self.shoe or 1, (self.round or 0) + 1)
-                assert data.shoe_integrity in ("partial", self.shoe_integrity), "a doubt is never taken back"
-                self.shoe_integrity = data.shoe_integrity
-                assert self.last is None or self.last["answer"] != "awaited", "the round before was left unanswered"
-                self.shoe, self.round, self.phase, self.suspensions = data.shoe, data.round, "dealing", 0
-                self.player, self.banker = [], []
-            case events.RoundCompleted():
-                assert next_hand(self.player, self.banker) is None
-                self.check_hands(data.player, data.banker)
-                assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
-                self.phase = "complete"
-                self.last = {
-                    "shoe": data.shoe,
-                    "round": data.round,
-                    "hands": {"player": shown_hand(self.player), "banker": shown_hand(self.banker)},
-                    "result": {"outcome": data.outcome.value, "pairs": [each.value for each in data.pairs]},
-                    "integrity": data.integrity,
-                    "answer": "awaited",
-                }
-            case events.RoundSuspended(due=due):
-                assert (data.shoe, data.round) == (self.shoe, self.round)
-                assert self.phase in ("dealing", "complete")
-                self.suspensions += 1
-                assert self.suspensions == 1
-                next_one = next_hand(self.player, self.banker), len(self.player) + len(self.banker) + 1
-                assert (due.hand, due.index) == next_one if due is not None else next_one[0] is None
-                self.phase = "suspended"
-            case events.RoundAbandoned():
-                assert self.phase in ("dealing", "suspended")
-                self.check_hands(data.player, data.banker)
-                assert self.last is None or (self.last["shoe"], self.last["round"]) != (data.shoe, data.round)
-            case _:
-                pass
+    @hear.register
+    def _(self, data: events.CardDrawn) -> None:
+        assert (data.shoe, data.round) == (self.shoe, self.round)
+        assert self.phase in ("dealing", "closed")
+        self.phase = "dealing"
+        self.take_left_over()
+        assert data.hand is next_hand(self.player, self.banker)
+        self.lay(data.card)
+        assert data.index == len(self.player) + len(self.banker) <= 6
+        assert (data.points.player, data.points.banker) == (total(self.player), total(self.banker))
+
+    @hear.register
+    def _(self, data: events.CardSetAside) -> None:
+        self.shoe = self.shoe or data.shoe
+        assert (data.shoe, data.round) == (self.shoe, self.round)
+        if data.reason not in OUTSIDE:
+            assert (data.reason == "no-round") == (self.phase in ("idle", "abandoned"))
+            self.phase = "dealing" if self.phase == "closed" else self.phase
+            if self.phase == "dealing":
+                self.take_left_over()
+
+    def lay(self, card: Card) -> None:
+        (self.player if next_hand(self.player, self.banker) is Pair.PLAYER else self.banker).append(card)
+
+    def take_left_over(self) -> None:
+        """The first card of a round follows those that the round before left over."""
+        for card in self.left_over:
+            self.lay(card)
+        self.left_over = []
+
+    def hands_are(self, player: events.Hand, banker: events.Hand) -> None:
+        self.player, self.banker = list(player.cards), list(banker.cards)
+        self.check_hands(player, banker)
 
     def check_hands(self, player: events.Hand, banker: events.Hand) -> None:
         assert (list(player.cards), player.points) == (self.player, total(self.player))
         assert (list(banker.cards), banker.points) == (self.banker, total(self.banker))
 
-    def hear_answer(self, data: EventData) -> None:
-        match data:
-            case events.RoundConfirmed():
-                assert data.ours == data.theirs
-                answer = "confirmed"
-            case events.RoundDisputed():
-                assert data.ours != data.theirs
-                answer = "disputed"
-            case events.RoundUnconfirmed():
-                assert self.last is not None
-                assert self.last["answer"] == "awaited"
-                answer = "unconfirmed"
-            case _:
-                return
+    # --- a round and a shoe begin and end
+
+    @hear.register
+    def _(self, data: events.ShoeStarted) -> None:
+        assert self.phase in OVER or self.complete
+        assert data.shoe == (self.shoe or 0) + 1
+        self.shoe, self.round, self.phase, self.shoe_integrity = data.shoe, None, "idle", data.shoe_integrity
+        self.player, self.banker, self.left_over, self.complete = [], [], [], False
+
+    @hear.register
+    def _(self, data: events.RoundStarted) -> None:
+        assert (data.shoe, data.round) == (self.shoe or 1, (self.round or 0) + 1)
+        assert data.shoe_integrity in ("partial", self.shoe_integrity), "a doubt is never taken back"
+        self.shoe_integrity = data.shoe_integrity
+        assert self.last is None or self.last["answer"] != "awaited" or self.last["void"], "left unanswered"
+        assert self.phase in OVER or self.complete
+        self.shoe, self.round = data.shoe, data.round
+        self.phase = "betting" if data.opened_by == "announcement" else "dealing"
+        self.player, self.banker, self.irregular, self.complete = [], [], False, False
+
+    @hear.register
+    def _(self, _: events.BetsClosed) -> None:
+        assert self.phase == "betting"
+        self.phase = "closed"
+
+    @hear.register
+    def _(self, data: events.RoundSettled) -> None:
+        assert self.complete
+        assert self.phase in ("complete", "corrected", "suspended")
+        self.phase, self.left_over = "settled", list(data.carried)
+
+    @hear.register
+    def _(self, data: events.RoundAbandoned) -> None:
+        assert self.phase in ("betting", "closed", "dealing", "suspended")
+        assert not self.complete
+        self.check_hands(data.player, data.banker)
+        self.phase = "abandoned"
+
+    @hear.register
+    def _(self, data: events.RoundVoided) -> None:
+        assert self.phase == "settled" or self.phase not in OVER
+        self.reopen()
+        assert (data.supersedes is not None) == self.complete
+        self.hands_are(data.player, data.banker)
+        self.phase = "voided"
+        if self.complete and self.last is not None:
+            self.last["void"] = True
+
+    # --- it waits, and goes on
+
+    @hear.register
+    def _(self, data: events.IrregularityNoticed) -> None:
+        assert data.shoe == self.shoe
+        self.irregular = True
+
+    @hear.register
+    def _(self, data: events.RoundSuspended) -> None:
+        assert (data.shoe, data.round) == (self.shoe, self.round)
+        assert self.phase in ("betting", "closed", "dealing", "complete", "corrected", "settled")
+        self.phase = "suspended"
+
+    @hear.register
+    def _(self, data: events.QuestionAsked) -> None:
+        if self.phase == "suspended":
+            self.hands_are(data.player, data.banker)
+        else:
+            self.check_hands(data.player, data.banker)
+
+    @hear.register
+    def _(self, data: events.RoundResumed) -> None:
+        assert self.phase == "suspended"
+        self.hands_are(data.player, data.banker)
+        assert (data.due and data.due.hand) is (next_hand(self.player, self.banker))
+        self.phase = "complete" if data.due is None else "dealing"
+
+    # --- its result
+
+    @hear.register
+    def _(self, data: events.RoundCompleted) -> None:
+        if self.irregular:
+            self.hands_are(data.player, data.banker)
+        self.check_hands(data.player, data.banker)
+        assert next_hand(self.player, self.banker) is None
+        assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
+        self.phase, self.complete = "complete", True
+        self.last = {
+            "shoe": data.shoe,
+            "round": data.round,
+            **self.result(data.outcome, data.pairs),
+            "integrity": data.integrity,
+            "answer": "awaited",
+            "void": False,
+        }
+
+    @hear.register
+    def _(self, data: events.RoundCorrected) -> None:
+        assert self.phase == "settled" or self.phase not in OVER
+        self.reopen()
+        self.hands_are(data.player, data.banker)
+        if data.outcome is None:
+            assert data.due is not None
+            if self.complete:
+                self.last = None
+            self.phase, self.complete = "dealing", False
+            return
+        assert self.complete
         assert self.last is not None
-        assert (self.last["shoe"], self.last["round"]) == (data.shoe, data.round)
+        assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
+        self.phase = "corrected"
+        self.last |= {**self.result(data.outcome, data.pairs), "answer": "awaited"}
+
+    def reopen(self) -> None:
+        """What the settlement left is reckoned anew."""
+        self.left_over = [] if self.phase == "settled" else self.left_over
+
+    def result(self, outcome: Outcome, pairs: Sequence[Pair]) -> dict[str, object]:
+        return {
+            "hands": {"player": shown_hand(self.player), "banker": shown_hand(self.banker)},
+            "result": {"outcome": outcome.value, "pairs": [each.value for each in pairs]},
+        }
+
+    @hear.register
+    def _(self, data: events.RoundConfirmed) -> None:
+        assert data.ours == data.theirs
+        self.answer(data.shoe, data.round, "confirmed")
+
+    @hear.register
+    def _(self, data: events.RoundDisputed) -> None:
+        assert data.ours != data.theirs
+        self.answer(data.shoe, data.round, "disputed")
+
+    @hear.register
+    def _(self, data: events.RoundUnconfirmed) -> None:
+        assert self.last is not None
+        assert self.last["answer"] == "awaited"
+        self.answer(data.shoe, data.round, "unconfirmed")
+
+    def answer(self, shoe: int, number: int, answer: str) -> None:
+        assert self.last is not None
+        assert (self.last["shoe"], self.last["round"]) == (shoe, number)
         self.last["answer"] = answer
 
-    def hear_device(self, data: EventData) -> None:
-        match data:
-            case events.DeviceOnline():
-                self.link, self.reason = "online", None
-            case events.DeviceQuiet():
-                self.link = "quiet"
-            case events.DeviceOffline(reason=reason):
-                self.link, self.reason = "offline", reason
-            case events.DeviceFault():
-                self.fault = msgspec.to_builtins(data)
-            case events.DeviceCleared():
-                self.fault = None
-            case events.DeviceLocked() | events.DeviceUnlocked():
-                self.locked = isinstance(data, events.DeviceLocked)
-            case _:
-                pass
+    # --- the device
+
+    @hear.register
+    def _(self, _: events.DeviceOnline) -> None:
+        self.link, self.reason = "online", None
+
+    @hear.register
+    def _(self, _: events.DeviceQuiet) -> None:
+        self.link = "quiet"
+
+    @hear.register
+    def _(self, data: events.DeviceOffline) -> None:
+        self.link, self.reason = "offline", data.reason
+
+    @hear.register
+    def _(self, data: events.DeviceFault) -> None:
+        self.fault = msgspec.to_builtins(data)
+
+    @hear.register
+    def _(self, _: events.DeviceCleared) -> None:
+        self.fault = None
+
+    @hear.register
+    def _(self, data: events.DeviceLocked | events.DeviceUnlocked) -> None:
+        self.locked = isinstance(data, events.DeviceLocked)
 
     def drawn(self, sequence: int, heard_at: str | None) -> dict[str, object]:
-        """The state message as it must be after so many events."""
+        """The state message as it must be after so many events, without what the rule book adds."""
         return {
             "sequence": str(sequence),
             "phase": self.phase,
-            "game": "commission",
+            "game": self.game,
             "shoe": self.shoe,
             "shoe_integrity": self.shoe_integrity,
             "round": self.round,

@@ -3,14 +3,16 @@
 Time is a second further at each hearing, unless a test moves it itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from shoed.cards import Card
-from shoed.events import Event, EventData, RoundCompleted
+from shoed.commands import Answer, AnyCommand, Author, Decide
+from shoed.events import Event, EventData, RoundCompleted, Slot
+from shoed.findings import AnyFinding, DrawnTogether
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
@@ -37,7 +39,22 @@ from shoed.observations import (
     StoodBy,
     WentQuiet,
 )
-from shoed.table import PublicState, TableSettings, TableState, fold, public_state
+from shoed.rules.load import book
+from shoed.step import Told
+from shoed.table import (
+    Custom,
+    Noticed,
+    PublicQuestion,
+    PublicState,
+    Table,
+    TableSettings,
+    TableState,
+    fold,
+    public_question,
+    public_state,
+)
+from shoed.table.judging import House, judge
+from shoed.words import Role
 
 SECOND_NS: Final = 1_000_000_000
 START: Final = Now(1_700_000_000_000_000, 50 * SECOND_NS)
@@ -87,6 +104,12 @@ def lock(*, locked: bool) -> LockChanged:
     return LockChanged(at=START, frame=FRAME, locked=locked)
 
 
+def together(faces: str, *, order_known: bool = False) -> DrawnTogether:
+    """The cards, as in `8S ?`; one that could not be read is a question mark."""
+    told = tuple(None if face == "?" else Card.parse(face) for face in faces.split())
+    return DrawnTogether(at=START, cards=told, order_known=order_known, evidence="40 ms apart")
+
+
 def closed(reason: str = "the cable is out") -> LinkClosed:
     return LinkClosed(at=START, reason=reason)
 
@@ -106,24 +129,64 @@ CLEARED: Final = FaultCleared(at=START, frame=FRAME, code=1, name="cannot-read")
 PRESET: Final = PresetChanged(at=START, frame=FRAME, address="01", value="0005")
 
 
-class Sitting:
-    """One table, and all that it has told."""
+NO_CUSTOM: Final = Custom()
+ASIDES: Final = ("irregularity.", "question.", "insurance.", "round.settled")
 
-    def __init__(self, game: str = "commission") -> None:
-        self.settings = TableSettings(game, PORT)
+
+class Sitting:
+    """One table, and all that it has told. Its state goes through JSON before each Step, as a checkpoint does."""
+
+    kind = Table
+
+    def __init__(self, game: str = "commission", custom: Custom = NO_CUSTOM) -> None:
+        self.settings = TableSettings(game, PORT, "word-bac-901", custom=custom)
         self.state = TableState()
         self.now = START
         self.row = 0
         self.told: list[Event] = []
+        self.answers: list[Answer] = []
 
     def hear(self, *seen: AnyObservation, after_s: float = 1) -> list[EventData]:
-        """One Step; the data of the events that it gave."""
+        """One Step; the data of its events, without what is told beside a round and of its end."""
+        return [event.data for event in self.step(*seen, after_s=after_s) if not event.type.startswith(ASIDES)]
+
+    def step(
+        self, *seen: AnyObservation, told: Told | None = None, found: Sequence[AnyFinding] = (), after_s: float = 1
+    ) -> tuple[Event, ...]:
+        """One Step, and all its events; what was found is of the last that was seen, or of what was told."""
         self.pass_time(after_s)
         self.row += 1
-        observations = [replace(each, at=self.now) for each in seen]
-        self.state, events = fold(self.settings, self.state, observations, self.now, self.row)
-        self.told += events
-        return [event.data for event in events]
+        noticed: list[Noticed] = [(replace(each, at=self.now), ()) for each in seen[:-1]]
+        noticed += [(replace(each, at=self.now), tuple(found)) for each in seen[-1:]]
+        state = msgspec.json.decode(msgspec.json.encode(self.state), type=TableState)
+        folded = fold(self.kind(self.settings, state, self.row), noticed, told, () if seen else found, self.now)
+        self.state = folded.state
+        self.told += folded.events
+        self.answers += folded.answers
+        return folded.events
+
+    def tell(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> list[EventData]:
+        """A command in a Step of its own, that is done; the data of its events."""
+        told = self.step(told=Told(command, Author("ann", role), "7f3a"))
+        assert self.answers[-1] == Answer("7f3a", accepted=True)
+        return [event.data for event in told]
+
+    def asks(self, name: str, *choices: str) -> bool:
+        """Whether this is asked, and these are the choices."""
+        return (self.question.question, self.question.choices) == (name, choices)
+
+    def answer(self, choice: str | tuple[str, ...], bettor: str | None = None) -> list[EventData]:
+        """The open question is answered, by the lowest role that may; the data of its events."""
+        asked = self.question
+        return self.tell(Decide(question=asked.id, choice=choice, bettor=bettor), who_may(asked))
+
+    def refuses(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> str:
+        """Why it is not done; nothing is told of it, and nothing changes."""
+        before = self.state
+        assert self.step(told=Told(command, Author("ann", role), "7f3a")) == ()
+        assert self.state == before
+        assert not self.answers[-1].accepted
+        return self.answers[-1].detail
 
     def hear_each(self, seen: Iterable[AnyObservation]) -> list[EventData]:
         """A Step for each."""
@@ -137,14 +200,40 @@ class Sitting:
         return public_state(self.settings.game, self.state)
 
     @property
+    def table_due(self) -> Slot | None:
+        """The slot of the next card, as the table reckons it."""
+        return judge(House(book(self.settings.game), self.settings.insurance), self.state.round).due
+
+    @property
+    def phase(self) -> str:
+        return self.shown.phase.value
+
+    @property
+    def lies(self) -> str:
+        """The hands as anybody sees them: `8S KS / 3H 4H`."""
+        hands = self.shown.hands
+        return " / ".join(" ".join(map(str, hand.cards)) for hand in (hands.player, hands.banker)).strip()
+
+    @property
+    def question(self) -> PublicQuestion:
+        asked = public_question(self.settings.game, self.state)
+        assert asked is not None
+        return asked
+
+    @property
     def message(self) -> object:
         """The state as whoever listens reads it."""
         return msgspec.json.decode(msgspec.json.encode(self.shown))
 
 
-def after(*before: AnyObservation) -> Sitting:
+def who_may(asked: PublicQuestion) -> Role | None:
+    """The lowest role that may answer; None is a player."""
+    return None if asked.role == "player" else Role(asked.role or "dealer")
+
+
+def after(*before: AnyObservation, game: str = "commission") -> Sitting:
     """A table that has heard these, one by one."""
-    table = Sitting()
+    table = Sitting(game)
     table.hear_each(before)
     return table
 

@@ -14,13 +14,27 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 # Each room imports only what stands before it, and itself.
 ORDER: Final = (
-    *("firmware_protocols", "errors", "settings", "cards", "now", "observations", "findings", "events", "step"),
+    *(
+        "firmware_protocols",
+        "errors",
+        "settings",
+        "cards",
+        "now",
+        "words",
+        "commands",
+        "observations",
+        "findings",
+        "events",
+        "step",
+        "telling",
+    ),
     *("wire", "session", "watch", "rules", "table", "engine"),
     *(
         "ports",
         "journal",
         "bus",
         "contract",
+        "telling_page",
         "display",
         "rig",
         "config",
@@ -30,6 +44,7 @@ ORDER: Final = (
         "audit_table",
         "watchdog",
         "daemon",
+        "record",
         "demo",
     ),
     *("cli", "__main__"),
@@ -58,11 +73,12 @@ TASK_BORDERS: Final = {("shoed/daemon.py", "run"), ("shoed/daemon.py", "publish"
 HANDED_ON: Final = {("shoed/ports/threads.py", "run"), ("shoed/ports/threads.py", "finish")}
 
 # Tests that look again and again, within a time limit, for what nobody tells: the kernel's queues, a port that is
-# no longer served, a thread that lets go.
+# no longer served, a thread that lets go. And a shoe whose cards come apart or together, by a real clock.
 LOOKS: Final = {
     ("tests/brokers.py", "cancel_at_every_await"),
     ("tests/foreign_shoe.py", "taken"),
     ("tests/test_broker.py", "until_refused"),
+    ("tests/test_e2e_scenarios.py", "pause"),
 }
 
 LONGEST_PURE: Final = 500

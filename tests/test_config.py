@@ -52,7 +52,7 @@ TABLE = TableConfig(
 NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
 GAMES_SAID = "write " + " or ".join(f'"{game}"' for game in GAMES)
 NO_FILE = "name a file that is there and may be read"
-HOUSE = "rounding, outcome_basis, insurance, insurance_forgone, limits"
+HOUSE = "rounding, outcome_basis, insurance, insurance_forgone, limits, bets_close, burn_cards, rounds_after_cut"
 LAID_OUT = f"name, game, decks, layout, {HOUSE}, shoe"
 SEATED = f"name, game, decks, seats, {HOUSE}, shoe"
 SITE = '[site]\nname = "rws"\n'
@@ -199,9 +199,9 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
 def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
     """Keys in order, no blanks, every setting of the family with its value, nothing of the broker."""
     assert describe(TABLE) == (
-        b'{"decks":8,"game":"commission","house":{"insurance":true,"insurance_forgone":"round","limits":'
+        b'{"decks":8,"game":"commission","house":{"bets_close":"card","burn_cards":null,"insurance":true,"insurance_forgone":"round","limits":'
         b'{"differential":null,"maximum":null,"minimum":0,"minimums":{},"reading":"side"},"outcome_basis":"offered",'
-        b'"rounding":"down"},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
+        b'"rounding":"down","rounds_after_cut":null},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
         b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
         b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}}}'

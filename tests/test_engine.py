@@ -21,7 +21,7 @@ from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Re
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import CONFIGURED, PORT, Reporter, at, report, traffic
-from tests.listener import Listener
+from tests.listener import Listener, shown_to_all
 
 State = EngineState[SessionState]
 
@@ -97,7 +97,9 @@ def test_an_order_leaves_in_its_step_and_cannot_wait() -> None:
 def test_a_finding_is_on_record_with_the_step_that_found_it() -> None:
     """Two cards closer than the setting; it cannot wait either."""
     _, steps = run([(LinkUp(PORT), at(0)), (Received(HAND[0]), at(1000)), (Received(HAND[1]), at(1100))])
-    assert steps[2].findings == (DrawnTogether(at=at(1100), cards=(Card.S8, Card.H3), gap_ms=100.0, limit_ms=250),)
+    evidence = "reported 100.0 ms apart, closer than 250 ms"
+    together = DrawnTogether(at=at(1100), cards=(Card.S8, Card.H3), order_known=True, evidence=evidence)
+    assert steps[2].findings == (together,)
     assert steps[2].urgent
 
 
@@ -206,7 +208,7 @@ def test_a_shoe_that_has_gone_mad_breaks_nothing(came: list[tuple[AnyInput, int]
             for event in step.events:
                 listener.hear(event.data)
     shown = public_state("commission", state.table)
-    assert msgspec.json.decode(msgspec.json.encode(shown)) == listener.drawn(len(told(steps)), shown.device.heard_at)
+    assert shown_to_all(shown) == listener.drawn(len(told(steps)), shown.device.heard_at)
 
 
 @pytest.mark.parametrize("seed", range(12))

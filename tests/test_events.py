@@ -10,6 +10,8 @@ from shoed.cards import Card
 from shoed.contract import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
 from shoed.events import (
     TYPES,
+    BetsClosed,
+    BetsLate,
     CardDrawn,
     CardSetAside,
     DeviceChanged,
@@ -23,22 +25,34 @@ from shoed.events import (
     Event,
     EventData,
     Hand,
+    InsuranceWaived,
+    IrregularityNoticed,
+    IrregularityRuled,
     LineClashed,
     LineMissed,
     LineRejected,
+    Paid,
     Points,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionLapsed,
     Result,
     RoundAbandoned,
     RoundCompleted,
     RoundConfirmed,
+    RoundCorrected,
     RoundDisputed,
+    RoundResumed,
+    RoundSettled,
     RoundStarted,
     RoundSuspended,
     RoundUnconfirmed,
+    RoundVoided,
     Seen,
     ShoeCut,
     ShoeStarted,
     Slot,
+    TookBack,
 )
 from shoed.observations import Outcome, Pair
 from shoed.table.state import MOVES, Move, Phase
@@ -49,6 +63,10 @@ HAND_JSON = '{"cards":["8S","10H"],"points":8}'
 TIE = Result(Outcome.TIE, ())
 TIE_JSON = '{"outcome":"tie","pairs":[]}'
 FORCED_JSON = '{"outcome":"forced-end","pairs":["player","banker"]}'
+NOTHING = Hand((), 0)
+NOTHING_JSON = '{"cards":[],"points":0}'
+DUE = Slot(Pair.BANKER, 2, 4)
+DUE_JSON = '{"hand":"banker","position":2,"index":4}'
 
 EXAMPLES: list[tuple[str, EventData, str]] = [
     ("shoe.started", ShoeStarted(shoe=2, shoe_integrity="complete"), '{"shoe":2,"shoe_integrity":"complete"}'),
@@ -108,16 +126,157 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ("round.unconfirmed", RoundUnconfirmed(shoe=1, round=2), '{"shoe":1,"round":2}'),
     (
         "round.suspended",
-        RoundSuspended(shoe=1, round=2, due=Slot(Pair.BANKER, 2, 4), seen=Seen(result=TIE), gap=True),
+        RoundSuspended(shoe=1, round=2, due=DUE, seen=Seen(result=TIE), gap=True),
         (
-            '{"shoe":1,"round":2,"due":{"hand":"banker","position":2,"index":4},'
+            f'{{"shoe":1,"round":2,"due":{DUE_JSON},'
             f'"seen":{{"card":null,"hand":null,"position":null,"result":{TIE_JSON}}},"gap":true}}'
         ),
     ),
     (
         "round.abandoned",
-        RoundAbandoned(shoe=1, round=2, player=HAND, banker=Hand((), 0)),
-        f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{{"cards":[],"points":0}}}}',
+        RoundAbandoned(shoe=1, round=2, player=HAND, banker=NOTHING),
+        f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{NOTHING_JSON}}}',
+    ),
+    (
+        "round.resumed",
+        RoundResumed(shoe=1, round=2, player=HAND, banker=NOTHING, due=DUE, carried=(Card.CA,)),
+        (f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{NOTHING_JSON},"due":{DUE_JSON},"carried":["AC"]}}'),
+    ),
+    (
+        "round.voided",
+        RoundVoided(
+            shoe=1,
+            round=2,
+            kind="foreign-card",
+            clause="5.5.1",
+            returns="5.16",
+            reading=None,
+            player=HAND,
+            banker=NOTHING,
+            supersedes="word-bac-901-7",
+            author="ann",
+            role="dealer",
+        ),
+        (
+            '{"shoe":1,"round":2,"kind":"foreign-card","clause":"5.5.1","returns":"5.16","reading":null,'
+            f'"player":{HAND_JSON},"banker":{NOTHING_JSON},"supersedes":"word-bac-901-7","author":"ann",'
+            '"role":"dealer"}'
+        ),
+    ),
+    (
+        "round.corrected",
+        RoundCorrected(
+            shoe=1,
+            round=2,
+            game="commission",
+            player=HAND,
+            banker=NOTHING,
+            outcome=None,
+            pairs=(),
+            integrity="partial",
+            due=DUE,
+            supersedes="word-bac-901-7",
+        ),
+        (
+            f'{{"shoe":1,"round":2,"game":"commission","player":{HAND_JSON},"banker":{NOTHING_JSON},"outcome":null,'
+            f'"pairs":[],"integrity":"partial","due":{DUE_JSON},"supersedes":"word-bac-901-7"}}'
+        ),
+    ),
+    (
+        "round.settled",
+        RoundSettled(
+            shoe=1,
+            round=2,
+            outcome=Outcome.TIE,
+            pays={"tie": Paid("8:1", "4.1.3")},
+            returned=(TookBack("others", "5.12.2"),),
+            carried=(Card.CA,),
+        ),
+        (
+            '{"shoe":1,"round":2,"outcome":"tie","pays":{"tie":{"pays":"8:1","clause":"4.1.3"}},'
+            '"returned":[{"bettor":"others","clause":"5.12.2","bet":null}],"carried":["AC"]}'
+        ),
+    ),
+    ("bets.closed", BetsClosed(shoe=1, round=2, closed_by="card"), '{"shoe":1,"round":2,"closed_by":"card"}'),
+    (
+        "bets.late",
+        BetsLate(shoe=1, round=2, act="bet", then="refused", clause="5.6", author="ann", role="dealer"),
+        '{"shoe":1,"round":2,"act":"bet","then":"refused","clause":"5.6","author":"ann","role":"dealer"}',
+    ),
+    (
+        "insurance.waived",
+        InsuranceWaived(shoe=1, round=2, clause="3.14", author="ann", role="dealer"),
+        '{"shoe":1,"round":2,"clause":"3.14","author":"ann","role":"dealer"}',
+    ),
+    (
+        "irregularity.noticed",
+        IrregularityNoticed(
+            shoe=1,
+            round=None,
+            number=None,
+            kind="drawn-together",
+            at=3,
+            count=2,
+            evidence="40 ms apart",
+            author=None,
+            role=None,
+            late=False,
+        ),
+        (
+            '{"shoe":1,"round":null,"number":null,"kind":"drawn-together","at":3,"count":2,"evidence":"40 ms apart",'
+            '"author":null,"role":null,"late":false}'
+        ),
+    ),
+    (
+        "irregularity.ruled",
+        IrregularityRuled(
+            shoe=1,
+            round=2,
+            number=1,
+            kind="drawn-together",
+            then="order-cards",
+            clause="5.10",
+            decides="pit-supervisor",
+            silent=False,
+            reading=None,
+        ),
+        (
+            '{"shoe":1,"round":2,"number":1,"kind":"drawn-together","then":"order-cards","clause":"5.10",'
+            '"decides":"pit-supervisor","silent":false,"reading":null}'
+        ),
+    ),
+    (
+        "question.asked",
+        QuestionAsked(
+            shoe=1,
+            round=2,
+            id="3",
+            question="card-order",
+            clause="5.10",
+            role="pit-supervisor",
+            optional=False,
+            player=HAND,
+            banker=NOTHING,
+        ),
+        (
+            '{"shoe":1,"round":2,"id":"3","question":"card-order","clause":"5.10","role":"pit-supervisor",'
+            f'"optional":false,"player":{HAND_JSON},"banker":{NOTHING_JSON}}}'
+        ),
+    ),
+    (
+        "question.answered",
+        QuestionAnswered(
+            shoe=1, round=2, id="3", question="option", choice=("return",), bettor="bob", author="bob", role=None
+        ),
+        (
+            '{"shoe":1,"round":2,"id":"3","question":"option","choice":["return"],"bettor":"bob","author":"bob",'
+            '"role":null}'
+        ),
+    ),
+    (
+        "question.lapsed",
+        QuestionLapsed(shoe=1, round=None, id="3", question="next-round"),
+        '{"shoe":1,"round":null,"id":"3","question":"next-round"}',
     ),
     ("device.online", DeviceOnline(port="tcp://shoe:4001"), '{"port":"tcp://shoe:4001"}'),
     ("device.offline", DeviceOffline(port="p", reason="refused"), '{"port":"p","reason":"refused"}'),

@@ -175,7 +175,7 @@ class Run:
 
 
 def engine_for(settings: str) -> Engine[SessionState]:
-    return engine_of(recall(settings))
+    return engine_of(recall(settings), "")
 
 
 @pytest.mark.parametrize(("line", "seed"), [("pty", 1), ("tcp", 2)])

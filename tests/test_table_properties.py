@@ -1,121 +1,162 @@
-"""The table under any observations at all, in any order: what holds of its events whatever the shoe says."""
+"""The table under anything at all, in any order: what holds of its events, its questions and its cards."""
 
 import random
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise, product
+from typing import ClassVar, Final
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoed import events
 from shoed.cards import Card
+from shoed.commands import Author, CorrectCard, Decide
 from shoed.events import Event
 from shoed.now import rfc3339
-from shoed.observations import AnyObservation, CardSeen, FrameRejected, Outcome, Pair, Place, Reported, ResultSeen
-from shoed.table.machine import Table
-from shoed.table.state import MOVES, Move, Phase
-from tests.listener import Listener, next_hand, reckoned
-from tests.observed import (
-    AGAIN,
-    CLASHED,
-    CLEARED,
-    COPY,
-    CUT,
-    FRAME,
-    JUMPED,
-    OPENED,
-    PRESET,
-    PROVEN,
-    QUIET,
-    START,
-    STARTED,
-    STOOD_BY,
-    UNPROVEN,
-    Sitting,
-    closed,
-    fault,
-    lock,
-    rejected,
-)
+from shoed.observations import CardSeen, FrameRejected, Reported
+from shoed.rules.load import GAMES, book
+from shoed.step import Told
+from shoed.table import PublicQuestion, Table, TableState, public_question
+from shoed.table.judging import MOST_WAITING, House, judge
+from shoed.table.public import PublicHands
+from shoed.table.question import Consequence
+from shoed.table.state import DRAWN, MOVES, OPEN, Move, Phase
+from tests.listener import Listener, shown_to_all
+from tests.observed import Sitting, who_may
+from tests.trouble import Answered, Heard, Played, Said, anything, deciding, honest_round, troubled_rounds
 
-Heard = list[tuple[list[AnyObservation], float]]  # a Step each: what it observed, and the seconds before it
-
-OTHERS: list[AnyObservation] = [
-    *(OPENED, QUIET, AGAIN, PROVEN, UNPROVEN, JUMPED, CLASHED, CUT, STARTED, STOOD_BY, COPY, PRESET, CLEARED, fault()),
-    *(lock(locked=True), lock(locked=False), closed("cable"), closed("power"), rejected(), rejected(offset=9)),
-]
-
-anywhere = st.builds(
-    CardSeen,
-    at=st.just(START),
-    frame=st.just(FRAME),
-    place=st.sampled_from(Place),
-    position=st.integers(0, 15),
-    card=st.none() | st.sampled_from(Card),
-)
-in_hands = st.builds(
-    CardSeen,
-    at=st.just(START),
-    frame=st.just(FRAME),
-    place=st.sampled_from((Place.PLAYER, Place.BANKER)),
-    position=st.integers(1, 3),
-    card=st.sampled_from(Card),
-)
-results = st.builds(
-    ResultSeen,
-    at=st.just(START),
-    frame=st.just(FRAME),
-    outcome=st.sampled_from(Outcome),
-    pairs=st.sampled_from(((), (Pair.PLAYER,), (Pair.BANKER,), (Pair.PLAYER, Pair.BANKER))),
-)
-anything = st.one_of(anywhere, in_hands, in_hands, results, st.sampled_from(OTHERS))
-steps = st.lists(st.tuples(st.lists(anything, max_size=4), st.sampled_from((0.0, 0.3, 4.0, 11.0))), max_size=60)
+MOST_ANSWERS: Final = 400  # that a round takes, whatever came: sixteen cards wait at most, and each is asked of
 
 
-def honest_round(dice: random.Random) -> list[AnyObservation]:
-    """One round as it is dealt, with its result."""
-    hands: dict[Pair, list[Card]] = {Pair.PLAYER: [], Pair.BANKER: []}
-    seen: list[AnyObservation] = []
-    while (hand := next_hand(hands[Pair.PLAYER], hands[Pair.BANKER])) is not None:
-        hands[hand].append(dice.choice(list(Card)))
-        place, position = Place(hand.value), len(hands[hand])
-        seen.append(CardSeen(at=START, frame=FRAME, place=place, position=position, card=hands[hand][-1]))
-    outcome, pairs = reckoned(hands[Pair.PLAYER], hands[Pair.BANKER])
-    return [*seen, ResultSeen(at=START, frame=FRAME, outcome=outcome, pairs=pairs)]
+class Ledger:
+    """The cards of the present round, by who told them: nobody else may show one."""
+
+    def __init__(self) -> None:
+        self.told: Counter[Card] = Counter()  # faces that are known, from the device, from people, or left over
+        self.sequences: set[int] = set()  # of the events that told a card
+        self.left_over: tuple[Card, ...] = ()
+
+    def hear(self, event: Event) -> None:
+        match event.data:
+            case events.RoundStarted():
+                self.told, self.sequences = Counter(self.left_over), set()
+            case events.ShoeStarted():
+                self.told, self.sequences, self.left_over = Counter(), set(), ()
+            case events.CardDrawn(card=card):
+                self.told[card] += 1
+                self.sequences.add(event.sequence)
+            case events.CardSetAside(card=card):
+                self.told += Counter([card] if card else [])
+                self.sequences.add(event.sequence)
+            case events.RoundSettled(carried=carried):
+                self.left_over = carried
+            case _:
+                pass
+
+    def obey(self, command: object) -> None:
+        match command:
+            case CorrectCard(card=card):
+                self.told[card] += 1
+            case Decide(choice=str(choice)) if choice in set(map(str, Card)):
+                self.told[Card.parse(choice)] += 1
+            case _:
+                pass
+
+    def check(self, state: TableState) -> None:
+        current = state.round
+        self.left_over = self.left_over if state.left_over else ()
+        kept = [each.sequence for each in (*current.cards, *current.waiting, *current.over) if each.sequence]
+        assert len(kept) == len(set(kept)), "a card in two places"
+        assert set(kept) <= self.sequences, "a card that nobody told"
+        assert max(len(current.waiting), len(current.over)) <= MOST_WAITING
 
 
-def troubled_rounds(seed: int) -> Heard:
-    """Rounds nearly as they are dealt: now and then a report is lost, doubled or false, or something comes between."""
-    dice = random.Random(seed)
-    heard: Heard = []
-    for _ in range(12):
-        seen = honest_round(dice)
-        if dice.random() < 0.1:
-            seen[-1] = ResultSeen(at=START, frame=FRAME, outcome=dice.choice(list(Outcome)), pairs=())
-        if dice.random() < 0.2:
-            seen = [CUT, STARTED, *seen]
-        for each in seen:
-            between = [dice.choice(OTHERS)] if dice.random() < 0.07 else []
-            reports = dice.choices([[], [each], [each, each]], [3, 95, 2])[0]
-            heard.append((between + reports, dice.choice((0.3, 1.0, 2.5))))
-    return heard
+class Tapped(Table):
+    """A table that notes its moves."""
+
+    made: ClassVar[set[tuple[Phase, Move]]] = set()
+
+    def move(self, move: Move) -> None:
+        self.made.add((self.state.phase, move))
+        super().move(move)
 
 
-def follow(heard: Heard) -> list[Event]:
-    """Let a table hear it all and a listener what it tells, and compare what both show after every Step."""
-    table, listener = Sitting(), Listener()
-    heard_at: str | None = None
-    for observations, after_s in heard:
-        told = table.hear(*observations, after_s=after_s)
-        for data in told:
-            listener.hear(data)
-        reported = [each.card for each in observations if isinstance(each, CardSeen)]
-        told_of = [each for each in told if isinstance(each, events.CardDrawn | events.CardSetAside)]
+class Witness:
+    """Plays it all at one table, and holds what it shows against what it told."""
+
+    def __init__(self, game: str) -> None:
+        self.table = Sitting(game)
+        self.house = House(book(game))
+        self.listener, self.ledger = Listener(game), Ledger()
+        self.heard_at: str | None = None
+
+    def play(self, played: Iterable[Played]) -> None:
+        for each in played:
+            match each:
+                case Heard():
+                    self.hear(each)
+                case Said():
+                    self.say(each)
+                case Answered():
+                    asked = public_question(self.table.settings.game, self.table.state)
+                    if asked is not None:
+                        self.say(deciding(asked, each.pick, each.bettor))
+
+    def hear(self, heard: Heard) -> None:
+        told = self.table.step(*heard.seen, found=heard.found, after_s=heard.after_s)
+        reported = [each.card for each in heard.seen if isinstance(each, CardSeen)]
+        told_of = [each.data for each in told if isinstance(each.data, events.CardDrawn | events.CardSetAside)]
         assert [each.card for each in told_of] == reported
-        assert all(each.provenance == table.row for each in told_of)
-        if any(isinstance(each, Reported | FrameRejected) for each in observations):
-            heard_at = rfc3339(table.now.utc_us)
-        assert table.message == listener.drawn(len(table.told), heard_at)
-    return table.told
+        assert all(each.provenance == self.table.row for each in told_of)
+        if any(isinstance(each, Reported | FrameRejected) for each in heard.seen):
+            self.heard_at = rfc3339(self.table.now.utc_us)
+        self.check(told)
+
+    def say(self, said: Said) -> bool:
+        before = self.table.state
+        told = self.table.step(told=Told(said.command, Author("ann", said.role), "7f3a"), after_s=0)
+        accepted = self.table.answers[-1].accepted
+        if accepted:
+            self.ledger.obey(said.command)
+        else:
+            assert (told, self.table.state) == ((), before)
+            assert self.table.answers[-1].detail
+        self.check(told)
+        return accepted
+
+    def check(self, told: Iterable[Event]) -> None:
+        for event in told:
+            self.listener.hear(event.data)
+            self.ledger.hear(event)
+        table, state = self.table, self.table.state
+        assert shown_to_all(table.shown) == self.listener.drawn(len(table.told), self.heard_at)
+        hands = (*table.shown.hands.player.cards, *table.shown.hands.banker.cards)
+        assert Counter(hands) <= self.ledger.told, "a card that nobody told, or in two places"
+        self.ledger.check(state)
+        assert msgspec.json.decode(msgspec.json.encode(state), type=TableState) == state
+        self.check_question()
+
+    def check_question(self) -> None:
+        state = self.table.state
+        found = judge(self.house, state.round)
+        assert (state.phase is Phase.SUSPENDED) == (found.held and state.phase in (*OPEN, *DRAWN))
+        asked = public_question(self.table.settings.game, state)
+        assert (asked is not None) or not found.held
+        if state.phase in (*OPEN, *DRAWN) and not found.held:
+            lying = (*found.course.hands.player, *found.course.hands.banker, *found.course.carried)
+            assert Counter(lying) == Counter(each.card for each in state.round.cards), "lost or invented"
+
+    def end(self, picks: random.Random) -> None:
+        """Whatever is asked is answered, until nothing is asked."""
+        for _ in range(MOST_ANSWERS):
+            asked = public_question(self.table.settings.game, self.table.state)
+            if asked is None:
+                return
+            said = deciding(asked, picks.randrange(24))
+            assert self.say(said), self.table.answers[-1].detail
+        raise AssertionError("there is no end of questions")
 
 
 def check_order(told: list[Event]) -> None:
@@ -132,41 +173,91 @@ def check_order(told: list[Event]) -> None:
     assert len(opened) == len(set(opened))
 
 
-@settings(max_examples=300)
-@given(steps)
-def test_whatever_is_observed_events_and_state_hold_together(heard: Heard) -> None:
-    """Nothing raises, each card gives one event, and whoever hears the events alone draws the table that is shown."""
-    check_order(follow(heard))
+@settings(max_examples=600)
+@given(st.sampled_from(GAMES), st.lists(anything, min_size=10, max_size=60), st.randoms(use_true_random=False))
+def test_whatever_comes_events_state_and_cards_hold_together(
+    game: str, played: list[Played], picks: random.Random
+) -> None:
+    """Nothing raises, each card gives one event, no card is lost or made, and all that is asked can be answered.
+
+    Whoever hears the events alone draws the table that is shown, and finds every round ended when the next begins.
+    """
+    witness = Witness(game)
+    witness.play(played)
+    witness.end(picks)
+    check_order(witness.table.told)
 
 
-def test_rounds_with_troubles_hold_together() -> None:
-    """The same of many shoes in which most is dealt as it should be, so that rounds complete and follow each other."""
-    for seed in range(200):
-        check_order(follow(troubled_rounds(seed)))
+def test_rounds_with_troubles_hold_together_and_make_every_legal_move() -> None:
+    """The same of shoes in which most is dealt as it should be, so that rounds complete and follow each other.
+
+    MOVES is exactly what reports, findings and people can lead to: no row of it is dead, and none is missing.
+    """
+    Tapped.made.clear()
+    for game, seed in product(GAMES, range(60)):
+        witness = Witness(game)
+        witness.table.kind = Tapped
+        witness.play(troubled_rounds(seed))
+        witness.end(random.Random(seed))
+        check_order(witness.table.told)
+    assert Tapped.made == set(MOVES)
 
 
-class Tapped(Table):
-    """A table that notes its moves."""
+class Curious(Witness):
+    """Tries every consequence of every question on a table of its own, before it is answered."""
 
-    made: set[tuple[Phase, Move]]
+    def __init__(self, game: str) -> None:
+        super().__init__(game)
+        self.tried: set[str] = set()
+        self.found: Counter[str] = Counter()
 
-    def move(self, move: Move) -> None:
-        self.made.add((self.state.phase, move))
-        super().move(move)
+    def check_question(self) -> None:
+        asked = public_question(self.table.settings.game, self.table.state)
+        if asked is None or asked.id in self.tried:
+            return
+        self.tried.add(asked.id)
+        for each in asked.consequences:
+            self.found[asked.question] += 1
+            self.try_one(asked, each)
+
+    def try_one(self, asked: PublicQuestion, expected: Consequence) -> None:
+        table = Sitting(self.table.settings.game)
+        table.state, table.now = self.table.state, self.table.now
+        choice = chosen(asked, expected)
+        told = table.tell(Decide(question=asked.id, choice=choice), who_may(asked))
+        voided = [each for each in told if isinstance(each, events.RoundVoided)]
+        if self.table.state.phase is not Phase.VOIDED:
+            assert [each.clause for each in voided] == ([] if expected.void is None else [expected.void or None])
+        then = public_question(table.settings.game, table.state)
+        assert expected.then_asks == (None if then is None or then.optional else then.question)
+        if expected.void is None and then is None:
+            assert table.shown.hands == PublicHands(expected.player, expected.banker)
+            assert table.table_due == expected.due
+        if expected.outcome is not None and then is None:
+            last = table.shown.last_round
+            assert last is not None
+            assert (last.result.outcome, {bet: paid.pays for bet, paid in last.pays.items()}) == (
+                expected.outcome,
+                expected.pays,
+            )
 
 
-def test_every_legal_move_is_made_and_no_other() -> None:
-    """MOVES is exactly what observations can lead to: no row of it is dead, and none is missing."""
-    made: set[tuple[Phase, Move]] = set()
-    for seed in range(60):
-        sitting = Sitting()
-        for row, (observations, _) in enumerate(troubled_rounds(seed), start=1):
-            table = Tapped(sitting.settings, sitting.state, row)
-            table.made = made
-            for each in observations:
-                table.observe(each)
-            sitting.state = table.state
-    assert made == set(MOVES)
+def chosen(asked: PublicQuestion, expected: Consequence) -> str | tuple[str, ...]:
+    """An answer for which the consequence stands."""
+    if asked.question == "card-order":
+        return expected.choice
+    (word,) = expected.choice
+    return word.removeprefix("any ") + "S" if word.startswith("any ") else word
+
+
+def test_what_a_question_says_of_an_answer_is_what_comes_of_it() -> None:
+    """Each consequence of every question that is asked: the hands, what is due, void, result, pays and what is next."""
+    asked: Counter[str] = Counter()
+    for game, seed in product(GAMES, range(8)):
+        curious = Curious(game)
+        curious.play(troubled_rounds(1000 + seed))
+        asked += curious.found
+    assert set(asked) >= {"face", "reading", "confirm", "ruling", "option", "card-order", "reconstructable"}
 
 
 def test_an_honest_shoe_is_confirmed_round_by_round() -> None:

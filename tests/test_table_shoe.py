@@ -398,6 +398,7 @@ def test_a_table_that_has_heard_nothing_shows_so() -> None:
         "hands": {"player": {"cards": [], "points": 0}, "banker": {"cards": [], "points": 0}},
         "last_round": None,
         "device": {"link": "offline", "reason": None, "heard_at": None, "fault": None, "locked": False},
+        "insurance": [],
     }
 
 
@@ -422,6 +423,14 @@ def test_a_late_joiner_can_draw_the_table() -> None:
             "result": {"outcome": "player", "pairs": []},
             "integrity": "complete",
             "answer": "confirmed",
+            "void": False,
+            "pays": {
+                "player": {"pays": "1:1", "clause": "4.1.2"},
+                "banker": {"pays": "lose", "clause": "3.13"},
+                "tie": {"pays": "lose", "clause": "1.19"},
+                "player-pair": {"pays": "lose", "clause": "1.13"},
+                "banker-pair": {"pays": "lose", "clause": "1.13"},
+            },
         },
         "device": {
             "link": "offline",
@@ -430,6 +439,7 @@ def test_a_late_joiner_can_draw_the_table() -> None:
             "fault": None,
             "locked": False,
         },
+        "insurance": [],
     }
 
 

@@ -6,10 +6,9 @@ from typing import Final
 import msgspec
 
 from shoed.bus.client import CLOUDEVENT, JSON, Message
-from shoed.events import RoundSuspended
 from shoed.journal import StoredEvent
 from shoed.now import rfc3339
-from shoed.table import PublicState
+from shoed.table import PublicQuestion, PublicState
 
 encode: Final = msgspec.json.Encoder().encode
 
@@ -48,6 +47,7 @@ class Voice(msgspec.Struct, frozen=True):
     word: str  # of the journal
     game: str
     version: str
+    insurance: bool = True  # is offered at this table
 
     @property
     def client_id(self) -> str:
@@ -63,12 +63,12 @@ class Voice(msgspec.Struct, frozen=True):
     def state(self, state: PublicState) -> Message:
         return Message(f"{self.root}/state", encode(state), retain=True, content_type=JSON)
 
-    def question(self, suspended: RoundSuspended | None) -> Message:
-        """What a suspended round waits on; an empty payload takes the retained question away."""
+    def question(self, question: PublicQuestion | None) -> Message:
+        """What a person has to say; an empty payload takes the retained question away."""
         topic = f"{self.root}/question"
-        if suspended is None:
+        if question is None:
             return Message(topic, b"", retain=True)
-        return Message(topic, encode(suspended), retain=True, content_type=JSON)
+        return Message(topic, encode(question), retain=True, content_type=JSON)
 
     def event(self, event: StoredEvent, *, historical: bool) -> Message:
         envelope = CloudEvent(

@@ -21,12 +21,11 @@ from shoed.bus.client import Connection, Message, connect
 from shoed.bus.messages import Presence, Status, Voice
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerRefused, BusError, JournalError
-from shoed.events import RoundSuspended
 from shoed.journal import Reader, Store, Writer
 from shoed.now import rfc3339
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
-from shoed.table import TableState, public_state
+from shoed.table import PublicQuestion, TableState, public_question, public_state
 
 LOG: Final = logging.getLogger("shoed.bus")
 
@@ -57,7 +56,7 @@ class Publisher:
         self.acknowledged: int | None = None  # the last event that the broker has; None: not looked up yet
         self.complaint = ""  # the last trouble that was logged
         self.stale = True  # the state that the broker has is not ours
-        self.question: RoundSuspended | None = None  # as the broker has it
+        self.question: PublicQuestion | None = None  # as the broker has it
 
     def committed(self) -> None:
         self.stale = True
@@ -122,9 +121,9 @@ class Publisher:
         reason = "reconnected" if self.births else "started"
         await connection.probe(self.status(Presence.ONLINE, reason, birth))
         state = self.state(reader)
-        self.question = state.suspended
-        await connection.publish(self.voice.state(public_state(self.voice.game, state)))
-        await connection.publish(self.voice.question(state.suspended))
+        self.question = public_question(self.voice.game, state)
+        await connection.publish(self.shown(state))
+        await connection.publish(self.voice.question(self.question))
         self.births += 1
         self.trouble = None
         LOG.info("%s: %s at %s", self.voice.table, reason, self.broker.at)
@@ -177,10 +176,14 @@ class Publisher:
         state = self.state(reader)
         if state.sequence <= sent:  # else a commit came in between, and its events go first
             self.stale = False
-            self.track(sent, connection.send(self.voice.state(public_state(self.voice.game, state))))
-            if state.suspended != self.question:
-                self.question = state.suspended
-                self.track(sent, connection.send(self.voice.question(state.suspended)))
+            self.track(sent, connection.send(self.shown(state)))
+            question = public_question(self.voice.game, state)
+            if question != self.question:
+                self.question = question
+                self.track(sent, connection.send(self.voice.question(question)))
+
+    def shown(self, state: TableState) -> Message:
+        return self.voice.state(public_state(self.voice.game, state, insurance=self.voice.insurance))
 
     def state(self, reader: Reader) -> TableState:
         checkpoint = reader.checkpoint(self.voice.table)

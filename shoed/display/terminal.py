@@ -200,6 +200,9 @@ def plain(heard: Heard) -> str | None:
             assert_never(heard)
 
 
+NOTHING: Final = Seen()
+
+
 def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
     """One event in words, without colours; cards as the events have them."""
     match told.data:
@@ -226,9 +229,29 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
         case events.RoundUnconfirmed(round=number):
             return f"  the shoe gave no result of round {number}"
         case events.RoundSuspended(due=due, seen=seen):
-            return f"  SUSPENDED: due was {slot(due)}, and the shoe said {reported(seen)}"
+            what = f", and the shoe said {reported(seen)}" if seen != NOTHING else ""
+            return f"  SUSPENDED: due was {slot(due)}{what}"
         case events.RoundAbandoned(round=number):
             return f"  round {number} is abandoned, without a result"
+        case events.BetsClosed():
+            return "  no more bets"
+        case events.IrregularityNoticed(kind=kind, evidence=evidence):
+            return f"  {kind.upper()}: {evidence}"
+        case events.IrregularityRuled(kind=kind, then=then, clause=clause):
+            return f"  {kind}: {then}, {clause or 'the document is silent'}"
+        case events.QuestionAsked(id=number, question=question, role=role):
+            return f"  question {number}: {question}, for {role or 'anybody of the house'}"
+        case events.QuestionAnswered(id=number, choice=choice, author=author):
+            return f"  question {number}: {' '.join(choice)}, says {author}"
+        case events.RoundResumed(due=due):
+            return f"  the round goes on; due is {slot(due)}"
+        case events.RoundCorrected(player=player, banker=banker, outcome=outcome):
+            score = f"player {player.points} ({ascii_cards(player)}), banker {banker.points} ({ascii_cards(banker)})"
+            return f"  CORRECTED: {outcome.value if outcome else 'a card is due'}, {score}"
+        case events.RoundVoided(round=number, clause=clause):
+            return f"  round {number} is VOID: {clause or 'the document is silent'}; every stake goes back"
+        case events.RoundSettled(round=number):
+            return f"  round {number} is settled"
         case events.DeviceOnline(port=port):
             return f"the shoe is online: {port}"
         case events.DeviceOffline(reason=reason):

@@ -119,16 +119,19 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
         case events.ShoeCut():
             return replace(view, cut=True)
         case events.RoundStarted(shoe=shoe, round=number, game=game):
-            return replace(view, shoe=shoe, round=number, game=game, phase=Phase.DEALING, hands=NO_HANDS)
+            phase = Phase.BETTING if told.data.opened_by == "announcement" else Phase.DEALING
+            return replace(view, shoe=shoe, round=number, game=game, phase=phase, hands=NO_HANDS)
+        case events.BetsClosed():
+            return replace(view, phase=Phase.CLOSED)
         case events.CardDrawn(hand=Pair.PLAYER, card=card, points=points):
             player = Hand((*view.hands.player.cards, card), points.player)
-            return replace(view, hands=replace(view.hands, player=player))
+            return replace(view, phase=Phase.DEALING, hands=replace(view.hands, player=player))
         case events.CardDrawn(card=card, points=points):
             banker = Hand((*view.hands.banker.cards, card), points.banker)
             return replace(view, hands=replace(view.hands, banker=banker))
         case events.RoundCompleted() as ended:
             result, hands = Result(ended.outcome, ended.pairs), PublicHands(ended.player, ended.banker)
-            played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Answer.AWAITED)
+            played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Answer.AWAITED, void=False)
             past = (*view.past, played)[-REMEMBERED:]
             return replace(view, phase=Phase.COMPLETE, hands=hands, past=past, remark=None)
         case events.RoundConfirmed() | events.RoundDisputed() | events.RoundUnconfirmed() as answered:
@@ -137,6 +140,18 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, shoe=shoe, remark=told)
         case events.RoundSuspended():
             return replace(view, phase=Phase.SUSPENDED, remark=told)
+        case events.QuestionAsked(player=player, banker=banker):
+            return replace(view, hands=PublicHands(player, banker), remark=told)
+        case events.RoundResumed(player=player, banker=banker, due=due):
+            phase = Phase.COMPLETE if due is None else Phase.DEALING
+            return replace(view, phase=phase, hands=PublicHands(player, banker), remark=None)
+        case events.RoundCorrected() as right:
+            return corrected(view, right)
+        case events.RoundVoided(player=player, banker=banker) as void:
+            view = replace(view, phase=Phase.VOIDED, hands=PublicHands(player, banker), remark=told)
+            return view if void.supersedes is None else replace(view, past=amended(view.past, void, void=True))
+        case events.RoundSettled():
+            return replace(view, phase=Phase.SETTLED)
         case events.DeviceOnline(port=port):
             return replace(view, port=port, device=replace(view.device, link=Link.ONLINE, reason=None))
         case events.DeviceQuiet(port=port):
@@ -153,6 +168,24 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, device=replace(view.device, locked=False))
         case _:
             return replace(view, remark=told)
+
+
+def corrected(view: TableView, right: events.RoundCorrected) -> TableView:
+    hands = PublicHands(right.player, right.banker)
+    if right.outcome is None:
+        past = tuple(each for each in view.past if (each.shoe, each.round) != (right.shoe, right.round))
+        return replace(view, phase=Phase.DEALING, hands=hands, past=past)
+    result = Result(right.outcome, right.pairs)
+    past = amended(view.past, right, hands=hands, result=result, answer=Answer.AWAITED)
+    return replace(view, phase=Phase.CORRECTED, hands=hands, past=past)
+
+
+def amended(
+    past: tuple[LastRound, ...], told: events.RoundCorrected | events.RoundVoided, **changes: object
+) -> tuple[LastRound, ...]:
+    return tuple(
+        replace(each, **changes) if (each.shoe, each.round) == (told.shoe, told.round) else each for each in past
+    )
 
 
 def answer(

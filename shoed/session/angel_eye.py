@@ -28,6 +28,7 @@ from shoed.observations import (
     CutCardSeen,
     Evidence,
     FaultCleared,
+    FaultMeaning,
     FaultRaised,
     FrameRejected,
     HeardAgain,
@@ -47,7 +48,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.session import Heard, SessionState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Woken
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
 from shoed.wire import Frame, LineState, Rejected
 
 SUITS: Final[Mapping[theirs.Suit, Suit]] = {
@@ -72,6 +73,16 @@ OUTCOMES: Final[Mapping[theirs.Outcome, Outcome]] = {
     theirs.Outcome.TIE: Outcome.TIE,
     theirs.Outcome.BANKER: Outcome.BANKER,
     theirs.Outcome.FORCED_END: Outcome.FORCED_END,
+}
+
+
+MEANINGS: Final[Mapping[theirs.Fault | None, FaultMeaning]] = {
+    theirs.Fault.CANNOT_READ: FaultMeaning.UNREAD,
+    theirs.Fault.CARD_CODE: FaultMeaning.BAD_CODE,
+    theirs.Fault.DRAW_TIMED_OUT: FaultMeaning.SLOW,
+    theirs.Fault.OVERDRAW: FaultMeaning.OVERDRAW,
+    theirs.Fault.REVERSE_AT_EXIT: FaultMeaning.REVERSED,
+    theirs.Fault.REVERSE_MIDWAY: FaultMeaning.REVERSED,
 }
 
 
@@ -185,6 +196,8 @@ class Hearing:
                 self.expire(now)
             case Ordered(order=order):
                 self.order(order, now)
+            case Told():
+                pass  # the table's
             case _:
                 assert_never(came)
 
@@ -331,7 +344,14 @@ def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:
             pairs = ((Pair.PLAYER,) if player else ()) + ((Pair.BANKER,) if banker else ())
             return ResultSeen(at=at, frame=evidence, outcome=OUTCOMES[outcome], pairs=pairs)
         case theirs.ErrorRaised(in_error_mode=blocking, code=code):
-            return FaultRaised(at=at, frame=evidence, code=code, name=fault_name(code), blocking=blocking)
+            return FaultRaised(
+                at=at,
+                frame=evidence,
+                code=code,
+                name=fault_name(code),
+                blocking=blocking,
+                meaning=MEANINGS.get(FAULTS.get(code)),
+            )
         case theirs.ErrorCleared(code=code):
             return FaultCleared(at=at, frame=evidence, code=code, name=fault_name(code))
         case theirs.KeyLock(locked=locked):

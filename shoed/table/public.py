@@ -1,12 +1,18 @@
 """The retained `state` message: enough for a late joiner to draw the table."""
 
+from collections.abc import Mapping
+
 import msgspec
 
-from shoed.events import Hand, Result
+from shoed.events import Hand, Paid, Result
 from shoed.now import rfc3339
+from shoed.rules.drawing import INITIAL_CARDS
+from shoed.rules.insurance import offers
 from shoed.rules.load import book
-from shoed.table.machine import both
+from shoed.table.context import both, pays_of
+from shoed.table.judging import House, judge, shown
 from shoed.table.state import Answer, Completed, Fault, Link, Phase, TableState
+from shoed.words import Stage
 
 
 class PublicHands(msgspec.Struct, frozen=True):
@@ -23,6 +29,16 @@ class LastRound(msgspec.Struct, frozen=True):
     result: Result
     integrity: str
     answer: Answer
+    void: bool = False
+    pays: Mapping[str, Paid] = {}
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """One insurance bet on offer: its odds and its clause."""
+
+    bet: str
+    odds: str
+    clause: str
 
 
 class PublicDevice(msgspec.Struct, frozen=True):
@@ -43,10 +59,13 @@ class PublicState(msgspec.Struct, frozen=True):
     hands: PublicHands
     last_round: LastRound | None
     device: PublicDevice
+    insurance: tuple[Offered, ...] = ()
 
 
-def public_state(game: str, state: TableState) -> PublicState:
-    device, hands, last = state.device, state.round.hands, state.last
+def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
+    device, last = state.device, state.last
+    house = House(book(game), insurance)
+    hands = shown(house, state.round, judge(house, state.round))
     return PublicState(
         sequence=str(state.sequence),
         phase=state.phase,
@@ -55,7 +74,7 @@ def public_state(game: str, state: TableState) -> PublicState:
         shoe_integrity=state.shoe_integrity,
         round=state.round.number or None,
         hands=PublicHands(*both(book(game), hands)),
-        last_round=None if last is None else last_round(last),
+        last_round=None if last is None else last_round(game, last),
         device=PublicDevice(
             link=device.link or Link.OFFLINE,
             reason=device.reason or None,
@@ -63,10 +82,21 @@ def public_state(game: str, state: TableState) -> PublicState:
             fault=device.fault,
             locked=device.locked,
         ),
+        insurance=on_offer(house, state),
     )
 
 
-def last_round(last: Completed) -> LastRound:
+def on_offer(house: House, state: TableState) -> tuple[Offered, ...]:
+    """What may be insured before the next card (I 3.12)."""
+    hands = judge(house, state.round).course.hands
+    stage = {INITIAL_CARDS: Stage.AFTER_FOUR, INITIAL_CARDS + 1: Stage.AFTER_PLAYER_THIRD}.get(len(hands))
+    waived = state.round.squeeze and stage is Stage.AFTER_PLAYER_THIRD
+    if stage is None or waived or state.phase is not Phase.DEALING or not house.insurance:
+        return ()
+    return tuple(Offered(each.bet, each.odds.text, each.clause) for each in offers(house.book, hands)[stage] or ())
+
+
+def last_round(game: str, last: Completed) -> LastRound:
     told = last.told
     return LastRound(
         shoe=told.shoe,
@@ -75,4 +105,6 @@ def last_round(last: Completed) -> LastRound:
         result=last.ours,
         integrity=told.integrity,
         answer=last.answer,
+        void=last.void,
+        pays=pays_of(book(game), told),
     )

@@ -6,47 +6,68 @@ from typing import Final
 
 import msgspec
 
-from shoed.events import LineRejected, Result, RoundCompleted, RoundSuspended
+from shoed.cards import Card
+from shoed.commands import Author
+from shoed.events import LineRejected, Result, RoundCompleted, RoundSuspended, Seen
 from shoed.observations import Evidence
-from shoed.rules.drawing import Hands
+from shoed.rules.irregular import Happened
+from shoed.rules.questions import Ask
 
 
 class Phase(Enum):
     IDLE = "idle"  # no round in this shoe yet
+    BETTING = "betting"  # "Place your bets"
+    CLOSED = "closed"  # "No more bets", and no card yet
     DEALING = "dealing"
     SUSPENDED = "suspended"  # waits for a person
     COMPLETE = "complete"  # every card due is drawn
+    CORRECTED = "corrected"  # and the first account of it was wrong
+    SETTLED = "settled"
+    VOIDED = "voided"
+    ABANDONED = "abandoned"  # it ends without a result
 
 
 class Move(Enum):
-    OPENING_CARD = "opening-card"  # reported as Player's first
+    ANNOUNCED = "announced"  # bets were opened
+    BETS_CLOSED = "bets-closed"
+    OPENING_CARD = "opening-card"  # the first card of the round
     DUE_CARD = "due-card"
     LAST_CARD = "last-card"  # the due one that completes the round
-    UNDUE_CARD = "undue-card"
-    RESULT = "result"
-    NEW_SHOE = "new-shoe"
+    DOUBT = "doubt"  # something that only a person can decide
+    RESUMED = "resumed"  # it was decided, and a card is due
+    COMPLETED = "completed"  # it was decided, and none is due
+    VOID = "void"
+    CORRECTION = "correction"
+    SETTLEMENT = "settlement"
+    GIVEN_UP = "given-up"  # a new round or a new shoe began over it
+    REOPENED = "reopened"  # by a correction: a card is due after all
+    NEXT = "next"  # a new round or a new shoe begins
 
 
-# Every legal move is here, and what it leads to. What is absent cannot follow from any
-# observation; the machine fails on it rather than guess.
+OPEN: Final = (Phase.BETTING, Phase.CLOSED, Phase.DEALING, Phase.SUSPENDED)
+DRAWN: Final = (Phase.COMPLETE, Phase.CORRECTED)
+OVER: Final = (Phase.SETTLED, Phase.VOIDED, Phase.ABANDONED)
+
+MENDABLE: Final = (*OPEN, *DRAWN, Phase.SETTLED)  # until the next round begins
+
+# Every legal move is here, and what it leads to. What is absent cannot follow from anything that
+# is seen or said; the machine fails on it rather than guess.
 MOVES: Final[Mapping[tuple[Phase, Move], Phase]] = {
+    (Phase.IDLE, Move.ANNOUNCED): Phase.BETTING,
     (Phase.IDLE, Move.OPENING_CARD): Phase.DEALING,
-    (Phase.IDLE, Move.UNDUE_CARD): Phase.IDLE,
-    (Phase.IDLE, Move.RESULT): Phase.IDLE,
-    (Phase.IDLE, Move.NEW_SHOE): Phase.IDLE,
-    (Phase.DEALING, Move.OPENING_CARD): Phase.DEALING,
+    (Phase.BETTING, Move.BETS_CLOSED): Phase.CLOSED,
+    (Phase.CLOSED, Move.OPENING_CARD): Phase.DEALING,
     (Phase.DEALING, Move.DUE_CARD): Phase.DEALING,
     (Phase.DEALING, Move.LAST_CARD): Phase.COMPLETE,
-    (Phase.DEALING, Move.UNDUE_CARD): Phase.SUSPENDED,
-    (Phase.DEALING, Move.RESULT): Phase.SUSPENDED,
-    (Phase.SUSPENDED, Move.OPENING_CARD): Phase.DEALING,
-    (Phase.SUSPENDED, Move.UNDUE_CARD): Phase.SUSPENDED,
-    (Phase.SUSPENDED, Move.RESULT): Phase.SUSPENDED,
-    (Phase.SUSPENDED, Move.NEW_SHOE): Phase.IDLE,  # if every card of the round was drawn: else it is open
-    (Phase.COMPLETE, Move.OPENING_CARD): Phase.DEALING,
-    (Phase.COMPLETE, Move.UNDUE_CARD): Phase.SUSPENDED,
-    (Phase.COMPLETE, Move.RESULT): Phase.COMPLETE,
-    (Phase.COMPLETE, Move.NEW_SHOE): Phase.IDLE,
+    **{(phase, Move.DOUBT): Phase.SUSPENDED for phase in MENDABLE if phase is not Phase.SUSPENDED},
+    (Phase.SUSPENDED, Move.RESUMED): Phase.DEALING,
+    (Phase.SUSPENDED, Move.COMPLETED): Phase.COMPLETE,
+    **{(phase, Move.VOID): Phase.VOIDED for phase in MENDABLE},
+    **{(phase, Move.CORRECTION): Phase.CORRECTED for phase in (*DRAWN, Phase.SUSPENDED, Phase.SETTLED)},
+    **{(phase, Move.REOPENED): Phase.DEALING for phase in (*DRAWN, Phase.SUSPENDED, Phase.SETTLED)},
+    **{(phase, Move.SETTLEMENT): Phase.SETTLED for phase in (*DRAWN, Phase.SUSPENDED)},
+    **{(phase, Move.GIVEN_UP): Phase.ABANDONED for phase in OPEN},
+    **{(phase, Move.NEXT): Phase.IDLE for phase in (Phase.IDLE, *OVER)},
 }
 
 
@@ -86,10 +107,53 @@ class Rejections(msgspec.Struct, frozen=True):
     counted: LineRejected | None = None
 
 
-class Round(msgspec.Struct, frozen=True):
+class Noticed(msgspec.Struct, frozen=True):
+    """Something that went wrong, and how it came to be known."""
+
+    what: Happened
+    evidence: str
+    by: Author | None = None  # None: the watch
+
+
+class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A card of the round, in the order in which it left the shoe."""
+
+    card: Card | None  # None: nobody has told its face
+    seen: Seen = Seen()  # as the device reported it; nothing where it saw none
+    utc_us: int = 0
+    row: int = 0  # where its bytes are
+    sequence: int = 0  # of the event that told it
+    excess: bool = False  # the device itself said so
+    drawn: bool = False  # where it lies was told
+    together: Noticed | None = None  # with cards before it; it counts once this one has a place
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """The answer to a question that the rules asked."""
+
+    ask: Ask
+    choice: str | tuple[str, ...]
+    by: Author
+    irregularity: int
+    bettor: str | None = None
+
+
+class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     shoe: int = 0
     number: int = 0  # in its shoe, from 1; 0: none yet
-    hands: Hands = Hands()
+    cards: tuple[Taken, ...] = ()  # that have a place in the order
+    waiting: tuple[Taken, ...] = ()  # that came while a question was open, or are one
+    over: tuple[Taken, ...] = ()  # drawn in excess, says the device: looked at once the round has its cards
+    result: Result | None = None  # that the device gave before the last card due
+    happened: tuple[Noticed, ...] = ()
+    suspected: tuple[Noticed, ...] = ()  # that a person has to confirm
+    decisions: tuple[Decided, ...] = ()
+    carried: int = 0  # the first so many cards were left over from the round before
+    with_unread: int | None = None  # the ordinal of a card that came together with one that nobody could read
+    shift: int = 0  # and so many the device counts to that one
+    hold: Noticed | None = None  # found between two rounds: this one waits for a person
+    squeeze: bool = False
+    void: Author | None = None  # who voided it, with no other ground
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
     complete: bool = False  # every card due was drawn, whatever came after it
@@ -100,6 +164,8 @@ class Completed(msgspec.Struct, frozen=True):
     """The last round that was completed, also when a new shoe began since."""
 
     told: RoundCompleted
+    sequence: int = 0  # of the event that told it
+    void: bool = False
     answer: Answer = Answer.AWAITED
     theirs: Result | None = None  # the last result that the shoe gave for it
 
@@ -108,16 +174,31 @@ class Completed(msgspec.Struct, frozen=True):
         return Result(self.told.outcome, self.told.pairs)
 
 
+class Open(msgspec.Struct, frozen=True):
+    """The question that is asked."""
+
+    id: str
+    key: str  # what it is about: the same key, the same question
+    utc_us: int
+
+
 class TableState(msgspec.Struct, frozen=True):
     sequence: int = 0  # of the last event
     phase: Phase = Phase.IDLE
     shoe: int = 0  # 0: no shoe has been numbered
     shoe_whole: bool = False  # seen from its start
     cut: bool = False  # the cutting card came out of this shoe
+    cut_in: int = 0  # in or before this round
+    burnt: int = 0  # cards of this shoe, before its first round
+    first_card: Card | None = None  # the one that says how many
     missed: Evidence | None = None  # the report that showed that others were missed since then
     round: Round = Round()
     last: Completed | None = None
-    suspended: RoundSuspended | None = None  # what the round waits on
+    suspended: RoundSuspended | None = None  # why the round waits
+    hold: Noticed | None = None  # found between two rounds: the next one waits for a person
+    left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
+    asked: Open | None = None
+    questions: int = 0  # that were ever asked
     device: Device = Device()
     rejections: Rejections | None = None
 

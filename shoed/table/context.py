@@ -1,0 +1,92 @@
+"""A fold in progress: the settings of a table, its state so far, and the events and answers that it gave."""
+
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed.commands import Answer, Author
+from shoed.events import Event, EventData, Hand, Paid, RoundCompleted
+from shoed.now import Now
+from shoed.rules import drawing
+from shoed.rules.book import RuleBook
+from shoed.rules.drawing import Hands
+from shoed.rules.load import book
+from shoed.rules.results import rows
+from shoed.table.judging import House, Judgement, judge
+from shoed.table.state import MOVES, Device, Move, Round, TableState
+
+
+class Custom(msgspec.Struct, frozen=True):
+    """What no document asks for, and a house may."""
+
+    bets_close_by_command: bool = False  # else by the first card as well
+    burn_cards: int | None = None  # at the start of a shoe; -1: as many as the first card counts, and itself
+    rounds_after_cut: int | None = None  # behind the one in which the cutting card comes
+
+
+BY_FIRST_CARD: Final = -1
+
+
+class TableSettings(msgspec.Struct, frozen=True):
+    game: str
+    port: str
+    id_prefix: str = ""  # of the ids of its events
+    insurance: bool = True
+    custom: Custom = Custom()
+
+
+class Table:
+    def __init__(self, settings: TableSettings, state: TableState, row: int) -> None:
+        self.settings = settings
+        self.book: Final = book(settings.game)
+        self.house: Final = House(self.book, settings.insurance)
+        self.state = state
+        self.row = row
+        self.events: list[Event] = []
+        self.answers: list[Answer] = []
+        self._judged: tuple[Round, Judgement] | None = None
+
+    @property
+    def judgement(self) -> Judgement:
+        """How the round stands; reckoned once for each Round."""
+        if self._judged is None or self._judged[0] is not self.state.round:
+            self._judged = self.state.round, judge(self.house, self.state.round)
+        return self._judged[1]
+
+    def emit(self, at: Now, data: EventData) -> int:
+        self.state = replace(self.state, sequence=self.state.sequence + 1)
+        self.events.append(Event(self.state.sequence, at.utc_us, data))
+        return self.state.sequence
+
+    def move(self, move: Move) -> None:
+        self.state = replace(self.state, phase=MOVES[self.state.phase, move])
+
+    def set_device(self, device: Device) -> None:
+        self.state = replace(self.state, device=device)
+
+    def set_round(self, current: Round, judged: Judgement | None = None) -> None:
+        self.state = replace(self.state, round=current)
+        if judged is not None:
+            self._judged = current, judged
+
+    def event_id(self, sequence: int) -> str:
+        return f"{self.settings.id_prefix}-{sequence}"
+
+
+def both(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
+    return (
+        Hand(hands.player, drawing.points(by, hands.player)),
+        Hand(hands.banker, drawing.points(by, hands.banker)),
+    )
+
+
+def pays_of(by: RuleBook, told: RoundCompleted) -> dict[str, Paid]:
+    """What each bet of the game gets by the result that was told."""
+    found = rows(by, Hands(told.player.cards, told.banker.cards))
+    return {bet: Paid(row.pays.text, row.clause) for bet, row in found.items() if row is not None}
+
+
+def signed(by: Author | None) -> dict[str, str | None]:
+    """The fields of an event that say who; nobody is the watch."""
+    return {"author": by.name if by else None, "role": by.role.value if by and by.role else None}

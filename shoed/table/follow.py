@@ -1,0 +1,310 @@
+"""What has changed, told: the events that follow when a Round becomes another one.
+
+Theory of operation: `follow` judges the round as it was and as it is. What is new goes out in this order: that the
+round waits, what was noticed, what the book says of it, what becomes of the round (void, resumed, complete, corrected),
+and last the question that is asked now. Everything is the difference of two judgements; nothing else decides.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.events import Result, RoundCompleted, Seen, Slot
+from shoed.now import Now
+from shoed.observations import Outcome
+from shoed.rules import drawing
+from shoed.rules.book import Rule, Then
+from shoed.rules.drawing import Hands
+from shoed.rules.irregular import Ruling
+from shoed.table.context import Table, both, signed
+from shoed.table.judging import Asked, Judgement, advance, shown, slot
+from shoed.table.state import DRAWN, Answer, Completed, Move, Noticed, Open, Phase, Round
+from shoed.words import Event as Mishap
+from shoed.words import Role
+
+NOTHING: Final = Seen()
+
+
+def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
+    """The round is now this one: take in what waits, and tell what has changed."""
+    was = table.state.round
+    before = table.judgement
+    current, after = advance(table.house, current)
+    table.set_round(current, after)
+    if after.held and after.course.void is None:
+        suspend(table, at, before, after, seen)
+    tell_irregular(table, at, was, before, after)
+    if after.course.void is not None:
+        if table.state.phase is not Phase.VOIDED:
+            void(table, at, after, after.course.void)
+    elif not after.held:
+        go_on(table, at, before, after)
+    elif shown(table.house, was, before) != lie(table):  # what is asked is asked of other cards than it was
+        lapse(table, at)
+    ask(table, at, after.questions)
+
+
+def tell_irregular(table: Table, at: Now, was: Round, before: Judgement, after: Judgement) -> None:
+    current = table.state.round
+    for found in current.suspected:
+        if found not in was.suspected:
+            tell_noticed(table, at, found)
+    for number, found in enumerate(current.happened[len(was.happened) :], len(was.happened) + 1):
+        tell_noticed(table, at, found, number)
+    for ruling in after.rulings:
+        if ruling.then is not Then.ASK and ruling not in before.rulings:
+            mishap = current.happened[ruling.irregularity].what.event
+            tell_ruled(table, at, mishap, ruling)
+
+
+def suspend(table: Table, at: Now, before: Judgement, after: Judgement, seen: Seen) -> None:
+    """Once; what else comes while the round waits adds nothing."""
+    if table.state.phase is Phase.SUSPENDED:
+        return
+    table.move(Move.DOUBT)
+    current, found = table.state.round, after.course
+    due = before.due or (None if found.due is None else slot(found.hands, found.due))
+    told = events.RoundSuspended(shoe=current.shoe, round=current.number, due=due, seen=seen, gap=current.away)
+    table.state = replace(table.state, suspended=told)
+    table.emit(at, told)
+
+
+def go_on(table: Table, at: Now, before: Judgement, after: Judgement) -> None:
+    """Nobody has to be asked: a card is due, or the round is complete."""
+    current, hands = table.state.round, after.course.hands
+    if table.state.phase is Phase.SUSPENDED:
+        player, banker = both(table.book, hands)
+        table.emit(
+            at,
+            events.RoundResumed(
+                shoe=current.shoe,
+                round=current.number,
+                player=player,
+                banker=banker,
+                due=after.due,
+                carried=after.course.carried,
+            ),
+        )
+        current = replace(current, cards=tuple(replace(each, drawn=True) for each in current.cards))
+        table.set_round(current, after)
+        table.state = replace(table.state, suspended=None)
+    if not current.cards:
+        if table.state.phase is Phase.SUSPENDED:
+            table.move(Move.RESUMED)
+        return
+    if after.due is None:
+        finish(table, at, hands)
+    elif current.complete and table.state.last is not None:  # a correction took its end away
+        correct(table, at, table.state.last, hands, after.due)
+    elif table.state.phase is Phase.SUSPENDED:
+        table.move(Move.RESUMED)
+    else:
+        if hands not in (before.course.hands, with_last(before, current)):
+            last_told = max(each.sequence for each in current.cards)
+            tell_corrected(table, at, account(table, hands), after.due, last_told)
+        table.move(Move.DUE_CARD)
+
+
+def with_last(before: Judgement, current: Round) -> Hands:
+    """The hands once the card that was due has been drawn, as its event tells them."""
+    hands, last = before.course.hands, current.cards[-1].card
+    return hands if before.due is None or last is None else hands.with_card(before.due.hand, last)
+
+
+def account(table: Table, hands: Hands) -> RoundCompleted:
+    """The round by these hands, as if no card were due."""
+    current = table.state.round
+    player, banker = both(table.book, hands)
+    seen = not current.partial and all(each.row for each in current.cards[current.carried :])
+    return RoundCompleted(
+        shoe=current.shoe,
+        round=current.number,
+        game=table.settings.game,
+        player=player,
+        banker=banker,
+        outcome=Outcome(drawing.winner(table.book, hands).value),
+        pairs=drawing.pairs(hands),
+        integrity="complete" if seen else "partial",
+    )
+
+
+def finish(table: Table, at: Now, hands: Hands) -> None:
+    """Every card due is there: the result, for the first time or in the place of another."""
+    current, last, completed = table.state.round, table.state.last, account(table, hands)
+    if not current.complete:
+        sequence = table.emit(at, completed)
+        table.move(Move.COMPLETED if table.state.phase is Phase.SUSPENDED else Move.LAST_CARD)
+        table.set_round(replace(current, complete=True, result=None))
+        table.state = replace(table.state, last=Completed(completed, sequence))
+        if current.result is not None:
+            compare(table, at, current.result)
+    elif last is not None and replace(completed, integrity=last.told.integrity) != last.told:
+        correct(table, at, last, hands, None)
+    elif table.state.phase is Phase.SUSPENDED:
+        table.move(Move.COMPLETED)
+
+
+def correct(table: Table, at: Now, last: Completed, hands: Hands, due: Slot | None) -> None:
+    """Another account of a round that was complete."""
+    told = replace(account(table, hands), integrity=last.told.integrity)
+    sequence = tell_corrected(table, at, told, due, last.sequence)
+    if due is not None:
+        table.move(Move.REOPENED)
+        table.set_round(replace(table.state.round, complete=False))
+        table.state = replace(table.state, last=None)
+        return
+    table.move(Move.CORRECTION)
+    table.state = replace(table.state, last=Completed(told, sequence))
+    if last.theirs is not None:
+        compare(table, at, last.theirs)
+
+
+def tell_corrected(table: Table, at: Now, told: RoundCompleted, due: Slot | None, superseded: int) -> int:
+    return table.emit(
+        at,
+        events.RoundCorrected(
+            shoe=told.shoe,
+            round=told.round,
+            game=told.game,
+            player=told.player,
+            banker=told.banker,
+            outcome=told.outcome if due is None else None,
+            pairs=told.pairs,
+            integrity=told.integrity,
+            due=due,
+            supersedes=table.event_id(superseded),
+        ),
+    )
+
+
+def void(table: Table, at: Now, after: Judgement, ruling: Ruling) -> None:
+    current, last = table.state.round, table.state.last
+    happened = current.happened[ruling.irregularity] if ruling.irregularity < len(current.happened) else None
+    player, banker = both(table.book, shown(table.house, current, after))
+    told = current.complete and last is not None
+    by = happened.by if happened is not None else current.void
+    table.emit(
+        at,
+        events.RoundVoided(
+            shoe=current.shoe,
+            round=current.number,
+            kind=happened.what.event.value if happened is not None else "void",
+            clause=ruling.clause or None,
+            returns=table.book.rules[Rule.VOID_RETURNS_EVERY_STAKE].clause or None,
+            reading=ruling.reading or None,
+            player=player,
+            banker=banker,
+            supersedes=table.event_id(last.sequence) if told and last is not None else None,
+            **signed(by),
+        ),
+    )
+    table.move(Move.VOID)
+    table.state = replace(table.state, suspended=None)
+    if told and last is not None:
+        table.state = replace(table.state, last=replace(last, void=True))
+
+
+def compare(table: Table, at: Now, theirs: Result) -> None:
+    last = table.state.last
+    if last is None or not awaits(table, last):
+        return
+    answer = Answer.CONFIRMED if theirs == last.ours else Answer.DISPUTED
+    if theirs != last.theirs:
+        event = events.RoundConfirmed if answer is Answer.CONFIRMED else events.RoundDisputed
+        table.emit(at, event(shoe=last.told.shoe, round=last.told.round, ours=last.ours, theirs=theirs))
+        table.state = replace(table.state, last=replace(last, answer=answer, theirs=theirs))
+
+
+def awaits(table: Table, last: Completed) -> bool:
+    """Whether a result is that of the last completed round; after undue cards or a new shoe only the first is."""
+    state = table.state
+    first = last.answer is Answer.AWAITED and (state.round.complete or state.phase is Phase.IDLE)
+    return (first or state.phase in DRAWN) and not state.round.unsure and not last.void
+
+
+# --- questions
+
+
+def ask(table: Table, at: Now, questions: tuple[Asked, ...]) -> None:
+    """The first open question is the one that is asked; one that is no longer open lapses."""
+    first, asked = (questions[0] if questions else None), table.state.asked
+    if asked is not None and (first is None or first.key != asked.key):
+        lapse(table, at)
+    if first is None or (asked is not None and first.key == asked.key):
+        return
+    number = table.state.questions + 1
+    table.state = replace(table.state, questions=number, asked=Open(str(number), first.key, at.utc_us))
+    player, banker = both(table.book, lie(table))
+    table.emit(
+        at,
+        events.QuestionAsked(
+            shoe=table.state.shoe or None,
+            round=table.state.round.number or None,
+            id=str(number),
+            question=first.ask.value,
+            clause=first.clause or None,
+            role=role_of(first),
+            optional=not first.holds,
+            player=player,
+            banker=banker,
+        ),
+    )
+
+
+def lie(table: Table) -> Hands:
+    return shown(table.house, table.state.round, table.judgement)
+
+
+def role_of(asked: Asked) -> str | None:
+    return asked.role.value if isinstance(asked.role, Role) else asked.role
+
+
+def lapse(table: Table, at: Now) -> None:
+    asked = table.state.asked
+    if asked is None:
+        return
+    table.state = replace(table.state, asked=None)
+    current = table.state.round
+    name = asked.key.partition(" ")[0]
+    table.emit(
+        at, events.QuestionLapsed(shoe=current.shoe or None, round=current.number or None, id=asked.id, question=name)
+    )
+
+
+# --- what was noticed
+
+
+def tell_noticed(table: Table, at: Now, found: Noticed, number: int | None = None, *, kind: str = "") -> None:
+    what = found.what
+    table.emit(
+        at,
+        events.IrregularityNoticed(
+            shoe=table.state.shoe or None,
+            round=table.state.round.number or None,
+            number=number,
+            kind=kind or what.event.value,
+            at=what.at or None,
+            count=what.count if what.event is Mishap.DRAWN_TOGETHER else None,
+            evidence=found.evidence,
+            late=what.noticed_late,
+            **signed(found.by),
+        ),
+    )
+
+
+def tell_ruled(table: Table, at: Now, mishap: Mishap, ruling: Ruling, of_round: int | None = None) -> None:
+    table.emit(
+        at,
+        events.IrregularityRuled(
+            shoe=table.state.shoe or None,
+            round=of_round or table.state.round.number or None,
+            number=ruling.irregularity + 1,
+            kind=mishap.value,
+            then=ruling.then.value,
+            clause=ruling.clause or None,
+            decides=ruling.decides.value if ruling.decides else None,
+            silent=ruling.silent,
+            reading=ruling.reading or None,
+        ),
+    )

@@ -1,0 +1,409 @@
+"""How a round stands, from its cards in order, what went wrong and what was decided: a function of the Round alone.
+
+Theory of operation: `judge` asks the rules, and the first question that is open holds the round. `advance` takes the
+cards that wait into the order, one by one, as long as each is the one that is due by its reported slot. One that is not
+has readings; where there is but one it is taken, else a person says which is true. `choose` is what an answer makes
+of the round, and so also what it would make of it: the consequences that a question shows.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from itertools import takewhile
+from typing import Final, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed.cards import Card
+from shoed.commands import Author
+from shoed.events import Slot, TookBack
+from shoed.observations import Outcome, Pair
+from shoed.rules.book import Rule, RuleBook, Then
+from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
+from shoed.rules.drawing import due as due_of
+from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
+from shoed.rules.neglect import Cover, neglected
+from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
+from shoed.table.state import Decided, Noticed, Round, Taken
+from shoed.words import Event as Mishap
+from shoed.words import Role, Stage
+
+OTHERS: Final = "others"  # every bettor whom no decision has named
+MOST_WAITING: Final = 16  # more than any round has: what comes after is on record, and in no hand
+
+
+class Doubt(Enum):
+    """What the rules do not ask, because it is about the record: what left the shoe."""
+
+    FACE = "face"  # which card it was that nobody could read
+    READING = "reading"  # what a card or a result that is not due means
+    CONFIRM = "confirm"  # whether what was inferred is so
+    GO_ON = "next-round"  # something was found between two rounds, and this is the next
+
+
+class Reading(Enum):
+    """What a report that is not due may mean."""
+
+    MISSED = "missed"  # the card that is due left the shoe unseen before it
+    WRONG_SIDE = "wrong-side"  # it is the card that is due, in the other hand
+    SAME_CARD = "same-card"  # the card that lies there was told again
+    READ_AGAIN = "read-again"  # and this time it was read rightly
+    EXCESS = "excess"  # one more card
+    CARRIED = "carried"  # the card left over opens this round, and the shoe does not know it
+    NOT_CARRIED = "not-carried"  # it was put away
+    INTERRUPTION = "interruption"  # the game itself was interrupted
+    NOT_SO = "not-so"  # the device's result is wrong
+
+
+FOREIGN: Final = "foreign-card"
+HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, *Doubt})
+RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
+LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A question that is open."""
+
+    ask: Ask | Doubt
+    role: Voice | None  # this one or above; None: anybody of the house
+    clause: str = ""  # "": no document says it
+    irregularity: int | None = None
+    choices: tuple[str, ...] = ()  # none: a card, or cards in order
+    clauses: tuple[str, ...] = ()
+    cards: tuple[Card, ...] = ()  # to be put in order
+    index: int | None = None  # of the card that it is about
+    bettor: str | None = None
+    proposed: str | None = None
+    optional: bool = False  # nothing waits for it
+
+    @property
+    def key(self) -> str:
+        about = (self.irregularity, self.index, self.bettor, *map(str, self.cards))
+        return " ".join([self.ask.value, *("-" if each is None else str(each) for each in about)])
+
+    @property
+    def holds(self) -> bool:
+        return self.ask in HOLDING and not self.optional
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    course: Course
+    rulings: tuple[Ruling, ...]
+    questions: tuple[Asked, ...]  # the one that is asked first in front
+    due: Slot | None
+    returned: tuple[TookBack, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether the round waits for a person."""
+        return any(each.holds for each in self.questions)
+
+
+class House(msgspec.Struct, frozen=True):
+    """What of the table's settings a judgement hangs on."""
+
+    book: RuleBook
+    insurance: bool = True
+
+
+def judge(house: House, current: Round) -> Judgement:
+    faces = known(current)
+    if not (current.happened or current.decisions or current.squeeze or current.void):  # as nearly every round is
+        hands, carried = lay(house.book, faces)
+        plain = Course(hands, carried, due_of(house.book, hands), (), None, False, {}, frozenset())  # noqa: FBT003
+        return _judged(plain, (), _doubts(house, current, plain, []))
+    inquiry = Inquiry([_decision(each) for each in current.decisions])
+    named = dict.fromkeys(each.bettor for each in current.decisions if each.bettor is not None)
+    bettors = (*(name for name in named if name != OTHERS), OTHERS)
+    happened = [each.what for each in current.happened]
+    found = course(house.book, faces, happened, inquiry, Layout(bettors))
+    rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
+    if current.void is not None and found.void is None:
+        ruling = Ruling(len(happened), Then.VOID, "", None, silent=True, reading="a person of the house voided it")
+        found = replace(found, void=ruling, due=None, suspended=False)
+        inquiry.open.clear()
+    if found.void is None and found.due is None and not found.suspended:
+        passed = [(bettor, stage, bet) for bettor in bettors for stage in Stage for bet in house.book.insurances]
+        waives = house.book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE) if current.squeeze else None
+        waived = {} if waives is None else {Stage.AFTER_PLAYER_THIRD: waives.clause}
+        neglect = neglected(house.book, found, happened, Cover(house.insurance, passed, waived), inquiry)
+        rulings += neglect.rulings
+        returned += [TookBack(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
+    asked = [_asked(each) for each in inquiry.open]
+    if found.void is None:
+        asked = _doubts(house, current, found, asked)
+    return replace(_judged(found, rulings, asked), returned=tuple(returned))
+
+
+def _judged(found: Course, rulings: Sequence[Ruling], asked: Sequence[Asked]) -> Judgement:
+    held = found.void is not None or any(each.holds for each in asked)
+    due = None if held or found.due is None else slot(found.hands, found.due)
+    return Judgement(found, tuple(sorted(rulings, key=lambda each: each.irregularity)), tuple(asked), due)
+
+
+def known(current: Round) -> list[Card]:
+    """The cards up to the first that nobody has told."""
+    faces: list[Card] = []
+    for each in current.cards:
+        if each.card is None:
+            break
+        faces.append(each.card)
+    return faces
+
+
+def shown(house: House, current: Round, found: Judgement) -> Hands:
+    """The hands as anybody may see them: without cards of which it is a question where they go."""
+    placed = all(each.ask is Ask.OPTION for each in found.questions if each.holds)
+    if placed and found.course.void is None:
+        return found.course.hands
+    drawn = list(takewhile(lambda each: each.drawn and each.card is not None, current.cards))
+    hands, _ = lay(house.book, [each.card for each in drawn if each.card is not None])
+    return min(found.course.hands, hands, key=len)
+
+
+def slot(hands: Hands, hand: Pair) -> Slot:
+    return Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
+
+
+def go_on(house: House, hold: Noticed | None) -> Asked:
+    """Whether the next round may go on, whatever was found before it."""
+    clause = course(house.book, (), [hold.what], Inquiry([])).rulings[0].clause if hold else ""
+    return Asked(Doubt.GO_ON, None, clause, choices=("go-on",))
+
+
+def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> list[Asked]:
+    """The questions of the rules, and those about the record, in the order in which they are asked."""
+    holding = [each for each in asked if each.holds]
+    others = [each for each in asked if not each.holds]
+    if current.hold is not None:
+        return [go_on(house, current.hold), *asked]
+    faces = known(current)
+    if len(faces) < len(current.cards):
+        return [Asked(Doubt.FACE, RECORD, index=len(faces) + 1), *holding, *others]
+    if holding:
+        return [*holding, *others]
+    if current.suspected:
+        mishap = current.suspected[0].what
+        return [Asked(Doubt.CONFIRM, RECORD, choices=("yes", "no"), index=mishap.at), *others]
+    if found.due is None:
+        return others
+    choices = readings(current, found)
+    if choices:
+        names = tuple(each.value for each in choices)
+        reading = Asked(Doubt.READING, RECORD, choices=names, index=len(current.cards) + 1, proposed=names[0])
+        return [reading, *others]
+    return others
+
+
+def _asked(question: Question) -> Asked:
+    return Asked(
+        question.ask,
+        question.role,
+        question.clause,
+        question.irregularity,
+        tuple(each.value for each in question.choices),
+        question.clauses,
+        question.cards,
+        None,
+        question.bettor,
+        question.proposed.value if question.proposed else None,
+        question.optional,
+    )
+
+
+def _decision(told: Decided) -> Decision:
+    choice: Choice | tuple[Card, ...]
+    choice = Choice(told.choice) if isinstance(told.choice, str) else tuple(map(Card.parse, told.choice))
+    return Decision(told.ask, choice, told.by.role or "player", told.irregularity, told.bettor)
+
+
+# --- cards that wait
+
+
+def advance(house: House, current: Round) -> tuple[Round, Judgement]:
+    """Take in what waits, as far as nobody has to be asked."""
+    while True:
+        found = judge(house, current)
+        left_over = found.course.void is None and not found.held and found.course.carried
+        if left_over and not any(each.what.event in LEFT_OVER for each in current.happened):
+            current = excess(current, len(found.course.hands) + 1)
+            continue
+        if found.held or found.course.void is not None or not current.waiting:
+            return current, found
+        first = current.waiting[0]
+        rest = replace(current, waiting=current.waiting[1:])
+        current = placed(rest, first)
+        if not fits(rest, found.due, first):  # judge asks where there is more than one reading
+            current = excess(current, len(current.cards))
+
+
+def placed(current: Round, taken: Taken) -> Round:
+    """The round with one more card in its order."""
+    after = replace(current, cards=(*current.cards, replace(taken, together=None)))
+    return after if taken.together is None else beside(after, taken.together, len(after.cards))
+
+
+def beside(current: Round, together: Noticed, last: int) -> Round:
+    """The card of this ordinal came together with those before it, as far as they are of this round."""
+    first = max(current.carried + 1, last - together.what.count + 1)
+    if first >= last:
+        return current
+    what = replace(together.what, at=first, noticed_at=last, count=last - first + 1)
+    return replace(current, happened=(*current.happened, replace(together, what=what)))
+
+
+def excess(current: Round, at: int) -> Round:
+    what = Happened(Mishap.CARD_IN_EXCESS, at, len(current.cards))
+    taken = current.cards[at - 1]
+    evidence = f"card {at} is {taken.card or 'a card without a face'}, and no card was due where it was reported"
+    return replace(current, happened=(*current.happened, Noticed(what, evidence)))
+
+
+def fits(current: Round, due: Slot | None, taken: Taken) -> bool:
+    """Whether the device reported the slot that is due; what it counts to another round is shifted by so many cards."""
+    if due is None or taken.excess or taken.seen.hand is None:
+        return False
+    if not current.shift:
+        return (taken.seen.hand, taken.seen.position) == (due.hand.value, due.position)
+    theirs = due.index - current.shift
+    if due.index > INITIAL_CARDS:
+        return False  # the device reckons third cards from other hands than ours
+    return (taken.seen.hand, taken.seen.position) == ("player" if theirs % 2 else "banker", (theirs + 1) // 2)
+
+
+def readings(current: Round, found: Course) -> tuple[Reading, ...]:
+    """What the first report that waits may mean, the likeliest first; none if it is due, or means but one thing."""
+    told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
+    if current.result is not None:
+        forced = current.result.outcome is Outcome.FORCED_END
+        return (
+            Reading.MISSED,
+            Reading.NOT_SO,
+            *((Reading.INTERRUPTION,) if (forced or current.away) and not told else ()),
+        )
+    if found.due is None or not current.waiting:
+        return ()
+    taken, due = current.waiting[0], slot(found.hands, found.due)
+    if fits(current, due, taken) or taken.excess:
+        return ()
+    if current.carried and not (current.shift or current.happened) and len(current.cards) == current.carried:
+        return Reading.CARRIED, Reading.NOT_CARRIED
+    hand, position = taken.seen.hand, taken.seen.position or 0
+    if hand is None or not 1 <= position <= FULL_HAND:
+        return Reading.EXCESS, Reading.SAME_CARD
+    there = len(found.hands.of(Pair(hand)))
+    if position <= there:
+        return Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
+    gap = (Reading.INTERRUPTION,) if current.away and not told else ()
+    if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
+        return ()  # Player stands, and the device says it drew: one more card
+    if position == there + 1 and hand != due.hand.value:
+        return (Reading.MISSED, Reading.WRONG_SIDE, *gap)
+    return (Reading.MISSED, Reading.EXCESS, *gap)
+
+
+# --- answers
+
+
+def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Author, bettor: str | None) -> Round:
+    """The round after an answer that fits the question."""
+    match asked.ask:
+        case Doubt.FACE:
+            return _faced(current, asked, choice)
+        case Doubt.CONFIRM:
+            first, *rest = current.suspected
+            confirmed = (*current.happened, first) if choice == "yes" else current.happened
+            return replace(current, suspected=tuple(rest), happened=confirmed)
+        case Doubt.GO_ON:
+            return replace(current, hold=None)
+        case Doubt.READING:
+            return read(current, Reading(choice))
+        case Ask():
+            decided = Decided(asked.ask, choice, by, asked.irregularity or 0, bettor or asked.bettor)
+            return replace(current, decisions=(*current.decisions, decided))
+        case _:
+            assert_never(asked.ask)
+
+
+def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...]) -> Round:
+    at = asked.index or 0
+    if choice == FOREIGN:
+        what = Happened(Mishap.FOREIGN_CARD, at, len(current.cards))
+        return replace(current, happened=(*current.happened, Noticed(what, f"card {at} is none of the set")))
+    return corrected(current, at, Card.parse(str(choice)))
+
+
+def corrected(current: Round, at: int, card: Card) -> Round:
+    taken = replace(current.cards[at - 1], card=card)
+    return replace(current, cards=(*current.cards[: at - 1], taken, *current.cards[at:]))
+
+
+def read(current: Round, reading: Reading) -> Round:
+    """The round if the first report that waits, or the result that came early, means this."""
+    if reading is Reading.MISSED:
+        return missed(current)
+    if reading is Reading.NOT_SO:
+        return replace(current, result=None)
+    if reading is Reading.CARRIED:
+        return replace(current, shift=current.carried)
+    if reading is Reading.NOT_CARRIED:
+        return replace(current, cards=current.cards[current.carried :], carried=0)
+    if reading is Reading.INTERRUPTION:
+        what = Happened(Mishap.INTERRUPTION, len(current.cards), len(current.cards))
+        return replace(current, happened=(*current.happened, Noticed(what, "the game was interrupted")))
+    first, rest = current.waiting[0], replace(current, waiting=current.waiting[1:])
+    if reading is Reading.SAME_CARD:
+        return rest
+    if reading is Reading.READ_AGAIN:
+        at = next((at for at, each in enumerate(rest.cards, 1) if place(each) == place(first)), None)
+        return rest if at is None or first.card is None else corrected(rest, at, first.card)
+    taken = placed(rest, first)
+    at = len(taken.cards)
+    if reading is Reading.EXCESS:
+        return excess(taken, at)
+    what = Happened(Mishap.WRONG_SIDE, at, at)
+    return replace(taken, happened=(*taken.happened, Noticed(what, f"card {at} was reported in the other hand")))
+
+
+def missed(current: Round) -> Round:
+    """The card that is due left the shoe unseen; together with its neighbour, if one of two could not be read."""
+    at = len(current.cards) + 1
+    current = replace(current, cards=(*current.cards, Taken(None)))
+    if current.with_unread == at and current.waiting:  # it came before the one that was read
+        current = placed(replace(current, waiting=current.waiting[1:]), current.waiting[0])
+    elif current.with_unread != at - 1:
+        return current
+    first = min(at, current.with_unread or at)
+    what = Happened(Mishap.DRAWN_TOGETHER, first, len(current.cards), 2)
+    found = Noticed(what, f"cards {first} and {first + 1} came together, and one of them could not be read")
+    return replace(current, happened=(*current.happened, found), with_unread=None)
+
+
+def place(taken: Taken) -> tuple[str | None, int | None]:
+    return taken.seen.hand, taken.seen.position
+
+
+def refusal(asked: Asked, choice: str | tuple[str, ...], by: Author) -> str | None:
+    """Why an answer does not count."""
+    if not may(by.role or "player", asked.role):
+        needed = asked.role.value if isinstance(asked.role, Role) else asked.role or "anybody of the house"
+        return f"{by.role.value if by.role else 'a player'} may not decide this: it takes {needed}"
+    match asked.ask:
+        case Doubt.FACE:
+            right = choice == FOREIGN or (isinstance(choice, str) and _is_card(choice))
+            wanted = f"a card, as in 8S or 10H, or {FOREIGN}"
+        case Ask.CARD_ORDER:
+            right = not isinstance(choice, str) and sorted(choice) == sorted(map(str, asked.cards))
+            wanted = f"the cards in their order: {', '.join(map(str, asked.cards))}"
+        case _:
+            right = choice in asked.choices
+            wanted = " or ".join(asked.choices)
+    return None if right else f"{choice} is no answer; write {wanted}"
+
+
+def _is_card(text: str) -> bool:
+    try:
+        Card.parse(text)
+    except ValueError:
+        return False
+    return True

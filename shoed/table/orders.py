@@ -1,0 +1,311 @@
+"""What people tell a table, and what becomes of it: done, or refused with the reason.
+
+Nobody tells a round what it is: a command says what was seen or decided, and the same judgement follows as from a card.
+Whoever mends the record (a card that was misread, a round that is void) is a Pit Supervisor or above; whoever answers
+a question has the role that the rule book names for it; everything else anybody of the house may tell.
+"""
+
+from collections import Counter
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.commands import (
+    Answer,
+    Author,
+    CloseBets,
+    CorrectCard,
+    Decide,
+    EmptyShoe,
+    GrantSqueeze,
+    Notice,
+    OpenBets,
+    ReportLate,
+    SettleRound,
+    StartShoe,
+    VoidRound,
+)
+from shoed.now import Now
+from shoed.rules.book import Act, Rule
+from shoed.rules.irregular import Happened, course
+from shoed.rules.questions import Ask, Inquiry
+from shoed.step import Told
+from shoed.table import play
+from shoed.table.context import Table, signed
+from shoed.table.follow import follow, tell_noticed, tell_ruled
+from shoed.table.judging import OTHERS, RECORD, choose, corrected, go_on, refusal
+from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
+from shoed.words import Event as Mishap
+
+NEVER_TOLD: Final = {Mishap.SET_REPLACED, Mishap.NOTICED_LATE}  # these are answers of the rules
+TOGETHER: Final = 2  # cards, at least
+OF_A_CARD: Final = frozenset(
+    {
+        *(Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.DRAWN_TOGETHER),
+        *(Mishap.WRONG_SIDE, Mishap.FACE_UP, Mishap.ORDER_ALTERED),
+    }
+)
+
+
+def obey(table: Table, told: Told, at: Now) -> None:
+    refused = _obey(table, told, at)
+    table.answers.append(Answer(told.id, refused is None, refused or ""))
+
+
+def _obey(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0912 -- one line a command
+    """None if it was done, else why not."""
+    by = told.author
+    if by.role is None and not isinstance(told.command, Decide):
+        return "a player tells the house, and the house tells the table: name a role"
+    match told.command:
+        case OpenBets():
+            return _open_bets(table, at)
+        case CloseBets():
+            return _close_bets(table, at)
+        case Notice() as notice:
+            return _notice(table, notice, by, at)
+        case ReportLate(act=act):
+            return _late(table, act, by, at)
+        case GrantSqueeze():
+            return _squeeze(table, by, at)
+        case Decide() as decision:
+            return _decide(table, decision, by, at)
+        case CorrectCard() as correction:
+            return _correct(table, correction, by, at)
+        case VoidRound(round=number):
+            return _void(table, number, by, at)
+        case SettleRound():
+            return _settle(table, at)
+        case StartShoe():
+            play.start_shoe(table, at, whole=True)
+            return None
+        case EmptyShoe():
+            return _empty(table, by, at)
+        case _:
+            assert_never(told.command)
+
+
+def _open_bets(table: Table, at: Now) -> str | None:
+    if table.state.phase in OPEN and not table.state.round.complete:
+        return f"round {table.state.round.number} is {table.state.phase.value}: end it first, or void it"
+    if not table.state.shoe:  # joined midway
+        table.state = replace(table.state, shoe=1, round=Round(1))
+    play.open_round(table, at, "announcement")
+    follow(table, at, table.state.round)  # what was found between the rounds is asked before its first card
+    return None
+
+
+def _close_bets(table: Table, at: Now) -> str | None:
+    if table.state.phase is not Phase.BETTING:
+        return f"no bets are open: the table is {table.state.phase.value}"
+    play.close_bets(table, at, "announcement")
+    return None
+
+
+def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
+    current = table.state.round
+    if notice.kind in NEVER_TOLD:
+        return f"{notice.kind.value} is nothing that happens"
+    number = notice.round or current.number
+    if number > current.number:
+        return f"round {number} has not been played; the last one is {current.number}"
+    drawn = len(current.cards) + len(current.waiting)
+    first = drawn if notice.at is None else notice.at
+    if number < current.number:
+        _noticed_late(table, Happened(notice.kind, first, first, noticed_late=True), number, by, at)
+        return None
+    if table.state.phase not in (*OPEN, *DRAWN):
+        if notice.kind is Mishap.INSURANCE_NEGLECTED:
+            return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
+        play.between(table, at, notice.kind, f"told by {by.name}", by)
+        return None
+    if (reason := _impossible(current, notice, first, drawn)) is not None:
+        return reason
+    what = Happened(
+        notice.kind,
+        first,
+        drawn,
+        notice.count,
+        notice.order_known,
+        notice.reconstructable,
+        notice.order,
+        notice.of_the_dealing,
+        stage=notice.stage,
+    )
+    both = [what] if notice.other is None else [what, replace(what, at=notice.other)]
+    found = tuple(Noticed(each, f"told by {by.name}", by) for each in both)
+    follow(table, at, replace(current, happened=(*current.happened, *found)))
+    return None
+
+
+def _impossible(current: Round, notice: Notice, first: int, drawn: int) -> str | None:
+    """Why this cannot be said of the cards that there are."""
+    last = first + notice.count - 1 if notice.kind is Mishap.DRAWN_TOGETHER else first
+    if notice.kind is Mishap.DRAWN_TOGETHER and notice.count < TOGETHER:
+        return f"one card is not drawn together; count is {TOGETHER} or more"
+    if notice.other is not None and (notice.kind is not Mishap.WRONG_SIDE or not 1 <= notice.other <= drawn):
+        return f"only a card of the round can be the other one of a {Mishap.WRONG_SIDE.value}"
+    if last > drawn or (notice.kind in OF_A_CARD and first < 1):
+        return f"{notice.kind.value} is said of card {last}, and the round has {drawn}"
+    if notice.kind in OF_A_CARD and last > len(current.cards):
+        return f"card {last} has no place in the round yet: answer the open question first"
+    lie = [each.card for each in current.cards[first - 1 : first - 1 + len(notice.order)]]
+    if notice.kind is Mishap.ORDER_ALTERED and Counter(notice.order) != Counter(lie):
+        return f"order is not the cards that came from card {first} on, {' '.join(str(card) for card in lie)}"
+    return None
+
+
+def _noticed_late(table: Table, what: Happened, number: int, by: Author, at: Now) -> None:
+    """C 5.11: it is recorded, and no later round is touched."""
+    tell_noticed(table, at, Noticed(what, f"told by {by.name} of round {number}", by))
+    (ruling,) = course(table.book, (), [what], Inquiry([])).rulings
+    tell_ruled(table, at, what.event, ruling, number)
+
+
+def _late(table: Table, act: str, by: Author, at: Now) -> str | None:
+    acts = {each.value: each for each in Act}
+    if act not in acts:
+        return f"{act} is nothing that is late; write {' or '.join(acts)}"
+    if table.state.phase in (Phase.IDLE, Phase.BETTING):
+        return "the bets are not closed"
+    late = table.book.late[acts[act]]
+    current = table.state.round
+    table.emit(
+        at,
+        events.BetsLate(
+            shoe=current.shoe, round=current.number, act=act, then=late.then.value, clause=late.clause, **signed(by)
+        ),
+    )
+    return None
+
+
+def _squeeze(table: Table, by: Author, at: Now) -> str | None:
+    ground = table.book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE)
+    if ground is None:
+        return f"{table.book.id} has no insurance that a squeeze could waive"
+    if table.state.phase not in OPEN or table.state.round.squeeze:
+        return "no round is open" if table.state.phase not in OPEN else "it was granted already"
+    current = replace(table.state.round, squeeze=True)
+    table.emit(at, events.InsuranceWaived(shoe=current.shoe, round=current.number, clause=ground.clause, **signed(by)))
+    follow(table, at, current)
+    return None
+
+
+def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
+    asked_now = table.state.asked
+    if asked_now is None or decision.question != asked_now.id:
+        return _stale(table, decision.question)
+    found = table.judgement
+    asked = next((each for each in found.questions if each.key == asked_now.key), None)
+    between = asked is None
+    asked = asked or go_on(table.house, table.state.hold)
+    choice = decision.choice
+    if (reason := refusal(asked, choice, by)) is not None:
+        return reason
+    bettor = decision.bettor
+    if bettor is not None and asked.ask is not Ask.OPTION:
+        return f"{asked.ask.value} is nobody's own choice: leave bettor out"
+    if bettor is not None and any(
+        each.bettor == bettor and each.irregularity == asked.irregularity and each.ask is Ask.OPTION
+        for each in table.state.round.decisions
+    ):
+        return f"{bettor} has chosen already"
+    table.emit(
+        at,
+        events.QuestionAnswered(
+            shoe=table.state.shoe or None,
+            round=table.state.round.number or None,
+            id=asked_now.id,
+            question=asked.ask.value,
+            choice=(choice,) if isinstance(choice, str) else choice,
+            bettor=bettor or asked.bettor,
+            **signed(by),
+        ),
+    )
+    if bettor in (None, OTHERS):
+        table.state = replace(table.state, asked=None)
+    if between:
+        table.state = replace(table.state, hold=None)
+        return None
+    follow(table, at, choose(table.state.round, asked, choice, by, bettor))
+    return None
+
+
+def _stale(table: Table, question: str) -> str:
+    asked = table.state.asked
+    now = f"the open one is {asked.id}" if asked else "none is open"
+    if question.isascii() and question.isdigit() and 0 < int(question) <= table.state.questions:
+        return f"question {question} was answered, or has lapsed; {now}"
+    return f"there is no question {question}; {now}"
+
+
+def _may_mend(by: Author) -> str | None:
+    if by.role is not None and by.role.may_decide_for(RECORD):
+        return None
+    return f"{by.role.value if by.role else 'a player'} may not mend the record: it takes {RECORD.value}"
+
+
+def _correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str | None:
+    current = table.state.round
+    if (reason := _may_mend(by)) is not None:
+        return reason
+    if (correction.round or current.number) != current.number or table.state.phase not in MENDABLE:
+        told = f"card {correction.index} is {correction.card}"
+        return _mend_late(table, correction.round or current.number, told, by, at)
+    if not 1 <= correction.index <= len(current.cards):
+        return f"card {correction.index} is none of the round, which has {len(current.cards)}"
+    before = current.cards[correction.index - 1].card
+    if before is correction.card:
+        return f"card {correction.index} is {before} already"
+    found = Noticed(
+        Happened(Mishap.OTHER, correction.index, len(current.cards)),
+        f"card {correction.index} was told as {before or 'no card'}, and is {correction.card}",
+        by,
+    )
+    tell_noticed(table, at, found, kind="misread")
+    _reopen(table)
+    follow(table, at, corrected(current, correction.index, correction.card))
+    return None
+
+
+def _void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
+    current = table.state.round
+    if (reason := _may_mend(by)) is not None:
+        return reason
+    if (number or current.number) != current.number or table.state.phase not in MENDABLE:
+        if table.state.phase is Phase.VOIDED and number in (None, current.number):
+            return f"round {current.number} is void already"
+        return _mend_late(table, number or current.number, "it should have been void", by, at)
+    _reopen(table)
+    follow(table, at, replace(current, void=by))
+    return None
+
+
+def _reopen(table: Table) -> None:
+    """What the settlement of this round left over is reckoned anew."""
+    if table.state.phase is Phase.SETTLED:
+        table.state = replace(table.state, left_over=())
+
+
+def _mend_late(table: Table, number: int, what: str, by: Author, at: Now) -> str | None:
+    """C 5.11: recorded, and what was played since stands."""
+    if not 1 <= number <= table.state.round.number:
+        return f"there is no round {number} in this shoe"
+    late = Happened(Mishap.OTHER, 0, 0, noticed_late=True)
+    tell_noticed(table, at, Noticed(late, f"of round {number}: {what}", by), kind="correction")
+    return None
+
+
+def _settle(table: Table, at: Now) -> str | None:
+    if table.state.phase not in DRAWN:
+        return f"no round is complete: the table is {table.state.phase.value}"
+    play.settle(table, at, said=True)
+    return None
+
+
+def _empty(table: Table, by: Author, at: Now) -> str | None:
+    """C 5.5.4: a round that still needs a card cannot be completed."""
+    if table.state.phase in OPEN and not table.state.round.complete:
+        return _notice(table, Notice(kind=Mishap.TOO_FEW_CARDS), by, at)
+    return None

@@ -1,0 +1,336 @@
+"""The round: cards, results, doubts, and what each does to it.
+
+Theory of operation: whatever happens to a round makes another Round of it, and `follow` tells what has changed. The
+cards and the Table of Play alone say what is due, what a hand is worth and who won; what the device says of hand,
+position and result is only compared. A card that is not the one due is set aside and never put where it might belong:
+it waits, with the round, until the rules or a person say what it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.cards import Card, Rank
+from shoed.commands import Author
+from shoed.events import Points, Result, Seen, Slot
+from shoed.findings import AnyFinding, DrawnTogether, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften, Unread
+from shoed.now import Now
+from shoed.observations import CardSeen, Pair, Place, ResultSeen
+from shoed.rules import drawing
+from shoed.rules.irregular import Happened, course
+from shoed.rules.questions import Ask, Inquiry
+from shoed.table.context import BY_FIRST_CARD, Table, both, pays_of
+from shoed.table.follow import ask, compare, follow, lapse, lie, tell_noticed, tell_ruled
+from shoed.table.judging import MOST_WAITING, beside, fits, go_on
+from shoed.table.state import DRAWN, OPEN, OVER, Answer, Move, Noticed, Phase, Round, Taken
+from shoed.words import Event as Mishap
+
+HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
+AT_A_TABLE: Final = (*OPEN, *DRAWN)  # a round is there to be doubted
+SUSPECTED: Final = {
+    TooOften: Mishap.DECK_COUNT,
+    TooMany: Mishap.DECK_COUNT,
+    SetWrong: Mishap.DECK_COUNT,
+    NotShuffled: Mishap.NOT_SHUFFLED,
+    OrderAltered: Mishap.ORDER_ALTERED,
+}
+
+
+# --- what the device reports
+
+
+def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
+    state = table.state
+    if not state.shoe:  # joined midway: numbered at its first card, and partial
+        table.state = replace(state, shoe=1, round=replace(state.round, shoe=1))
+    hand = HANDS.get(seen.place)
+    if hand is None:
+        if seen.place is Place.OVERDRAW and state.phase in AT_A_TABLE:
+            overdrawn(table, seen)
+            doubt(table, seen.at, findings)
+            return
+        set_aside(table, seen, seen.place.value)
+        if seen.place in (Place.BURN, Place.FIRST_CARD) and not table.state.round.number:
+            first = seen.card if seen.place is Place.FIRST_CARD else table.state.first_card
+            table.state = replace(table.state, burnt=table.state.burnt + 1, first_card=first)
+        doubt(table, seen.at, findings)
+        return
+    waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
+    if hand is Pair.PLAYER and seen.position == 1 and not waited_for:
+        open_round(table, seen.at, "card")
+    early = table.state.phase is Phase.BETTING and table.settings.custom.bets_close_by_command
+    if table.state.phase is Phase.BETTING:
+        close_bets(table, seen.at, "card")
+    if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
+        set_aside(table, seen, "no-round")
+        doubt(table, seen.at, findings)
+    elif table.state.phase in OVER:
+        set_aside(table, seen, "not-due")
+        between(
+            table, seen.at, Mishap.CARD_IN_EXCESS, f"{seen.card or 'a card without a face'} after the round was over"
+        )
+        doubt(table, seen.at, findings)
+    else:
+        take(table, seen, findings, reported(seen), reason="not-due")
+    if early:
+        suspect = Noticed(Happened(Mishap.DEALING_ERROR, 1, 1), "the first card came before the bets were closed")
+        current = table.state.round
+        follow(table, seen.at, replace(current, suspected=(*current.suspected, suspect)), reported(seen))
+
+
+def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: Seen, reason: str) -> None:
+    """A card of this round: the one that is due, or one that waits until somebody says what it is."""
+    if table.state.phase is Phase.CLOSED:
+        table.move(Move.OPENING_CARD)
+    current = with_left_over(table)
+    due = table.judgement.due if not current.waiting else None
+    taken = Taken(seen.card, told, seen.at.utc_us, table.row)
+    if due is not None and seen.card is not None and fits(current, due, taken):
+        taken = replace(taken, sequence=draw(table, seen, due, seen.card), drawn=True)
+        before = (replace(each, drawn=True) for each in current.cards)  # those left over lie there with it
+        current = replace(current, cards=(*before, taken))  # whatever was noticed in it
+    else:
+        taken = replace(taken, sequence=set_aside(table, seen, reason))
+        if len(current.waiting) < MOST_WAITING:
+            current = replace(current, waiting=(*current.waiting, taken))
+    ordinal = len(current.cards) + len(current.waiting)
+    follow(table, seen.at, noticed(table, seen.at, current, ordinal, findings), told)
+    look_at_excess(table, seen.at)
+
+
+def with_left_over(table: Table) -> Round:
+    """The first card of a round follows those that the round before left over."""
+    current = table.state.round
+    if table.state.left_over and not current.cards:
+        left = tuple(Taken(face) for face in table.state.left_over)
+        table.set_round(replace(current, cards=left, carried=len(left)))
+        table.state = replace(table.state, left_over=())
+    return table.state.round
+
+
+def overdrawn(table: Table, seen: CardSeen) -> None:
+    """The device says itself that no card was due; it may know better than it reports, so the round goes on first."""
+    sequence = set_aside(table, seen, seen.place.value)
+    taken = Taken(seen.card, Seen(card=seen.card), seen.at.utc_us, table.row, sequence, excess=True)
+    current = table.state.round
+    if len(current.over) < MOST_WAITING:
+        table.set_round(replace(current, over=(*current.over, taken)))
+    look_at_excess(table, seen.at)
+
+
+def look_at_excess(table: Table, at: Now) -> None:
+    current = table.state.round
+    if current.over and table.state.phase in DRAWN:
+        follow(table, at, replace(current, waiting=(*current.waiting, *current.over), over=()), current.over[0].seen)
+
+
+def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
+    hands = table.judgement.course.hands.with_card(due.hand, face)
+    return table.emit(
+        seen.at,
+        events.CardDrawn(
+            shoe=table.state.shoe,
+            round=table.state.round.number,
+            index=due.index,
+            hand=due.hand,
+            card=face,
+            points=Points(drawing.points(table.book, hands.player), drawing.points(table.book, hands.banker)),
+            provenance=table.row,
+        ),
+    )
+
+
+def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
+    return table.emit(
+        seen.at,
+        events.CardSetAside(
+            shoe=table.state.shoe,
+            round=table.state.round.number or None,
+            card=seen.card,
+            reason=reason,
+            reported=reported(seen),
+            provenance=table.row,
+        ),
+    )
+
+
+def reported(seen: CardSeen) -> Seen:
+    if seen.place in HANDS:
+        return Seen(card=seen.card, hand=seen.place.value, position=seen.position)
+    return Seen(card=seen.card)
+
+
+def result(table: Table, seen: ResultSeen) -> None:
+    theirs, state = Result(seen.outcome, seen.pairs), table.state
+    if state.phase is Phase.DEALING:  # before the last card due
+        follow(table, seen.at, replace(state.round, result=theirs), Seen(result=theirs))
+    elif state.phase is Phase.SUSPENDED and not state.round.complete:
+        table.set_round(replace(state.round, result=theirs))  # compared once the round has all its cards
+    else:
+        compare(table, seen.at, theirs)
+
+
+# --- a round opens, and the one before it ends
+
+
+def open_round(table: Table, at: Now, opened_by: str) -> None:
+    last, before = table.state.last, table.state.round
+    if last is not None and last.answer is Answer.AWAITED and not last.void:
+        table.emit(at, events.RoundUnconfirmed(shoe=last.told.shoe, round=last.told.round))
+        table.state = replace(table.state, last=replace(last, answer=Answer.UNCONFIRMED))
+    end_round(table, at)
+    table.move(Move.ANNOUNCED if opened_by == "announcement" else Move.OPENING_CARD)
+    if table.state.cut and table.state.missed is not None:  # this may be another shoe already
+        table.state = replace(table.state, shoe_whole=False)
+    number = before.number + 1
+    suspected = tuple(Noticed(Happened(Mishap.OTHER, 0, 0), each) for each in against_custom(table, number))
+    current = Round(table.state.shoe, number, suspected=suspected, hold=table.state.hold)
+    table.state = replace(table.state, round=current, hold=None)
+    table.emit(
+        at,
+        events.RoundStarted(
+            shoe=table.state.shoe,
+            round=current.number,
+            game=table.settings.game,
+            opened_by=opened_by,
+            shoe_integrity=table.state.shoe_integrity,
+        ),
+    )
+    for each in suspected:
+        tell_noticed(table, at, each)
+
+
+def against_custom(table: Table, number: int) -> Iterator[str]:
+    """What this house asks of its shoes, and this one has not done."""
+    state, custom = table.state, table.settings.custom
+    burn = custom.burn_cards
+    if burn == BY_FIRST_CARD:
+        burn = None if state.first_card is None else 1 + min(state.first_card.rank, Rank.TEN)
+    if burn is not None and number == 1 and state.shoe_whole and state.burnt != burn:
+        yield f"{state.burnt} cards were burnt at the start of this shoe, and {burn} should have been"
+    if state.cut and custom.rounds_after_cut is not None and number > state.cut_in + custom.rounds_after_cut:
+        yield f"the cutting card came in round {state.cut_in}, and {custom.rounds_after_cut} are dealt after it"
+
+
+def close_bets(table: Table, at: Now, closed_by: str) -> None:
+    current = table.state.round
+    table.move(Move.BETS_CLOSED)
+    table.emit(at, events.BetsClosed(shoe=current.shoe, round=current.number, closed_by=closed_by))
+
+
+def end_round(table: Table, at: Now) -> None:
+    """Something new begins: the round is settled, or abandoned if it never had all its cards."""
+    phase, current = table.state.phase, table.state.round
+    if phase in AT_A_TABLE and current.complete:
+        settle(table, at, said=False)
+    elif phase in OPEN:
+        player, banker = both(table.book, lie(table))
+        table.emit(at, events.RoundAbandoned(shoe=current.shoe, round=current.number, player=player, banker=banker))
+        table.move(Move.GIVEN_UP)
+    lapse(table, at)
+    table.move(Move.NEXT)
+    table.state = replace(table.state, suspended=None)
+
+
+def settle(table: Table, at: Now, *, said: bool) -> None:
+    """Every bet of a complete round is paid: told if somebody said so, or if there is more to it than the result."""
+    current, last = table.state.round, table.state.last
+    found = table.judgement
+    left_over = () if found.held else found.course.carried
+    if last is not None and (said or found.returned or left_over):
+        table.emit(
+            at,
+            events.RoundSettled(
+                shoe=current.shoe,
+                round=current.number,
+                outcome=last.told.outcome,
+                pays=pays_of(table.book, last.told),
+                returned=found.returned,
+                carried=left_over,
+            ),
+        )
+    table.move(Move.SETTLEMENT)
+    table.state = replace(table.state, left_over=left_over)
+
+
+def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
+    unsure = table.state.round.unsure
+    end_round(table, at)
+    shoe = table.state.shoe + 1
+    opened = Round(shoe, unsure=unsure)
+    table.state = replace(table.state, shoe=shoe, shoe_whole=whole, cut=False, missed=None, round=opened, left_over=())
+    table.state = replace(table.state, burnt=0, first_card=None, cut_in=0)
+    table.emit(at, events.ShoeStarted(shoe=shoe, shoe_integrity=table.state.shoe_integrity))
+
+
+# --- doubts
+
+
+def noticed(table: Table, at: Now, current: Round, ordinal: int, findings: Sequence[AnyFinding]) -> Round:
+    """The round with what the watch found; `ordinal` is that of its last card."""
+    for finding in findings:
+        if isinstance(finding, DrawnTogether):
+            current = came_together(table, at, current, ordinal, finding)
+        elif isinstance(finding, Unread) or not holds(table, finding):
+            pass  # the fault, or the card that was set aside, has told it; or it is on record, and proves nothing
+        else:
+            suspect = Noticed(Happened(SUSPECTED[type(finding)], ordinal, ordinal), str(finding))
+            if suspect.what.event not in {each.what.event for each in (*current.suspected, *current.happened)}:
+                current = replace(current, suspected=(*current.suspected, suspect))
+    return current
+
+
+def came_together(table: Table, at: Now, current: Round, ordinal: int, finding: DrawnTogether) -> Round:
+    found, asked = together(finding), table.judgement.questions
+    next_in_line = finding.order_known and asked and isinstance(asked[0].ask, Ask)  # nobody doubts the record
+    if finding.cards[0] is None:  # it may be the same card, read at last
+        after = replace(current, with_unread=ordinal)
+    elif ordinal > len(current.cards) and not next_in_line:  # with which it came is known once it has a place
+        *waiting, last = current.waiting
+        after = replace(current, waiting=(*waiting, replace(last, together=found)))
+    else:
+        after = beside(current, found, ordinal)
+    if after.happened == current.happened:
+        tell_noticed(table, at, found)
+    return after
+
+
+def together(finding: DrawnTogether) -> Noticed:
+    return Noticed(Happened(Mishap.DRAWN_TOGETHER, 0, 0, len(finding.cards), finding.order_known), finding.evidence)
+
+
+def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
+    """What the watch found in something else than a card of the round."""
+    there = table.state.phase in AT_A_TABLE
+    of_cards = [each for each in findings if isinstance(each, DrawnTogether)]
+    others = [each for each in findings if not isinstance(each, DrawnTogether)]
+    passed_unread = any(isinstance(each, Unread) and each.meaning is not None for each in others)
+    if there and of_cards and passed_unread and not table.judgement.held:  # it is a card of the round as well
+        current = with_left_over(table)
+        current = replace(current, cards=(*current.cards, Taken(None, utc_us=at.utc_us, row=table.row)))
+        follow(table, at, noticed(table, at, current, len(current.cards), findings))
+        return
+    for finding in of_cards:
+        tell_noticed(table, at, together(finding))
+    if there and others:
+        follow(table, at, noticed(table, at, table.state.round, len(table.state.round.cards), others))
+    for each in [] if there else others:
+        if not isinstance(each, Unread) and holds(table, each):
+            between(table, at, SUSPECTED[type(each)], str(each))
+
+
+def holds(table: Table, finding: AnyFinding) -> bool:
+    """More cards than a set has may be those of two, where the shoe was not seen from its start."""
+    return table.state.shoe_whole or not isinstance(finding, TooOften | TooMany)
+
+
+def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | None = None) -> None:
+    """Noticed while no round is open: there is nothing to void, and the next round waits for a person."""
+    found = Noticed(Happened(mishap, 0, 0, between_rounds=True), evidence, by)
+    tell_noticed(table, at, found, 1)
+    (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
+    tell_ruled(table, at, mishap, ruling)
+    table.state = replace(table.state, hold=table.state.hold or found)
+    ask(table, at, (go_on(table.house, found),))

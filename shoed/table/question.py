@@ -1,0 +1,171 @@
+"""The retained `question`: what a person has to say, and what each answer would make of the round."""
+
+from collections.abc import Iterator, Mapping
+from itertools import permutations
+from typing import Final
+
+import msgspec
+
+from shoed.cards import RANK_TEXT, Card, Rank, Suit
+from shoed.commands import Author
+from shoed.events import Hand, Seen, Slot
+from shoed.now import rfc3339
+from shoed.observations import Outcome
+from shoed.rules import drawing
+from shoed.rules.load import book
+from shoed.rules.questions import PLAYER, Ask
+from shoed.rules.results import rows
+from shoed.table.context import both
+from shoed.table.follow import role_of
+from shoed.table.judging import FOREIGN, Asked, Doubt, House, Judgement, advance, choose, go_on, judge, slot
+from shoed.table.state import Noticed, Round, TableState, Taken
+from shoed.words import Role
+
+MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be read
+
+
+class Consequence(msgspec.Struct, frozen=True):
+    """What the round would be after one answer: its hands, and what is due, or its result and what each bet pays.
+
+    `void`: the clause that would void it, empty where the document is silent.
+    """
+
+    choice: tuple[str, ...]
+    clause: str | None
+    player: Hand
+    banker: Hand
+    due: Slot | None
+    outcome: Outcome | None
+    pays: Mapping[str, str] | None
+    void: str | None
+    carried: tuple[Card, ...]
+    then_asks: str | None
+
+
+class CardOnRecord(msgspec.Struct, frozen=True):
+    """A card of the round in the order in which it left the shoe; a null card has no face for us yet."""
+
+    index: int
+    card: Card | None
+    reported: Seen
+    time: str | None
+    provenance: int | None
+
+
+class PublicQuestion(msgspec.Struct, frozen=True):
+    """A question, with the round that it is about."""
+
+    shoe: int | None
+    round: int | None
+    due: Slot | None
+    seen: Seen | None
+    gap: bool
+    id: str
+    asked_at: str
+    question: str
+    kind: str | None
+    clause: str | None
+    role: str | None
+    bettor: str | None
+    index: int | None
+    optional: bool
+    proposed: str | None
+    evidence: tuple[str, ...]
+    cards: tuple[CardOnRecord, ...]
+    choices: tuple[str, ...]
+    consequences: tuple[Consequence, ...]
+
+
+def public_question(game: str, state: TableState) -> PublicQuestion | None:
+    if state.asked is None:
+        return None
+    house = House(book(game))
+    current, suspended = state.round, state.suspended
+    found = judge(house, current)
+    asked = next((each for each in found.questions if each.key == state.asked.key), None)
+    between = asked is None
+    asked = asked or go_on(house, state.hold)
+    about = _about(current, asked) or state.hold
+    return PublicQuestion(
+        shoe=state.shoe or None,
+        round=current.number or None,
+        due=suspended.due if suspended else None,
+        seen=suspended.seen if suspended else None,
+        gap=suspended.gap if suspended else False,
+        id=state.asked.id,
+        asked_at=rfc3339(state.asked.utc_us),
+        question=asked.ask.value,
+        kind=about.what.event.value if about else None,
+        clause=asked.clause or None,
+        role=role_of(asked),
+        bettor=asked.bettor,
+        index=asked.index,
+        optional=not asked.holds,
+        proposed=asked.proposed,
+        evidence=tuple(each.evidence for each in dict.fromkeys((*current.happened, *current.suspected, about)) if each),
+        cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
+        choices=(*asked.choices, *map(str, asked.cards)),
+        consequences=() if between else tuple(consequences(house, current, asked)),
+    )
+
+
+def _about(current: Round, asked: Asked) -> Noticed | None:
+    if asked.ask is Doubt.CONFIRM:
+        return current.suspected[0]
+    if asked.ask is Doubt.GO_ON:
+        return current.hold
+    return None if asked.irregularity is None else current.happened[asked.irregularity]
+
+
+def on_record(at: int, taken: Taken) -> CardOnRecord:
+    time = rfc3339(taken.utc_us) if taken.utc_us else None
+    return CardOnRecord(at, taken.card, taken.seen, time, taken.row or None)
+
+
+def consequences(house: House, current: Round, asked: Asked) -> Iterator[Consequence]:
+    role = None if asked.role == PLAYER else asked.role if isinstance(asked.role, Role) else Role.DEALER
+    by = Author("", role)
+    clauses = dict(zip(asked.choices, asked.clauses, strict=False))
+    for told, choice in _answers(asked):
+        after, found = advance(house, choose(current, asked, choice, by, None))
+        yield _consequence(house, after, found, told, clauses.get(told[0]))
+
+
+def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:
+    """How an answer is shown, and one that stands for it."""
+    match asked.ask:
+        case Doubt.FACE:
+            for rank in Rank:
+                yield (f"any {RANK_TEXT[rank]}",), Card.of(rank, Suit.SPADES).value
+            yield (FOREIGN,), FOREIGN
+        case Ask.CARD_ORDER:
+            orders = dict.fromkeys(tuple(map(str, order)) for order in permutations(asked.cards))
+            for order in list(orders) if len(orders) <= MOST_ORDERS else []:
+                yield order, order
+        case _:
+            for choice in asked.choices:
+                yield (choice,), choice
+
+
+def _consequence(
+    house: House, after: Round, found: Judgement, told: tuple[str, ...], clause: str | None
+) -> Consequence:
+    course = found.course
+    player, banker = both(house.book, course.hands)
+    first = next((each for each in found.questions if each.holds), None)
+    # A player's option changes no card: what comes of them is known before it.
+    stands = course.void is None and (first is None or first.ask is Ask.OPTION)
+    over = stands and course.due is None and after.cards
+    pays = rows(house.book, course.hands) if over else {}
+    return Consequence(
+        choice=told,
+        clause=clause or None,
+        player=player,
+        banker=banker,
+        due=slot(course.hands, course.due) if stands and course.due is not None else None,
+        outcome=Outcome(drawing.winner(house.book, course.hands).value) if over else None,
+        pays={bet: row.pays.text for bet, row in pays.items() if row is not None} if over else None,
+        void=None if course.void is None else course.void.clause,
+        carried=course.carried,
+        then_asks=first.ask.value if first else None,
+    )
