@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -99,6 +100,35 @@ def rig(words: list[str], tmp_path: Path) -> None:
     until_stopped(["rig", *mine], "in [table.shoe] write: port = ", tmp_path)
 
 
+def tell(words: list[str], tmp_path: Path) -> None:
+    """To a daemon that has heard all that the page tells before."""
+    settings(tmp_path)
+    page = [shlex.split(command)[2:] for command in COMMANDS if shlex.split(command)[1] == "tell"]
+    with serving(tmp_path):
+        for each in page[: page.index(words) + 1]:
+            said(shoed(["tell", *each]), tmp_path)
+
+
+def journal(words: list[str], tmp_path: Path) -> None:
+    settings(tmp_path)
+    with serving(tmp_path):
+        said(shoed(["tell", "bac-901", "open-bets", "--role", "dealer", "--config", "shoed.toml"]), tmp_path)
+        assert "bac-901" in said(shoed(["journal", *words]), tmp_path)
+
+
+@contextmanager
+def serving(tmp_path: Path) -> Iterator[None]:
+    words = shoed(["run", "--config", "shoed.toml"])
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout
+            assert any("ready: bac-901" in line for line in process.stdout)
+            yield
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE_S)
+
+
 LINES: Final = {
     "rounds.jsonl": '{"id": 7, "cards": ["QS", "3H", "7D", "JC", "JH"]}\n',
     "tables.jsonl": '{"id": 7, "cards": ["QS", "3H", "7D", "JC", "JH"], "bets": []}\n',
@@ -123,6 +153,8 @@ RUNS: Final[Mapping[tuple[str, str], Callable[[list[str], Path], None]]] = {
     (".venv/bin/shoed", "run"): run,
     (".venv/bin/shoed", "rig"): rig,
     (".venv/bin/shoed", "rules"): rules,
+    (".venv/bin/shoed", "tell"): tell,
+    (".venv/bin/shoed", "journal"): journal,
 }
 
 
