@@ -111,7 +111,7 @@ class Listener:
         if data.reason not in OUTSIDE:
             assert (data.reason == "no-round") == (self.phase in ("idle", "abandoned"))
             self.phase = "dealing" if self.phase == "closed" else self.phase
-            if self.phase == "dealing":
+            if self.phase in ("dealing", "suspended"):
                 self.take_left_over()
 
     def lay(self, card: Card) -> None:

@@ -1,7 +1,8 @@
 """What people see of a table, from literal messages of the contract and from whole shoes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import product
 from random import Random
 from typing import Final
 
@@ -11,18 +12,22 @@ from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
 from shoed.bus.messages import Presence, Status, Voice
+from shoed.cards import Card
 from shoed.display.terminal import SGR, WIDTH, plain, screen
-from shoed.display.view import TableView, hear, read
+from shoed.display.view import TableView, Told, hear, read
 from shoed.engine import Engine
 from shoed.events import Event
 from shoed.journal import StoredEvent
 from shoed.now import Now
 from shoed.rig.dealer import deal
+from shoed.rules.load import GAMES
 from shoed.session.angel_eye import AngelEyeSession
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.step import LinkDown, LinkUp, Received
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
+from tests.onlooker import Onlooker
+from tests.trouble import troubled_rounds
 
 ROOT: Final = "shoed/v1/rws/bac-901"
 VOICE: Final = Voice("rws", "bac-901", "word", "commission", "0")
@@ -331,6 +336,37 @@ def test_a_whole_shoe_fits_the_screen_at_every_moment(seed: int) -> None:
         assert standing(late.view) == standing(follower.view)
     assert len(heights) == 1
     assert len(follower.view.past) > 60
+
+
+def test_a_card_left_over_opens_the_next_round(subscriber: Subscriber) -> None:
+    """It is told with the settlement, and lies there with the first card that is drawn."""
+    deal_a_round(subscriber)
+    paid = {"player": {"pays": "1:1", "clause": "4.1.2"}}
+    settled = {**ROUND, "outcome": "player", "pays": paid, "returned": [], "carried": ["5D"]}
+    subscriber.told(9, "round.settled", settled)
+    opened = {"shoe": 2, "round": 8, "game": "commission", "opened_by": "announcement", "shoe_integrity": "complete"}
+    subscriber.told(10, "round.started", opened)
+    points = {"player": 5, "banker": 9}
+    drawn = {"shoe": 2, "round": 8, "index": 2, "hand": "banker", "card": "9C", "points": points, "provenance": 3}
+    subscriber.told(11, "card.drawn", drawn)
+    assert (subscriber.view.hands.player.cards, subscriber.view.hands.banker.cards) == ((Card.D5,), (Card.C9,))
+
+
+def test_who_follows_the_events_sees_what_the_state_shows_whatever_happens() -> None:
+    """Cards that wait, are put in order, mended, void or left over, and answers of people: after every Step."""
+
+    class Followed(Onlooker):
+        view = TableView()
+
+        def check(self, told: Iterable[Event]) -> None:
+            for event in told:
+                self.view = hear(self.view, Told(event.sequence, event.type, event.data))
+            late = hear(TableView(), self.table.shown)
+            known = self.view if late.past else replace(self.view, past=())  # a round that was reopened has no result
+            assert standing(known) == standing(late)
+
+    for game, seed in product(GAMES, range(12)):
+        Followed(game).play(troubled_rounds(seed))
 
 
 def standing(view: TableView) -> tuple[object, ...]:

@@ -208,6 +208,14 @@ def test_where_the_document_is_silent_a_person_decides(game: str) -> None:
         (Notice(kind=Event.DRAWN_TOGETHER, at=1, count=1), "one card is not drawn together; count is 2 or more"),
         (Notice(kind=Event.FOREIGN_CARD, round=2), "round 2 has not been played; the last one is 1"),
         (
+            Notice(kind=Event.WRONG_SIDE, at=1, other=3),
+            "only a card of the round can be the other one of a wrong-side",
+        ),
+        (
+            Notice(kind=Event.FACE_UP, at=1, other=2),
+            "only a card of the round can be the other one of a wrong-side",
+        ),
+        (
             Notice(kind=Event.ORDER_ALTERED, at=1, order=(Card.S8, Card.S9)),
             "order is not the cards that came from card 1 on, 8S 3H",
         ),

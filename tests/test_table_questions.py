@@ -211,7 +211,7 @@ def test_a_shoe_that_does_not_count_the_card_left_over_is_one_behind() -> None:
     told = [event.data for event in table.step(card("P1", "3C"))]
     assert kinds(told)[-3:] == [CardSetAside, RoundSuspended, QuestionAsked]
     assert table.asks("reading", "carried", "not-carried")
-    assert table.lies == "/"
+    assert table.lies == "5D /"
     table.answer("carried")
     assert table.lies == "5D / 3C"
     assert kinds(table.hear_each(cards("B1 KC, P2 2H"))) == [CardDrawn, CardDrawn]
@@ -227,6 +227,23 @@ def test_a_card_left_over_that_was_put_away_is_in_no_round() -> None:
     table.answer("not-carried")
     assert table.lies == "3C /"
     assert kinds(table.hear_each(cards("B1 KC, P2 2H"))) == [CardDrawn, CardDrawn]
+
+
+def test_cards_left_over_of_which_something_was_said_are_not_put_away() -> None:
+    """Somebody put them in order as cards of this round: only the shoe can be behind."""
+    table = after(*NATURAL, card("B3", "5D"), card("B3", "6D"))
+    for _ in range(2):
+        table.answer("yes")
+    table.tell(OpenBets())
+    table.tell(Notice(kind=Event.OTHER))
+    table.hear(card("P1", "3C"))
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1))
+    table.answer("continue")
+    table.answer(("6D", "5D"))
+    table.answer("continue")
+    assert table.asks("reading", "carried")
+    table.answer("carried")
+    assert table.lies == "6D 3C / 5D"
 
 
 def test_the_next_shoe_begins_with_nothing_left_over() -> None:

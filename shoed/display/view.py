@@ -12,10 +12,14 @@ from msgspec.structs import replace
 
 from shoed import events
 from shoed.bus.messages import CloudEvent, Status
+from shoed.cards import Card
 from shoed.events import TYPES, EventData, Hand, Result
 from shoed.observations import Pair
+from shoed.rules.irregular import lay
+from shoed.rules.load import book
+from shoed.table.context import both
 from shoed.table.public import LastRound, PublicDevice, PublicHands, PublicState
-from shoed.table.state import Answer, Fault, Link, Phase
+from shoed.table.state import OPEN, Answer, Fault, Link, Phase
 
 EVENTS: Final[Mapping[str, type[EventData]]] = {f"shoed.{kind}": data for data, kind in TYPES.items()}
 ANSWERS: Final[Mapping[type[EventData], Answer]] = {
@@ -49,6 +53,7 @@ class TableView(msgspec.Struct, frozen=True):
     round: int | None = None
     phase: Phase = Phase.IDLE
     hands: PublicHands = NO_HANDS
+    left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
     past: tuple[LastRound, ...] = ()  # the newest last
     device: PublicDevice = UNKNOWN
     port: str = ""
@@ -115,7 +120,7 @@ def late(view: TableView, state: PublicState) -> TableView:
 def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- one case an event
     match told.data:
         case events.ShoeStarted(shoe=shoe):
-            return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS)
+            return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS, left_over=())
         case events.ShoeCut():
             return replace(view, cut=True)
         case events.RoundStarted(shoe=shoe, round=number, game=game):
@@ -123,12 +128,8 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, shoe=shoe, round=number, game=game, phase=phase, hands=NO_HANDS)
         case events.BetsClosed():
             return replace(view, phase=Phase.CLOSED)
-        case events.CardDrawn(hand=Pair.PLAYER, card=card, points=points):
-            player = Hand((*view.hands.player.cards, card), points.player)
-            return replace(view, phase=Phase.DEALING, hands=replace(view.hands, player=player))
-        case events.CardDrawn(card=card, points=points):
-            banker = Hand((*view.hands.banker.cards, card), points.banker)
-            return replace(view, hands=replace(view.hands, banker=banker))
+        case events.CardDrawn() as drawn:
+            return with_card(begun(view), drawn)
         case events.RoundCompleted() as ended:
             result, hands = Result(ended.outcome, ended.pairs), PublicHands(ended.player, ended.banker)
             played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Answer.AWAITED, void=False)
@@ -136,7 +137,8 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, phase=Phase.COMPLETE, hands=hands, past=past, remark=None)
         case events.RoundConfirmed() | events.RoundDisputed() | events.RoundUnconfirmed() as answered:
             return replace(view, past=answer(view.past, answered))
-        case events.CardSetAside(shoe=shoe):
+        case events.CardSetAside(shoe=shoe, reason=reason):
+            view = begun(view) if reason == "not-due" and view.phase in OPEN else view
             return replace(view, shoe=shoe, remark=told)
         case events.RoundSuspended():
             return replace(view, phase=Phase.SUSPENDED, remark=told)
@@ -146,12 +148,12 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             phase = Phase.COMPLETE if due is None else Phase.DEALING
             return replace(view, phase=phase, hands=PublicHands(player, banker), remark=None)
         case events.RoundCorrected() as right:
-            return corrected(view, right)
+            return corrected(reopened(view), right)
         case events.RoundVoided(player=player, banker=banker) as void:
-            view = replace(view, phase=Phase.VOIDED, hands=PublicHands(player, banker), remark=told)
+            view = replace(reopened(view), phase=Phase.VOIDED, hands=PublicHands(player, banker), remark=told)
             return view if void.supersedes is None else replace(view, past=amended(view.past, void, void=True))
-        case events.RoundSettled():
-            return replace(view, phase=Phase.SETTLED)
+        case events.RoundSettled(carried=carried):
+            return replace(view, phase=Phase.SETTLED, left_over=carried)
         case events.DeviceOnline(port=port):
             return replace(view, port=port, device=replace(view.device, link=Link.ONLINE, reason=None))
         case events.DeviceQuiet(port=port):
@@ -168,6 +170,30 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, device=replace(view.device, locked=False))
         case _:
             return replace(view, remark=told)
+
+
+def begun(view: TableView) -> TableView:
+    """The first card of a round follows those that the round before left over."""
+    if not view.left_over:
+        return view
+    left, _ = lay(book(view.game), view.left_over)
+    hands = PublicHands(*both(book(view.game), left))
+    return replace(view, hands=hands, left_over=())
+
+
+def with_card(view: TableView, drawn: events.CardDrawn) -> TableView:
+    player, banker = view.hands.player.cards, view.hands.banker.cards
+    if drawn.hand is Pair.PLAYER:
+        player = (*player, drawn.card)
+    else:
+        banker = (*banker, drawn.card)
+    hands = PublicHands(Hand(player, drawn.points.player), Hand(banker, drawn.points.banker))
+    return replace(view, phase=Phase.DEALING, hands=hands)
+
+
+def reopened(view: TableView) -> TableView:
+    """What the settlement of a round left over is reckoned anew."""
+    return replace(view, left_over=()) if view.phase is Phase.SETTLED else view
 
 
 def corrected(view: TableView, right: events.RoundCorrected) -> TableView:

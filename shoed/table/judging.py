@@ -58,6 +58,12 @@ class Reading(Enum):
 FOREIGN: Final = "foreign-card"
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, *Doubt})
 RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
+OF_A_CARD: Final = frozenset(
+    {
+        *(Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.DRAWN_TOGETHER),
+        *(Mishap.WRONG_SIDE, Mishap.FACE_UP, Mishap.ORDER_ALTERED),
+    }
+)
 LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
 
 
@@ -286,8 +292,9 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     taken, due = current.waiting[0], slot(found.hands, found.due)
     if fits(current, due, taken) or taken.excess:
         return ()
-    if current.carried and not (current.shift or current.happened) and len(current.cards) == current.carried:
-        return Reading.CARRIED, Reading.NOT_CARRIED
+    if current.carried and not current.shift and len(current.cards) == current.carried:
+        doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
+        return (Reading.CARRIED,) if doubted else (Reading.CARRIED, Reading.NOT_CARRIED)
     hand, position = taken.seen.hand, taken.seen.position or 0
     if hand is None or not 1 <= position <= FULL_HAND:
         return Reading.EXCESS, Reading.SAME_CARD

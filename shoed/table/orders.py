@@ -34,18 +34,12 @@ from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
 from shoed.table.follow import follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, choose, corrected, go_on, refusal
+from shoed.table.judging import OF_A_CARD, OTHERS, RECORD, choose, corrected, go_on, refusal
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import Event as Mishap
 
 NEVER_TOLD: Final = {Mishap.SET_REPLACED, Mishap.NOTICED_LATE}  # these are answers of the rules
 TOGETHER: Final = 2  # cards, at least
-OF_A_CARD: Final = frozenset(
-    {
-        *(Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.DRAWN_TOGETHER),
-        *(Mishap.WRONG_SIDE, Mishap.FACE_UP, Mishap.ORDER_ALTERED),
-    }
-)
 
 
 def obey(table: Table, told: Told, at: Now) -> None:

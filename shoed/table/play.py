@@ -89,8 +89,7 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
     taken = Taken(seen.card, told, seen.at.utc_us, table.row)
     if due is not None and seen.card is not None and fits(current, due, taken):
         taken = replace(taken, sequence=draw(table, seen, due, seen.card), drawn=True)
-        before = (replace(each, drawn=True) for each in current.cards)  # those left over lie there with it
-        current = replace(current, cards=(*before, taken))  # whatever was noticed in it
+        current = replace(current, cards=(*current.cards, taken))  # whatever was noticed in it
     else:
         taken = replace(taken, sequence=set_aside(table, seen, reason))
         if len(current.waiting) < MOST_WAITING:
@@ -104,7 +103,7 @@ def with_left_over(table: Table) -> Round:
     """The first card of a round follows those that the round before left over."""
     current = table.state.round
     if table.state.left_over and not current.cards:
-        left = tuple(Taken(face) for face in table.state.left_over)
+        left = tuple(Taken(face, drawn=True) for face in table.state.left_over)
         table.set_round(replace(current, cards=left, carried=len(left)))
         table.state = replace(table.state, left_over=())
     return table.state.round

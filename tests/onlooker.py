@@ -1,0 +1,147 @@
+"""Somebody who plays anything at one table, and holds what it shows against what it told and what came.
+
+The listener draws the table from its events; the ledger knows whose word every card is.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from shoed import events
+from shoed.cards import Card
+from shoed.commands import Author, CorrectCard, Decide
+from shoed.events import Event
+from shoed.now import rfc3339
+from shoed.observations import CardSeen, FrameRejected, Reported
+from shoed.rules.load import book
+from shoed.step import Told
+from shoed.table import TableState, public_question
+from shoed.table.judging import MOST_WAITING, House, judge
+from shoed.table.state import DRAWN, OPEN, Phase
+from tests.listener import Listener, shown_to_all
+from tests.observed import Sitting
+from tests.trouble import Answered, Heard, Played, Said, deciding
+
+MOST_ANSWERS: Final = 400  # that a round takes, whatever came: sixteen cards wait at most, and each is asked of
+
+
+class Ledger:
+    """The cards of the present round, by who told them: nobody else may show one."""
+
+    def __init__(self) -> None:
+        self.told: Counter[Card] = Counter()  # faces that are known, from the device, from people, or left over
+        self.sequences: set[int] = set()  # of the events that told a card
+        self.left_over: tuple[Card, ...] = ()
+
+    def hear(self, event: Event) -> None:
+        match event.data:
+            case events.RoundStarted():
+                self.told, self.sequences = Counter(self.left_over), set()
+            case events.ShoeStarted():
+                self.told, self.sequences, self.left_over = Counter(), set(), ()
+            case events.CardDrawn(card=card):
+                self.told[card] += 1
+                self.sequences.add(event.sequence)
+            case events.CardSetAside(card=card):
+                self.told += Counter([card] if card else [])
+                self.sequences.add(event.sequence)
+            case events.RoundSettled(carried=carried):
+                self.left_over = carried
+            case _:
+                pass
+
+    def obey(self, command: object) -> None:
+        match command:
+            case CorrectCard(card=card):
+                self.told[card] += 1
+            case Decide(choice=str(choice)) if choice in set(map(str, Card)):
+                self.told[Card.parse(choice)] += 1
+            case _:
+                pass
+
+    def check(self, state: TableState) -> None:
+        current = state.round
+        self.left_over = self.left_over if state.left_over else ()
+        kept = [each.sequence for each in (*current.cards, *current.waiting, *current.over) if each.sequence]
+        assert len(kept) == len(set(kept)), "a card in two places"
+        assert set(kept) <= self.sequences, "a card that nobody told"
+        assert max(len(current.waiting), len(current.over)) <= MOST_WAITING
+
+
+class Onlooker:
+    """Plays it all at one table, and holds what it shows against what it told."""
+
+    def __init__(self, game: str) -> None:
+        self.table = Sitting(game)
+        self.house = House(book(game))
+        self.listener, self.ledger = Listener(game), Ledger()
+        self.heard_at: str | None = None
+
+    def play(self, played: Iterable[Played]) -> None:
+        for each in played:
+            match each:
+                case Heard():
+                    self.hear(each)
+                case Said():
+                    self.say(each)
+                case Answered():
+                    asked = public_question(self.table.settings.game, self.table.state)
+                    if asked is not None:
+                        self.say(deciding(asked, each.pick, each.bettor))
+
+    def hear(self, heard: Heard) -> None:
+        told = self.table.step(*heard.seen, found=heard.found, after_s=heard.after_s)
+        reported = [each.card for each in heard.seen if isinstance(each, CardSeen)]
+        told_of = [each.data for each in told if isinstance(each.data, events.CardDrawn | events.CardSetAside)]
+        assert [each.card for each in told_of] == reported
+        assert all(each.provenance == self.table.row for each in told_of)
+        if any(isinstance(each, Reported | FrameRejected) for each in heard.seen):
+            self.heard_at = rfc3339(self.table.now.utc_us)
+        self.check(told)
+
+    def say(self, said: Said) -> bool:
+        before = self.table.state
+        told = self.table.step(told=Told(said.command, Author("ann", said.role), "7f3a"), after_s=0)
+        accepted = self.table.answers[-1].accepted
+        if accepted:
+            self.ledger.obey(said.command)
+        else:
+            assert (told, self.table.state) == ((), before)
+            assert self.table.answers[-1].detail
+        self.check(told)
+        return accepted
+
+    def check(self, told: Iterable[Event]) -> None:
+        for event in told:
+            self.listener.hear(event.data)
+            self.ledger.hear(event)
+        table, state = self.table, self.table.state
+        assert shown_to_all(table.shown) == self.listener.drawn(len(table.told), self.heard_at)
+        hands = (*table.shown.hands.player.cards, *table.shown.hands.banker.cards)
+        assert Counter(hands) <= self.ledger.told, "a card that nobody told, or in two places"
+        self.ledger.check(state)
+        assert msgspec.json.decode(msgspec.json.encode(state), type=TableState) == state
+        self.check_question()
+
+    def check_question(self) -> None:
+        state = self.table.state
+        found = judge(self.house, state.round)
+        assert (state.phase is Phase.SUSPENDED) == (found.held and state.phase in (*OPEN, *DRAWN))
+        asked = public_question(self.table.settings.game, state)
+        assert (asked is not None) or not found.held
+        if state.phase in (*OPEN, *DRAWN) and not found.held:
+            lying = (*found.course.hands.player, *found.course.hands.banker, *found.course.carried)
+            assert Counter(lying) == Counter(each.card for each in state.round.cards), "lost or invented"
+
+    def end(self, picks: random.Random) -> None:
+        """Whatever is asked is answered, until nothing is asked."""
+        for _ in range(MOST_ANSWERS):
+            asked = public_question(self.table.settings.game, self.table.state)
+            if asked is None:
+                return
+            said = deciding(asked, picks.randrange(24))
+            assert self.say(said), self.table.answers[-1].detail
+        raise AssertionError("there is no end of questions")
