@@ -341,8 +341,19 @@ def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...]) -> Round
 
 
 def corrected(current: Round, at: int, card: Card) -> Round:
+    before = current.cards[at - 1].card
     taken = replace(current.cards[at - 1], card=card)
-    return replace(current, cards=(*current.cards[: at - 1], taken, *current.cards[at:]))
+    happened = tuple(_with_face(each, at, before, card) for each in current.happened)
+    return replace(current, cards=(*current.cards[: at - 1], taken, *current.cards[at:]), happened=happened)
+
+
+def _with_face(found: Noticed, at: int, before: Card | None, card: Card) -> Noticed:
+    """An order that was told names cards by their faces: the card keeps its place in it."""
+    what = found.what
+    if before not in what.order or not what.at <= at < what.at + len(what.order):
+        return found
+    place = what.order.index(before)
+    return replace(found, what=replace(what, order=(*what.order[:place], card, *what.order[place + 1 :])))
 
 
 def read(current: Round, reading: Reading) -> Round:

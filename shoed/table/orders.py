@@ -109,7 +109,8 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     if number < current.number:
         _noticed_late(table, Happened(notice.kind, first, first, noticed_late=True), number, by, at)
         return None
-    if table.state.phase not in (*OPEN, *DRAWN):
+    counts = table.state.phase is Phase.SETTLED and notice.kind is Mishap.WRONG_COUNT  # C 5.5.3: until the next round
+    if table.state.phase not in (*OPEN, *DRAWN) and not counts:
         if notice.kind is Mishap.INSURANCE_NEGLECTED:
             return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
         play.between(table, at, notice.kind, f"told by {by.name}", by)

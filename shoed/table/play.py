@@ -185,7 +185,8 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         table.state = replace(table.state, shoe_whole=False)
     number = before.number + 1
     suspected = tuple(Noticed(Happened(Mishap.OTHER, 0, 0), each) for each in against_custom(table, number))
-    current = Round(table.state.shoe, number, suspected=suspected, hold=table.state.hold)
+    hold = table.state.hold or before.hold  # which nobody has answered
+    current = Round(table.state.shoe, number, suspected=suspected, hold=hold)
     table.state = replace(table.state, round=current, hold=None)
     table.emit(
         at,
@@ -238,7 +239,7 @@ def settle(table: Table, at: Now, *, said: bool) -> None:
     current, last = table.state.round, table.state.last
     found = table.judgement
     left_over = () if found.held else found.course.carried
-    if last is not None and (said or found.returned or left_over):
+    if last is not None and (said or found.returned or left_over or current.paid):
         table.emit(
             at,
             events.RoundSettled(
@@ -250,6 +251,7 @@ def settle(table: Table, at: Now, *, said: bool) -> None:
                 carried=left_over,
             ),
         )
+        table.set_round(replace(current, paid=True), found)
     table.move(Move.SETTLEMENT)
     table.state = replace(table.state, left_over=left_over)
 

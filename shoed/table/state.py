@@ -156,6 +156,7 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     void: Author | None = None  # who voided it, with no other ground
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
+    paid: bool = False  # it was told that the bets are paid
     complete: bool = False  # every card due was drawn, whatever came after it
     unsure: bool = False  # reports were missed since: a result may be another round's
 
