@@ -185,8 +185,7 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         table.state = replace(table.state, shoe_whole=False)
     number = before.number + 1
     suspected = tuple(Noticed(Happened(Mishap.OTHER, 0, 0), each) for each in against_custom(table, number))
-    hold = table.state.hold or before.hold  # which nobody has answered
-    current = Round(table.state.shoe, number, suspected=suspected, hold=hold)
+    current = Round(table.state.shoe, number, suspected=suspected, hold=table.state.hold)
     table.state = replace(table.state, round=current, hold=None)
     table.emit(
         at,
