@@ -35,7 +35,7 @@ from shoed.rules.bets import (
     seats_of,
 )
 from shoed.rules.book import OF_LIMITS, Act, Fact, Rule, RuleBook
-from shoed.rules.irregular import Course, Happened, Layout, course
+from shoed.rules.irregular import OF_A_CARD, Course, Happened, Layout, course
 from shoed.rules.limits import Limits, close
 from shoed.rules.money import (
     Basis,
@@ -81,12 +81,6 @@ LEAVES_CARDS: Final = frozenset(
         Event.ORDER_ALTERED,
         Event.WRONG_SIDE,
         Event.OTHER,
-    }
-)
-OF_A_CARD: Final = frozenset(
-    {
-        *(Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DRAWN_TOGETHER),
-        *(Event.WRONG_SIDE, Event.FACE_UP, Event.ORDER_ALTERED),
     }
 )
 NONE_OF_THEM: Final = -1

@@ -9,13 +9,15 @@ Who may take an offer, and for how much, is told in bets.py.
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from shoed.rules.book import Offer, Pays, RuleBook, Winner
+from shoed.rules.book import Offer, Pays, Rule, RuleBook, Winner
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, INITIAL_HAND, Hands
 from shoed.rules.standing import Result, Standing, board
 from shoed.words import Stage
 
 LOSE: Final = Pays("lose", None)
 PUSH: Final = Pays("push", None)
+
+CARDS_AT: Final[Mapping[Stage, int]] = {Stage.AFTER_FOUR: INITIAL_CARDS, Stage.AFTER_PLAYER_THIRD: INITIAL_CARDS + 1}
 
 Offers = tuple[Offer, ...]
 
@@ -24,6 +26,12 @@ def offers(book: RuleBook, hands: Hands) -> Mapping[Stage, Offers | None]:
     """What was or is open at each stage; None while or where the stage does not come."""
     standing = board(book).of(hands)
     return {stage: offers_at(book, standing, stage) for stage in Stage}
+
+
+def waived(book: RuleBook, *, squeeze: bool) -> Mapping[Stage, str]:
+    """The stages at which nobody may insure, and the clause: a squeeze that was granted ends the later one (I 3.14)."""
+    ground = book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE) if squeeze else None
+    return {} if ground is None else {Stage.AFTER_PLAYER_THIRD: ground.clause}
 
 
 def offers_at(book: RuleBook, standing: Standing, stage: Stage) -> Offers | None:

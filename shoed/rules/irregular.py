@@ -39,6 +39,12 @@ PRESUMED: Final[Mapping[Event, bool]] = {
 ASKED: Final = frozenset(
     {Event.WRONG_COUNT, Event.ORDER_ALTERED, Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DEALING_ERROR}
 )
+OF_A_CARD: Final = frozenset(  # these are said of a card that was drawn
+    {
+        *(Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DRAWN_TOGETHER),
+        *(Event.WRONG_SIDE, Event.FACE_UP, Event.ORDER_ALTERED),
+    }
+)
 CONTINUE_OR_RETURN: Final = (Choice.CONTINUE, Choice.RETURN)
 CONTINUE_OR_VOID: Final = (Choice.CONTINUE, Choice.VOID)
 BLOCKING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING})

@@ -14,22 +14,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import Final, assert_never
+from typing import assert_never
 
 import msgspec
 
 from shoed.rules.bets import Code, Placed, Positioned, Refusal
 from shoed.rules.book import Hand, Offer, Pays, Rule, RuleBook
 from shoed.rules.drawing import INITIAL_CARDS, due
-from shoed.rules.insurance import back_to, offers, settle_offer
+from shoed.rules.insurance import CARDS_AT, back_to, offers, settle_offer, waived
 from shoed.rules.irregular import Course
 from shoed.rules.limits import Held, original_bets
 from shoed.rules.neglect import Neglect, Policy
 from shoed.rules.results import rows
 from shoed.rules.standing import board
 from shoed.words import Stage
-
-CARDS_AT: Final[Mapping[Stage, int]] = {Stage.AFTER_FOUR: INITIAL_CARDS, Stage.AFTER_PLAYER_THIRD: 5}
 
 
 class Rounding(Enum):
@@ -121,8 +119,7 @@ class _Desk:
             if each.placed.bet in hand_of:
                 self.room[each.placed.bettor, hand_of[each.placed.bet]] += each.effective
         self.forgone: set[str] = set()
-        squeeze = book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE) if terms.on and terms.squeeze else None
-        self.waived = {} if squeeze is None else {Stage.AFTER_PLAYER_THIRD: squeeze.clause}
+        self.waived = waived(book, squeeze=terms.on and terms.squeeze)
 
     def has_forgone(self, bettor: str, stage: Stage) -> bool:
         return bettor in self.forgone or self.terms.left.get(bettor, CARDS_AT[stage]) < CARDS_AT[stage]

@@ -18,10 +18,11 @@ from shoed.cards import Card
 from shoed.commands import Author
 from shoed.events import Slot, TookBack
 from shoed.observations import Outcome, Pair
-from shoed.rules.book import Rule, RuleBook, Then
+from shoed.rules.book import RuleBook, Then
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.drawing import due as due_of
-from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
+from shoed.rules.insurance import waived
+from shoed.rules.irregular import OF_A_CARD, Course, Happened, Layout, Ruling, course, lay
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
 from shoed.table.state import Decided, Noticed, Round, Taken
@@ -58,12 +59,6 @@ class Reading(Enum):
 FOREIGN: Final = "foreign-card"
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, *Doubt})
 RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
-OF_A_CARD: Final = frozenset(
-    {
-        *(Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.DRAWN_TOGETHER),
-        *(Mishap.WRONG_SIDE, Mishap.FACE_UP, Mishap.ORDER_ALTERED),
-    }
-)
 LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
 
 
@@ -130,9 +125,8 @@ def judge(house: House, current: Round) -> Judgement:
         inquiry.open.clear()
     if found.void is None and found.due is None and not found.suspended:
         passed = [(bettor, stage, bet) for bettor in bettors for stage in Stage for bet in house.book.insurances]
-        waives = house.book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE) if current.squeeze else None
-        waived = {} if waives is None else {Stage.AFTER_PLAYER_THIRD: waives.clause}
-        neglect = neglected(house.book, found, happened, Cover(house.insurance, passed, waived), inquiry)
+        cover = Cover(house.insurance, passed, waived(house.book, squeeze=current.squeeze))
+        neglect = neglected(house.book, found, happened, cover, inquiry)
         rulings += neglect.rulings
         returned += [TookBack(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
     asked = [_asked(each) for each in inquiry.open]
@@ -171,7 +165,7 @@ def slot(hands: Hands, hand: Pair) -> Slot:
     return Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
 
-def go_on(house: House, hold: Noticed | None) -> Asked:
+def next_round(house: House, hold: Noticed | None) -> Asked:
     """Whether the next round may go on, whatever was found before it."""
     clause = course(house.book, (), [hold.what], Inquiry([])).rulings[0].clause if hold else ""
     return Asked(Doubt.GO_ON, None, clause, choices=("go-on",))
@@ -182,7 +176,7 @@ def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> 
     holding = [each for each in asked if each.holds]
     others = [each for each in asked if not each.holds]
     if current.hold is not None:
-        return [go_on(house, current.hold), *asked]
+        return [next_round(house, current.hold), *asked]
     faces = known(current)
     if len(faces) < len(current.cards):
         return [Asked(Doubt.FACE, RECORD, index=len(faces) + 1), *holding, *others]

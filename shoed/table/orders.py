@@ -28,13 +28,13 @@ from shoed.commands import (
 )
 from shoed.now import Now
 from shoed.rules.book import Act, Rule
-from shoed.rules.irregular import Happened, course
+from shoed.rules.irregular import OF_A_CARD, Happened, course
 from shoed.rules.questions import Ask, Inquiry
 from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
 from shoed.table.follow import follow, tell_noticed, tell_ruled
-from shoed.table.judging import OF_A_CARD, OTHERS, RECORD, choose, corrected, go_on, refusal
+from shoed.table.judging import OTHERS, RECORD, choose, corrected, next_round, refusal
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import Event as Mishap
 
@@ -194,7 +194,7 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     found = table.judgement
     asked = next((each for each in found.questions if each.key == asked_now.key), None)
     between = asked is None
-    asked = asked or go_on(table.house, table.state.hold)
+    asked = asked or next_round(table.house, table.state.hold)
     choice = decision.choice
     if (reason := refusal(asked, choice, by)) is not None:
         return reason

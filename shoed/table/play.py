@@ -23,7 +23,7 @@ from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
 from shoed.table.context import BY_FIRST_CARD, Table, both, pays_of
 from shoed.table.follow import ask, compare, follow, lapse, lie, tell_noticed, tell_ruled
-from shoed.table.judging import MOST_WAITING, beside, fits, go_on
+from shoed.table.judging import MOST_WAITING, beside, fits, next_round
 from shoed.table.state import DRAWN, OPEN, OVER, Answer, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
@@ -333,4 +333,4 @@ def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | N
     (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
     tell_ruled(table, at, mishap, ruling)
     table.state = replace(table.state, hold=table.state.hold or found)
-    ask(table, at, (go_on(table.house, found),))
+    ask(table, at, (next_round(table.house, found),))

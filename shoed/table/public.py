@@ -6,13 +6,12 @@ import msgspec
 
 from shoed.events import Hand, Paid, Result
 from shoed.now import rfc3339
-from shoed.rules.drawing import INITIAL_CARDS
-from shoed.rules.insurance import offers
+from shoed.rules.drawing import Hands
+from shoed.rules.insurance import CARDS_AT, offers, waived
 from shoed.rules.load import book
 from shoed.table.context import both, pays_of
 from shoed.table.judging import House, judge, shown
 from shoed.table.state import Answer, Completed, Fault, Link, Phase, TableState
-from shoed.words import Stage
 
 
 class PublicHands(msgspec.Struct, frozen=True):
@@ -65,7 +64,8 @@ class PublicState(msgspec.Struct, frozen=True):
 def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
     device, last = state.device, state.last
     house = House(book(game), insurance)
-    hands = shown(house, state.round, judge(house, state.round))
+    found = judge(house, state.round)
+    hands = shown(house, state.round, found)
     return PublicState(
         sequence=str(state.sequence),
         phase=state.phase,
@@ -82,16 +82,15 @@ def public_state(game: str, state: TableState, *, insurance: bool = True) -> Pub
             fault=device.fault,
             locked=device.locked,
         ),
-        insurance=on_offer(house, state),
+        insurance=on_offer(house, state, found.course.hands),
     )
 
 
-def on_offer(house: House, state: TableState) -> tuple[Offered, ...]:
+def on_offer(house: House, state: TableState, hands: Hands) -> tuple[Offered, ...]:
     """What may be insured before the next card (I 3.12)."""
-    hands = judge(house, state.round).course.hands
-    stage = {INITIAL_CARDS: Stage.AFTER_FOUR, INITIAL_CARDS + 1: Stage.AFTER_PLAYER_THIRD}.get(len(hands))
-    waived = state.round.squeeze and stage is Stage.AFTER_PLAYER_THIRD
-    if stage is None or waived or state.phase is not Phase.DEALING or not house.insurance:
+    stage = next((stage for stage, drawn in CARDS_AT.items() if drawn == len(hands)), None)
+    ended = stage in waived(house.book, squeeze=state.round.squeeze)
+    if stage is None or ended or state.phase is not Phase.DEALING or not house.insurance:
         return ()
     return tuple(Offered(each.bet, each.odds.text, each.clause) for each in offers(house.book, hands)[stage] or ())
 

@@ -17,7 +17,7 @@ from shoed.rules.questions import PLAYER, Ask
 from shoed.rules.results import rows
 from shoed.table.context import both
 from shoed.table.follow import role_of
-from shoed.table.judging import FOREIGN, Asked, Doubt, House, Judgement, advance, choose, go_on, judge, slot
+from shoed.table.judging import FOREIGN, Asked, Doubt, House, Judgement, advance, choose, judge, next_round, slot
 from shoed.table.state import Noticed, Round, TableState, Taken
 from shoed.words import Role
 
@@ -84,7 +84,7 @@ def public_question(game: str, state: TableState) -> PublicQuestion | None:
     found = judge(house, current)
     asked = next((each for each in found.questions if each.key == state.asked.key), None)
     between = asked is None
-    asked = asked or go_on(house, state.hold)
+    asked = asked or next_round(house, state.hold)
     about = _about(current, asked) or state.hold
     return PublicQuestion(
         shoe=state.shoe or None,
