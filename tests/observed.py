@@ -238,6 +238,13 @@ def after(*before: AnyObservation, game: str = "commission") -> Sitting:
     return table
 
 
+def left_over() -> Sitting:
+    """A round in which one card too many was drawn: it opens the next."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.answer("yes")
+    return table
+
+
 def kinds(told: list[EventData]) -> list[type[EventData]]:
     return [type(each) for each in told]
 

@@ -1,0 +1,380 @@
+"""What a table makes of what the watch found: in a round, between two, and against the customs of a house."""
+
+import pytest
+
+from shoed.cards import Card
+from shoed.commands import Decide, Notice, OpenBets
+from shoed.events import (
+    BetsClosed,
+    CardDrawn,
+    CardSetAside,
+    IrregularityNoticed,
+    IrregularityRuled,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionLapsed,
+    RoundCompleted,
+    RoundResumed,
+    RoundStarted,
+    RoundSuspended,
+    RoundVoided,
+)
+from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften, Unread
+from shoed.observations import AnyObservation, FaultMeaning
+from shoed.table import BY_FIRST_CARD, Custom
+from shoed.words import Event, Role
+from tests.observed import (
+    CUT,
+    NATURAL,
+    START,
+    STARTED,
+    STOOD_BY,
+    Sitting,
+    after,
+    card,
+    cards,
+    fault,
+    kinds,
+    left_over,
+    together,
+)
+
+# --- what the watch found
+
+NOT_SHUFFLED = NotShuffled(at=START, cards=60, evidence="in suits")
+TOO_OFTEN = TooOften(at=START, card=Card.S8, times=9, decks=8)
+TOO_MANY = TooMany(at=START, cards=417, whole=416)
+SET_WRONG = SetWrong(at=START, missing={Card.S8: 1}, extra={}, evidence="415 of 416 cards")
+ALTERED = OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="another one is next")
+UNREAD_FAULT = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="fault 1")
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "clause"),
+    [
+        (NOT_SHUFFLED, "not-shuffled", "5.5.5"),
+        (SET_WRONG, "deck-count", "5.5.2"),
+        (TOO_OFTEN, "deck-count", "5.5.2"),
+        (TOO_MANY, "deck-count", "5.5.2"),
+    ],
+)
+def test_what_the_watch_infers_is_confirmed_by_a_person_before_anything_follows(
+    found: AnyFinding, kind: str, clause: str
+) -> None:
+    """Yes: the book voids the round. No: it goes on."""
+    table = after(CUT, STARTED, *NATURAL[:2])
+    told = [event.data for event in table.step(NATURAL[2], found=[found])]
+    assert kinds(told) == [CardDrawn, RoundSuspended, IrregularityNoticed, QuestionAsked]
+    asked = table.question
+    assert (asked.question, asked.kind, asked.choices, asked.role) == ("confirm", kind, ("yes", "no"), "pit-supervisor")
+    assert str(found) in asked.evidence
+    denied = table.state
+    (void,) = (each for each in table.answer("yes") if isinstance(each, RoundVoided))
+    assert (void.kind, void.clause) == (kind, clause)
+    table.state = denied
+    assert kinds(table.answer("no")) == [QuestionAnswered, RoundResumed]
+    assert table.lies == "8S KS / 3H"
+
+
+def test_the_same_suspicion_is_asked_about_once_in_a_round() -> None:
+    """Denied or confirmed, a further finding of its kind is on record and asks nothing while it is open."""
+    table = after(CUT, STARTED, *NATURAL[:2])
+    table.step(NATURAL[2], found=[TOO_OFTEN])
+    assert [event.type for event in table.step(STOOD_BY, found=[TOO_MANY])] == []
+
+
+@pytest.mark.parametrize("found", [TOO_OFTEN, TOO_MANY])
+def test_a_count_too_high_proves_nothing_of_a_shoe_that_was_not_seen_whole(found: AnyFinding) -> None:
+    """The cards may be those of two sets."""
+    table = after(*NATURAL[:2])
+    assert [event.type for event in table.step(NATURAL[2], found=[found])] == ["card.drawn"]
+    assert table.step(STOOD_BY, found=[found]) == ()
+
+
+def test_an_order_that_was_altered_is_confirmed_and_then_ruled() -> None:
+    """C 5.12 asks whether the cards can be put back."""
+    table = after(*NATURAL[:3])
+    table.step(STOOD_BY, found=[ALTERED])
+    assert table.question.kind == "order-altered"
+    table.answer("yes")
+    assert table.question.question == "reconstructable"
+
+
+@pytest.mark.parametrize("place", ["P1", "burn", "overdraw"])
+def test_what_is_found_in_any_card_is_asked_about(place: str) -> None:
+    """Drawn, burnt or overdrawn."""
+    table = after(CUT, STARTED, *NATURAL[:2]) if place != "P1" else after(CUT, STARTED)
+    table.step(card(place, "8S"), found=[TOO_OFTEN])
+    assert table.question.question == "confirm"
+
+
+def test_a_complete_round_is_doubted_too() -> None:
+    """Until the next one opens: it waits, and is complete again or void."""
+    table = after(CUT, STARTED, *NATURAL)
+    table.step(STOOD_BY, found=[NOT_SHUFFLED])
+    assert table.phase == "suspended"
+    told = table.answer("no")
+    assert (kinds(told), table.phase) == ([QuestionAnswered, RoundResumed], "complete")
+
+
+def test_a_round_that_is_doubted_before_its_first_card_goes_on_with_it() -> None:
+    """Bets were open; the card is due like any first one."""
+    table = after(CUT, STARTED)
+    table.tell(OpenBets())
+    table.step(STOOD_BY, found=[NOT_SHUFFLED])
+    assert table.phase == "suspended"
+    table.answer("no")
+    assert kinds(table.hear_each(NATURAL))[-1] is RoundCompleted
+
+
+# --- cards drawn together
+
+
+def test_cards_in_no_known_order_are_put_in_order_by_a_person() -> None:
+    """C 5.10: what each order would make of the round is shown; then every player chooses."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.hear(card("P2", "4S"))
+    table.step(card("B2", "5S"), found=[together("4S 5S")])
+    asked = table.question
+    assert (asked.question, asked.clause, asked.role) == ("card-order", "5.10", "pit-supervisor")
+    assert [(each.choice, each.player.points) for each in asked.consequences] == [(("4S", "5S"), 6), (("5S", "4S"), 7)]
+    assert table.lies == "2S / 3S"
+    table.answer(("5S", "4S"))
+    assert table.question.question == "option"
+    assert table.lies == "2S 5S / 3S 4S"
+
+
+def test_cards_in_a_known_order_are_a_dealing_error() -> None:
+    """C 5.10.1: every player chooses; F lets the round go on."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.step(card("P2", "4S"), found=[together("3S 4S", order_known=True)])
+    assert (table.question.question, table.question.clause) == ("option", "5.10.1")
+    table = after(*cards("P1 2S, B1 3S"), game="fortune-six")
+    table.step(card("P2", "4S"), found=[together("3S 4S", order_known=True)])
+    assert table.phase == "dealing"
+
+
+def test_a_card_of_the_round_before_is_put_in_no_order() -> None:
+    """The first card came together with the last one of the round before: it is told, and nothing follows."""
+    table = after(*NATURAL)
+    told = table.step(card("P1", "4S"), found=[together("4H 4S")])
+    (found,) = (event.data for event in told if isinstance(event.data, IrregularityNoticed))
+    assert (found.number, found.count) == (None, 2)
+    assert table.phase == "dealing"
+
+
+@pytest.mark.parametrize("before", [[], NATURAL[:2]])
+def test_a_card_outside_the_hands_is_put_in_no_order(before: list[AnyObservation]) -> None:
+    """It is set aside: that it came together with another is told, and no card of the round is doubted."""
+    table = after(*before)
+    told = [event.data for event in table.step(card("burn", "4S"), found=[together("3H 4S")])]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed]
+    assert table.phase in ("idle", "dealing")
+
+
+def test_cards_that_wait_are_put_in_order_once_they_have_a_place() -> None:
+    """Both were reported where no card is due: what they mean is asked first."""
+    table = after(*cards("P1 2S, B1 3S, B2 4S"))
+    table.step(card("P3", "5S"), found=[together("4S 5S")])
+    table.answer("missed")
+    table.answer("KS")
+    assert (table.question.question, table.question.choices) == ("card-order", ("4S", "5S"))
+    table.answer(("4S", "5S"))
+    assert table.question.question == "option"
+
+
+def test_a_card_that_was_only_told_again_came_together_with_nothing() -> None:
+    """The finding goes with the report."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.step(card("B1", "3S"), found=[together("3S 3S")])
+    table.answer("same-card")
+    assert table.phase == "dealing"
+    assert kinds(table.hear(card("P2", "4S"))) == [CardDrawn]
+
+
+def test_a_card_that_nobody_could_read_beside_another_is_a_card_of_the_round() -> None:
+    """The shoe told a fault close behind a card: its face is asked, and then their order."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.step(fault(), found=[together("3S ?"), UNREAD_FAULT])
+    assert (table.question.question, table.question.index) == ("face", 3)
+    table.answer("4S")
+    assert (table.question.question, table.question.choices) == ("card-order", ("3S", "4S"))
+
+
+def test_a_card_that_nobody_could_read_follows_the_one_left_over() -> None:
+    """The card that was carried opens the round all the same."""
+    table = left_over()
+    table.tell(OpenBets())
+    table.step(fault(), found=[together("4H ?"), UNREAD_FAULT])
+    table.answer("6C")
+    assert table.lies.startswith("5D / 6C")
+
+
+@pytest.mark.parametrize(
+    ("read", "then", "asked"),
+    [
+        ("P1 2S, B1 3S, B2 5S", "", ("4S", "5S")),  # the unread one before the one that was read
+        ("P1 2S, B1 3S", "B2 5S", ("3S", "4S")),  # and after it
+    ],
+)
+def test_a_card_beside_one_that_nobody_could_read_came_together_with_a_missed_one(
+    read: str, then: str, asked: tuple[str, ...]
+) -> None:
+    """A fault came close before a card: if one was missed beside it, their order is asked as well."""
+    *before, last = cards(read)
+    table = after(*before)
+    table.step(last, found=[together("? 9H")])
+    table.hear_each(cards(then) if then else [])
+    table.answer("missed")
+    table.answer("4S")
+    assert (table.question.question, table.question.choices) == ("card-order", asked)
+
+
+def test_a_card_that_was_read_at_last_came_together_with_nothing() -> None:
+    """The fault was about that very card: it is told, and the round goes on."""
+    table = after(*cards("P1 2S, B1 3S"))
+    told = [event.data for event in table.step(card("P2", "4S"), found=[together("? 4S")])]
+    assert kinds(told) == [CardDrawn, IrregularityNoticed]
+    assert table.phase == "dealing"
+
+
+def test_a_third_card_beside_cards_whose_players_choose_is_told_at_once() -> None:
+    """All three were drawn in a known order: the record is not doubted, and the book rules of them together."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.step(card("P2", "4S"), found=[together("3S 4S", order_known=True)])
+    told = [event.data for event in table.step(card("B2", "5S"), found=[together("3S 4S 5S", order_known=True)])]
+    (noticed,) = (each for each in told if isinstance(each, IrregularityNoticed))
+    assert (noticed.number, noticed.at, noticed.count) == (2, 2, 3)
+
+
+# --- between two rounds
+
+
+def between(found: AnyFinding = SET_WRONG) -> Sitting:
+    """A shoe of which something is known before its first round."""
+    table = after(CUT, STARTED)
+    table.step(STOOD_BY, found=[found])
+    return table
+
+
+def test_what_is_found_between_two_rounds_asks_whether_the_next_may_go_on() -> None:
+    """There is nothing to void; anybody of the house may let it go on, and no player."""
+    table = between()
+    assert [event.type for event in table.told[-3:]] == [
+        "irregularity.noticed",
+        "irregularity.ruled",
+        "question.asked",
+    ]
+    asked = table.question
+    assert (asked.question, asked.clause, asked.role, asked.kind) == ("next-round", "5.5.2", None, "deck-count")
+    decision = Decide(question=asked.id, choice="go-on")
+    assert "a player may not decide this" in table.refuses(decision, None)
+    table.tell(decision, Role.DEALER)
+    assert kinds(table.hear_each(NATURAL))[-1] is RoundCompleted
+
+
+def test_a_round_that_opens_over_it_waits() -> None:
+    """Its first card is set aside, and taken in once somebody lets it go on."""
+    table = between()
+    told = [event.data for event in table.step(card("P1", "8S"))]
+    assert kinds(told) == [QuestionLapsed, RoundStarted, CardSetAside, RoundSuspended, QuestionAsked]
+    assert table.asks("next-round", "go-on")
+    table.answer("go-on")
+    assert (table.phase, table.lies) == ("dealing", "8S /")
+
+
+def test_a_round_that_is_announced_over_it_waits_at_once() -> None:
+    """Nobody needs to draw a card to be asked."""
+    table = between()
+    assert kinds(table.tell(OpenBets())) == [QuestionLapsed, RoundStarted, RoundSuspended, QuestionAsked]
+    table.answer("go-on")
+    assert kinds(table.hear_each(NATURAL))[-1] is RoundCompleted
+
+
+def test_a_card_after_the_round_was_over_holds_the_next() -> None:
+    """Its bets are paid: the card can serve no hand of it."""
+    table = after(*NATURAL[:2])
+    table.tell(Notice(kind=Event.FOREIGN_CARD))
+    told = [event.data for event in table.step(card("P2", "KS"))]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed, IrregularityRuled, QuestionAsked]
+    assert table.question.question == "next-round"
+
+
+def test_what_was_not_read_between_two_rounds_asks_nothing() -> None:
+    """The fault has told it; cards that came together there are told as well."""
+    table = after(CUT, STARTED)
+    told = table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])
+    assert [event.type for event in told] == ["device.fault", "irregularity.noticed"]
+
+
+# --- customs of a house
+
+
+def burnt(custom: Custom, *burnt: AnyObservation) -> Sitting:
+    """A new shoe, the cards that are burnt, and the first of its first round."""
+    table = Sitting(custom=custom)
+    table.hear_each([CUT, STARTED, *burnt, card("P1", "2S")])
+    return table
+
+
+@pytest.mark.parametrize(
+    ("custom", "right"),
+    [
+        (Custom(burn_cards=2), ["burn 3D", "burn 4D"]),
+        (Custom(burn_cards=BY_FIRST_CARD), ["first-card 2D", "burn 3D", "burn 4D"]),
+        (Custom(burn_cards=BY_FIRST_CARD), ["first-card QD", *["burn 3D"] * 10]),
+        (Custom(burn_cards=BY_FIRST_CARD), []),
+        (Custom(), ["burn 3D"]),
+    ],
+)
+def test_a_shoe_that_was_burnt_as_the_house_has_it_asks_nothing(custom: Custom, right: list[str]) -> None:
+    """So many cards, or as many as the first one counts, a picture ten; what nobody saw is not asked about."""
+    assert burnt(custom, *(card(*each.split()) for each in right)).phase == "dealing"
+
+
+@pytest.mark.parametrize(
+    ("custom", "wrong"),
+    [
+        (Custom(burn_cards=2), ["burn 3D"]),
+        (Custom(burn_cards=0), ["burn 3D"]),
+        (Custom(burn_cards=BY_FIRST_CARD), ["first-card 3D", "burn 3D"]),
+    ],
+)
+def test_a_shoe_that_was_burnt_otherwise_is_asked_about(custom: Custom, wrong: list[str]) -> None:
+    """In its first round, with both figures; a person says whether it is so."""
+    table = burnt(custom, *(card(*each.split()) for each in wrong))
+    assert (table.question.question, table.question.kind) == ("confirm", "other")
+    assert f"{len(wrong)} cards were burnt" in table.question.evidence[0]
+    table.answer("no")
+    assert table.lies == "2S /"
+
+
+def test_cards_burnt_are_asked_of_a_whole_shoe_and_its_first_round_alone() -> None:
+    """Joined midway nobody knows; later cards are burnt for other reasons."""
+    table = Sitting(custom=Custom(burn_cards=2))
+    table.hear(card("P1", "2S"))
+    assert table.phase == "dealing"
+    table = burnt(Custom(burn_cards=1), card("burn", "3D"))
+    table.hear_each([*cards("B1 3H, P2 6S, B2 4H"), card("burn", "3D"), card("burn", "3D")])
+    assert kinds(table.hear(card("P1", "2S")))[-1] is CardDrawn
+
+
+def test_rounds_after_the_cutting_card_are_counted() -> None:
+    """One more round behind the one in which it comes: the second is asked about."""
+    table = Sitting(custom=Custom(rounds_after_cut=1))
+    table.hear_each([CUT, STARTED, *NATURAL, CUT, *NATURAL])
+    assert table.phase == "complete"
+    table.hear(NATURAL[0])
+    assert (table.question.question, table.question.kind) == ("confirm", "other")
+    assert table.question.evidence == ("the cutting card came in round 1, and 1 are dealt after it",)
+
+
+def test_a_first_card_before_the_bets_were_closed_is_asked_about_where_a_command_closes_them() -> None:
+    """Where nobody says it the first card closes them, and nothing is wrong."""
+    table = Sitting(custom=Custom(bets_close_by_command=True))
+    table.tell(OpenBets())
+    told = [event.data for event in table.step(card("P1", "8S"))]
+    assert BetsClosed(shoe=1, round=1, closed_by="card") in told
+    assert (table.question.question, table.question.kind) == ("confirm", "dealing-error")
+    table.answer("no")
+    assert table.lies == "8S /"
