@@ -240,6 +240,20 @@ def test_the_next_shoe_begins_with_nothing_left_over() -> None:
     assert table.lies == "8S KS / 3H 4H"
 
 
+def test_what_is_asked_before_the_first_card_is_asked_anew_of_the_one_left_over() -> None:
+    """It lies there from now on; whoever hears the events learns it with the question."""
+    table = left_over()
+    table.tell(OpenBets())
+    table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=True))
+    assert (table.question.question, table.lies) == ("option", "/")
+    assert kinds([event.data for event in table.step(card("P1", "3C"))]) == [
+        QuestionLapsed,
+        CardSetAside,
+        QuestionAsked,
+    ]
+    assert (table.question.question, table.lies) == ("option", "5D /")
+
+
 def test_a_card_stays_left_over_until_a_round_has_cards() -> None:
     """A round that was called off before its first one has not used it."""
     table = left_over()

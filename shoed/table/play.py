@@ -84,7 +84,7 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
     """A card of this round: the one that is due, or one that waits until somebody says what it is."""
     if table.state.phase is Phase.CLOSED:
         table.move(Move.OPENING_CARD)
-    current = with_left_over(table)
+    current = with_left_over(table, seen.at)
     due = table.judgement.due if not current.waiting else None
     taken = Taken(seen.card, told, seen.at.utc_us, table.row)
     if due is not None and seen.card is not None and fits(current, due, taken):
@@ -99,10 +99,11 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
     look_at_excess(table, seen.at)
 
 
-def with_left_over(table: Table) -> Round:
+def with_left_over(table: Table, at: Now) -> Round:
     """The first card of a round follows those that the round before left over."""
     current = table.state.round
     if table.state.left_over and not current.cards:
+        lapse(table, at)  # what is asked of an empty round is another question now
         left = tuple(Taken(face, drawn=True) for face in table.state.left_over)
         table.set_round(replace(current, cards=left, carried=len(left)))
         table.state = replace(table.state, left_over=())
@@ -308,7 +309,7 @@ def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     others = [each for each in findings if not isinstance(each, DrawnTogether)]
     passed_unread = any(isinstance(each, Unread) and each.meaning is not None for each in others)
     if there and of_cards and passed_unread and not table.judgement.held:  # it is a card of the round as well
-        current = with_left_over(table)
+        current = with_left_over(table, at)
         current = replace(current, cards=(*current.cards, Taken(None, utc_us=at.utc_us, row=table.row)))
         follow(table, at, noticed(table, at, current, len(current.cards), findings))
         return
