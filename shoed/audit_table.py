@@ -47,8 +47,8 @@ from shoed.rules.money import (
     settle,
 )
 from shoed.rules.neglect import Cover, neglected
-from shoed.rules.questions import PLAYER, Ask, Choice, Decision, Inquiry, Voice
-from shoed.words import Event, Role, Stage
+from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Voice
+from shoed.words import PLAYER, Event, Role, Stage
 
 DECKS: Final = 8
 MOST: Final = 10**100  # sums and fractions of such amounts can still be written out

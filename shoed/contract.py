@@ -14,7 +14,17 @@ from msgspec.structs import fields as declared
 from firmware_protocols.family import Reason
 from shoed.bus.messages import CloudEvent, Presence, Status, Voice
 from shoed.cards import Card
-from shoed.events import TYPES, CardDrawn, CardSetAside, EventData, LineRejected, Points, RoundCompleted, RoundStarted
+from shoed.events import (
+    TYPES,
+    CardDrawn,
+    CardSetAside,
+    EventData,
+    LineRejected,
+    Points,
+    RoundCompleted,
+    RoundResumed,
+    RoundStarted,
+)
 from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
 from shoed.rules.questions import Ask
@@ -43,6 +53,8 @@ MOVE_MEANINGS: Final[Mapping[Move, str]] = {
     Move.LAST_CARD: "the card that is due, and none is due after it",
     Move.DOUBT: "a question that only a person can answer",
     Move.RESUMED: "every such question is answered, and a card is due",
+    Move.STILL_BETTING: "the same, before the bets were closed",
+    Move.STILL_CLOSED: "the same, after that and before the first card",
     Move.COMPLETED: "the same, and none is due",
     Move.VOID: "the rule book, or a person, voids the round",
     Move.CORRECTION: "the result is another one than was told",
@@ -52,7 +64,7 @@ MOVE_MEANINGS: Final[Mapping[Move, str]] = {
     Move.NEXT: "the next round or shoe",
 }
 QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
-    Doubt.GO_ON: "something was found between two rounds: whether the next one may go on (`go-on`)",
+    Ask.NEXT_ROUND: "something was found between rounds, or a round in doubt was overtaken: does play go on (`go-on`)",
     Doubt.FACE: "which card it was that nobody could read: a card, or `foreign-card`",
     Ask.CARD_ORDER: "in which order the cards that came together are taken: all of them, in order",
     Ask.RECONSTRUCTABLE: "whether the cards can be put back (`yes`, `no`)",
@@ -61,7 +73,6 @@ QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
     Doubt.CONFIRM: "whether what the watch infers is so (`yes`, `no`)",
     Doubt.READING: "what a card or a result that is not due means",
     Ask.SET_REPLACED: "whether the cards are replaced by a new set (`yes`, `no`); nothing waits for it",
-    Ask.NEXT_ROUND: "the same as above, where the rules ask it of a round that is over",
     Ask.INTENDED: "whether the player had meant to take insurance that was not offered (`yes`, `no`)",
 }
 READINGS: Final[Mapping[Reading, str]] = {
@@ -88,6 +99,12 @@ SET_ASIDE: Final[Mapping[str, str]] = {
 # The words that a field may hold, where its type does not say, or says more: (type, field) -> word -> meaning.
 WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
     (CardSetAside, "reason"): SET_ASIDE,
+    (RoundResumed, "phase"): {
+        "betting": "bets are open still",
+        "closed": "they are closed, and no card is drawn yet",
+        "dealing": "a card is due",
+        "complete": "every card due is drawn",
+    },
     (RoundStarted, "opened_by"): {
         "announcement": "the dealer's, before any card",
         "card": "Player's first, without an announcement",

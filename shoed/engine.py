@@ -18,11 +18,11 @@ from shoed.now import Now
 from shoed.observations import AnyObservation
 from shoed.session import S, Session
 from shoed.step import AnyInput, Step, Told, Woken
-from shoed.table import Noticed, Table, TableSettings, TableState, fold
+from shoed.table import Table, TableSettings, TableState, Watched, fold
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import WatchSettings, WatchState, emptied, new_shoe, watch
 
-ENGINE: Final = 2  # goes up when the same inputs would give other events
+ENGINE: Final = 3  # goes up when the same inputs would give other events
 
 
 class EngineState(msgspec.Struct, Generic[S], frozen=True):
@@ -80,7 +80,7 @@ class Engine(Generic[S]):
     ) -> Concluded:
         """What follows from what was observed, or told; it knows no bytes."""
         watched = state.watch
-        noticed: list[Noticed] = []
+        noticed: list[Watched] = []
         for seen in observations:
             watched, findings = watch(self.watch_settings, watched, seen)
             noticed.append((seen, findings))

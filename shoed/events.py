@@ -153,6 +153,7 @@ class RoundResumed(EventData, frozen=True, kw_only=True):
     banker: Hand
     due: Slot | None
     carried: tuple[Card, ...]
+    phase: str
 
 
 class RoundVoided(EventData, frozen=True, kw_only=True):

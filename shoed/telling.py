@@ -19,14 +19,14 @@ from shoed.commands import Answer, AnyCommand, Author, Command, Notice
 from shoed.errors import UsageError
 from shoed.settings import nearest, shown
 from shoed.step import Told
-from shoed.words import Event, Role
+from shoed.words import FOLLOWS, PLAYER, Event, Role
 
 MOST: Final = 9999  # no ordinal of a card, and no round of a shoe, comes near it
 LONGEST_TEXT: Final = 200
 MOST_ITEMS: Final = 8  # more cards than a round has
 
 COMMANDS: Final[Mapping[str, type[Command]]] = {str(each.__struct_config__.tag): each for each in get_args(AnyCommand)}
-NOTICES: Final = tuple(event.value for event in Event)  # a word of these alone is short for `notice kind=WORD`
+NOTICES: Final = tuple(each.value for each in Event if each not in FOLLOWS)  # for short: WORD is `notice kind=WORD`
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -70,6 +70,7 @@ KINDS: Final[Mapping[object, Kind]] = {
     str: TEXT,
     Card: Kind(Card, "a card, as 8S or 10H", card),
     tuple[Card, ...]: Kind(tuple[Card, ...], f"at most {MOST_ITEMS} cards, as 8S,10H", cards),
+    Event: Kind(Event, "one of " + ", ".join(NOTICES), str),
     str | tuple[str, ...]: Kind(str | tuple[str, ...], f"a word, or at most {MOST_ITEMS} of them, as 8S,10H", words),
 }
 
@@ -77,7 +78,7 @@ KINDS: Final[Mapping[object, Kind]] = {
 def kind_of(field: FieldInfo) -> Kind:
     types = [each for each in get_args(field.type) if each is not NoneType]
     plain = types[0] if NoneType in get_args(field.type) else field.type
-    return one_of(plain) if isinstance(plain, type) and issubclass(plain, Enum) and plain is not Card else KINDS[plain]
+    return KINDS[plain] if plain in KINDS else one_of(plain)
 
 
 def fields_of(command: type[Command]) -> dict[str, FieldInfo]:
@@ -164,7 +165,7 @@ KEYS: Final[Mapping[str, Kind]] = {
     "table": TEXT,
     "id": TEXT,
     "author": TEXT,
-    "role": Kind(Role | None, f"{one_of(Role).right}, or null for a player", str),
+    "role": Kind(Role | None, f"{one_of(Role).right}; null or {PLAYER} for a player", str),
     "command": Kind(dict[str, object], 'an object, as {"command": "open-bets"}', str),
 }
 
@@ -203,6 +204,8 @@ def read(line: bytes) -> Request | Answer:
 
 
 def request_of(raw: Mapping[str, object]) -> Request:
+    if raw.get("role") == PLAYER:  # the word of a question
+        raw = {**raw, "role": None}
     for key in raw:
         if key not in KEYS:
             raise UsageError(f"{shown(key)}: no such key; {meant(key, KEYS)}")

@@ -11,7 +11,7 @@ import msgspec
 from shoed.commands import Answer, Command, CorrectCard, Decide, Notice, ReportLate, VoidRound
 from shoed.contract import table
 from shoed.ports.tell import LONGEST, MODE, MOST_CLIENTS, NAME
-from shoed.telling import COMMANDS, EXAMPLE, KEYS, NOTICES, fields_of, kind_of, line_of, one_of
+from shoed.telling import COMMANDS, EXAMPLE, KEYS, KINDS, NOTICES, fields_of, kind_of, line_of
 from shoed.words import Event
 
 THIS_ROUND: Final = "which round of this shoe; without it the present one"
@@ -42,7 +42,6 @@ KINDS_OF_TROUBLE: Final[Mapping[Event, str]] = {
     Event.WRONG_COUNT: "a hand has a wrong number of cards",
     Event.TOO_FEW_CARDS: "the shoe cannot complete the round",
     Event.DRAWN_TOGETHER: "two or more cards came out at once",
-    Event.SET_REPLACED: "the shoe gets a new set after cards were drawn together",
     Event.ORDER_ALTERED: "cards lie in another order than they were shuffled into",
     Event.CARD_IN_EXCESS: "one card too many was drawn",
     Event.CARD_EXPOSED: "a card was seen before its time",
@@ -51,13 +50,12 @@ KINDS_OF_TROUBLE: Final[Mapping[Event, str]] = {
     Event.DEALING_ERROR: "any other error in dealing",
     Event.INSURANCE_NEGLECTED: "insurance was due and not offered",
     Event.INTERRUPTION: "the game was interrupted by a technical fault",
-    Event.NOTICED_LATE: "any of these, noticed when the next round had begun",
     Event.OTHER: "anything else",
 }
 
 USAGE: Final = "usage: shoed tell TABLE COMMAND [KEY=VALUE ...] [OPTIONS]"
 OPTIONS: Final[Mapping[str, str]] = {
-    "--role ROLE": "dealer, pit-supervisor, pit-manager or shift-manager; without it a player",
+    "--role ROLE": "dealer, pit-supervisor, pit-manager or shift-manager; player, or none, for a player",
     "--author NAME": "who says it; without it the login name",
     "--id ID": "of a command whose answer was lost: it is carried out once at most",
     "--config FILE": "whose state_dir it is; without it /etc/shoed/shoed.toml",
@@ -128,7 +126,7 @@ def commands_page() -> str:
     return "".join(parts) + ANSWERS
 
 
-BELOW: Final = {one_of(Event).right: "a kind, [below](#what-can-go-wrong)"}  # a list too long for a cell
+BELOW: Final = {KINDS[Event].right: "a kind, [below](#what-can-go-wrong)"}  # a list too long for a cell
 
 INTRODUCTION: Final = """\
 <!-- Written by docs/generate.py from shoed/telling_page.py; do not edit: run ./dev generate. -->

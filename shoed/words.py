@@ -1,6 +1,7 @@
 """Words that commands, rule books and records share: who decides, what can go wrong, when insurance is offered."""
 
 from enum import Enum
+from typing import Final
 
 
 class Role(Enum):
@@ -36,6 +37,10 @@ class Event(Enum):
     INTERRUPTION = "interruption"
     NOTICED_LATE = "noticed-late"  # any of these, noticed once the next round has begun
     OTHER = "other"  # nothing fits
+
+
+PLAYER: Final = "player"  # who speaks where nobody of the house does
+FOLLOWS: Final = frozenset({Event.SET_REPLACED, Event.NOTICED_LATE})  # from another one; nobody tells these
 
 
 class Stage(Enum):

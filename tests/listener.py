@@ -153,8 +153,8 @@ class Listener:
 
     @hear.register
     def _(self, _: events.BetsClosed) -> None:
-        assert self.phase == "betting"
-        self.phase = "closed"
+        assert self.phase in ("betting", "suspended")
+        self.phase = "closed" if self.phase == "betting" else self.phase
 
     @hear.register
     def _(self, data: events.RoundSettled) -> None:
@@ -204,7 +204,8 @@ class Listener:
         assert self.phase == "suspended"
         self.hands_are(data.player, data.banker)
         assert (data.due and data.due.hand) is (next_hand(self.player, self.banker))
-        self.phase = "complete" if data.due is None else "dealing"
+        self.phase = data.phase
+        assert (self.phase == "complete") == (data.due is None)
 
     # --- its result
 

@@ -43,12 +43,12 @@ from shoed.rules.load import book
 from shoed.step import Told
 from shoed.table import (
     Custom,
-    Noticed,
     PublicQuestion,
     PublicState,
     Table,
     TableSettings,
     TableState,
+    Watched,
     fold,
     public_question,
     public_state,
@@ -156,7 +156,7 @@ class Sitting:
         """One Step, and all its events; what was found is of the last that was seen, or of what was told."""
         self.pass_time(after_s)
         self.row += 1
-        noticed: list[Noticed] = [(replace(each, at=self.now), ()) for each in seen[:-1]]
+        noticed: list[Watched] = [(replace(each, at=self.now), ()) for each in seen[:-1]]
         noticed += [(replace(each, at=self.now), tuple(found)) for each in seen[-1:]]
         state = msgspec.json.decode(msgspec.json.encode(self.state), type=TableState)
         folded = fold(self.kind(self.settings, state, self.row), noticed, told, () if seen else found, self.now)

@@ -197,6 +197,11 @@ def answered(step: Step, answer: Any) -> list[str]:  # noqa: ANN401  # JSON
     return [] if step.refused in answer["detail"] else [f"it was refused, and not because {step.refused}"]
 
 
+def matter_of(question: Any) -> bytes:  # noqa: ANN401  # JSON
+    """What tells a question from another, and from itself before another card came."""
+    return msgspec.json.encode(question and [question[key] for key in ("id", "choices", "consequences")])
+
+
 def asked(step: Step, question: Any) -> list[str]:  # noqa: ANN401  # JSON
     if step.question == "none" or question is None:
         return [] if (step.question == "none") is (question is None) else [f"expected the question {step.question}"]

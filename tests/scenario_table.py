@@ -21,7 +21,7 @@ from shoed.watch import WatchSettings
 from shoed.words import Role
 from tests import angel_eye_line as line
 from tests import scenario
-from tests.scenario import OF_THE_LINE, Came, Ended, Scenario, check, check_end, known
+from tests.scenario import OF_THE_LINE, Came, Ended, Scenario, check, check_end, known, matter_of
 
 COPIES: Final = 3
 USUAL_MS: Final = 1000
@@ -191,7 +191,7 @@ def delivered(written: scenario.Delivered, at: Now) -> SetDelivered:
 class Played(NamedTuple):
     sittings: dict[int, Sitting]
     told: list[int]  # by each step: how many events
-    asked: list[str | None]  # after each step: the id of the open question of its table
+    asked: list[bytes]  # after each step: what matters of the open question of its table
 
 
 def play(written: Scenario) -> Played:
@@ -205,7 +205,7 @@ def play(written: Scenario) -> Played:
         answer = msgspec.to_builtins(answers[0]) if answers else None
         check(written, number, Came(events, answer, question, sitting.shown))
         played.told.append(sum(each["type"] not in OF_THE_LINE for each in events))
-        played.asked.append(question and question["id"])
+        played.asked.append(matter_of(question))
     for number, sitting in played.sittings.items():
         check_end(written, number, Ended(sitting.shown, sitting.question, sitting.events, sitting.due))
     return played

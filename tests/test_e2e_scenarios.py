@@ -19,7 +19,7 @@ from shoed.telling import Request, line_of
 from tests import scenario
 from tests.angel_eye_line import report
 from tests.foreign_shoe import PtyShoe
-from tests.scenario import EXPECTED_TO_FAIL, OF_THE_LINE, Came, Ended, Scenario, check, check_end, every
+from tests.scenario import EXPECTED_TO_FAIL, OF_THE_LINE, Came, Ended, Scenario, check, check_end, every, matter_of
 from tests.scenario_table import COPIES, play, told
 from tests.tellers import Client, client, shoed
 from tests.witnesses import PATIENCE_S, Message, Recorder
@@ -175,9 +175,9 @@ class Sitting:
         self.seen += len(new)
         return new
 
-    async def asked(self, question: str | None) -> Any:  # noqa: ANN401  # JSON
+    async def asked(self, question: bytes) -> Any:  # noqa: ANN401  # JSON
         """The question as it is retained."""
-        await self.until(lambda: (self.question and self.question["id"]) == question, f"question {question}")
+        await self.until(lambda: matter_of(self.question) == question, f"question {question!r}")
         return self.question
 
     async def stated(self) -> Any:  # noqa: ANN401  # JSON

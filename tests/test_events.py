@@ -139,8 +139,10 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "round.resumed",
-        RoundResumed(shoe=1, round=2, player=HAND, banker=NOTHING, due=DUE, carried=(Card.CA,)),
-        (f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{NOTHING_JSON},"due":{DUE_JSON},"carried":["AC"]}}'),
+        RoundResumed(shoe=1, round=2, player=HAND, banker=NOTHING, due=DUE, carried=(Card.CA,), phase="dealing"),
+        (
+            f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{NOTHING_JSON},"due":{DUE_JSON},"carried":["AC"],"phase":"dealing"}}'
+        ),
     ),
     (
         "round.voided",

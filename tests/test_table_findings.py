@@ -323,12 +323,11 @@ def burnt(custom: Custom, *burnt: AnyObservation) -> Sitting:
         (Custom(burn_cards=2), ["burn 3D", "burn 4D"]),
         (Custom(burn_cards=BY_FIRST_CARD), ["first-card 2D", "burn 3D", "burn 4D"]),
         (Custom(burn_cards=BY_FIRST_CARD), ["first-card QD", *["burn 3D"] * 10]),
-        (Custom(burn_cards=BY_FIRST_CARD), []),
         (Custom(), ["burn 3D"]),
     ],
 )
 def test_a_shoe_that_was_burnt_as_the_house_has_it_asks_nothing(custom: Custom, right: list[str]) -> None:
-    """So many cards, or as many as the first one counts, a picture ten; what nobody saw is not asked about."""
+    """So many cards, or as many as the first one counts, a picture ten."""
     assert burnt(custom, *(card(*each.split()) for each in right)).phase == "dealing"
 
 
@@ -338,6 +337,8 @@ def test_a_shoe_that_was_burnt_as_the_house_has_it_asks_nothing(custom: Custom, 
         (Custom(burn_cards=2), ["burn 3D"]),
         (Custom(burn_cards=0), ["burn 3D"]),
         (Custom(burn_cards=BY_FIRST_CARD), ["first-card 3D", "burn 3D"]),
+        (Custom(burn_cards=BY_FIRST_CARD), []),
+        (Custom(burn_cards=BY_FIRST_CARD), ["first-card ?", "burn 3D"]),
     ],
 )
 def test_a_shoe_that_was_burnt_otherwise_is_asked_about(custom: Custom, wrong: list[str]) -> None:

@@ -5,6 +5,7 @@ import pytest
 from shoed.cards import Card
 from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets
 from shoed.events import (
+    BetsClosed,
     CardDrawn,
     CardSetAside,
     IrregularityNoticed,
@@ -247,6 +248,7 @@ def test_what_is_asked_before_the_first_card_is_asked_anew_of_the_one_left_over(
     table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=True))
     assert (table.question.question, table.lies) == ("option", "/")
     assert kinds([event.data for event in table.step(card("P1", "3C"))]) == [
+        BetsClosed,
         QuestionLapsed,
         CardSetAside,
         QuestionAsked,

@@ -14,7 +14,7 @@ from shoed.display.view import Heard, TableView, Told
 from shoed.events import Hand, Result, Seen, Slot
 from shoed.observations import Outcome, Pair
 from shoed.table.public import LastRound, PublicState
-from shoed.table.state import Answer, Link, Phase
+from shoed.table.state import Comparison, Link, Phase
 
 WIDTH: Final = 78
 ROUNDS: Final = 6  # of those before, in words
@@ -43,10 +43,10 @@ OUTCOME_INK: Final = {
     Outcome.FORCED_END: Ink.YELLOW,
 }
 ANSWER_INK: Final = {
-    Answer.AWAITED: Ink.DIM,
-    Answer.CONFIRMED: Ink.GREEN,
-    Answer.DISPUTED: Ink.RED,
-    Answer.UNCONFIRMED: Ink.YELLOW,
+    Comparison.AWAITED: Ink.DIM,
+    Comparison.CONFIRMED: Ink.GREEN,
+    Comparison.DISPUTED: Ink.RED,
+    Comparison.UNCONFIRMED: Ink.YELLOW,
 }
 
 
@@ -150,7 +150,7 @@ def past_round(played: LastRound) -> str:
     pairs = (
         "both pairs" if len(played.result.pairs) > 1 else "".join(f"{pair.value} pair" for pair in played.result.pairs)
     )
-    answer = "" if played.answer is Answer.AWAITED else played.answer.value
+    answer = "" if played.answer is Comparison.AWAITED else played.answer.value
     return (
         f"{played.round:>5}  {outcome}  {player.points} : {banker.points}   {cards}  "
         f"{paint(f'{answer:<11}', ANSWER_INK[played.answer])} {paint(pairs, Ink.YELLOW)}"

@@ -19,13 +19,13 @@ from shoed.rules.irregular import lay
 from shoed.rules.load import book
 from shoed.table.context import both
 from shoed.table.public import LastRound, PublicDevice, PublicHands, PublicState
-from shoed.table.state import OPEN, Answer, Fault, Link, Phase
+from shoed.table.state import OPEN, Comparison, Fault, Link, Phase
 
 EVENTS: Final[Mapping[str, type[EventData]]] = {f"shoed.{kind}": data for data, kind in TYPES.items()}
-ANSWERS: Final[Mapping[type[EventData], Answer]] = {
-    events.RoundConfirmed: Answer.CONFIRMED,
-    events.RoundDisputed: Answer.DISPUTED,
-    events.RoundUnconfirmed: Answer.UNCONFIRMED,
+ANSWERS: Final[Mapping[type[EventData], Comparison]] = {
+    events.RoundConfirmed: Comparison.CONFIRMED,
+    events.RoundDisputed: Comparison.DISPUTED,
+    events.RoundUnconfirmed: Comparison.UNCONFIRMED,
 }
 NO_HANDS: Final = PublicHands(Hand((), 0), Hand((), 0))
 UNKNOWN: Final = PublicDevice(Link.OFFLINE, "nothing is known of it yet", None, None, locked=False)
@@ -127,12 +127,12 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             phase = Phase.BETTING if told.data.opened_by == "announcement" else Phase.DEALING
             return replace(view, shoe=shoe, round=number, game=game, phase=phase, hands=NO_HANDS)
         case events.BetsClosed():
-            return replace(view, phase=Phase.CLOSED)
+            return replace(view, phase=Phase.CLOSED) if view.phase is Phase.BETTING else view
         case events.CardDrawn() as drawn:
             return with_card(begun(view), drawn)
         case events.RoundCompleted() as ended:
             result, hands = Result(ended.outcome, ended.pairs), PublicHands(ended.player, ended.banker)
-            played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Answer.AWAITED, void=False)
+            played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Comparison.AWAITED, void=False)
             past = (*view.past, played)[-REMEMBERED:]
             return replace(view, phase=Phase.COMPLETE, hands=hands, past=past, remark=None)
         case events.RoundConfirmed() | events.RoundDisputed() | events.RoundUnconfirmed() as answered:
@@ -144,9 +144,8 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, phase=Phase.SUSPENDED, remark=told)
         case events.QuestionAsked(player=player, banker=banker):
             return replace(view, hands=PublicHands(player, banker), remark=told)
-        case events.RoundResumed(player=player, banker=banker, due=due):
-            phase = Phase.COMPLETE if due is None else Phase.DEALING
-            return replace(view, phase=phase, hands=PublicHands(player, banker), remark=None)
+        case events.RoundResumed(player=player, banker=banker, phase=phase):
+            return replace(view, phase=Phase(phase), hands=PublicHands(player, banker), remark=None)
         case events.RoundCorrected() as right:
             return corrected(reopened(view), right)
         case events.RoundVoided(player=player, banker=banker) as void:
@@ -202,7 +201,7 @@ def corrected(view: TableView, right: events.RoundCorrected) -> TableView:
         past = tuple(each for each in view.past if (each.shoe, each.round) != (right.shoe, right.round))
         return replace(view, phase=Phase.DEALING, hands=hands, past=past)
     result = Result(right.outcome, right.pairs)
-    past = amended(view.past, right, hands=hands, result=result, answer=Answer.AWAITED)
+    past = amended(view.past, right, hands=hands, result=result, answer=Comparison.AWAITED)
     return replace(view, phase=Phase.CORRECTED, hands=hands, past=past)
 
 

@@ -27,9 +27,9 @@ from shoed.cards import Card
 from shoed.observations import Pair
 from shoed.rules.book import Fact, Irregularity, Options, Rule, RuleBook, Then
 from shoed.rules.drawing import INITIAL_CARDS, Hands, due
-from shoed.rules.questions import PLAYER, YES_NO, Ask, Choice, Inquiry, Question
+from shoed.rules.questions import YES_NO, Ask, Choice, Inquiry, Question
 from shoed.rules.results import established
-from shoed.words import Event, Role, Stage
+from shoed.words import PLAYER, Event, Role, Stage
 
 # Whether the cards can be put back, where nobody says it. What is not here is asked.
 PRESUMED: Final[Mapping[Event, bool]] = {

@@ -20,7 +20,7 @@ from typing import Final, Literal
 import msgspec
 
 from shoed.cards import Card
-from shoed.words import Role
+from shoed.words import PLAYER, Role
 
 
 class Ask(Enum):
@@ -43,7 +43,6 @@ class Choice(Enum):
 
 
 YES_NO: Final = (Choice.YES, Choice.NO)
-PLAYER: Final = "player"
 Voice = Role | Literal["player"]  # who speaks
 
 

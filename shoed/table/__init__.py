@@ -1,7 +1,7 @@
 """A table: its round's state machine, and what it shows of it."""
 
 from shoed.table.context import BY_FIRST_CARD, Custom, Table, TableSettings
-from shoed.table.machine import Noticed, fold, wake_at
+from shoed.table.machine import Watched, fold, wake_at
 from shoed.table.public import PublicState, public_state
 from shoed.table.question import PublicQuestion, public_question
 from shoed.table.state import TableState
@@ -9,12 +9,12 @@ from shoed.table.state import TableState
 __all__ = [
     "BY_FIRST_CARD",
     "Custom",
-    "Noticed",
     "PublicQuestion",
     "PublicState",
     "Table",
     "TableSettings",
     "TableState",
+    "Watched",
     "fold",
     "public_question",
     "public_state",

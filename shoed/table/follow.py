@@ -19,11 +19,16 @@ from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
 from shoed.table.context import Table, both, signed
 from shoed.table.judging import Asked, Judgement, advance, shown, slot
-from shoed.table.state import DRAWN, Answer, Completed, Move, Noticed, Open, Phase, Round
+from shoed.table.state import DRAWN, Comparison, Completed, Move, Noticed, Open, Phase, Round
 from shoed.words import Event as Mishap
 from shoed.words import Role
 
 NOTHING: Final = Seen()
+RESUMES: Final = {
+    Phase.BETTING: Move.STILL_BETTING,
+    Phase.CLOSED: Move.STILL_CLOSED,
+    Phase.DEALING: Move.RESUMED,
+}
 
 
 def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
@@ -33,7 +38,7 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
     current, after = advance(table.house, current)
     table.set_round(current, after)
     if after.held and after.course.void is None:
-        suspend(table, at, before, after, seen)
+        suspend(table, at, due_in_doubt(table, was, before), seen)
     tell_irregular(table, at, was, before, after)
     if after.course.void is not None:
         if table.state.phase is not Phase.VOIDED:
@@ -58,16 +63,24 @@ def tell_irregular(table: Table, at: Now, was: Round, before: Judgement, after: 
             tell_ruled(table, at, mishap, ruling)
 
 
-def suspend(table: Table, at: Now, before: Judgement, after: Judgement, seen: Seen) -> None:
+def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
     """Once; what else comes while the round waits adds nothing."""
     if table.state.phase is Phase.SUSPENDED:
         return
     table.move(Move.DOUBT)
-    current, found = table.state.round, after.course
-    due = before.due or (None if found.due is None else slot(found.hands, found.due))
+    current = table.state.round
     told = events.RoundSuspended(shoe=current.shoe, round=current.number, due=due, seen=seen, gap=current.away)
     table.state = replace(table.state, suspended=told)
     table.emit(at, told)
+
+
+def due_in_doubt(table: Table, was: Round, before: Judgement) -> Slot | None:
+    """The slot that was due when the doubt came, or the one after it where its card is there."""
+    current, found = table.state.round, table.judgement.course
+    if len(current.cards) > len(was.cards) and current.cards[-1].drawn:
+        hands = with_last(before, current)
+        return slot(hands, drawing.due(table.book, hands))
+    return before.due or slot(found.hands, found.due)
 
 
 def go_on(table: Table, at: Now, before: Judgement, after: Judgement) -> None:
@@ -84,6 +97,7 @@ def go_on(table: Table, at: Now, before: Judgement, after: Judgement) -> None:
                 banker=banker,
                 due=after.due,
                 carried=after.course.carried,
+                phase=(Phase.COMPLETE if after.due is None else Phase.DEALING if current.cards else current.play).value,
             ),
         )
         current = replace(current, cards=tuple(replace(each, drawn=True) for each in current.cards))
@@ -91,7 +105,7 @@ def go_on(table: Table, at: Now, before: Judgement, after: Judgement) -> None:
         table.state = replace(table.state, suspended=None)
     if not current.cards:
         if table.state.phase is Phase.SUSPENDED:
-            table.move(Move.RESUMED)
+            table.move(RESUMES[current.play])
         return
     if after.due is None:
         finish(table, at, hands)
@@ -209,9 +223,9 @@ def compare(table: Table, at: Now, theirs: Result) -> None:
     last = table.state.last
     if last is None or not awaits(table, last):
         return
-    answer = Answer.CONFIRMED if theirs == last.ours else Answer.DISPUTED
+    answer = Comparison.CONFIRMED if theirs == last.ours else Comparison.DISPUTED
     if theirs != last.theirs:
-        event = events.RoundConfirmed if answer is Answer.CONFIRMED else events.RoundDisputed
+        event = events.RoundConfirmed if answer is Comparison.CONFIRMED else events.RoundDisputed
         table.emit(at, event(shoe=last.told.shoe, round=last.told.round, ours=last.ours, theirs=theirs))
         table.state = replace(table.state, last=replace(last, answer=answer, theirs=theirs))
 
@@ -219,7 +233,7 @@ def compare(table: Table, at: Now, theirs: Result) -> None:
 def awaits(table: Table, last: Completed) -> bool:
     """Whether a result is that of the last completed round; after undue cards or a new shoe only the first is."""
     state = table.state
-    first = last.answer is Answer.AWAITED and (state.round.complete or state.phase is Phase.IDLE)
+    first = last.answer is Comparison.AWAITED and (state.round.complete or state.phase is Phase.IDLE)
     return (first or state.phase in DRAWN) and not state.round.unsure and not last.void
 
 

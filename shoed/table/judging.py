@@ -25,7 +25,7 @@ from shoed.rules.insurance import waived
 from shoed.rules.irregular import OF_A_CARD, Course, Happened, Layout, Ruling, course, lay
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.state import Decided, Noticed, Round, Taken
+from shoed.table.state import Decided, Noticed, Round, TableState, Taken
 from shoed.words import Event as Mishap
 from shoed.words import Role, Stage
 
@@ -39,7 +39,6 @@ class Doubt(Enum):
     FACE = "face"  # which card it was that nobody could read
     READING = "reading"  # what a card or a result that is not due means
     CONFIRM = "confirm"  # whether what was inferred is so
-    GO_ON = "next-round"  # something was found between two rounds, and this is the next
 
 
 class Reading(Enum):
@@ -57,7 +56,7 @@ class Reading(Enum):
 
 
 FOREIGN: Final = "foreign-card"
-HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, *Doubt})
+HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, Ask.NEXT_ROUND, *Doubt})
 RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
 LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
 
@@ -79,12 +78,21 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        about = (self.irregularity, self.index, self.bettor, *map(str, self.cards))
+        about = (
+            self.irregularity,
+            self.index,
+            self.bettor,
+            "optional" if self.optional else None,
+            *map(str, self.cards),
+        )
         return " ".join([self.ask.value, *("-" if each is None else str(each) for each in about)])
 
     @property
     def holds(self) -> bool:
         return self.ask in HOLDING and not self.optional
+
+
+LINGERING: Final = Asked(Ask.NEXT_ROUND, None, optional=True).key  # of a doubt that nobody answered in its time
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -125,19 +133,21 @@ def judge(house: House, current: Round) -> Judgement:
         inquiry.open.clear()
     if found.void is None and found.due is None and not found.suspended:
         passed = [(bettor, stage, bet) for bettor in bettors for stage in Stage for bet in house.book.insurances]
-        cover = Cover(house.insurance, passed, waived(house.book, squeeze=current.squeeze))
+        cover = Cover(house.insurance, passed, waived(house.book, squeeze=current.squeeze and house.insurance))
         neglect = neglected(house.book, found, happened, cover, inquiry)
         rulings += neglect.rulings
         returned += [TookBack(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
     asked = [_asked(each) for each in inquiry.open]
     if found.void is None:
         asked = _doubts(house, current, found, asked)
+    else:
+        asked += [_unanswered(house, each) for each in left_open(current)]
     return replace(_judged(found, rulings, asked), returned=tuple(returned))
 
 
 def _judged(found: Course, rulings: Sequence[Ruling], asked: Sequence[Asked]) -> Judgement:
     held = found.void is not None or any(each.holds for each in asked)
-    due = None if held or found.due is None else slot(found.hands, found.due)
+    due = None if held else slot(found.hands, found.due)
     return Judgement(found, tuple(sorted(rulings, key=lambda each: each.irregularity)), tuple(asked), due)
 
 
@@ -161,22 +171,46 @@ def shown(house: House, current: Round, found: Judgement) -> Hands:
     return min(found.course.hands, hands, key=len)
 
 
-def slot(hands: Hands, hand: Pair) -> Slot:
-    return Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
+def slot(hands: Hands, hand: Pair | None) -> Slot | None:
+    return None if hand is None else Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
 
-def next_round(house: House, hold: Noticed | None) -> Asked:
+def next_round(house: House, hold: Noticed) -> Asked:
     """Whether the next round may go on, whatever was found before it."""
-    clause = course(house.book, (), [hold.what], Inquiry([])).rulings[0].clause if hold else ""
-    return Asked(Doubt.GO_ON, None, clause, choices=("go-on",))
+    clause = course(house.book, (), [hold.what], Inquiry([])).rulings[0].clause
+    return Asked(Ask.NEXT_ROUND, None, clause, choices=(Choice.GO_ON.value,))
+
+
+def renewed(current: Round) -> bool:
+    """C 5.10.2: whether it was decided that a new set of cards comes into the shoe."""
+    return any(each.ask is Ask.SET_REPLACED and each.choice == Choice.YES.value for each in current.decisions)
+
+
+def open_questions(house: House, state: TableState, found: Judgement) -> tuple[Asked, ...]:
+    """What is asked now: between two rounds first what was found there."""
+    return (next_round(house, state.hold[0]),) if state.hold else found.questions
+
+
+def _unanswered(house: House, doubt: Noticed) -> Asked:
+    """It held a round that was overtaken: play goes on, and it is asked until somebody answers."""
+    return replace(next_round(house, doubt), optional=True)
+
+
+def left_open(before: Round) -> tuple[Noticed, ...]:
+    """The doubts that nobody answered while the round was there; one of a kind."""
+    first: dict[Mishap, Noticed] = {}
+    for each in (*before.unanswered, *before.hold, *before.suspected):
+        first.setdefault(each.what.event, each)
+    return tuple(first.values())
 
 
 def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> list[Asked]:
     """The questions of the rules, and those about the record, in the order in which they are asked."""
     holding = [each for each in asked if each.holds]
     others = [each for each in asked if not each.holds]
-    if current.hold is not None:
-        return [next_round(house, current.hold), *asked]
+    others += [_unanswered(house, each) for each in current.unanswered]
+    if current.hold:
+        return [next_round(house, current.hold[0]), *holding, *others]
     faces = known(current)
     if len(faces) < len(current.cards):
         return [Asked(Doubt.FACE, RECORD, index=len(faces) + 1), *holding, *others]
@@ -233,8 +267,22 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
         first = current.waiting[0]
         rest = replace(current, waiting=current.waiting[1:])
         current = placed(rest, first)
-        if not fits(rest, found.due, first):  # judge asks where there is more than one reading
+        if not fits(rest, found.due, first, found.course):  # judge asks where there is more than one reading
             current = excess(current, len(current.cards))
+
+
+def foreseen(house: House, current: Round) -> tuple[Round, Judgement]:
+    """How the round will stand, all that came looked at."""
+    after, found = advance(house, current)
+    further = with_excess(after, found)
+    return (after, found) if further is after else advance(house, further)
+
+
+def with_excess(current: Round, found: Judgement) -> Round:
+    """Once every card due is there, what the device itself called excess is looked at. The same Round if nothing is."""
+    if not current.over or found.held or found.course.void is not None or found.course.due is not None:
+        return current
+    return replace(current, waiting=(*current.waiting, *current.over), over=())
 
 
 def placed(current: Round, taken: Taken) -> Round:
@@ -259,14 +307,15 @@ def excess(current: Round, at: int) -> Round:
     return replace(current, happened=(*current.happened, Noticed(what, evidence)))
 
 
-def fits(current: Round, due: Slot | None, taken: Taken) -> bool:
-    """Whether the device reported the slot that is due; what it counts to another round is shifted by so many cards."""
+def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool:
+    """Whether the device reported the slot that is due; what one of us counts to another round shifts it."""
     if due is None or taken.excess or taken.seen.hand is None:
         return False
-    if not current.shift:
+    shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
+    if not shift:
         return (taken.seen.hand, taken.seen.position) == (due.hand.value, due.position)
-    theirs = due.index - current.shift
-    if due.index > INITIAL_CARDS:
+    theirs = due.index - shift
+    if max(due.index, theirs) > INITIAL_CARDS:
         return False  # the device reckons third cards from other hands than ours
     return (taken.seen.hand, taken.seen.position) == ("player" if theirs % 2 else "banker", (theirs + 1) // 2)
 
@@ -281,10 +330,11 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
             Reading.NOT_SO,
             *((Reading.INTERRUPTION,) if (forced or current.away) and not told else ()),
         )
-    if found.due is None or not current.waiting:
+    due = slot(found.hands, found.due)
+    if due is None or not current.waiting:
         return ()
-    taken, due = current.waiting[0], slot(found.hands, found.due)
-    if fits(current, due, taken) or taken.excess:
+    taken = current.waiting[0]
+    if fits(current, due, taken, found) or taken.excess:
         return ()
     if current.carried and not current.shift and len(current.cards) == current.carried:
         doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
@@ -313,10 +363,12 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
             return _faced(current, asked, choice)
         case Doubt.CONFIRM:
             first, *rest = current.suspected
-            confirmed = (*current.happened, first) if choice == "yes" else current.happened
+            confirmed = (*current.happened, replace(first, by=by)) if choice == "yes" else current.happened
             return replace(current, suspected=tuple(rest), happened=confirmed)
-        case Doubt.GO_ON:
-            return replace(current, hold=None)
+        case Ask.NEXT_ROUND if asked.optional:
+            return replace(current, unanswered=left_open(current)[1:], hold=(), suspected=())
+        case Ask.NEXT_ROUND:
+            return replace(current, hold=current.hold[1:])
         case Doubt.READING:
             return read(current, Reading(choice))
         case Ask():
@@ -398,7 +450,7 @@ def place(taken: Taken) -> tuple[str | None, int | None]:
 def refusal(asked: Asked, choice: str | tuple[str, ...], by: Author) -> str | None:
     """Why an answer does not count."""
     if not may(by.role or "player", asked.role):
-        needed = asked.role.value if isinstance(asked.role, Role) else asked.role or "anybody of the house"
+        needed = asked.role.value if isinstance(asked.role, Role) else asked.role or "a role of the house"
         return f"{by.role.value if by.role else 'a player'} may not decide this: it takes {needed}"
     match asked.ask:
         case Doubt.FACE:

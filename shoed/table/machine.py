@@ -46,7 +46,7 @@ from shoed.table.context import Table
 from shoed.table.orders import obey
 from shoed.table.state import OPEN, Phase, TableState
 
-Noticed = tuple[AnyObservation, tuple[AnyFinding, ...]]  # an observation, and what the watch made of it
+Watched = tuple[AnyObservation, tuple[AnyFinding, ...]]  # an observation, and what the watch made of it
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 def fold(
-    table: Table, noticed: Sequence[Noticed], told: Told | None, findings: Sequence[AnyFinding], now: Now
+    table: Table, noticed: Sequence[Watched], told: Told | None, findings: Sequence[AnyFinding], now: Now
 ) -> Folded:
     """One Step of a table; the findings are those of what was told."""
     line.tell_rejections(table, now)

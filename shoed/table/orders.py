@@ -33,12 +33,12 @@ from shoed.rules.questions import Ask, Inquiry
 from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
-from shoed.table.follow import follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, choose, corrected, next_round, refusal
+from shoed.table.follow import ask, follow, tell_noticed, tell_ruled
+from shoed.table.judging import OTHERS, RECORD, choose, corrected, open_questions, refusal
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
+from shoed.words import FOLLOWS
 from shoed.words import Event as Mishap
 
-NEVER_TOLD: Final = {Mishap.SET_REPLACED, Mishap.NOTICED_LATE}  # these are answers of the rules
 TOGETHER: Final = 2  # cards, at least
 
 
@@ -86,12 +86,13 @@ def _open_bets(table: Table, at: Now) -> str | None:
     if not table.state.shoe:  # joined midway
         table.state = replace(table.state, shoe=1, round=Round(1))
     play.open_round(table, at, "announcement")
-    follow(table, at, table.state.round)  # what was found between the rounds is asked before its first card
+    current = table.state.round
+    follow(table, at, replace(current, suspected=tuple(play.behind_the_cut(table))))  # asked before its first card
     return None
 
 
 def _close_bets(table: Table, at: Now) -> str | None:
-    if table.state.phase is not Phase.BETTING:
+    if table.state.phase not in (Phase.BETTING, Phase.SUSPENDED) or table.state.round.play is not Phase.BETTING:
         return f"no bets are open: the table is {table.state.phase.value}"
     play.close_bets(table, at, "announcement")
     return None
@@ -99,7 +100,7 @@ def _close_bets(table: Table, at: Now) -> str | None:
 
 def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     current = table.state.round
-    if notice.kind in NEVER_TOLD:
+    if notice.kind in FOLLOWS:
         return f"{notice.kind.value} is nothing that happens"
     number = notice.round or current.number
     if number > current.number:
@@ -162,7 +163,7 @@ def _late(table: Table, act: str, by: Author, at: Now) -> str | None:
     acts = {each.value: each for each in Act}
     if act not in acts:
         return f"{act} is nothing that is late; write {' or '.join(acts)}"
-    if table.state.phase in (Phase.IDLE, Phase.BETTING):
+    if table.state.round.play in (Phase.IDLE, Phase.BETTING):
         return "the bets are not closed"
     late = table.book.late[acts[act]]
     current = table.state.round
@@ -191,10 +192,8 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     asked_now = table.state.asked
     if asked_now is None or decision.question != asked_now.id:
         return _stale(table, decision.question)
-    found = table.judgement
-    asked = next((each for each in found.questions if each.key == asked_now.key), None)
-    between = asked is None
-    asked = asked or next_round(table.house, table.state.hold)
+    questions = open_questions(table.house, table.state, table.judgement)
+    asked = next(each for each in questions if each.key == asked_now.key)
     choice = decision.choice
     if (reason := refusal(asked, choice, by)) is not None:
         return reason
@@ -220,8 +219,9 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     )
     if bettor in (None, OTHERS):
         table.state = replace(table.state, asked=None)
-    if between:
-        table.state = replace(table.state, hold=None)
+    if table.state.hold:
+        table.state = replace(table.state, hold=table.state.hold[1:])
+        ask(table, at, open_questions(table.house, table.state, table.judgement))
         return None
     follow(table, at, choose(table.state.round, asked, choice, by, bettor))
     return None
@@ -285,6 +285,8 @@ def _reopen(table: Table) -> None:
 
 def _mend_late(table: Table, number: int, what: str, by: Author, at: Now) -> str | None:
     """C 5.11: recorded, and what was played since stands."""
+    if not table.state.round.number:
+        return "no round has been played in this shoe"
     if not 1 <= number <= table.state.round.number:
         return f"there is no round {number} in this shoe"
     late = Happened(Mishap.OTHER, 0, 0, noticed_late=True)

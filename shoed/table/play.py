@@ -23,8 +23,8 @@ from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
 from shoed.table.context import BY_FIRST_CARD, Table, both, pays_of
 from shoed.table.follow import ask, compare, follow, lapse, lie, tell_noticed, tell_ruled
-from shoed.table.judging import MOST_WAITING, beside, fits, next_round
-from shoed.table.state import DRAWN, OPEN, OVER, Answer, Move, Noticed, Phase, Round, Taken
+from shoed.table.judging import LINGERING, MOST_WAITING, beside, fits, left_open, open_questions, renewed, with_excess
+from shoed.table.state import DRAWN, OPEN, OVER, Comparison, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
 HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
@@ -52,7 +52,11 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
             doubt(table, seen.at, findings)
             return
         set_aside(table, seen, seen.place.value)
-        if seen.place in (Place.BURN, Place.FIRST_CARD) and not table.state.round.number:
+        if (
+            seen.place in (Place.BURN, Place.FIRST_CARD)
+            and table.state.round.number <= 1
+            and state.round.play is not Phase.DEALING
+        ):
             first = seen.card if seen.place is Place.FIRST_CARD else table.state.first_card
             table.state = replace(table.state, burnt=table.state.burnt + 1, first_card=first)
         doubt(table, seen.at, findings)
@@ -60,9 +64,6 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
     if hand is Pair.PLAYER and seen.position == 1 and not waited_for:
         open_round(table, seen.at, "card")
-    early = table.state.phase is Phase.BETTING and table.settings.custom.bets_close_by_command
-    if table.state.phase is Phase.BETTING:
-        close_bets(table, seen.at, "card")
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
         doubt(table, seen.at, findings)
@@ -74,40 +75,25 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         doubt(table, seen.at, findings)
     else:
         take(table, seen, findings, reported(seen), reason="not-due")
-    if early:
-        suspect = Noticed(Happened(Mishap.DEALING_ERROR, 1, 1), "the first card came before the bets were closed")
-        current = table.state.round
-        follow(table, seen.at, replace(current, suspected=(*current.suspected, suspect)), reported(seen))
 
 
 def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: Seen, reason: str) -> None:
     """A card of this round: the one that is due, or one that waits until somebody says what it is."""
-    if table.state.phase is Phase.CLOSED:
-        table.move(Move.OPENING_CARD)
-    current = with_left_over(table, seen.at)
+    play = table.state.round.play
+    current = begin_dealing(table, seen.at)
     due = table.judgement.due if not current.waiting else None
     taken = Taken(seen.card, told, seen.at.utc_us, table.row)
-    if due is not None and seen.card is not None and fits(current, due, taken):
+    if due is not None and seen.card is not None and fits(current, due, taken, table.judgement.course):
         taken = replace(taken, sequence=draw(table, seen, due, seen.card), drawn=True)
         current = replace(current, cards=(*current.cards, taken))  # whatever was noticed in it
     else:
         taken = replace(taken, sequence=set_aside(table, seen, reason))
         if len(current.waiting) < MOST_WAITING:
             current = replace(current, waiting=(*current.waiting, taken))
+    current = replace(current, suspected=(*current.suspected, *against_custom(table, play)))
     ordinal = len(current.cards) + len(current.waiting)
     follow(table, seen.at, noticed(table, seen.at, current, ordinal, findings), told)
     look_at_excess(table, seen.at)
-
-
-def with_left_over(table: Table, at: Now) -> Round:
-    """The first card of a round follows those that the round before left over."""
-    current = table.state.round
-    if table.state.left_over and not current.cards:
-        lapse(table, at)  # what is asked of an empty round is another question now
-        left = tuple(Taken(face, drawn=True) for face in table.state.left_over)
-        table.set_round(replace(current, cards=left, carried=len(left)))
-        table.state = replace(table.state, left_over=())
-    return table.state.round
 
 
 def overdrawn(table: Table, seen: CardSeen) -> None:
@@ -122,8 +108,9 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
 
 def look_at_excess(table: Table, at: Now) -> None:
     current = table.state.round
-    if current.over and table.state.phase in DRAWN:
-        follow(table, at, replace(current, waiting=(*current.waiting, *current.over), over=()), current.over[0].seen)
+    looked_at = with_excess(current, table.judgement)
+    if looked_at is not current and table.state.phase in DRAWN:
+        follow(table, at, looked_at, current.over[0].seen)
 
 
 def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
@@ -177,17 +164,18 @@ def result(table: Table, seen: ResultSeen) -> None:
 
 def open_round(table: Table, at: Now, opened_by: str) -> None:
     last, before = table.state.last, table.state.round
-    if last is not None and last.answer is Answer.AWAITED and not last.void:
+    if last is not None and last.answer is Comparison.AWAITED and not last.void:
         table.emit(at, events.RoundUnconfirmed(shoe=last.told.shoe, round=last.told.round))
-        table.state = replace(table.state, last=replace(last, answer=Answer.UNCONFIRMED))
+        table.state = replace(table.state, last=replace(last, answer=Comparison.UNCONFIRMED))
+    if renewed(before):
+        between(table, at, Mishap.SET_REPLACED, f"a new set was to come after round {before.number}, and none is told")
     end_round(table, at)
     table.move(Move.ANNOUNCED if opened_by == "announcement" else Move.OPENING_CARD)
     if table.state.cut and table.state.missed is not None:  # this may be another shoe already
         table.state = replace(table.state, shoe_whole=False)
-    number = before.number + 1
-    suspected = tuple(Noticed(Happened(Mishap.OTHER, 0, 0), each) for each in against_custom(table, number))
-    current = Round(table.state.shoe, number, suspected=suspected, hold=table.state.hold)
-    table.state = replace(table.state, round=current, hold=None)
+    play = Phase.BETTING if opened_by == "announcement" else Phase.IDLE
+    current = Round(table.state.shoe, before.number + 1, hold=table.state.hold, unanswered=left_open(before), play=play)
+    table.state = replace(table.state, round=current, hold=())
     table.emit(
         at,
         events.RoundStarted(
@@ -198,24 +186,59 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
             shoe_integrity=table.state.shoe_integrity,
         ),
     )
-    for each in suspected:
-        tell_noticed(table, at, each)
 
 
-def against_custom(table: Table, number: int) -> Iterator[str]:
-    """What this house asks of its shoes, and this one has not done."""
-    state, custom = table.state, table.settings.custom
-    burn = custom.burn_cards
+def begin_dealing(table: Table, at: Now) -> Round:
+    """A card of the round came. The first one closes the bets, and follows those that the round before left over."""
+    state, current = table.state, table.state.round
+    if current.play is Phase.DEALING:
+        return current
+    if current.play is Phase.BETTING:
+        close_bets(table, at, "card")
+    if table.state.phase is Phase.CLOSED:
+        table.move(Move.OPENING_CARD)
+    table.set_round(replace(table.state.round, play=Phase.DEALING), table.judgement)
+    if state.left_over:
+        lapse(table, at)  # what is asked of an empty round is another question now
+        left = tuple(Taken(face, drawn=True) for face in state.left_over)
+        table.set_round(replace(table.state.round, cards=left, carried=len(left)))
+        table.state = replace(table.state, left_over=())
+    return table.state.round
+
+
+def against_custom(table: Table, play: Phase) -> Iterator[Noticed]:
+    """What this house asks for and has not been done; asked at the first card of a round that was so far."""
+    if play is Phase.IDLE:  # nobody announced the round
+        yield from behind_the_cut(table)
+    if play is Phase.BETTING and table.settings.custom.bets_close_by_command:
+        yield Noticed(Happened(Mishap.DEALING_ERROR, 1, 1), "the first card came before the bets were closed")
+    if play is not Phase.DEALING and (told := burnt_otherwise(table)) is not None:
+        yield Noticed(Happened(Mishap.OTHER, 0, 0), told)
+
+
+def behind_the_cut(table: Table) -> Iterator[Noticed]:
+    state, rounds = table.state, table.settings.custom.rounds_after_cut
+    if state.cut and rounds is not None and state.round.number > state.cut_in + rounds:
+        told = f"the cutting card came in round {state.cut_in}, and {rounds} are dealt after it"
+        yield Noticed(Happened(Mishap.OTHER, 0, 0), told)
+
+
+def burnt_otherwise(table: Table) -> str | None:
+    """How the cards burnt at the start of this shoe are not what the house asks for."""
+    state, burn = table.state, table.settings.custom.burn_cards
+    if burn is None or state.round.number != 1 or not state.shoe_whole:
+        return None
+    burnt = f"{state.burnt} cards were burnt at the start of this shoe"
     if burn == BY_FIRST_CARD:
-        burn = None if state.first_card is None else 1 + min(state.first_card.rank, Rank.TEN)
-    if burn is not None and number == 1 and state.shoe_whole and state.burnt != burn:
-        yield f"{state.burnt} cards were burnt at the start of this shoe, and {burn} should have been"
-    if state.cut and custom.rounds_after_cut is not None and number > state.cut_in + custom.rounds_after_cut:
-        yield f"the cutting card came in round {state.cut_in}, and {custom.rounds_after_cut} are dealt after it"
+        if state.first_card is None:
+            return f"{burnt}, and no first card was read that says how many should have been"
+        burn = 1 + min(state.first_card.rank, Rank.TEN)
+    return None if state.burnt == burn else f"{burnt}, and {burn} should have been"
 
 
 def close_bets(table: Table, at: Now, closed_by: str) -> None:
     current = table.state.round
+    table.set_round(replace(current, play=Phase.CLOSED), table.judgement)
     table.move(Move.BETS_CLOSED)
     table.emit(at, events.BetsClosed(shoe=current.shoe, round=current.number, closed_by=closed_by))
 
@@ -229,7 +252,8 @@ def end_round(table: Table, at: Now) -> None:
         player, banker = both(table.book, lie(table))
         table.emit(at, events.RoundAbandoned(shoe=current.shoe, round=current.number, player=player, banker=banker))
         table.move(Move.GIVEN_UP)
-    lapse(table, at)
+    if table.state.asked is not None and table.state.asked.key != LINGERING:
+        lapse(table, at)
     table.move(Move.NEXT)
     table.state = replace(table.state, suspended=None)
 
@@ -257,13 +281,14 @@ def settle(table: Table, at: Now, *, said: bool) -> None:
 
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
-    unsure = table.state.round.unsure
+    before = table.state.round
     end_round(table, at)
     shoe = table.state.shoe + 1
-    opened = Round(shoe, unsure=unsure)
+    opened = Round(shoe, unsure=before.unsure, unanswered=left_open(before))
     table.state = replace(table.state, shoe=shoe, shoe_whole=whole, cut=False, missed=None, round=opened, left_over=())
     table.state = replace(table.state, burnt=0, first_card=None, cut_in=0)
     table.emit(at, events.ShoeStarted(shoe=shoe, shoe_integrity=table.state.shoe_integrity))
+    ask(table, at, open_questions(table.house, table.state, table.judgement))
 
 
 # --- doubts
@@ -277,9 +302,9 @@ def noticed(table: Table, at: Now, current: Round, ordinal: int, findings: Seque
         elif isinstance(finding, Unread) or not holds(table, finding):
             pass  # the fault, or the card that was set aside, has told it; or it is on record, and proves nothing
         else:
-            suspect = Noticed(Happened(SUSPECTED[type(finding)], ordinal, ordinal), str(finding))
-            if suspect.what.event not in {each.what.event for each in (*current.suspected, *current.happened)}:
-                current = replace(current, suspected=(*current.suspected, suspect))
+            found = Noticed(Happened(SUSPECTED[type(finding)], ordinal, ordinal), str(finding))
+            if found.what.event not in {each.what.event for each in (*current.suspected, *current.happened)}:
+                current = replace(current, suspected=(*current.suspected, found))
     return current
 
 
@@ -309,8 +334,13 @@ def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     others = [each for each in findings if not isinstance(each, DrawnTogether)]
     passed_unread = any(isinstance(each, Unread) and each.meaning is not None for each in others)
     if there and of_cards and passed_unread and not table.judgement.held:  # it is a card of the round as well
-        current = with_left_over(table, at)
-        current = replace(current, cards=(*current.cards, Taken(None, utc_us=at.utc_us, row=table.row)))
+        play = table.state.round.play
+        current = begin_dealing(table, at)
+        current = replace(
+            current,
+            cards=(*current.cards, Taken(None, utc_us=at.utc_us, row=table.row)),
+            suspected=(*current.suspected, *against_custom(table, play)),
+        )
         follow(table, at, noticed(table, at, current, len(current.cards), findings))
         return
     for finding in of_cards:
@@ -333,5 +363,6 @@ def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | N
     tell_noticed(table, at, found, 1)
     (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
     tell_ruled(table, at, mishap, ruling)
-    table.state = replace(table.state, hold=table.state.hold or found)
-    ask(table, at, (next_round(table.house, found),))
+    if mishap not in {each.what.event for each in table.state.hold}:
+        table.state = replace(table.state, hold=(*table.state.hold, found))
+    ask(table, at, open_questions(table.house, table.state, table.judgement))

@@ -11,7 +11,7 @@ from shoed.rules.insurance import CARDS_AT, offers, waived
 from shoed.rules.load import book
 from shoed.table.context import both, pays_of
 from shoed.table.judging import House, judge, shown
-from shoed.table.state import Answer, Completed, Fault, Link, Phase, TableState
+from shoed.table.state import Comparison, Completed, Fault, Link, Phase, TableState
 
 
 class PublicHands(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class LastRound(msgspec.Struct, frozen=True):
     hands: PublicHands
     result: Result
     integrity: str
-    answer: Answer
+    answer: Comparison
     void: bool = False
     pays: Mapping[str, Paid] = {}
 

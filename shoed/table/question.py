@@ -8,18 +8,31 @@ import msgspec
 
 from shoed.cards import RANK_TEXT, Card, Rank, Suit
 from shoed.commands import Author
-from shoed.events import Hand, Seen, Slot
+from shoed.events import Hand, Seen, Slot, TookBack
 from shoed.now import rfc3339
 from shoed.observations import Outcome
 from shoed.rules import drawing
 from shoed.rules.load import book
-from shoed.rules.questions import PLAYER, Ask
+from shoed.rules.questions import Ask
 from shoed.rules.results import rows
 from shoed.table.context import both
 from shoed.table.follow import role_of
-from shoed.table.judging import FOREIGN, Asked, Doubt, House, Judgement, advance, choose, judge, next_round, slot
+from shoed.table.judging import (
+    FOREIGN,
+    Asked,
+    Doubt,
+    House,
+    Judgement,
+    choose,
+    foreseen,
+    judge,
+    left_open,
+    open_questions,
+    renewed,
+    slot,
+)
 from shoed.table.state import Noticed, Round, TableState, Taken
-from shoed.words import Role
+from shoed.words import PLAYER, Role
 
 MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be read
 
@@ -27,7 +40,8 @@ MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be 
 class Consequence(msgspec.Struct, frozen=True):
     """What the round would be after one answer: its hands, and what is due, or its result and what each bet pays.
 
-    `void`: the clause that would void it, empty where the document is silent.
+    `void`: the clause that would void it, empty where the document is silent. `returned`: who would get bets back.
+    `new_shoe`: the next round would be dealt from a new set of cards.
     """
 
     choice: tuple[str, ...]
@@ -39,6 +53,8 @@ class Consequence(msgspec.Struct, frozen=True):
     pays: Mapping[str, str] | None
     void: str | None
     carried: tuple[Card, ...]
+    returned: tuple[TookBack, ...]
+    new_shoe: bool
     then_asks: str | None
 
 
@@ -76,16 +92,13 @@ class PublicQuestion(msgspec.Struct, frozen=True):
     consequences: tuple[Consequence, ...]
 
 
-def public_question(game: str, state: TableState) -> PublicQuestion | None:
+def public_question(game: str, state: TableState, *, insurance: bool = True) -> PublicQuestion | None:
     if state.asked is None:
         return None
-    house = House(book(game))
+    house = House(book(game), insurance)
     current, suspended = state.round, state.suspended
-    found = judge(house, current)
-    asked = next((each for each in found.questions if each.key == state.asked.key), None)
-    between = asked is None
-    asked = asked or next_round(house, state.hold)
-    about = _about(current, asked) or state.hold
+    asked = next(each for each in open_questions(house, state, judge(house, current)) if each.key == state.asked.key)
+    about = _about(state, asked)
     return PublicQuestion(
         shoe=state.shoe or None,
         round=current.number or None,
@@ -105,15 +118,16 @@ def public_question(game: str, state: TableState) -> PublicQuestion | None:
         evidence=tuple(each.evidence for each in dict.fromkeys((*current.happened, *current.suspected, about)) if each),
         cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
-        consequences=() if between else tuple(consequences(house, current, asked)),
+        consequences=() if state.hold else tuple(consequences(house, current, asked)),
     )
 
 
-def _about(current: Round, asked: Asked) -> Noticed | None:
+def _about(state: TableState, asked: Asked) -> Noticed | None:
+    current = state.round
     if asked.ask is Doubt.CONFIRM:
         return current.suspected[0]
-    if asked.ask is Doubt.GO_ON:
-        return current.hold
+    if asked.ask is Ask.NEXT_ROUND:
+        return (state.hold or (left_open(current) if asked.optional else current.hold))[0]
     return None if asked.irregularity is None else current.happened[asked.irregularity]
 
 
@@ -127,7 +141,7 @@ def consequences(house: House, current: Round, asked: Asked) -> Iterator[Consequ
     by = Author("", role)
     clauses = dict(zip(asked.choices, asked.clauses, strict=False))
     for told, choice in _answers(asked):
-        after, found = advance(house, choose(current, asked, choice, by, None))
+        after, found = foreseen(house, choose(current, asked, choice, by, None))
         yield _consequence(house, after, found, told, clauses.get(told[0]))
 
 
@@ -162,10 +176,12 @@ def _consequence(
         clause=clause or None,
         player=player,
         banker=banker,
-        due=slot(course.hands, course.due) if stands and course.due is not None else None,
+        due=slot(course.hands, course.due) if stands else None,
         outcome=Outcome(drawing.winner(house.book, course.hands).value) if over else None,
         pays={bet: row.pays.text for bet, row in pays.items() if row is not None} if over else None,
         void=None if course.void is None else course.void.clause,
         carried=course.carried,
+        returned=found.returned,
+        new_shoe=renewed(after),
         then_asks=first.ask.value if first else None,
     )

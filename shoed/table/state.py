@@ -35,6 +35,8 @@ class Move(Enum):
     LAST_CARD = "last-card"  # the due one that completes the round
     DOUBT = "doubt"  # something that only a person can decide
     RESUMED = "resumed"  # it was decided, and a card is due
+    STILL_BETTING = "still-betting"  # it was decided before the bets were closed
+    STILL_CLOSED = "still-closed"  # and after, but before the first card
     COMPLETED = "completed"  # it was decided, and none is due
     VOID = "void"
     CORRECTION = "correction"
@@ -56,11 +58,14 @@ MOVES: Final[Mapping[tuple[Phase, Move], Phase]] = {
     (Phase.IDLE, Move.ANNOUNCED): Phase.BETTING,
     (Phase.IDLE, Move.OPENING_CARD): Phase.DEALING,
     (Phase.BETTING, Move.BETS_CLOSED): Phase.CLOSED,
+    (Phase.SUSPENDED, Move.BETS_CLOSED): Phase.SUSPENDED,
     (Phase.CLOSED, Move.OPENING_CARD): Phase.DEALING,
     (Phase.DEALING, Move.DUE_CARD): Phase.DEALING,
     (Phase.DEALING, Move.LAST_CARD): Phase.COMPLETE,
     **{(phase, Move.DOUBT): Phase.SUSPENDED for phase in MENDABLE if phase is not Phase.SUSPENDED},
     (Phase.SUSPENDED, Move.RESUMED): Phase.DEALING,
+    (Phase.SUSPENDED, Move.STILL_BETTING): Phase.BETTING,
+    (Phase.SUSPENDED, Move.STILL_CLOSED): Phase.CLOSED,
     (Phase.SUSPENDED, Move.COMPLETED): Phase.COMPLETE,
     **{(phase, Move.VOID): Phase.VOIDED for phase in MENDABLE},
     **{(phase, Move.CORRECTION): Phase.CORRECTED for phase in (*DRAWN, Phase.SUSPENDED, Phase.SETTLED)},
@@ -77,7 +82,7 @@ class Link(Enum):
     OFFLINE = "offline"
 
 
-class Answer(Enum):
+class Comparison(Enum):
     """What the shoe's result made of a completed round."""
 
     AWAITED = "awaited"
@@ -151,7 +156,9 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     carried: int = 0  # the first so many cards were left over from the round before
     with_unread: int | None = None  # the ordinal of a card that came together with one that nobody could read
     shift: int = 0  # and so many the device counts to that one
-    hold: Noticed | None = None  # found between two rounds: this one waits for a person
+    hold: tuple[Noticed, ...] = ()  # found between two rounds: this one waits for a person
+    unanswered: tuple[Noticed, ...] = ()  # doubts that rounds before it left open: asked, and nothing waits for them
+    play: Phase = Phase.IDLE  # betting, closed, then dealing: how far it is, also while it waits
     squeeze: bool = False
     void: Author | None = None  # who voided it, with no other ground
     away: bool = False  # the line was away since it opened
@@ -167,7 +174,7 @@ class Completed(msgspec.Struct, frozen=True):
     told: RoundCompleted
     sequence: int = 0  # of the event that told it
     void: bool = False
-    answer: Answer = Answer.AWAITED
+    answer: Comparison = Comparison.AWAITED
     theirs: Result | None = None  # the last result that the shoe gave for it
 
     @property
@@ -196,7 +203,7 @@ class TableState(msgspec.Struct, frozen=True):
     round: Round = Round()
     last: Completed | None = None
     suspended: RoundSuspended | None = None  # why the round waits
-    hold: Noticed | None = None  # found between two rounds: the next one waits for a person
+    hold: tuple[Noticed, ...] = ()  # found between two rounds: the next one waits for a person
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
     asked: Open | None = None
     questions: int = 0  # that were ever asked
