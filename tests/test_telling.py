@@ -108,9 +108,10 @@ def test_a_request_is_one_line() -> None:
 
 
 def test_without_a_role_it_is_a_player() -> None:
-    """Left out or null."""
+    """Left out, null, or the word that a question has for it."""
     wanted = Request("bac-901", Told(OpenBets(), Author("ann", None), "7"))
     assert read(lined()) == wanted
+    assert read(lined(role="player")) == wanted
     without = msgspec.json.decode(lined())
     del without["role"]
     assert read(msgspec.json.encode(without)) == wanted
