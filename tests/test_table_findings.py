@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets
+from shoed.commands import Decide, Notice, OpenBets, StartShoe, VoidRound
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -305,6 +305,109 @@ def test_what_was_not_read_between_two_rounds_asks_nothing() -> None:
     table = after(CUT, STARTED)
     told = table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])
     assert [event.type for event in told] == ["device.fault", "irregularity.noticed"]
+
+
+# --- doubts that nobody answers
+
+
+def unanswered() -> Sitting:
+    """A round that waited for a person, and was dealt over."""
+    table = between()
+    table.hear_each([card("P1", "8S"), card("P1", "9S")])
+    return table
+
+
+def test_a_doubt_that_was_overtaken_is_asked_until_it_is_answered_and_nothing_waits_for_it() -> None:
+    """Under one id, over rounds and shoes."""
+    table = unanswered()
+    asked = table.question
+    assert (asked.question, asked.kind, asked.optional, table.phase) == ("next-round", "deck-count", True, "dealing")
+    assert str(SET_WRONG) in asked.evidence
+    table.hear_each([*cards("B1 2D, P2 KS, B2 3D"), *NATURAL, CUT, STARTED, *NATURAL])
+    assert (table.question.id, table.phase) == (asked.id, "complete")
+    table.answer("go-on")
+    assert table.refuses(Decide(question=asked.id, choice="go-on")).endswith("none is open")
+
+
+@pytest.mark.parametrize("found", [TOO_OFTEN, NOT_SHUFFLED])
+def test_a_suspicion_that_nobody_confirmed_outlives_its_round(found: AnyFinding) -> None:
+    """The set is the same in the next one."""
+    table = after(CUT, STARTED, *NATURAL[:3])
+    table.step(NATURAL[3], found=[found])
+    assert kinds(table.hear(card("P1", "8S")))[-1] is CardDrawn
+    assert (table.question.question, table.question.optional) == ("next-round", True)
+    assert table.question.evidence == (str(found),)
+
+
+def test_other_questions_go_before_a_doubt_that_was_overtaken() -> None:
+    """It is asked again once they are answered."""
+    table = unanswered()
+    table.hear_each(cards("B1 2D, P2 ?"))
+    assert table.question.question == "face"
+    table.answer("KS")
+    assert (table.question.question, table.phase) == ("next-round", "dealing")
+
+
+def test_of_each_kind_one_doubt_is_kept() -> None:
+    """However many rounds are dealt over it: the others are on record."""
+    table = after(CUT, STARTED)
+    for found in (TOO_OFTEN, TOO_MANY, NOT_SHUFFLED):
+        table.step(card("P1", "8S"), found=[found])
+    table.hear(card("P1", "9S"))
+    assert table.question.evidence == (str(TOO_OFTEN),)
+    table.answer("go-on")
+    assert table.question.evidence == (str(NOT_SHUFFLED),)
+    table.answer("go-on")
+    assert table.shown.phase.value == "dealing"
+    assert "none is open" in table.refuses(Decide(question="1", choice="go-on"))
+
+
+def test_voiding_a_round_leaves_its_doubt_open() -> None:
+    """Nothing waits for it; what holds a void round is asked on."""
+    table = between()
+    table.hear(card("P1", "8S"))
+    table.tell(VoidRound())
+    assert (table.phase, table.question.question, table.question.optional) == ("voided", "next-round", True)
+    table.answer("go-on")
+    assert kinds(table.hear(card("P1", "8S"))) == [RoundStarted, CardDrawn]
+
+
+def test_a_card_that_nobody_could_read_closes_the_bets_too() -> None:
+    """It was drawn, and is the first of the round."""
+    table = Sitting(custom=Custom(bets_close_by_command=True))
+    table.tell(OpenBets())
+    told = [event.data for event in table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])]
+    assert BetsClosed(shoe=1, round=1, closed_by="card") in told
+    assert table.question.question == "face"
+
+
+@pytest.mark.parametrize(("choice", "phase"), [("yes", "suspended"), ("no", "dealing")])
+def test_a_new_set_that_was_wanted_and_did_not_come_holds_the_next_round(choice: str, phase: str) -> None:
+    """C 5.10.2: who wants one says so once the cards that came together are in order."""
+    table = wants_a_new_set(choice)
+    table.hear(card("P1", "8S"))
+    assert table.phase == phase
+    if choice == "yes":
+        assert (table.question.question, table.question.clause) == ("next-round", "5.10.2")
+
+
+def test_a_new_shoe_is_the_new_set_that_was_wanted() -> None:
+    """Its first round waits for nobody."""
+    table = wants_a_new_set("yes")
+    table.tell(StartShoe())
+    assert kinds(table.hear(card("P1", "8S")))[-2:] == [RoundStarted, CardDrawn]
+
+
+def wants_a_new_set(choice: str) -> Sitting:
+    table = after(*NATURAL[:3])
+    table.step(NATURAL[3], found=[together("KS 4H")])
+    table.answer(("KS", "4H"))
+    table.answer("continue")
+    assert table.question.question == "set-replaced"
+    would = {each.choice[0]: each.new_shoe for each in table.question.consequences}
+    assert would == {"yes": True, "no": False}
+    table.answer(choice)
+    return table
 
 
 # --- customs of a house
