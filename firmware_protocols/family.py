@@ -86,8 +86,7 @@ class Parity(Enum):
     ODD = "O"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     baud: int
     bytesize: int = 8
     parity: Parity = Parity.NONE

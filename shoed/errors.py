@@ -21,15 +21,14 @@ The text of each says what happened, where, and what to do about it. A frame tha
 makes no sense is no error: it is data, a rejected frame with its reason.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class ShoedError(Exception):
     """The root: whatever is not one of these is a defect of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong in a file, and what would be right."""
 
     file: str

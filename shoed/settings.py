@@ -19,12 +19,11 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from shoed.errors import Problem, SettingsError
 
@@ -195,8 +194,7 @@ class Sheet:
             raise SettingsError(tuple(sorted(self._problems, key=lambda problem: problem.line)))
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A value and where it stands."""
 
     sheet: Sheet
@@ -212,8 +210,7 @@ class Node:
             return kind.stand_in
 
 
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T_co]):
+class Kind(NamedTuple, Generic[T_co]):
     """What a value has to be.
 
     `read` gives the typed value or raises ValueError(problem), or (problem, remedy) where

@@ -6,7 +6,7 @@ stays interpreted either way (measured: 8.3 us against 8.4 us a card), and inter
 raise nothing but `ConstructError`.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Final, NamedTuple
 
 from construct import (
@@ -156,8 +156,7 @@ NOTHING: Final = Struct()
 PLACED_CARD: Final = BitStruct(MARKER, "target" / _coded(3, TARGETS), "index" / BitsInteger(4), MARKER, "card" / CARD)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One report: its letter, what it says, and the layout of its data."""
 
     letter: str
@@ -166,13 +165,15 @@ class Command:
     payload: str
     layout: Construct
     mark: Mark
-    names: tuple[str, ...] = field(init=False)  # the message's fields that the data carries
-    size: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        names = tuple(each.name for each in fields(self.message) if each.name != "sequence")
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "size", self.layout.sizeof())
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The message's fields that the data carries."""
+        return tuple(each.name for each in fields(self.message) if each.name != "sequence")
+
+    @property
+    def size(self) -> int:
+        return int(self.layout.sizeof())
 
 
 COMMANDS: Final = (

@@ -9,9 +9,10 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from firmware_protocols.family import Line, Parity
 
@@ -34,8 +35,7 @@ class Speed(Enum):
     FAST = "fast"  # as fast as it is taken; the spacing survives in the chunks' times
 
 
-@dataclass(frozen=True, slots=True)
-class SerialAddress:
+class SerialAddress(Struct, frozen=True):
     """A serial line. What is None is as the device's family has it."""
 
     path: str
@@ -58,8 +58,7 @@ class SerialAddress:
         return f"serial://{self.path}{_query({key: value for key, value in own.items() if value is not None})}"
 
 
-@dataclass(frozen=True, slots=True)
-class TcpAddress:
+class TcpAddress(Struct, frozen=True):
     """A device server, or anything else that speaks the device's bytes over TCP."""
 
     host: str  # a name or a number; IPv6 without its brackets
@@ -72,8 +71,7 @@ class TcpAddress:
         return f"tcp://{host}:{self.port}{_query(own)}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayAddress:
+class ReplayAddress(Struct, frozen=True):
     """A recorded capture."""
 
     path: str

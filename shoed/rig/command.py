@@ -68,7 +68,7 @@ def positive(text: str) -> int:
 
 def listener(text: str) -> "TcpAddress":
     """As the address of a device, but the host may be left out and the port may be 0."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from shoed.ports.address import TcpAddress, parse_address
 

@@ -8,9 +8,10 @@ that ever comes up is decided once for its book, then looked up.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
+
+import msgspec
 
 from shoed.cards import Card, Rank
 from shoed.observations import Pair
@@ -30,8 +31,7 @@ class Decided(NamedTuple):
     conclusive: bool  # it has won, or it has lost, whatever comes
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, eq=False):
     """On all bets of a book; one object for all rounds that are alike."""
 
     bets: Mapping[str, Decided]
