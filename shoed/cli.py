@@ -5,16 +5,14 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shoed import VERSION
 from shoed.errors import ShoedError, UsageError
-from shoed.rig.command import add_arguments as rig_arguments
-from shoed.rig.command import add_dealing as dealing_arguments
 
 if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 -- argparse names it no other way
     from shoed.rules.book import RuleBook
 
 WRONG: Final = 1
@@ -28,8 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- for good
     sys.stderr = sys.stderr or sys.stdout
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 -- for good
-    top = parser()
-    parsed, words = top.parse_known_args(arguments)
+    typed = sys.argv[1:] if arguments is None else arguments
+    top = parser(typed)
+    parsed, words = top.parse_known_args(typed)
     if words and "words" not in parsed:
         top.error(f"unrecognized arguments: {' '.join(words)}")
     parsed.words = words
@@ -49,43 +48,63 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(typed: Sequence[str]) -> argparse.ArgumentParser:
+    """All commands by name; arguments are made for what is typed alone, for each costs time at every start."""
     top = argparse.ArgumentParser(
         prog="shoed", description="Driver and daemon for the card shoes and shufflers of baccarat tables."
     )
     top.add_argument("--version", action="version", version=f"shoed {VERSION}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for name, add_arguments, explained in (
+        ("run", run_arguments, "serve the tables of a configuration"),
+        ("check", check_arguments, "say all that is wrong with a configuration"),
+        ("decode", decode_arguments, "bytes of a device to JSON lines, one for each thing that it said"),
+        ("ports", ports_arguments, "what is plugged in, and which family it looks like"),
+        ("tell", tell_arguments, "tell a table what no shoe sees, or what was decided"),
+        ("journal", journal_arguments, "the record: folded again, or shown"),
+        ("rig", rig_arguments, "a virtual device, for trying things out"),
+        ("rules", rules_arguments, "the rule books: to read, and to settle rounds by"),
+        ("demo", demo_arguments, "a virtual shoe, the daemon and a broker, shown in this terminal"),
+    ):
+        command = commands.add_parser(name, add_help=name != "tell", help=explained)
+        if name in typed:
+            add_arguments(command)
+    return top
 
-    run = commands.add_parser("run", help="serve the tables of a configuration")
+
+def run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--config", required=True, metavar="FILE")
     run.set_defaults(command=run_command)
 
-    check = commands.add_parser("check", help="say all that is wrong with a configuration")
+
+def check_arguments(check: argparse.ArgumentParser) -> None:
     check.add_argument("file", metavar="FILE")
     check.set_defaults(command=check_command)
 
-    decode = commands.add_parser("decode", help="bytes of a device to JSON lines, one for each thing that it said")
+
+def decode_arguments(decode: argparse.ArgumentParser) -> None:
     decode.add_argument("--protocol", required=True, metavar="FAMILY")
     decode.add_argument(
         "source", nargs="?", default="-", metavar="FILE|-|PORT", help="raw bytes or a capture, or a port to listen on"
     )
     decode.set_defaults(command=decode_command)
 
-    ports = commands.add_parser("ports", help="what is plugged in, and which family it looks like")
+
+def ports_arguments(ports: argparse.ArgumentParser) -> None:
     ports.set_defaults(command=ports_command)
 
-    tell_arguments(commands)
-    journal_arguments(commands.add_parser("journal", help="the record: folded again, or shown"))
 
-    rig = commands.add_parser("rig", help="a virtual device, for trying things out")
-    rig_arguments(rig)
+def rig_arguments(rig: argparse.ArgumentParser) -> None:
+    from shoed.rig.command import add_arguments
 
-    rules_arguments(commands.add_parser("rules", help="the rule books: to read, and to settle rounds by"))
+    add_arguments(rig)
 
-    demo = commands.add_parser("demo", help="a virtual shoe, the daemon and a broker, shown in this terminal")
-    dealing_arguments(demo)
+
+def demo_arguments(demo: argparse.ArgumentParser) -> None:
+    from shoed.rig.command import add_dealing
+
+    add_dealing(demo)
     demo.set_defaults(command=demo_command)
-    return top
 
 
 def rules_arguments(rules: argparse.ArgumentParser) -> None:
@@ -105,9 +124,8 @@ def rules_arguments(rules: argparse.ArgumentParser) -> None:
             task.add_argument("--decks", type=int, metavar="N", default=DECKS, help="(default: %(default)s)")
 
 
-def tell_arguments(commands: "Subparsers") -> None:
+def tell_arguments(tell: argparse.ArgumentParser) -> None:
     # Its words, and with them --help, follow from the commands that there are; options may stand anywhere.
-    tell = commands.add_parser("tell", add_help=False, help="tell a table what no shoe sees, or what was decided")
     tell.add_argument("--role", metavar="ROLE")
     tell.add_argument("--author", metavar="NAME")
     tell.add_argument("--id", metavar="ID")
