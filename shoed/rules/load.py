@@ -394,7 +394,8 @@ class _Reader:
         if then not in thens_of(event):
             table.fault("then", f"{then.value} does not fit {event.value}", "write what can follow from it")
         when = table.table("when")
-        facts = {fact: when.get(fact.value, BOOLEAN, None) for fact in Fact if fact in facts_of(event)}
+        fitting = facts_of(event)
+        facts = {fact: when.get(fact.value, BOOLEAN, None) for fact in Fact if fact in fitting}
         options = table.get("options", OPTIONS, Options.NEVER)
         options_clause = ""
         if options is not Options.NEVER:

@@ -7,7 +7,7 @@ result, another has all that its next cards can lead to: what is decided and wha
 from that, and no case is ever listed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, wraps
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from shoed.cards import Card, Rank
 from shoed.observations import Pair
 from shoed.rules.book import Play, RuleBook, Winner
-from shoed.rules.drawing import FULL_HAND, INITIAL_HAND, TEN, Hands, Values, due_of, higher, points_of
+from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, INITIAL_HAND, TEN, Hands, Values, due_of, higher, points_of
 
 T = TypeVar("T")
 
@@ -64,11 +64,20 @@ class Standing:
 
     @cached_property
     def results(self) -> Results:
-        if self.due is None:
-            return frozenset({ended(self.player_points, self.banker_points, len(self.player), len(self.banker))})
-        if self.due is Pair.BANKER and len(self.banker) == INITIAL_HAND:
-            return ends(self.player_points, len(self.player))
-        return frozenset().union(*(self.after(worth).results for worth in DIGITS))
+        if len(self.player) + len(self.banker) < INITIAL_CARDS:
+            return frozenset().union(*(self.after(worth).results for worth in DIGITS))
+        return frozenset(endings(self.board.play, self.player, self.banker))
+
+
+def endings(play: Play, player: Values, banker: Values) -> Iterable[Result]:
+    """All that can come of a round that has its first four cards; no standing is made for it."""
+    match due_of(play, player, banker):
+        case Pair.PLAYER:
+            return [each for worth in DIGITS for each in endings(play, (*player, worth), banker)]
+        case Pair.BANKER:
+            return ends(points_of(player), len(player))
+        case _:
+            return (ended(points_of(player), points_of(banker), len(player), len(banker)),)
 
 
 @cache
@@ -109,8 +118,9 @@ class Board:
 
     @cached_property
     def results(self) -> Results:
-        """Every result that a round can end in."""
-        return frozenset().union(*(four.results for four in self.fours))
+        """Every result that a round can end in. Asked at every start, when few standings will ever be come by."""
+        fours = product(DIGITS, repeat=2)
+        return frozenset(each for player, banker in fours for each in endings(self.play, (player, 0), (banker, 0)))
 
     def of(self, hands: Hands) -> Standing:
         return self.at(self._worth(hands.player), self._worth(hands.banker))
