@@ -49,13 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser(typed: Sequence[str]) -> argparse.ArgumentParser:
-    """All commands by name; arguments are made for what is typed alone, for each costs time at every start."""
+    """Of the command that is typed; of all of them where none is. Each takes its time, at every start."""
     top = argparse.ArgumentParser(
         prog="shoed", description="Driver and daemon for the card shoes and shufflers of baccarat tables."
     )
     top.add_argument("--version", action="version", version=f"shoed {VERSION}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for name, add_arguments, explained in (
+    every = (
         ("run", run_arguments, "serve the tables of a configuration"),
         ("check", check_arguments, "say all that is wrong with a configuration"),
         ("decode", decode_arguments, "bytes of a device to JSON lines, one for each thing that it said"),
@@ -65,10 +65,9 @@ def parser(typed: Sequence[str]) -> argparse.ArgumentParser:
         ("rig", rig_arguments, "a virtual device, for trying things out"),
         ("rules", rules_arguments, "the rule books: to read, and to settle rounds by"),
         ("demo", demo_arguments, "a virtual shoe, the daemon and a broker, shown in this terminal"),
-    ):
-        command = commands.add_parser(name, add_help=name != "tell", help=explained)
-        if name in typed:
-            add_arguments(command)
+    )
+    for name, add_arguments, explained in [each for each in every if each[0] in typed[:1]] or every:
+        add_arguments(commands.add_parser(name, add_help=name != "tell", help=explained))
     return top
 
 
