@@ -35,13 +35,11 @@ from shoed.rules.bets import (
     seats_of,
 )
 from shoed.rules.book import OF_LIMITS, Act, Fact, Rule, RuleBook
+from shoed.rules.house import Basis, Forgone, Limits, Rounding
 from shoed.rules.irregular import OF_A_CARD, Course, Happened, Layout, course
-from shoed.rules.limits import Limits, close
+from shoed.rules.limits import close
 from shoed.rules.money import (
-    Basis,
     Fate,
-    Forgone,
-    Rounding,
     Terms,
     insure,
     settle,

@@ -20,9 +20,8 @@ from firmware_protocols.family import Setting, Settings, declared
 from shoed.bus.settings import BrokerSettings, Version, parse_url
 from shoed.ports.address import parse_address
 from shoed.rules.book import Rule, RuleBook
-from shoed.rules.limits import Limits, Reading
+from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
 from shoed.rules.load import GAMES, book
-from shoed.rules.money import Basis, Forgone, Rounding
 from shoed.settings import (
     BOOLEAN,
     Kind,

@@ -12,9 +12,8 @@ from firmware_protocols.family import Family, Settings, declared
 from shoed.bus.settings import BrokerSettings
 from shoed.config import Config, HouseRules, ShoeConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
-from shoed.rules.limits import Limits, Reading
+from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
 from shoed.rules.load import GAMES
-from shoed.rules.money import Basis, Forgone, Rounding
 from tests import printed
 
 EXAMPLE = """\

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from shoed.rules.bets import Placed
 from shoed.rules.book import Rule
-from shoed.rules.limits import Limits, Reading, close
+from shoed.rules.house import Limits, Reading
+from shoed.rules.limits import close
 from shoed.rules.load import book
 from tests.tables import column, largest, noted, refusals, table
 

@@ -7,10 +7,11 @@ import pytest
 
 from shoed.cards import Card
 from shoed.rules.bets import Placed
+from shoed.rules.house import Rounding
 from shoed.rules.irregular import course
 from shoed.rules.limits import Held
 from shoed.rules.load import book
-from shoed.rules.money import Rounding, Terms, insure
+from shoed.rules.money import Terms, insure
 from shoed.rules.page import MODULE_OF_RULE
 from shoed.rules.questions import Inquiry
 from shoed.words import Stage

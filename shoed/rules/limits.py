@@ -14,36 +14,16 @@ outside the differential. A limit binds only where the book has its rule: a game
 
 from collections import defaultdict
 from collections.abc import Mapping
-from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Final, assert_never
+from typing import Final, assert_never
 
 import msgspec
 
 from shoed.rules.bets import Code, Note, Placed, Positioned, Refusal, Remark
 from shoed.rules.book import Hand, Rule, RuleBook
-
-
-class Reading(Enum):
-    """What the differential binds."""
-
-    SIDE = "side"
-    BOX = "box"
-
+from shoed.rules.house import Limits, Reading
 
 Box = Hand | tuple[int, str]  # what a limit binds as one: all bets on a hand, or those on a seat's box
-Amount = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class Limits(msgspec.Struct, frozen=True):
-    minimum: Amount = 0
-    maximum: Amount | None = None
-    minimums: dict[str, Amount] = {}  # by kind of bet, where it is not the minimum
-    differential: Amount | None = None
-    reading: Reading = Reading.SIDE
-
-    def minimum_of(self, bet: str) -> int:
-        return self.minimums.get(bet, self.minimum)
 
 
 class Held(msgspec.Struct, frozen=True):

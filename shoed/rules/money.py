@@ -12,15 +12,14 @@ of a stake that plays in part. The remainder is exact less rounded. The house ha
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from fractions import Fraction
-from typing import assert_never
 
 import msgspec
 
 from shoed.rules.bets import Code, Placed, Positioned, Refusal
 from shoed.rules.book import Hand, Offer, Pays, Rule, RuleBook
 from shoed.rules.drawing import INITIAL_CARDS, due
+from shoed.rules.house import Forgone, Rounding
 from shoed.rules.insurance import CARDS_AT, back_to, offers, settle_offer, waived
 from shoed.rules.irregular import Course
 from shoed.rules.limits import Held, original_bets
@@ -28,36 +27,6 @@ from shoed.rules.neglect import Neglect, Policy
 from shoed.rules.results import rows
 from shoed.rules.standing import board
 from shoed.words import Stage
-
-
-class Rounding(Enum):
-    """Of winnings and losses that do not come out whole, on the magnitude."""
-
-    DOWN = "down"
-    HALF_UP = "half-up"
-
-    def whole(self, magnitude: Fraction) -> int:
-        match self:
-            case Rounding.DOWN:
-                return magnitude.numerator // magnitude.denominator
-            case Rounding.HALF_UP:
-                return (2 * magnitude.numerator + magnitude.denominator) // (2 * magnitude.denominator)
-            case _:
-                assert_never(self)
-
-
-class Forgone(Enum):
-    """For how long insurance is forgone by letting an offer pass."""
-
-    ROUND = "round"  # I 5.3
-    STAGE = "stage"  # a house's milder rule
-
-
-class Basis(Enum):
-    """The bets that an outcome is established by (C 5.4.1)."""
-
-    OFFERED = "offered"
-    PLACED = "placed"
 
 
 class Terms(msgspec.Struct, frozen=True):
