@@ -17,13 +17,16 @@ too, so a reader cannot forget to check for it.
 import json
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from shoed.errors import Problem, SettingsError
 
@@ -34,19 +37,18 @@ Route = tuple[str | int, ...]  # from the root of the file to a value: keys, and
 
 # Blanks and comments match nothing or are dropped. An opened multi-line string that never
 # closes runs to the end, so that what follows its quotes is not taken for keys.
-TOKEN: Final = re.compile(
+TOKENS: Final = (
     r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)'  # up to two quotes may stand right before the closing three
     r"|'''.*?(?:'{3,5}|\Z)"
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
     r"|[\[\]{}=,.\n]"
     r"|[^\s\[\]{}=,.\"'#]+"
-    r"|#[^\n]*",
-    re.DOTALL,
+    r"|#[^\n]*"
 )
 LONGEST_SHOWN: Final = 60  # characters: a value that was meant for another key may be a whole certificate
-BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
-POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")  # as tomllib ends its messages
+BARE_KEY: Final = r"[A-Za-z0-9_-]+"
+POSITION: Final = r" \(at (?:line (\d+), column (\d+)|end of document)\)$"  # as tomllib ends its messages
 
 
 class Scan:
@@ -59,7 +61,7 @@ class Scan:
         self._at = 0
         self._headers: dict[Route, int] = {}  # how many [[headers]] an array of tables has had
         line = 1
-        for token in TOKEN.findall(toml):
+        for token in re.findall(TOKENS, toml, re.DOTALL):
             if not token.startswith("#"):
                 self._tokens.append((token, line))
             line += token.count("\n")
@@ -149,7 +151,7 @@ class Scan:
 
 
 def _unquoted(key: str) -> str:
-    return key if BARE_KEY.fullmatch(key) else next(iter(tomllib.loads(f"{key}=0")))
+    return key if re.fullmatch(BARE_KEY, key) else next(iter(tomllib.loads(f"{key}=0")))
 
 
 class Sheet:
@@ -194,7 +196,7 @@ class Sheet:
             raise SettingsError(tuple(sorted(self._problems, key=lambda problem: problem.line)))
 
 
-class Node(NamedTuple):
+class Node(Struct, frozen=True):
     """A value and where it stands."""
 
     sheet: Sheet
@@ -210,7 +212,7 @@ class Node(NamedTuple):
             return kind.stand_in
 
 
-class Kind(NamedTuple, Generic[T_co]):
+class Kind(Struct, Generic[T_co], frozen=True):
     """What a value has to be.
 
     `read` gives the typed value or raises ValueError(problem), or (problem, remedy) where
@@ -292,8 +294,9 @@ def read(file: str) -> Sheet:
 
 
 def parse(file: str, data: bytes) -> Sheet:
+    data = data.removeprefix(BOM_UTF8)  # editors on Windows write it, and their own line ends
     try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")  # editors on Windows write both
+        text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _refusal(
@@ -312,7 +315,7 @@ def _refusal(file: str, line: int, problem: str, remedy: str) -> SettingsError:
 
 def _not_toml(file: str, message: str, scan: Scan) -> SettingsError:
     """The complaint of tomllib, with the key it is about."""
-    where = POSITION.search(message)
+    where = re.search(POSITION, message)
     at = int(where[1]) if where and where[1] else None  # None: something opened and never closed, or too long
     begun = [statement for statement in scan.statements if at is None or statement[0] <= at]
     line, route = begun[-1] if begun else (at or 1, ())
@@ -321,7 +324,7 @@ def _not_toml(file: str, message: str, scan: Scan) -> SettingsError:
         problem, remedy = f"is given twice, first in line {first}", "write it once"
     else:
         line = at or line
-        complaint = POSITION.sub("", message)
+        complaint = re.sub(POSITION, "", message)
         column = f" at column {where[2]}" if where and where[2] else ""
         problem = f"is not TOML: {complaint[0].lower()}{complaint[1:]}{column}"
         remedy = 'write key = value, and text between double quotes, as in name = "rws"'
@@ -437,7 +440,7 @@ def dotted(route: Route) -> str:
     for part, after in zip_longest(route, route[1:]):
         match part:
             case str():
-                name += ("." if name else "") + (part if BARE_KEY.fullmatch(part) else shown(part))
+                name += ("." if name else "") + (part if re.fullmatch(BARE_KEY, part) else shown(part))
             case int() if not isinstance(after, str):
                 name += f"[{part + 1}]"
     return name

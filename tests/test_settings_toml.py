@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -323,6 +324,7 @@ def test_a_byte_that_is_not_utf8_is_a_problem_on_its_line() -> None:
     """As an editor with another encoding leaves it."""
     right = "save the file with the encoding UTF-8"
     assert refusal(b"a = 1\n# Pr\xe4sident\n") == f"book.toml:2: file: byte 0xE4 is not UTF-8; {right}"
+    assert refusal(BOM_UTF8 + b"a = 1\n\xe4") == f"book.toml:2: file: byte 0xE4 is not UTF-8; {right}"
     assert refusal("a = 1".encode("utf-16")) == f"book.toml:1: file: byte 0xFF is not UTF-8; {right}"
 
 
