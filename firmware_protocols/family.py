@@ -64,12 +64,13 @@ class FrameKind(NamedTuple):
     breaks_in: bool = True  # whether it may begin at the byte that tears another frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Framing:
     """How the frames of one direction are told apart on the line. Equal only to itself, so that a lookup is cheap."""
 
-    kinds: tuple[FrameKind, ...]
-    never_inside: bytes  # values that no body and no trailer holds, every end among them: one out of place tears
+    def __init__(self, kinds: tuple[FrameKind, ...], never_inside: bytes) -> None:
+        self.kinds: Final = kinds
+        # Values that no body and no trailer holds, every end among them: one out of place tears.
+        self.never_inside: Final = never_inside
 
 
 class Direction(NamedTuple, Generic[Message_co]):

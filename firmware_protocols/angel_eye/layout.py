@@ -148,7 +148,7 @@ def _text(length: int) -> Construct:
 
 FACES: Final[dict[CardCode, int]] = {Face(suit.name, rank): suit.number << 4 | rank for suit in SUITS for rank in RANKS}
 # Every code has a value, so that no card is lost because the shoe could not name it.
-CARD_CODES: Final = FACES | {NoFace(code): code for code in range(0x80) if code not in FACES.values()}
+CARD_CODES: Final = FACES | {NoFace(code): code for code in {*range(0x80)} - {*FACES.values()}}
 
 MARKER: Final = Const(1, Bit)  # bit 7 of every binary byte, which keeps ETX out of the data
 CARD: Final = Mapping(BitsInteger(7), CARD_CODES)

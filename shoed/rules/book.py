@@ -12,6 +12,7 @@ an irregularity is a row of `book.irregularities`: see Irregularity.
 from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Final, TypeAlias
 
 import msgspec
@@ -196,6 +197,7 @@ class Then(Enum):
     ASK = "ask"  # a person decides what follows
 
 
+@cache
 def facts_of(event: Event) -> frozenset[Fact]:
     """What is known when it happens, so that a row may hang on it."""
     match event:
@@ -207,6 +209,7 @@ def facts_of(event: Event) -> frozenset[Fact]:
             return frozenset(Fact) - OF_NEGLECT
 
 
+@cache
 def thens_of(event: Event) -> frozenset[Then]:
     """What may follow from it."""
     match event:

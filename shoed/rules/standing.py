@@ -7,7 +7,7 @@ result, another has all that its next cards can lead to: what is decided and wha
 from that, and no case is ever listed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, wraps
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
@@ -66,34 +66,35 @@ class Standing:
     def results(self) -> Results:
         if len(self.player) + len(self.banker) < INITIAL_CARDS:
             return frozenset().union(*(self.after(worth).results for worth in DIGITS))
-        return frozenset(endings(self.board.play, self.player, self.banker))
+        return endings(self.board.play, self.player, self.banker)
 
 
-def endings(play: Play, player: Values, banker: Values) -> Iterable[Result]:
+def endings(play: Play, player: Values, banker: Values) -> Results:
     """All that can come of a round that has its first four cards; no standing is made for it."""
     match due_of(play, player, banker):
         case Pair.PLAYER:
-            return [each for worth in DIGITS for each in endings(play, (*player, worth), banker)]
+            return frozenset().union(*[endings(play, (*player, worth), banker) for worth in DIGITS])
         case Pair.BANKER:
             return ends(points_of(player), len(player))
         case _:
-            return (ended(points_of(player), points_of(banker), len(player), len(banker)),)
+            return end(points_of(player), points_of(banker), len(player), len(banker))
 
 
 @cache
 def ends(player: int, player_cards: int) -> Results:
     """Before a round's last card, which is Banker's and can bring any total."""
-    return frozenset(ended(player, banker, player_cards, FULL_HAND) for banker in DIGITS)
+    return frozenset().union(*[end(player, banker, player_cards, FULL_HAND) for banker in DIGITS])
 
 
-def ended(player: int, banker: int, player_cards: int, banker_cards: int) -> Result:
+@cache
+def end(player: int, banker: int, player_cards: int, banker_cards: int) -> Results:
     match higher(player, banker):
         case Winner.PLAYER:
-            return Result(Winner.PLAYER, player, player_cards)
+            return frozenset({Result(Winner.PLAYER, player, player_cards)})
         case Winner.BANKER:
-            return Result(Winner.BANKER, banker, banker_cards)
+            return frozenset({Result(Winner.BANKER, banker, banker_cards)})
         case _:
-            return Result(Winner.TIE, player, 0)
+            return frozenset({Result(Winner.TIE, player, 0)})
 
 
 class Board:
@@ -120,7 +121,7 @@ class Board:
     def results(self) -> Results:
         """Every result that a round can end in. Asked at every start, when few standings will ever be come by."""
         fours = product(DIGITS, repeat=2)
-        return frozenset(each for player, banker in fours for each in endings(self.play, (player, 0), (banker, 0)))
+        return frozenset().union(*[endings(self.play, (player, 0), (banker, 0)) for player, banker in fours])
 
     def of(self, hands: Hands) -> Standing:
         return self.at(self._worth(hands.player), self._worth(hands.banker))

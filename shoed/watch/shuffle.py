@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from shoed.cards import Card
 from shoed.findings import NotShuffled
 from shoed.now import Now
 from shoed.watch.counts import FACES
@@ -32,8 +31,8 @@ BEGINNING: Final[Stakes] = (0.0, 0.0, 0.0)
 
 RANKS: Final = 13
 BESIDE: Final = tuple(
-    tuple(FACES[other] for other in Card if other.suit is card.suit and abs(other.rank - card.rank) == 1)
-    for card in Card
+    tuple(other for other in (number - 1, number + 1) if other // RANKS == number // RANKS)
+    for number in range(len(FACES))
 )
 SUIT: Final = [slice(first, first + RANKS) for first in range(0, len(FACES), RANKS)]
 OF_SUIT: Final = tuple(SUIT[number // RANKS] for number in range(len(FACES)))
