@@ -84,10 +84,9 @@ class Engine(Generic[S]):
         for seen in observations:
             watched, findings = watch(self.watch_settings, watched, seen)
             noticed.append((seen, findings))
-        told = came if isinstance(came, Told) else None
-        empty = told is not None and isinstance(told.command, EmptyShoe)
+        empty = isinstance(came, Told) and isinstance(came.command, EmptyShoe)
         findings = emptied(self.watch_settings, watched, now) if empty else ()
-        folded = fold(Table(self.table_settings, state.table, row), noticed, told, findings, now)
+        folded = fold(Table(self.table_settings, state.table, row), noticed, came, findings, now)
         for event in folded.events:
             if isinstance(event.data, ShoeStarted):
                 watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")

@@ -269,8 +269,9 @@ class InsuranceWaived(EventData, frozen=True, kw_only=True):
 class IrregularityNoticed(EventData, frozen=True, kw_only=True):
     """Something went wrong, or may have.
 
-    `number` counts in the round, null where nothing follows yet; `author` is null if the watch noticed it; `late`: the
-    next round had begun.
+    `number` counts in the round, null where nothing follows in it, or not yet: what is confirmed then, or gets a place
+    in the round, is told again with its number. `author` is null if the watch noticed it; `late`: the next round, or
+    shoe, had begun.
     """
 
     shoe: int | None
@@ -286,11 +287,14 @@ class IrregularityNoticed(EventData, frozen=True, kw_only=True):
 
 
 class IrregularityRuled(EventData, frozen=True, kw_only=True):
-    """What follows from an irregularity of the round, and by which clause; a null one: the document is silent."""
+    """What follows from an irregularity, and by which clause. `silent`: the document says nothing of it.
+
+    `number` is that of the irregularity in its round; null between two rounds, and of a round that is past.
+    """
 
     shoe: int | None
     round: int | None
-    number: int
+    number: int | None
     kind: str
     then: str
     clause: str | None

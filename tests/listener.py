@@ -159,7 +159,7 @@ class Listener:
     @hear.register
     def _(self, data: events.RoundSettled) -> None:
         assert self.complete
-        assert self.phase in ("complete", "corrected", "suspended")
+        assert self.phase in ("complete", "corrected", "suspended", "settled")
         self.phase, self.left_over = "settled", list(data.carried)
 
     @hear.register
@@ -183,6 +183,8 @@ class Listener:
 
     @hear.register
     def _(self, data: events.IrregularityNoticed) -> None:
+        if data.late:
+            return
         assert data.shoe == self.shoe
         self.irregular = True
 
@@ -235,12 +237,12 @@ class Listener:
             assert data.due is not None
             if self.complete:
                 self.last = None
-            self.phase, self.complete = "dealing", False
+            self.phase, self.complete = "suspended" if self.phase == "suspended" else "dealing", False
             return
         assert self.complete
         assert self.last is not None
         assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
-        self.phase = "corrected"
+        self.phase = "suspended" if self.phase == "suspended" else "corrected"
         self.last |= {**self.result(data.outcome, data.pairs), "answer": "awaited"}
 
     def reopen(self) -> None:

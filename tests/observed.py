@@ -40,7 +40,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.rules.load import book
-from shoed.step import Told
+from shoed.step import Told, Woken
 from shoed.table import (
     Custom,
     PublicQuestion,
@@ -159,7 +159,9 @@ class Sitting:
         noticed: list[Watched] = [(replace(each, at=self.now), ()) for each in seen[:-1]]
         noticed += [(replace(each, at=self.now), tuple(found)) for each in seen[-1:]]
         state = msgspec.json.decode(msgspec.json.encode(self.state), type=TableState)
-        folded = fold(self.kind(self.settings, state, self.row), noticed, told, () if seen else found, self.now)
+        folded = fold(
+            self.kind(self.settings, state, self.row), noticed, told or Woken(), () if seen else found, self.now
+        )
         self.state = folded.state
         self.told += folded.events
         self.answers += folded.answers

@@ -23,6 +23,7 @@ from shoed.events import (
 from shoed.now import Now
 from shoed.observations import AnyObservation, Outcome, Pair
 from shoed.rules.load import GAMES
+from shoed.step import Woken
 from shoed.table import Table, fold
 from tests.observed import (
     AGAIN,
@@ -100,7 +101,7 @@ def test_an_event_has_the_time_of_what_it_tells_of() -> None:
     table = Sitting()
     reported = replace(card("P1", "8S"), at=START)
     later = Now(START.utc_us + 9, START.mono_ns + 9_000)
-    events = fold(Table(table.settings, table.state, 1), [(reported, ())], None, (), later).events
+    events = fold(Table(table.settings, table.state, 1), [(reported, ())], Woken(), (), later).events
     assert {event.utc_us for event in events} == {START.utc_us}
 
 

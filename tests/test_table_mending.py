@@ -207,7 +207,9 @@ def test_what_is_mended_in_a_void_round_is_recorded_only() -> None:
     """Nothing hangs on it any more."""
     table = after(*NATURAL)
     table.tell(VoidRound())
-    assert kinds(table.tell(CorrectCard(index=1, card=Card.S2))) == [IrregularityNoticed]
+    (noticed,) = table.tell(CorrectCard(index=1, card=Card.S2))
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.late, noticed.round) == (False, 1)
     assert table.lies == "8S KS / 3H 4H"
 
 

@@ -33,6 +33,7 @@ from shoed.events import (
     RoundUnconfirmed,
     RoundVoided,
     ShoeStarted,
+    TookBack,
 )
 from shoed.findings import SetWrong
 from shoed.observations import AnyObservation
@@ -230,7 +231,7 @@ def test_before_its_first_card_a_round_has_none_that_something_is_said_of() -> N
     """What is said of no card is taken."""
     table = Sitting()
     table.tell(OpenBets())
-    assert table.refuses(Notice(kind=Event.WRONG_SIDE)) == "wrong-side is said of card 0, and the round has 0"
+    assert table.refuses(Notice(kind=Event.WRONG_SIDE)) == "wrong-side is said of a card, and none was drawn yet"
     table.tell(Notice(kind=Event.NOT_SHUFFLED))
     assert table.phase == "voided"
 
@@ -260,7 +261,8 @@ def test_what_is_noticed_of_an_earlier_round_touches_no_later_one() -> None:
     noticed, ruled = table.tell(Notice(kind=Event.WRONG_COUNT, round=1))
     assert isinstance(noticed, IrregularityNoticed)
     assert isinstance(ruled, IrregularityRuled)
-    assert (noticed.late, noticed.round, ruled.round, ruled.then, ruled.clause) == (True, 2, 1, "stands", "5.11")
+    assert (noticed.late, noticed.number, ruled.number) == (True, None, None)
+    assert (noticed.round, ruled.round, ruled.then, ruled.clause) == (1, 1, "stands", "5.11")
     assert (table.phase, table.lies) == ("dealing", "8S / 3H")
 
 
@@ -281,13 +283,28 @@ def test_before_anything_was_dealt_no_shoe_has_a_number() -> None:
     }
 
 
-def test_neglected_insurance_is_told_while_the_bets_stand() -> None:
-    """After that nobody can be given a bet back."""
-    table = after(*NATURAL, game="super-six-plus")
+def test_neglected_insurance_is_told_until_the_next_round() -> None:
+    """I 5.13 hangs on no settlement; what goes back after it is settled anew. A void round has given all back."""
+    table = after(*cards("P1 QS, B1 2S, P2 6H, B2 AC, B3 4D"), game="super-six-plus")
     table.tell(SettleRound())
+    table.tell(Notice(kind=Event.INSURANCE_NEGLECTED))
+    assert (table.question.question, table.phase) == ("intended", "settled")
+    (settled,) = (each for each in table.answer("yes") if isinstance(each, RoundSettled))
+    assert settled.returned == (TookBack("others", "5.13", "player"),)
+    table.tell(VoidRound())
     assert table.refuses(Notice(kind=Event.INSURANCE_NEGLECTED)) == (
-        "no bet stands that insurance was owed to: the table is settled"
+        "no bet stands that insurance was owed to: the table is voided"
     )
+
+
+def test_each_player_may_have_meant_to_be_insured() -> None:
+    """I 5.13: the manager finds it of one by one, and `others` are whoever was not named."""
+    table = after(*cards("P1 QS, B1 2S, P2 6H, B2 AC, B3 4D"), game="super-six-plus")
+    table.tell(Notice(kind=Event.INSURANCE_NEGLECTED))
+    table.answer("yes", bettor="ann")
+    table.answer("no")
+    (settled,) = (each for each in table.tell(SettleRound()) if isinstance(each, RoundSettled))
+    assert settled.returned == (TookBack("ann", "5.13", "player"),)
 
 
 def test_neglected_insurance_that_would_have_won_asks_whether_it_was_meant() -> None:
@@ -340,7 +357,7 @@ def test_a_question_is_answered_once() -> None:
     ("before", "choice", "why"),
     [
         ("P1 2S, B1 ?", "9X", "9X is no answer; write a card, as in 8S or 10H, or foreign-card"),
-        ("P1 2S, B1 ?", ("9C", "9D"), "('9C', '9D') is no answer; write a card, as in 8S or 10H, or foreign-card"),
+        ("P1 2S, B1 ?", ("9C", "9D"), "9C,9D is no answer; write a card, as in 8S or 10H, or foreign-card"),
         ("P1 2S, P2 3S", "no", "no is no answer; write missed or wrong-side"),
     ],
 )
@@ -356,7 +373,8 @@ def test_cards_are_put_in_order_all_of_them_and_no_others(choice: str | tuple[st
     table = after(*NATURAL[:2])
     table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1))
     why = table.refuses(Decide(question=table.question.id, choice=choice))
-    assert why == f"{choice} is no answer; write the cards in their order: 8S, 3H"
+    said = choice if isinstance(choice, str) else ",".join(choice)
+    assert why == f"{said} is no answer; write these cards in their order: 8S,3H"
 
 
 def test_only_a_choice_of_players_is_anybodys_own() -> None:

@@ -196,13 +196,16 @@ def reopened(view: TableView) -> TableView:
 
 
 def corrected(view: TableView, right: events.RoundCorrected) -> TableView:
+    """A round that waits still waits."""
+    phase = Phase.DEALING if right.outcome is None else Phase.CORRECTED
+    phase = view.phase if view.phase is Phase.SUSPENDED else phase
     hands = PublicHands(right.player, right.banker)
     if right.outcome is None:
         past = tuple(each for each in view.past if (each.shoe, each.round) != (right.shoe, right.round))
-        return replace(view, phase=Phase.DEALING, hands=hands, past=past)
+        return replace(view, phase=phase, hands=hands, past=past)
     result = Result(right.outcome, right.pairs)
     past = amended(view.past, right, hands=hands, result=result, answer=Comparison.AWAITED)
-    return replace(view, phase=Phase.CORRECTED, hands=hands, past=past)
+    return replace(view, phase=phase, hands=hands, past=past)
 
 
 def amended(

@@ -5,11 +5,12 @@ round waits, what was noticed, what the book says of it, what becomes of the rou
 and last the question that is asked now. Everything is the difference of two judgements; nothing else decides.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from shoed import events
+from shoed.cards import Card
 from shoed.events import Result, RoundCompleted, Seen, Slot
 from shoed.now import Now
 from shoed.observations import Outcome
@@ -17,8 +18,8 @@ from shoed.rules import drawing
 from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
-from shoed.table.context import Table, both, signed
-from shoed.table.judging import Asked, Judgement, advance, shown, slot
+from shoed.table.context import Table, both, pays_of, signed
+from shoed.table.judging import Asked, Judgement, advance, open_questions, shown, slot
 from shoed.table.state import DRAWN, Comparison, Completed, Move, Noticed, Open, Phase, Round
 from shoed.words import Event as Mishap
 from shoed.words import Role
@@ -29,6 +30,14 @@ RESUMES: Final = {
     Phase.CLOSED: Move.STILL_CLOSED,
     Phase.DEALING: Move.RESUMED,
 }
+
+
+class Spot(NamedTuple):
+    """Of which round an irregularity is told, and under which number in it."""
+
+    shoe: int | None
+    round: int | None
+    number: int | None = None
 
 
 def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
@@ -45,9 +54,13 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
             void(table, at, after, after.course.void)
     elif not after.held:
         go_on(table, at, before, after)
-    elif shown(table.house, was, before) != lie(table):  # what is asked is asked of other cards than it was
-        lapse(table, at)
-    ask(table, at, after.questions)
+    else:
+        if shown(table.house, was, before) != lie(table):  # what is asked is asked of other cards than it was
+            lapse(table, at)
+        amend(table, at)
+    if table.state.phase is Phase.SETTLED and after.returned != before.returned:
+        tell_settled(table, at)
+    ask(table, at)
 
 
 def tell_irregular(table: Table, at: Now, was: Round, before: Judgement, after: Judgement) -> None:
@@ -56,11 +69,11 @@ def tell_irregular(table: Table, at: Now, was: Round, before: Judgement, after: 
         if found not in was.suspected:
             tell_noticed(table, at, found)
     for number, found in enumerate(current.happened[len(was.happened) :], len(was.happened) + 1):
-        tell_noticed(table, at, found, number)
+        tell_noticed(table, at, found, present(table, number))
     for ruling in after.rulings:
         if ruling.then is not Then.ASK and ruling not in before.rulings:
             mishap = current.happened[ruling.irregularity].what.event
-            tell_ruled(table, at, mishap, ruling)
+            tell_ruled(table, at, mishap, ruling, present(table, ruling.irregularity + 1))
 
 
 def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
@@ -159,16 +172,26 @@ def finish(table: Table, at: Now, hands: Hands) -> None:
         table.move(Move.COMPLETED)
 
 
+def amend(table: Table, at: Now) -> None:
+    """The round waits; what was decided or corrected so far may have made another account of it."""
+    last, hands = table.state.last, lie(table)
+    if not table.state.round.complete or last is None:
+        return
+    told = Hands(last.told.player.cards, last.told.banker.cards)
+    if hands != told and len(hands) >= len(told):  # else it is a question where some of them lie
+        correct(table, at, last, hands, slot(hands, drawing.due(table.book, hands)))
+
+
 def correct(table: Table, at: Now, last: Completed, hands: Hands, due: Slot | None) -> None:
     """Another account of a round that was complete."""
     told = replace(account(table, hands), integrity=last.told.integrity)
     sequence = tell_corrected(table, at, told, due, last.sequence)
+    if not table.judgement.held:
+        table.move(Move.CORRECTION if due is None else Move.REOPENED)
     if due is not None:
-        table.move(Move.REOPENED)
         table.set_round(replace(table.state.round, complete=False))
         table.state = replace(table.state, last=None)
         return
-    table.move(Move.CORRECTION)
     table.state = replace(table.state, last=Completed(told, sequence))
     if last.theirs is not None:
         compare(table, at, last.theirs)
@@ -197,7 +220,10 @@ def void(table: Table, at: Now, after: Judgement, ruling: Ruling) -> None:
     happened = current.happened[ruling.irregularity] if ruling.irregularity < len(current.happened) else None
     player, banker = both(table.book, shown(table.house, current, after))
     told = current.complete and last is not None
-    by = happened.by if happened is not None else current.void
+    answered = [
+        each.by for each in current.decisions if each.irregularity == ruling.irregularity and each.bettor is None
+    ]
+    by = answered[-1] if answered else happened.by if happened is not None else current.void
     table.emit(
         at,
         events.RoundVoided(
@@ -217,6 +243,29 @@ def void(table: Table, at: Now, after: Judgement, ruling: Ruling) -> None:
     table.state = replace(table.state, suspended=None)
     if told and last is not None:
         table.state = replace(table.state, last=replace(last, void=True))
+
+
+def tell_settled(table: Table, at: Now) -> None:
+    """What each bet of the complete round is paid, what goes back, and what is left over."""
+    current, last, found = table.state.round, table.state.last, table.judgement
+    if last is None:
+        return
+    table.emit(
+        at,
+        events.RoundSettled(
+            shoe=current.shoe,
+            round=current.number,
+            outcome=last.told.outcome,
+            pays=pays_of(table.book, last.told),
+            returned=found.returned,
+            carried=left_over(found),
+        ),
+    )
+    table.set_round(replace(current, paid=True), found)
+
+
+def left_over(found: Judgement) -> tuple[Card, ...]:
+    return () if found.held else found.course.carried
 
 
 def compare(table: Table, at: Now, theirs: Result) -> None:
@@ -240,8 +289,9 @@ def awaits(table: Table, last: Completed) -> bool:
 # --- questions
 
 
-def ask(table: Table, at: Now, questions: tuple[Asked, ...]) -> None:
+def ask(table: Table, at: Now) -> None:
     """The first open question is the one that is asked; one that is no longer open lapses."""
+    questions = open_questions(table.house, table.state, table.judgement)
     first, asked = (questions[0] if questions else None), table.state.asked
     if asked is not None and (first is None or first.key != asked.key):
         lapse(table, at)
@@ -289,14 +339,14 @@ def lapse(table: Table, at: Now) -> None:
 # --- what was noticed
 
 
-def tell_noticed(table: Table, at: Now, found: Noticed, number: int | None = None, *, kind: str = "") -> None:
-    what = found.what
+def tell_noticed(table: Table, at: Now, found: Noticed, spot: Spot | None = None, kind: str = "") -> None:
+    what, spot = found.what, spot or present(table)
     table.emit(
         at,
         events.IrregularityNoticed(
-            shoe=table.state.shoe or None,
-            round=table.state.round.number or None,
-            number=number,
+            shoe=spot.shoe,
+            round=spot.round,
+            number=spot.number,
             kind=kind or what.event.value,
             at=what.at or None,
             count=what.count if what.event is Mishap.DRAWN_TOGETHER else None,
@@ -307,13 +357,13 @@ def tell_noticed(table: Table, at: Now, found: Noticed, number: int | None = Non
     )
 
 
-def tell_ruled(table: Table, at: Now, mishap: Mishap, ruling: Ruling, of_round: int | None = None) -> None:
+def tell_ruled(table: Table, at: Now, mishap: Mishap, ruling: Ruling, spot: Spot) -> None:
     table.emit(
         at,
         events.IrregularityRuled(
-            shoe=table.state.shoe or None,
-            round=of_round or table.state.round.number or None,
-            number=ruling.irregularity + 1,
+            shoe=spot.shoe,
+            round=spot.round,
+            number=spot.number,
             kind=mishap.value,
             then=ruling.then.value,
             clause=ruling.clause or None,
@@ -322,3 +372,7 @@ def tell_ruled(table: Table, at: Now, mishap: Mishap, ruling: Ruling, of_round: 
             reading=ruling.reading or None,
         ),
     )
+
+
+def present(table: Table, number: int | None = None) -> Spot:
+    return Spot(table.state.shoe or None, table.state.round.number or None, number)

@@ -121,7 +121,7 @@ def judge(house: House, current: Round) -> Judgement:
         hands, carried = lay(house.book, faces)
         plain = Course(hands, carried, due_of(house.book, hands), (), None, False, {}, frozenset())  # noqa: FBT003
         return _judged(plain, (), _doubts(house, current, plain, []))
-    inquiry = Inquiry([_decision(each) for each in current.decisions])
+    inquiry = Inquiry(_decisions(current))
     named = dict.fromkeys(each.bettor for each in current.decisions if each.bettor is not None)
     bettors = (*(name for name in named if name != OTHERS), OTHERS)
     happened = [each.what for each in current.happened]
@@ -167,8 +167,14 @@ def shown(house: House, current: Round, found: Judgement) -> Hands:
     if placed and found.course.void is None:
         return found.course.hands
     drawn = list(takewhile(lambda each: each.drawn and each.card is not None, current.cards))
-    hands, _ = lay(house.book, [each.card for each in drawn if each.card is not None])
-    return min(found.course.hands, hands, key=len)
+    asked = {each.irregularity for each in found.questions if each.holds}
+    happened = [
+        replace(each.what, noticed_late=number in asked or each.what.at > len(drawn))  # so that it changes nothing
+        for number, each in enumerate(current.happened)
+    ]
+    faces = [each.card for each in drawn if each.card is not None]
+    told = course(house.book, faces, happened, Inquiry(_decisions(current)))
+    return min(found.course.hands, told.hands, key=len)
 
 
 def slot(hands: Hands, hand: Pair | None) -> Slot | None:
@@ -187,8 +193,10 @@ def renewed(current: Round) -> bool:
 
 
 def open_questions(house: House, state: TableState, found: Judgement) -> tuple[Asked, ...]:
-    """What is asked now: between two rounds first what was found there."""
-    return (next_round(house, state.hold[0]),) if state.hold else found.questions
+    """What is asked now, the first in front: what holds the round goes before what holds the next one."""
+    between = [next_round(house, each) for each in state.hold[:1]]
+    holding = [each for each in found.questions if each.holds]
+    return (*holding, *between, *(each for each in found.questions if not each.holds))
 
 
 def _unanswered(house: House, doubt: Noticed) -> Asked:
@@ -243,6 +251,17 @@ def _asked(question: Question) -> Asked:
         question.proposed.value if question.proposed else None,
         question.optional,
     )
+
+
+def _decisions(current: Round) -> list[Decision]:
+    """What `others` answered holds for whoever is named later."""
+    told = list(current.decisions)
+    own = {(each.ask, each.irregularity, each.bettor) for each in told}
+    named = dict.fromkeys(each.bettor for each in told if each.bettor not in (None, OTHERS))
+    for each in current.decisions:
+        if each.bettor == OTHERS:
+            told += [replace(each, bettor=name) for name in named if (each.ask, each.irregularity, name) not in own]
+    return [_decision(each) for each in told]
 
 
 def _decision(told: Decided) -> Decision:
@@ -360,7 +379,7 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
     """The round after an answer that fits the question."""
     match asked.ask:
         case Doubt.FACE:
-            return _faced(current, asked, choice)
+            return _faced(current, asked, choice, by)
         case Doubt.CONFIRM:
             first, *rest = current.suspected
             confirmed = (*current.happened, replace(first, by=by)) if choice == "yes" else current.happened
@@ -378,11 +397,11 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
             assert_never(asked.ask)
 
 
-def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...]) -> Round:
+def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Author) -> Round:
     at = asked.index or 0
     if choice == FOREIGN:
         what = Happened(Mishap.FOREIGN_CARD, at, len(current.cards))
-        return replace(current, happened=(*current.happened, Noticed(what, f"card {at} is none of the set")))
+        return replace(current, happened=(*current.happened, Noticed(what, f"card {at} is none of the set", by)))
     return corrected(current, at, Card.parse(str(choice)))
 
 
@@ -458,11 +477,12 @@ def refusal(asked: Asked, choice: str | tuple[str, ...], by: Author) -> str | No
             wanted = f"a card, as in 8S or 10H, or {FOREIGN}"
         case Ask.CARD_ORDER:
             right = not isinstance(choice, str) and sorted(choice) == sorted(map(str, asked.cards))
-            wanted = f"the cards in their order: {', '.join(map(str, asked.cards))}"
+            wanted = f"these cards in their order: {','.join(map(str, asked.cards))}"
         case _:
             right = choice in asked.choices
             wanted = " or ".join(asked.choices)
-    return None if right else f"{choice} is no answer; write {wanted}"
+    said = choice if isinstance(choice, str) else ",".join(choice)
+    return None if right else f"{said} is no answer; write {wanted}"
 
 
 def _is_card(text: str) -> bool:

@@ -40,7 +40,7 @@ from shoed.observations import (
     StoodBy,
     WentQuiet,
 )
-from shoed.step import Told
+from shoed.step import AnyInput, Configured, Told
 from shoed.table import line, play
 from shoed.table.context import Table
 from shoed.table.orders import obey
@@ -55,15 +55,15 @@ class Folded(msgspec.Struct, frozen=True):
     answers: tuple[Answer, ...]
 
 
-def fold(
-    table: Table, noticed: Sequence[Watched], told: Told | None, findings: Sequence[AnyFinding], now: Now
-) -> Folded:
+def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Sequence[AnyFinding], now: Now) -> Folded:
     """One Step of a table; the findings are those of what was told."""
     line.tell_rejections(table, now)
+    if isinstance(came, Configured):
+        play.reconsider(table, now)
     for seen, found in noticed:
         observe(table, seen, found)
-    if told is not None:
-        obey(table, told, now)
+    if isinstance(came, Told):
+        obey(table, came, now)
         play.look_at_excess(table, now)  # an answer may have completed the round
         play.doubt(table, now, findings)
     return Folded(table.state, tuple(table.events), tuple(table.answers))

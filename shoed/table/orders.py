@@ -33,13 +33,14 @@ from shoed.rules.questions import Ask, Inquiry
 from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
-from shoed.table.follow import ask, follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, choose, corrected, open_questions, refusal
+from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
+from shoed.table.judging import OTHERS, RECORD, Asked, choose, corrected, open_questions, refusal
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import FOLLOWS
 from shoed.words import Event as Mishap
 
 TOGETHER: Final = 2  # cards, at least
+UNTIL_THE_NEXT: Final = {Mishap.WRONG_COUNT, Mishap.INSURANCE_NEGLECTED}  # C 5.5.3, I 5.13: also once bets are paid
 
 
 def obey(table: Table, told: Told, at: Now) -> None:
@@ -103,14 +104,15 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     if notice.kind in FOLLOWS:
         return f"{notice.kind.value} is nothing that happens"
     number = notice.round or current.number
-    if number > current.number:
+    past = past_round(table, notice.round) if notice.round != current.number else None
+    if number > current.number and past is None:
         return f"round {number} has not been played; the last one is {current.number}"
     drawn = len(current.cards) + len(current.waiting)
     first = drawn if notice.at is None else notice.at
-    if number < current.number:
-        _noticed_late(table, Happened(notice.kind, first, first, noticed_late=True), number, by, at)
+    if past is not None and notice.round is not None:
+        _noticed_late(table, Happened(notice.kind, first, first, noticed_late=True), past, by, at)
         return None
-    counts = table.state.phase is Phase.SETTLED and notice.kind is Mishap.WRONG_COUNT  # C 5.5.3: until the next round
+    counts = table.state.phase is Phase.SETTLED and notice.kind in UNTIL_THE_NEXT
     if table.state.phase not in (*OPEN, *DRAWN) and not counts:
         if notice.kind is Mishap.INSURANCE_NEGLECTED:
             return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
@@ -142,6 +144,8 @@ def _impossible(current: Round, notice: Notice, first: int, drawn: int) -> str |
         return f"one card is not drawn together; count is {TOGETHER} or more"
     if notice.other is not None and (notice.kind is not Mishap.WRONG_SIDE or not 1 <= notice.other <= drawn):
         return f"only a card of the round can be the other one of a {Mishap.WRONG_SIDE.value}"
+    if notice.kind in OF_A_CARD and not drawn:
+        return f"{notice.kind.value} is said of a card, and none was drawn yet"
     if last > drawn or (notice.kind in OF_A_CARD and first < 1):
         return f"{notice.kind.value} is said of card {last}, and the round has {drawn}"
     if notice.kind in OF_A_CARD and last > len(current.cards):
@@ -152,11 +156,20 @@ def _impossible(current: Round, notice: Notice, first: int, drawn: int) -> str |
     return None
 
 
-def _noticed_late(table: Table, what: Happened, number: int, by: Author, at: Now) -> None:
+def past_round(table: Table, number: int | None) -> Spot | None:
+    """A round that is past: of this shoe, or the last of the one before, as long as this one has none."""
+    current, last = table.state.round, table.state.last
+    if current.number:
+        return Spot(current.shoe, number) if number is not None and 1 <= number < current.number else None
+    told = None if last is None else last.told
+    return Spot(told.shoe, told.round) if told is not None and number in (None, told.round) else None
+
+
+def _noticed_late(table: Table, what: Happened, of: Spot, by: Author, at: Now) -> None:
     """C 5.11: it is recorded, and no later round is touched."""
-    tell_noticed(table, at, Noticed(what, f"told by {by.name} of round {number}", by))
+    tell_noticed(table, at, Noticed(what, f"told by {by.name} of round {of.round}", by), of)
     (ruling,) = course(table.book, (), [what], Inquiry([])).rulings
-    tell_ruled(table, at, what.event, ruling, number)
+    tell_ruled(table, at, what.event, ruling, of)
 
 
 def _late(table: Table, act: str, by: Author, at: Now) -> str | None:
@@ -180,6 +193,8 @@ def _squeeze(table: Table, by: Author, at: Now) -> str | None:
     ground = table.book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE)
     if ground is None:
         return f"{table.book.id} has no insurance that a squeeze could waive"
+    if not table.house.insurance:
+        return "insurance is switched off at this table: there is none to waive"
     if table.state.phase not in OPEN or table.state.round.squeeze:
         return "no round is open" if table.state.phase not in OPEN else "it was granted already"
     current = replace(table.state.round, squeeze=True)
@@ -198,13 +213,8 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     if (reason := refusal(asked, choice, by)) is not None:
         return reason
     bettor = decision.bettor
-    if bettor is not None and asked.ask is not Ask.OPTION:
-        return f"{asked.ask.value} is nobody's own choice: leave bettor out"
-    if bettor is not None and any(
-        each.bettor == bettor and each.irregularity == asked.irregularity and each.ask is Ask.OPTION
-        for each in table.state.round.decisions
-    ):
-        return f"{bettor} has chosen already"
+    if bettor is not None and (reason := _not_for(table, asked, bettor)) is not None:
+        return reason
     table.emit(
         at,
         events.QuestionAnswered(
@@ -219,12 +229,24 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     )
     if bettor in (None, OTHERS):
         table.state = replace(table.state, asked=None)
-    if table.state.hold:
+    if asked.ask is Ask.NEXT_ROUND and not asked.optional and table.state.hold:
         table.state = replace(table.state, hold=table.state.hold[1:])
-        ask(table, at, open_questions(table.house, table.state, table.judgement))
+        ask(table, at)
         return None
     follow(table, at, choose(table.state.round, asked, choice, by, bettor))
     return None
+
+
+def _not_for(table: Table, asked: Asked, bettor: str) -> str | None:
+    """Why this question is not answered for one bettor, or not for this one."""
+    if asked.bettor is None:
+        return f"{asked.ask.value} is nobody's own choice: leave bettor out"
+    if any(
+        (each.bettor, each.irregularity, each.ask) == (bettor, asked.irregularity, asked.ask)
+        for each in table.state.round.decisions
+    ):
+        return f"{bettor} has chosen already"
+    return None if asked.bettor in (OTHERS, bettor) else f"this is asked of {asked.bettor}"
 
 
 def _stale(table: Table, question: str) -> str:
@@ -247,7 +269,7 @@ def _correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str 
         return reason
     if (correction.round or current.number) != current.number or table.state.phase not in MENDABLE:
         told = f"card {correction.index} is {correction.card}"
-        return _mend_late(table, correction.round or current.number, told, by, at)
+        return _mend_late(table, correction.round, told, by, at)
     if not 1 <= correction.index <= len(current.cards):
         return f"card {correction.index} is none of the round, which has {len(current.cards)}"
     before = current.cards[correction.index - 1].card
@@ -271,7 +293,7 @@ def _void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
     if (number or current.number) != current.number or table.state.phase not in MENDABLE:
         if table.state.phase is Phase.VOIDED and number in (None, current.number):
             return f"round {current.number} is void already"
-        return _mend_late(table, number or current.number, "it should have been void", by, at)
+        return _mend_late(table, number, "it should have been void", by, at)
     _reopen(table)
     follow(table, at, replace(current, void=by))
     return None
@@ -283,14 +305,15 @@ def _reopen(table: Table) -> None:
         table.state = replace(table.state, left_over=())
 
 
-def _mend_late(table: Table, number: int, what: str, by: Author, at: Now) -> str | None:
+def _mend_late(table: Table, number: int | None, what: str, by: Author, at: Now) -> str | None:
     """C 5.11: recorded, and what was played since stands."""
-    if not table.state.round.number:
-        return "no round has been played in this shoe"
-    if not 1 <= number <= table.state.round.number:
-        return f"there is no round {number} in this shoe"
-    late = Happened(Mishap.OTHER, 0, 0, noticed_late=True)
-    tell_noticed(table, at, Noticed(late, f"of round {number}: {what}", by), kind="correction")
+    current = table.state.round
+    void = table.state.phase is Phase.VOIDED and number in (None, current.number)
+    of = Spot(current.shoe, current.number) if void else past_round(table, number)
+    if of is None:
+        return f"there is no round {number} in this shoe" if current.number else "no round has been played in this shoe"
+    late = Happened(Mishap.OTHER, 0, 0, noticed_late=not void)
+    tell_noticed(table, at, Noticed(late, f"of round {of.round}: {what}", by), of, kind="correction")
     return None
 
 

@@ -21,9 +21,20 @@ from shoed.observations import CardSeen, Pair, Place, ResultSeen
 from shoed.rules import drawing
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
-from shoed.table.context import BY_FIRST_CARD, Table, both, pays_of
-from shoed.table.follow import ask, compare, follow, lapse, lie, tell_noticed, tell_ruled
-from shoed.table.judging import LINGERING, MOST_WAITING, beside, fits, left_open, open_questions, renewed, with_excess
+from shoed.table.context import BY_FIRST_CARD, Table, both
+from shoed.table.follow import (
+    ask,
+    compare,
+    follow,
+    lapse,
+    left_over,
+    lie,
+    present,
+    tell_noticed,
+    tell_ruled,
+    tell_settled,
+)
+from shoed.table.judging import LINGERING, MOST_WAITING, beside, fits, left_open, renewed, with_excess
 from shoed.table.state import DRAWN, OPEN, OVER, Comparison, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
@@ -260,38 +271,39 @@ def end_round(table: Table, at: Now) -> None:
 
 def settle(table: Table, at: Now, *, said: bool) -> None:
     """Every bet of a complete round is paid: told if somebody said so, or if there is more to it than the result."""
-    current, last = table.state.round, table.state.last
     found = table.judgement
-    left_over = () if found.held else found.course.carried
-    if last is not None and (said or found.returned or left_over or current.paid):
-        table.emit(
-            at,
-            events.RoundSettled(
-                shoe=current.shoe,
-                round=current.number,
-                outcome=last.told.outcome,
-                pays=pays_of(table.book, last.told),
-                returned=found.returned,
-                carried=left_over,
-            ),
-        )
-        table.set_round(replace(current, paid=True), found)
+    if said or found.returned or left_over(found) or table.state.round.paid:
+        tell_settled(table, at)
     table.move(Move.SETTLEMENT)
-    table.state = replace(table.state, left_over=left_over)
+    table.state = replace(table.state, left_over=left_over(found))
 
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     before = table.state.round
     end_round(table, at)
     shoe = table.state.shoe + 1
-    opened = Round(shoe, unsure=before.unsure, unanswered=left_open(before))
+    opened = Round(shoe, unsure=before.unsure, unanswered=without_renewal(left_open(before)))
     table.state = replace(table.state, shoe=shoe, shoe_whole=whole, cut=False, missed=None, round=opened, left_over=())
+    table.state = replace(table.state, hold=without_renewal(table.state.hold))
     table.state = replace(table.state, burnt=0, first_card=None, cut_in=0)
     table.emit(at, events.ShoeStarted(shoe=shoe, shoe_integrity=table.state.shoe_integrity))
-    ask(table, at, open_questions(table.house, table.state, table.judgement))
+    ask(table, at)
+
+
+def without_renewal(doubts: Sequence[Noticed]) -> tuple[Noticed, ...]:
+    """The new set that was wanted has come."""
+    return tuple(each for each in doubts if each.what.event is not Mishap.SET_REPLACED)
 
 
 # --- doubts
+
+
+def reconsider(table: Table, at: Now) -> None:
+    """The settings may be others than they were: a round that waits is judged by those in force."""
+    if table.state.phase is Phase.SUSPENDED or (table.state.phase in AT_A_TABLE and table.judgement.held):
+        follow(table, at, table.state.round)
+    elif table.state.asked is not None:
+        ask(table, at)
 
 
 def noticed(table: Table, at: Now, current: Round, ordinal: int, findings: Sequence[AnyFinding]) -> Round:
@@ -360,9 +372,9 @@ def holds(table: Table, finding: AnyFinding) -> bool:
 def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | None = None) -> None:
     """Noticed while no round is open: there is nothing to void, and the next round waits for a person."""
     found = Noticed(Happened(mishap, 0, 0, between_rounds=True), evidence, by)
-    tell_noticed(table, at, found, 1)
+    tell_noticed(table, at, found)
     (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
-    tell_ruled(table, at, mishap, ruling)
+    tell_ruled(table, at, mishap, ruling, present(table))
     if mishap not in {each.what.event for each in table.state.hold}:
         table.state = replace(table.state, hold=(*table.state.hold, found))
-    ask(table, at, open_questions(table.house, table.state, table.judgement))
+    ask(table, at)

@@ -118,7 +118,7 @@ def public_question(game: str, state: TableState, *, insurance: bool = True) -> 
         evidence=tuple(each.evidence for each in dict.fromkeys((*current.happened, *current.suspected, about)) if each),
         cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
-        consequences=() if state.hold else tuple(consequences(house, current, asked)),
+        consequences=() if about in state.hold else tuple(consequences(house, current, asked)),
     )
 
 
@@ -127,7 +127,7 @@ def _about(state: TableState, asked: Asked) -> Noticed | None:
     if asked.ask is Doubt.CONFIRM:
         return current.suspected[0]
     if asked.ask is Ask.NEXT_ROUND:
-        return (state.hold or (left_open(current) if asked.optional else current.hold))[0]
+        return (left_open(current) if asked.optional else state.hold or current.hold)[0]
     return None if asked.irregularity is None else current.happened[asked.irregularity]
 
 
@@ -180,7 +180,7 @@ def _consequence(
         outcome=Outcome(drawing.winner(house.book, course.hands).value) if over else None,
         pays={bet: row.pays.text for bet, row in pays.items() if row is not None} if over else None,
         void=None if course.void is None else course.void.clause,
-        carried=course.carried,
+        carried=() if course.void is not None else course.carried,
         returned=found.returned,
         new_shoe=renewed(after),
         then_asks=first.ask.value if first else None,
