@@ -56,6 +56,15 @@ class ShoeStarted(EventData, frozen=True, kw_only=True):
     shoe_integrity: str
 
 
+class ShoeEmptied(EventData, frozen=True, kw_only=True):
+    """Somebody says that no card is left in the shoe."""
+
+    shoe: int | None
+    round: int | None
+    author: str | None
+    role: str | None
+
+
 class ShoeCut(EventData, frozen=True, kw_only=True):
     """The cutting card came out; shoe and round are null before the first card."""
 
@@ -415,6 +424,7 @@ class LineClashed(EventData, frozen=True, kw_only=True):
 TYPES: Final[Mapping[type[EventData], str]] = {
     ShoeStarted: "shoe.started",
     ShoeCut: "shoe.cut",
+    ShoeEmptied: "shoe.emptied",
     RoundStarted: "round.started",
     CardDrawn: "card.drawn",
     CardSetAside: "card.set-aside",

@@ -199,7 +199,7 @@ class Sitting:
 
     @property
     def shown(self) -> PublicState:
-        return public_state(self.settings.game, self.state)
+        return public_state(self.settings.game, self.state, insurance=self.settings.insurance)
 
     @property
     def table_due(self) -> Slot | None:
@@ -218,7 +218,7 @@ class Sitting:
 
     @property
     def question(self) -> PublicQuestion:
-        asked = public_question(self.settings.game, self.state)
+        asked = public_question(self.settings.game, self.state, insurance=self.settings.insurance)
         assert asked is not None
         return asked
 

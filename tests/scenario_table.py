@@ -117,8 +117,8 @@ class Sitting:
 
     @property
     def question(self) -> Any:  # noqa: ANN401  # JSON
-        game = self.engine.table_settings.game
-        return msgspec.to_builtins(public_question(game, self.state.table))
+        settings = self.engine.table_settings
+        return msgspec.to_builtins(public_question(settings.game, self.state.table, insurance=settings.insurance))
 
     @property
     def shown(self) -> Any:  # noqa: ANN401  # JSON

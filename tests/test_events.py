@@ -50,6 +50,7 @@ from shoed.events import (
     RoundVoided,
     Seen,
     ShoeCut,
+    ShoeEmptied,
     ShoeStarted,
     Slot,
     TookBack,
@@ -71,6 +72,11 @@ DUE_JSON = '{"hand":"banker","position":2,"index":4}'
 EXAMPLES: list[tuple[str, EventData, str]] = [
     ("shoe.started", ShoeStarted(shoe=2, shoe_integrity="complete"), '{"shoe":2,"shoe_integrity":"complete"}'),
     ("shoe.cut", ShoeCut(shoe=None, round=None), '{"shoe":null,"round":null}'),
+    (
+        "shoe.emptied",
+        ShoeEmptied(shoe=1, round=2, author="ann", role="dealer"),
+        '{"shoe":1,"round":2,"author":"ann","role":"dealer"}',
+    ),
     (
         "round.started",
         RoundStarted(shoe=1, round=2, game="commission", opened_by="card", shoe_integrity="partial"),

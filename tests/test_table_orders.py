@@ -32,6 +32,7 @@ from shoed.events import (
     RoundStarted,
     RoundUnconfirmed,
     RoundVoided,
+    ShoeEmptied,
     ShoeStarted,
     TookBack,
 )
@@ -428,8 +429,32 @@ def test_an_empty_shoe_ends_a_round_that_needs_a_card() -> None:
     told = after(*NATURAL[:3]).tell(EmptyShoe())
     (void,) = (each for each in told if isinstance(each, RoundVoided))
     assert (void.kind, void.clause) == ("too-few-cards", "5.5.4")
-    assert after(*NATURAL).tell(EmptyShoe()) == []
-    assert Sitting().tell(EmptyShoe()) == []
+    assert kinds(after(*NATURAL).tell(EmptyShoe())) == [ShoeEmptied]
+    assert kinds(Sitting().tell(EmptyShoe())) == [ShoeEmptied]
+
+
+def test_an_empty_shoe_ends_a_round_that_needs_a_card_after_all() -> None:
+    """C 5.5.4: by a correction, or as the next one; a new shoe is not empty."""
+    table = after(*NATURAL)
+    table.tell(EmptyShoe())
+    (void,) = (each for each in table.tell(CorrectCard(index=1, card=Card.S2)) if isinstance(each, RoundVoided))
+    assert (void.kind, void.author) == ("too-few-cards", "ann")
+    table.tell(OpenBets())
+    assert table.phase == "voided"
+    table.tell(StartShoe())
+    assert kinds(table.hear(NATURAL[0])) == [RoundStarted, CardDrawn]
+
+
+def test_an_empty_shoe_waits_for_what_is_asked() -> None:
+    """The answer says whether a card is due."""
+    table = after(*cards("P1 9S, B1 2S, P2 KH, B2 4D"))
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=3))
+    table.tell(EmptyShoe())
+    assert table.phase == "suspended"
+    would = {each.choice: each.void for each in table.question.consequences}
+    assert would == {("KH", "4D"): None, ("4D", "KH"): "5.5.4"}
+    table.answer(("4D", "KH"))
+    assert table.phase == "voided"
 
 
 def test_what_an_empty_shoe_lacks_is_taken_up_with_the_command() -> None:
@@ -437,5 +462,10 @@ def test_what_an_empty_shoe_lacks_is_taken_up_with_the_command() -> None:
     table = after(CUT, STARTED, *NATURAL)
     wrong = SetWrong(at=table.now, missing={Card.S8: 1}, extra={}, evidence="415 of 416 cards")
     told = table.step(told=Told(EmptyShoe(), Author("ann", Role.DEALER), "1"), found=[wrong])
-    assert [event.type for event in told] == ["round.suspended", "irregularity.noticed", "question.asked"]
+    assert [event.type for event in told] == [
+        "shoe.emptied",
+        "round.suspended",
+        "irregularity.noticed",
+        "question.asked",
+    ]
     assert table.question.kind == "deck-count"

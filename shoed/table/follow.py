@@ -89,11 +89,11 @@ def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
 
 def due_in_doubt(table: Table, was: Round, before: Judgement) -> Slot | None:
     """The slot that was due when the doubt came, or the one after it where its card is there."""
-    current, found = table.state.round, table.judgement.course
+    current, found = table.state.round, before.course
     if len(current.cards) > len(was.cards) and current.cards[-1].drawn:
         hands = with_last(before, current)
         return slot(hands, drawing.due(table.book, hands))
-    return before.due or slot(found.hands, found.due)
+    return slot(found.hands, found.due)
 
 
 def go_on(table: Table, at: Now, before: Judgement, after: Judgement) -> None:

@@ -163,8 +163,7 @@ def known(current: Round) -> list[Card]:
 
 def shown(house: House, current: Round, found: Judgement) -> Hands:
     """The hands as anybody may see them: without cards of which it is a question where they go."""
-    placed = all(each.ask is Ask.OPTION for each in found.questions if each.holds)
-    if placed and found.course.void is None:
+    if placed(found) and found.course.void is None:
         return found.course.hands
     drawn = list(takewhile(lambda each: each.drawn and each.card is not None, current.cards))
     asked = {each.irregularity for each in found.questions if each.holds}
@@ -175,6 +174,11 @@ def shown(house: House, current: Round, found: Judgement) -> Hands:
     faces = [each.card for each in drawn if each.card is not None]
     told = course(house.book, faces, happened, Inquiry(_decisions(current)))
     return min(found.course.hands, told.hands, key=len)
+
+
+def placed(found: Judgement) -> bool:
+    """Whether nobody has to be asked where a card lies."""
+    return all(each.ask is Ask.OPTION for each in found.questions if each.holds)
 
 
 def slot(hands: Hands, hand: Pair | None) -> Slot | None:
@@ -226,7 +230,8 @@ def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> 
         return [*holding, *others]
     if current.suspected:
         mishap = current.suspected[0].what
-        return [Asked(Doubt.CONFIRM, RECORD, choices=("yes", "no"), index=mishap.at), *others]
+        clause = next((row.clause for row in house.book.irregularities if row.event is mishap.event), "")
+        return [Asked(Doubt.CONFIRM, RECORD, clause, choices=("yes", "no"), index=mishap.at), *others]
     if found.due is None:
         return others
     choices = readings(current, found)
@@ -281,13 +286,27 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
         if left_over and not any(each.what.event in LEFT_OVER for each in current.happened):
             current = excess(current, len(found.course.hands) + 1)
             continue
+        if (short := ran_out(current, found)) is not current:
+            current = short
+            continue
         if found.held or found.course.void is not None or not current.waiting:
             return current, found
         first = current.waiting[0]
         rest = replace(current, waiting=current.waiting[1:])
-        current = placed(rest, first)
+        current = added(rest, first)
         if not fits(rest, found.due, first, found.course):  # judge asks where there is more than one reading
             current = excess(current, len(current.cards))
+
+
+def ran_out(current: Round, found: Judgement) -> Round:
+    """C 5.5.4: a card is due, and none is left; the same Round if that is not so, or was told."""
+    if current.empty is None or current.waiting or found.course.due is None or not placed(found):
+        return current
+    if any(each.what.event is Mishap.TOO_FEW_CARDS for each in current.happened):
+        return current
+    drawn = len(current.cards)
+    short = Noticed(Happened(Mishap.TOO_FEW_CARDS, drawn, drawn), "the shoe is empty, and a card is due", current.empty)
+    return replace(current, happened=(*current.happened, short))
 
 
 def foreseen(house: House, current: Round) -> tuple[Round, Judgement]:
@@ -304,7 +323,7 @@ def with_excess(current: Round, found: Judgement) -> Round:
     return replace(current, waiting=(*current.waiting, *current.over), over=())
 
 
-def placed(current: Round, taken: Taken) -> Round:
+def added(current: Round, taken: Taken) -> Round:
     """The round with one more card in its order."""
     after = replace(current, cards=(*current.cards, replace(taken, together=None)))
     return after if taken.together is None else beside(after, taken.together, len(after.cards))
@@ -440,7 +459,7 @@ def read(current: Round, reading: Reading) -> Round:
     if reading is Reading.READ_AGAIN:
         at = next((at for at, each in enumerate(rest.cards, 1) if place(each) == place(first)), None)
         return rest if at is None or first.card is None else corrected(rest, at, first.card)
-    taken = placed(rest, first)
+    taken = added(rest, first)
     at = len(taken.cards)
     if reading is Reading.EXCESS:
         return excess(taken, at)
@@ -453,7 +472,7 @@ def missed(current: Round) -> Round:
     at = len(current.cards) + 1
     current = replace(current, cards=(*current.cards, Taken(None)))
     if current.with_unread == at and current.waiting:  # it came before the one that was read
-        current = placed(replace(current, waiting=current.waiting[1:]), current.waiting[0])
+        current = added(replace(current, waiting=current.waiting[1:]), current.waiting[0])
     elif current.with_unread != at - 1:
         return current
     first = min(at, current.with_unread or at)

@@ -325,7 +325,12 @@ def _settle(table: Table, at: Now) -> str | None:
 
 
 def _empty(table: Table, by: Author, at: Now) -> str | None:
-    """C 5.5.4: a round that still needs a card cannot be completed."""
-    if table.state.phase in OPEN and not table.state.round.complete:
-        return _notice(table, Notice(kind=Mishap.TOO_FEW_CARDS), by, at)
+    """C 5.5.4: a round that still needs a card, or will when it is decided or mended, cannot be completed."""
+    current = replace(table.state.round, empty=by)
+    told = events.ShoeEmptied(shoe=current.shoe or None, round=current.number or None, **signed(by))
+    table.emit(at, told)
+    if table.state.phase in (*OPEN, *DRAWN):
+        follow(table, at, current)
+    else:
+        table.set_round(current)
     return None

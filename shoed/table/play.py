@@ -185,7 +185,14 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     if table.state.cut and table.state.missed is not None:  # this may be another shoe already
         table.state = replace(table.state, shoe_whole=False)
     play = Phase.BETTING if opened_by == "announcement" else Phase.IDLE
-    current = Round(table.state.shoe, before.number + 1, hold=table.state.hold, unanswered=left_open(before), play=play)
+    current = Round(
+        table.state.shoe,
+        before.number + 1,
+        hold=table.state.hold,
+        unanswered=left_open(before),
+        play=play,
+        empty=before.empty,
+    )
     table.state = replace(table.state, round=current, hold=())
     table.emit(
         at,

@@ -28,6 +28,7 @@ from shoed.table.judging import (
     judge,
     left_open,
     open_questions,
+    placed,
     renewed,
     slot,
 )
@@ -96,15 +97,15 @@ def public_question(game: str, state: TableState, *, insurance: bool = True) -> 
     if state.asked is None:
         return None
     house = House(book(game), insurance)
-    current, suspended = state.round, state.suspended
-    asked = next(each for each in open_questions(house, state, judge(house, current)) if each.key == state.asked.key)
+    current, suspended, found = state.round, state.suspended, judge(house, state.round)
+    asked = next(each for each in open_questions(house, state, found) if each.key == state.asked.key)
     about = _about(state, asked)
     return PublicQuestion(
         shoe=state.shoe or None,
         round=current.number or None,
-        due=suspended.due if suspended else None,
+        due=slot(found.course.hands, found.course.due) if placed(found) or not suspended else suspended.due,
         seen=suspended.seen if suspended else None,
-        gap=suspended.gap if suspended else False,
+        gap=current.away if suspended else False,
         id=state.asked.id,
         asked_at=rfc3339(state.asked.utc_us),
         question=asked.ask.value,
@@ -112,10 +113,10 @@ def public_question(game: str, state: TableState, *, insurance: bool = True) -> 
         clause=asked.clause or None,
         role=role_of(asked),
         bettor=asked.bettor,
-        index=asked.index,
+        index=asked.index or None,
         optional=not asked.holds,
         proposed=asked.proposed,
-        evidence=tuple(each.evidence for each in dict.fromkeys((*current.happened, *current.suspected, about)) if each),
+        evidence=tuple(_evidence(state, asked, about)),
         cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
         consequences=() if about in state.hold else tuple(consequences(house, current, asked)),
@@ -129,6 +130,21 @@ def _about(state: TableState, asked: Asked) -> Noticed | None:
     if asked.ask is Ask.NEXT_ROUND:
         return (left_open(current) if asked.optional else state.hold or current.hold)[0]
     return None if asked.irregularity is None else current.happened[asked.irregularity]
+
+
+def _evidence(state: TableState, asked: Asked, about: Noticed | None) -> Iterator[str]:
+    waiting = state.round.waiting
+    match asked.ask:
+        case Doubt.FACE:
+            yield f"card {asked.index} left the shoe, and nobody has told its face"
+        case Doubt.READING if waiting:
+            told = waiting[0].seen
+            where = f"as {told.hand} {told.position}" if told.hand else "in no hand"
+            yield f"{waiting[0].card or 'a card without a face'} was reported {where}, and another slot is due"
+        case Doubt.READING:
+            yield "the shoe told a result, and a card is still due"
+        case _:
+            yield from [] if about is None else [about.evidence]
 
 
 def on_record(at: int, taken: Taken) -> CardOnRecord:

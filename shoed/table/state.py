@@ -160,6 +160,7 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     unanswered: tuple[Noticed, ...] = ()  # doubts that rounds before it left open: asked, and nothing waits for them
     play: Phase = Phase.IDLE  # betting, closed, then dealing: how far it is, also while it waits
     squeeze: bool = False
+    empty: Author | None = None  # who said that no card is left in the shoe
     void: Author | None = None  # who voided it, with no other ground
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
