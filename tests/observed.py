@@ -40,7 +40,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.rules.load import book
-from shoed.step import Told, Woken
+from shoed.step import AnyInput, Told, Woken
 from shoed.table import (
     Custom,
     PublicQuestion,
@@ -133,6 +133,9 @@ NO_CUSTOM: Final = Custom()
 ASIDES: Final = ("irregularity.", "question.", "insurance.", "round.settled")
 
 
+WOKEN: Final = Woken()
+
+
 class Sitting:
     """One table, and all that it has told. Its state goes through JSON before each Step, as a checkpoint does."""
 
@@ -151,7 +154,7 @@ class Sitting:
         return [event.data for event in self.step(*seen, after_s=after_s) if not event.type.startswith(ASIDES)]
 
     def step(
-        self, *seen: AnyObservation, told: Told | None = None, found: Sequence[AnyFinding] = (), after_s: float = 1
+        self, *seen: AnyObservation, came: AnyInput = WOKEN, found: Sequence[AnyFinding] = (), after_s: float = 1
     ) -> tuple[Event, ...]:
         """One Step, and all its events; what was found is of the last that was seen, or of what was told."""
         self.pass_time(after_s)
@@ -159,9 +162,7 @@ class Sitting:
         noticed: list[Watched] = [(replace(each, at=self.now), ()) for each in seen[:-1]]
         noticed += [(replace(each, at=self.now), tuple(found)) for each in seen[-1:]]
         state = msgspec.json.decode(msgspec.json.encode(self.state), type=TableState)
-        folded = fold(
-            self.kind(self.settings, state, self.row), noticed, told or Woken(), () if seen else found, self.now
-        )
+        folded = fold(self.kind(self.settings, state, self.row), noticed, came, () if seen else found, self.now)
         self.state = folded.state
         self.told += folded.events
         self.answers += folded.answers
@@ -169,7 +170,7 @@ class Sitting:
 
     def tell(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> list[EventData]:
         """A command in a Step of its own, that is done; the data of its events."""
-        told = self.step(told=Told(command, Author("ann", role), "7f3a"))
+        told = self.step(came=Told(command, Author("ann", role), "7f3a"))
         assert self.answers[-1] == Answer("7f3a", accepted=True)
         return [event.data for event in told]
 
@@ -185,7 +186,7 @@ class Sitting:
     def refuses(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> str:
         """Why it is not done; nothing is told of it, and nothing changes."""
         before = self.state
-        assert self.step(told=Told(command, Author("ann", role), "7f3a")) == ()
+        assert self.step(came=Told(command, Author("ann", role), "7f3a")) == ()
         assert self.state == before
         assert not self.answers[-1].accepted
         return self.answers[-1].detail

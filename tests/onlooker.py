@@ -104,7 +104,7 @@ class Onlooker:
 
     def say(self, said: Said) -> bool:
         before = self.table.state
-        told = self.table.step(told=Told(said.command, Author("ann", said.role), "7f3a"), after_s=0)
+        told = self.table.step(came=Told(said.command, Author("ann", said.role), "7f3a"), after_s=0)
         accepted = self.table.answers[-1].accepted
         if accepted:
             self.ledger.obey(said.command)

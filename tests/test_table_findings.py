@@ -482,3 +482,10 @@ def test_a_first_card_before_the_bets_were_closed_is_asked_about_where_a_command
     assert (table.question.question, table.question.kind) == ("confirm", "dealing-error")
     table.answer("no")
     assert table.lies == "8S /"
+
+
+def test_a_first_card_that_nobody_announced_is_asked_about_where_a_command_closes_the_bets() -> None:
+    """Nobody can have closed them."""
+    table = Sitting(custom=Custom(bets_close_by_command=True))
+    table.hear(card("P1", "8S"))
+    assert (table.question.question, table.question.kind) == ("confirm", "dealing-error")

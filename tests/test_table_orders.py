@@ -461,7 +461,7 @@ def test_what_an_empty_shoe_lacks_is_taken_up_with_the_command() -> None:
     """The watch counts when it is told, and the table doubts the round in the same Step."""
     table = after(CUT, STARTED, *NATURAL)
     wrong = SetWrong(at=table.now, missing={Card.S8: 1}, extra={}, evidence="415 of 416 cards")
-    told = table.step(told=Told(EmptyShoe(), Author("ann", Role.DEALER), "1"), found=[wrong])
+    told = table.step(came=Told(EmptyShoe(), Author("ann", Role.DEALER), "1"), found=[wrong])
     assert [event.type for event in told] == [
         "shoe.emptied",
         "round.suspended",

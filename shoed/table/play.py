@@ -228,7 +228,7 @@ def against_custom(table: Table, play: Phase) -> Iterator[Noticed]:
     """What this house asks for and has not been done; asked at the first card of a round that was so far."""
     if play is Phase.IDLE:  # nobody announced the round
         yield from behind_the_cut(table)
-    if play is Phase.BETTING and table.settings.custom.bets_close_by_command:
+    if play in (Phase.IDLE, Phase.BETTING) and table.settings.custom.bets_close_by_command:
         yield Noticed(Happened(Mishap.DEALING_ERROR, 1, 1), "the first card came before the bets were closed")
     if play is not Phase.DEALING and (told := burnt_otherwise(table)) is not None:
         yield Noticed(Happened(Mishap.OTHER, 0, 0), told)
