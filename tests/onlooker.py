@@ -9,21 +9,23 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed import events
 from shoed.cards import Card
 from shoed.commands import Author, CorrectCard, Decide
+from shoed.engine import ENGINE
 from shoed.events import Event
 from shoed.now import rfc3339
 from shoed.observations import CardSeen, FrameRejected, Reported
 from shoed.rules.load import book
-from shoed.step import Told
-from shoed.table import TableState, public_question
+from shoed.step import Configured, Told
+from shoed.table import PublicQuestion, TableState, public_question
 from shoed.table.judging import MOST_WAITING, House, judge
 from shoed.table.state import DRAWN, OPEN, Phase
 from tests.listener import Listener, shown_to_all
 from tests.observed import Sitting
-from tests.trouble import Answered, Heard, Played, Said, deciding
+from tests.trouble import Answered, Heard, Played, Restarted, Said, deciding
 
 MOST_ANSWERS: Final = 400  # that a round takes, whatever came: sixteen cards wait at most, and each is asked of
 
@@ -76,7 +78,6 @@ class Onlooker:
 
     def __init__(self, game: str) -> None:
         self.table = Sitting(game)
-        self.house = House(book(game))
         self.listener, self.ledger = Listener(game), Ledger()
         self.heard_at: str | None = None
 
@@ -88,9 +89,16 @@ class Onlooker:
                 case Said():
                     self.say(each)
                 case Answered():
-                    asked = public_question(self.table.settings.game, self.table.state)
-                    if asked is not None:
+                    if (asked := self.asked) is not None:
                         self.say(deciding(asked, each.pick, each.bettor))
+                case Restarted(insurance=insurance):
+                    self.table.settings = replace(self.table.settings, insurance=insurance)
+                    self.check(self.table.step(came=Configured("{}", ENGINE, "1")))
+
+    @property
+    def asked(self) -> PublicQuestion | None:
+        settings = self.table.settings
+        return public_question(settings.game, self.table.state, insurance=settings.insurance)
 
     def hear(self, heard: Heard) -> None:
         told = self.table.step(*heard.seen, found=heard.found, after_s=heard.after_s)
@@ -128,10 +136,10 @@ class Onlooker:
 
     def check_question(self) -> None:
         state = self.table.state
-        found = judge(self.house, state.round)
+        settings = self.table.settings
+        found = judge(House(book(settings.game), settings.insurance), state.round)
         assert (state.phase is Phase.SUSPENDED) == (found.held and state.phase in (*OPEN, *DRAWN))
-        asked = public_question(self.table.settings.game, state)
-        assert (asked is not None) or not found.held
+        assert (self.asked is not None) or not found.held
         if state.phase in (*OPEN, *DRAWN) and not found.held:
             lying = (*found.course.hands.player, *found.course.hands.banker, *found.course.carried)
             assert Counter(lying) == Counter(each.card for each in state.round.cards), "lost or invented"
@@ -139,7 +147,7 @@ class Onlooker:
     def end(self, picks: random.Random) -> None:
         """Whatever is asked is answered, until nothing is asked."""
         for _ in range(MOST_ANSWERS):
-            asked = public_question(self.table.settings.game, self.table.state)
+            asked = self.asked
             if asked is None:
                 return
             said = deciding(asked, picks.randrange(24))

@@ -84,7 +84,7 @@ class Curious(Onlooker):
         self.found: Counter[str] = Counter()
 
     def check_question(self) -> None:
-        asked = public_question(self.table.settings.game, self.table.state)
+        asked = self.asked
         if asked is None or asked.id in self.tried:
             return
         self.tried.add(asked.id)
@@ -94,13 +94,14 @@ class Curious(Onlooker):
 
     def try_one(self, asked: PublicQuestion, expected: Consequence) -> None:
         table = Sitting(self.table.settings.game)
+        table.settings = self.table.settings
         table.state, table.now = self.table.state, self.table.now
         choice = chosen(asked, expected)
         told = table.tell(Decide(question=asked.id, choice=choice), who_may(asked))
         voided = [each for each in told if isinstance(each, events.RoundVoided)]
         if self.table.state.phase is not Phase.VOIDED:
             assert [each.clause for each in voided] == ([] if expected.void is None else [expected.void or None])
-        then = public_question(table.settings.game, table.state)
+        then = public_question(table.settings.game, table.state, insurance=table.settings.insurance)
         assert expected.then_asks == (None if then is None or then.optional else then.question)
         if expected.void is None and then is None:
             assert table.shown.hands == PublicHands(expected.player, expected.banker)

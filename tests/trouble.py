@@ -77,7 +77,13 @@ class Answered(msgspec.Struct, frozen=True):
     bettor: str | None = None
 
 
-Played = Heard | Said | Answered
+class Restarted(msgspec.Struct, frozen=True):
+    """The daemon begins anew, with insurance switched on or off."""
+
+    insurance: bool
+
+
+Played = Heard | Said | Answered | Restarted
 
 REPORTS: Final[list[AnyObservation]] = [
     *(OPENED, QUIET, AGAIN, PROVEN, UNPROVEN, JUMPED, CLASHED, CUT, STARTED, STOOD_BY, COPY, PRESET, CLEARED, fault()),
@@ -177,7 +183,8 @@ commands = st.one_of(
 )
 said = st.builds(Said, commands, st.sampled_from((Role.PIT_SUPERVISOR, Role.SHIFT_MANAGER, Role.DEALER, None)))
 answered = st.builds(Answered, st.integers(0, 23), st.sampled_from((None, None, "bob", "eve", "others")))
-anything: st.SearchStrategy[Played] = st.one_of(heard, heard, said, answered, answered)
+restarted = st.builds(Restarted, st.booleans())
+anything: st.SearchStrategy[Played] = st.one_of(heard, heard, heard, said, said, answered, answered, restarted)
 
 # --- from a seed
 
@@ -239,6 +246,12 @@ def afterwards(seed: int, dice: random.Random) -> list[Played]:
             Answered(dice.randrange(24)),
             Answered(0),
         ]
+    if seed % 5 == 2:
+        said: list[Played] = [Said(Notice(kind=dice.choice(list(Event)))) for _ in range(3)]
+        said.append(Said(CorrectCard(index=dice.randint(1, 4), card=dice.choice(list(Card)))))
+        said += [Answered(dice.randrange(24), dice.choice((None, "bob"))) for _ in range(dice.randint(0, 5))]
+        dice.shuffle(said)
+        return [Said(SettleRound()), *said, Restarted(dice.random() < 0.5)]
     return []
 
 

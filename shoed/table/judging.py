@@ -300,7 +300,7 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
 
 def ran_out(current: Round, found: Judgement) -> Round:
     """C 5.5.4: a card is due, and none is left; the same Round if that is not so, or was told."""
-    if current.empty is None or current.waiting or found.course.due is None or not placed(found):
+    if current.empty is None or not current.number or current.waiting or found.course.due is None or not placed(found):
         return current
     if any(each.what.event is Mishap.TOO_FEW_CARDS for each in current.happened):
         return current

@@ -5,6 +5,7 @@ from itertools import permutations
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.cards import RANK_TEXT, Card, Rank, Suit
 from shoed.commands import Author
@@ -119,7 +120,7 @@ def public_question(game: str, state: TableState, *, insurance: bool = True) -> 
         evidence=tuple(_evidence(state, asked, about)),
         cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
-        consequences=() if about in state.hold else tuple(consequences(house, current, asked)),
+        consequences=() if about in state.hold else tuple(consequences(house, state, asked)),
     )
 
 
@@ -152,13 +153,15 @@ def on_record(at: int, taken: Taken) -> CardOnRecord:
     return CardOnRecord(at, taken.card, taken.seen, time, taken.row or None)
 
 
-def consequences(house: House, current: Round, asked: Asked) -> Iterator[Consequence]:
+def consequences(house: House, state: TableState, asked: Asked) -> Iterator[Consequence]:
     role = None if asked.role == PLAYER else asked.role if isinstance(asked.role, Role) else Role.DEALER
     by = Author("", role)
     clauses = dict(zip(asked.choices, asked.clauses, strict=False))
     for told, choice in _answers(asked):
-        after, found = foreseen(house, choose(current, asked, choice, by, None))
-        yield _consequence(house, after, found, told, clauses.get(told[0]))
+        after, found = foreseen(house, choose(state.round, asked, choice, by, None))
+        then = next((each for each in open_questions(house, state, found) if each.holds), None)
+        would = _consequence(house, after, found, then)
+        yield replace(would, choice=told, clause=clauses.get(told[0]) or None)
 
 
 def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:
@@ -177,9 +180,7 @@ def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, .
                 yield (choice,), choice
 
 
-def _consequence(
-    house: House, after: Round, found: Judgement, told: tuple[str, ...], clause: str | None
-) -> Consequence:
+def _consequence(house: House, after: Round, found: Judgement, then: Asked | None) -> Consequence:
     course = found.course
     player, banker = both(house.book, course.hands)
     first = next((each for each in found.questions if each.holds), None)
@@ -188,8 +189,8 @@ def _consequence(
     over = stands and course.due is None and after.cards
     pays = rows(house.book, course.hands) if over else {}
     return Consequence(
-        choice=told,
-        clause=clause or None,
+        choice=(),
+        clause=None,
         player=player,
         banker=banker,
         due=slot(course.hands, course.due) if stands else None,
@@ -199,5 +200,5 @@ def _consequence(
         carried=() if course.void is not None else course.carried,
         returned=found.returned,
         new_shoe=renewed(after),
-        then_asks=first.ask.value if first else None,
+        then_asks=then.ask.value if then else None,
     )
