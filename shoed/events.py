@@ -237,7 +237,10 @@ class RoundSettled(EventData, frozen=True, kw_only=True):
 
 
 class RoundAbandoned(EventData, frozen=True, kw_only=True):
-    """A new round opened over an unfinished one, which ends without a result."""
+    """A new round or shoe began over an unfinished one, which ends without a result.
+
+    No document says what becomes of its stakes: the house does.
+    """
 
     shoe: int
     round: int

@@ -117,6 +117,7 @@ def commands_page() -> str:
         rows = [(f"`{name}`", BELOW.get(right, right), *rest) for name, right, *rest in keys_of(command)]
         keys = table(("key", "value", "default", "meaning"), rows) if rows else "No keys.\n"
         parts.append(f"\n### `{word}`\n\n{command.__doc__}\n\n{keys}")
+    parts.append(DECIDING)
     parts.append(NOTICING)
     parts.append(table(("kind", "meaning"), ((f"`{event.value}`", text) for event, text in KINDS_OF_TROUBLE.items())))
     parts.append(SOCKET)
@@ -147,6 +148,20 @@ Exit status 0: accepted. 1: refused, with the reason, or no daemon is there. 2: 
 as, and root, can tell; author and role are what that user says they are.
 
 ## Commands
+"""
+DECIDING: Final = """
+## Who tells what
+
+`correct` and `void` mend the record: a pit supervisor or above. `decide` takes the role that the question names, or one
+above it; a player's own choice is told without a role, or as `player`. Everything else anybody of the house tells.
+
+The open question, its id, its options and what each would make of the round are in the retained topic `question`
+([events](events.md)); a refused `decide` names the id, too. Where each bettor has a choice, name those who choose
+otherwise first (`bettor=ann`): an answer without `bettor` holds for all others, and closes the question.
+
+A card that was read wrongly is mended by `correct`. A card that was read rightly and lay, or came, where it should not
+is told as what went wrong, such as `wrong-side` or `card-exposed`: then the book of the game says what follows.
+
 """
 NOTICING: Final = """
 ## What can go wrong

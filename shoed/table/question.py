@@ -71,7 +71,12 @@ class CardOnRecord(msgspec.Struct, frozen=True):
 
 
 class PublicQuestion(msgspec.Struct, frozen=True):
-    """A question, with the round that it is about."""
+    """A question, with the round that it is about.
+
+    `due` is the slot that is due now, or, while it is asked where cards lie, the one that was due when the round began
+    to wait; a consequence has its own. `gap`: the line was away since the round opened. `optional`: nothing waits for
+    the answer.
+    """
 
     shoe: int | None
     round: int | None
