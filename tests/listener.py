@@ -192,6 +192,7 @@ class Listener:
     def _(self, data: events.RoundSuspended) -> None:
         assert (data.shoe, data.round) == (self.shoe, self.round)
         assert self.phase in ("betting", "closed", "dealing", "complete", "corrected", "settled")
+        self.reopen()
         self.phase = "suspended"
 
     @hear.register

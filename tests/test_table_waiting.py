@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cards import Card
-from shoed.commands import CorrectCard, Decide, GrantSqueeze, Notice, SettleRound, StartShoe, VoidRound
+from shoed.commands import CorrectCard, Decide, GrantSqueeze, Notice, OpenBets, SettleRound, StartShoe, VoidRound
 from shoed.events import (
     IrregularityNoticed,
     IrregularityRuled,
@@ -19,7 +19,7 @@ from shoed.events import (
 from shoed.observations import Outcome
 from shoed.step import Configured
 from shoed.words import Event, Role, Stage
-from tests.observed import NATURAL, Sitting, after, card, cards, kinds
+from tests.observed import NATURAL, Sitting, after, card, cards, kinds, left_over
 
 CONFIGURED = Configured("{}", 3, "1")
 NOT_INSURED = Notice(kind=Event.INSURANCE_NEGLECTED, stage=Stage.AFTER_PLAYER_THIRD)
@@ -229,3 +229,31 @@ def test_a_squeeze_waives_nothing_where_insurance_is_switched_off() -> None:
     table = after(*NATURAL[:2], game="super-six-plus")
     table.settings = replace(table.settings, insurance=False)
     assert "switched off" in table.refuses(GrantSqueeze())
+
+
+# --- what a settlement left over
+
+
+def test_a_card_left_over_that_was_misread_is_settled_anew() -> None:
+    """The next round opens with the card as it is."""
+    table = left_over()
+    table.tell(SettleRound())
+    (paid,) = (each for each in table.tell(CorrectCard(index=5, card=Card.D6)) if isinstance(each, RoundSettled))
+    assert paid.carried == (Card.D6,)
+    table.tell(OpenBets())
+    table.hear(card("B1", "2C"))
+    assert table.lies == "6D / 2C"
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_a_settled_round_that_waits_has_nothing_left_over_until_it_is_settled_again(answer: str) -> None:
+    """Void, it leaves nothing to the next."""
+    table = left_over()
+    table.tell(SettleRound())
+    table.tell(Notice(kind=Event.WRONG_COUNT))
+    assert table.state.left_over == ()
+    table.answer(answer)
+    while table.state.asked is not None:
+        table.answer("continue")
+    table.tell(OpenBets())
+    assert table.state.left_over == ((Card.D5,) if answer == "yes" else ())

@@ -141,7 +141,7 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             view = begun(view) if reason == "not-due" and view.phase in OPEN else view
             return replace(view, shoe=shoe, remark=told)
         case events.RoundSuspended():
-            return replace(view, phase=Phase.SUSPENDED, remark=told)
+            return replace(reopened(view), phase=Phase.SUSPENDED, remark=told)
         case events.QuestionAsked(player=player, banker=banker):
             return replace(view, hands=PublicHands(player, banker), remark=told)
         case events.RoundResumed(player=player, banker=banker, phase=phase):

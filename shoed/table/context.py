@@ -14,7 +14,7 @@ from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.rules.results import rows
 from shoed.table.judging import House, Judgement, judge
-from shoed.table.state import MOVES, Device, Move, Round, TableState
+from shoed.table.state import MOVES, Device, Move, Phase, Round, TableState
 
 
 class Custom(msgspec.Struct, frozen=True):
@@ -60,6 +60,8 @@ class Table:
         return self.state.sequence
 
     def move(self, move: Move) -> None:
+        if self.state.phase is Phase.SETTLED and move is not Move.NEXT:  # what it left over is reckoned anew
+            self.state = replace(self.state, left_over=())
         self.state = replace(self.state, phase=MOVES[self.state.phase, move])
 
     def set_device(self, device: Device) -> None:

@@ -58,8 +58,10 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
         if shown(table.house, was, before) != lie(table):  # what is asked is asked of other cards than it was
             lapse(table, at)
         amend(table, at)
-    if table.state.phase is Phase.SETTLED and after.returned != before.returned:
+    told, now = ((each.returned, left_over(each)) for each in (before, after))
+    if table.state.phase is Phase.SETTLED and told != now:
         tell_settled(table, at)
+        table.state = replace(table.state, left_over=left_over(after))
     ask(table, at)
 
 

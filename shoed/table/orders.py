@@ -281,7 +281,6 @@ def _correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str 
         by,
     )
     tell_noticed(table, at, found, kind="misread")
-    _reopen(table)
     follow(table, at, corrected(current, correction.index, correction.card))
     return None
 
@@ -294,15 +293,8 @@ def _void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
         if table.state.phase is Phase.VOIDED and number in (None, current.number):
             return f"round {current.number} is void already"
         return _mend_late(table, number, "it should have been void", by, at)
-    _reopen(table)
     follow(table, at, replace(current, void=by))
     return None
-
-
-def _reopen(table: Table) -> None:
-    """What the settlement of this round left over is reckoned anew."""
-    if table.state.phase is Phase.SETTLED:
-        table.state = replace(table.state, left_over=())
 
 
 def _mend_late(table: Table, number: int | None, what: str, by: Author, at: Now) -> str | None:
