@@ -445,6 +445,15 @@ def test_an_empty_shoe_ends_a_round_that_needs_a_card_after_all() -> None:
     assert kinds(table.hear(NATURAL[0])) == [RoundStarted, CardDrawn]
 
 
+def test_a_round_that_opens_in_an_empty_shoe_cannot_be_dealt() -> None:
+    """C 5.5.4: whenever it was said."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.tell(EmptyShoe())
+    table.tell(OpenBets())
+    assert table.phase == "voided"
+
+
 def test_an_empty_shoe_waits_for_what_is_asked() -> None:
     """The answer says whether a card is due."""
     table = after(*cards("P1 9S, B1 2S, P2 KH, B2 4D"))

@@ -15,11 +15,12 @@ from shoed.events import (
     RoundSettled,
     RoundSuspended,
     RoundVoided,
+    Slot,
 )
-from shoed.observations import Outcome
+from shoed.observations import Outcome, Pair
 from shoed.step import Configured
 from shoed.words import Event, Role, Stage
-from tests.observed import NATURAL, Sitting, after, card, cards, kinds, left_over
+from tests.observed import NATURAL, Sitting, after, card, cards, kinds, left_over, together
 
 CONFIGURED = Configured("{}", 3, "1")
 NOT_INSURED = Notice(kind=Event.INSURANCE_NEGLECTED, stage=Stage.AFTER_PLAYER_THIRD)
@@ -72,6 +73,8 @@ def test_an_order_that_was_decided_is_the_account_at_once() -> None:
     table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1))
     told = table.answer(("2S", "8D"))
     assert kinds(told) == [QuestionAnswered, RoundCorrected, QuestionAsked]
+    assert isinstance(told[0], QuestionAnswered)
+    assert told[0].choice == ("2S", "8D")
     (right,) = (each for each in told if isinstance(each, RoundCorrected))
     assert (right.outcome, right.player.points, right.banker.points) == (Outcome.BANKER, 2, 9)
     assert table.phase == "suspended"
@@ -222,6 +225,24 @@ def test_a_round_that_an_answer_voids_names_who_gave_it() -> None:
     table = after(*NATURAL, card("B3", "5D"))
     (void,) = (each for each in table.answer("no") if isinstance(each, RoundVoided))
     assert (void.author, void.role) == ("ann", Role.PIT_SUPERVISOR.value)
+
+
+def test_a_round_that_is_void_by_something_else_names_who_told_that() -> None:
+    """Whoever answered a question about another irregularity voided nothing."""
+    table = after(*NATURAL)
+    table.tell(Notice(kind=Event.OTHER))
+    table.answer("continue")
+    told = table.tell(Notice(kind=Event.FOREIGN_CARD), Role.DEALER)
+    (void,) = (each for each in told if isinstance(each, RoundVoided))
+    assert void.role == "dealer"
+
+
+def test_a_round_that_waits_over_a_drawn_card_says_what_is_due_after_it() -> None:
+    """The card is in its hand; the doubt is about something else."""
+    table = after(*NATURAL[:2])
+    told = [event.data for event in table.step(NATURAL[2], found=[together("3H KS")])]
+    (waits,) = (each for each in told if isinstance(each, RoundSuspended))
+    assert waits.due == Slot(Pair.BANKER, 2, 4)
 
 
 def test_a_squeeze_waives_nothing_where_insurance_is_switched_off() -> None:

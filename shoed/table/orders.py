@@ -104,12 +104,12 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     if notice.kind in FOLLOWS:
         return f"{notice.kind.value} is nothing that happens"
     number = notice.round or current.number
-    past = past_round(table, notice.round) if notice.round != current.number else None
+    past = None if notice.round is None else past_round(table, notice.round)
     if number > current.number and past is None:
         return f"round {number} has not been played; the last one is {current.number}"
     drawn = len(current.cards) + len(current.waiting)
     first = drawn if notice.at is None else notice.at
-    if past is not None and notice.round is not None:
+    if past is not None:
         _noticed_late(table, Happened(notice.kind, first, first, noticed_late=True), past, by, at)
         return None
     counts = table.state.phase is Phase.SETTLED and notice.kind in UNTIL_THE_NEXT
