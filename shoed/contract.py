@@ -29,8 +29,9 @@ from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
 from shoed.rules.questions import Ask
 from shoed.table import PublicState, TableState, public_state
-from shoed.table.judging import Doubt, Reading
+from shoed.table.judging import Doubt
 from shoed.table.question import PublicQuestion
+from shoed.table.reading import Reading
 from shoed.table.state import MOVES, Move, Phase
 
 PHASES: Final[Mapping[Phase, str]] = {

@@ -19,7 +19,8 @@ from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
 from shoed.table.context import Table, both, pays_of, signed
-from shoed.table.judging import Asked, Judgement, advance, open_questions, shown, slot
+from shoed.table.judging import Asked, Judgement, advance, open_questions, shown
+from shoed.table.reading import slot
 from shoed.table.state import DRAWN, Comparison, Completed, Move, Noticed, Open, Phase, Round
 from shoed.words import Event as Mishap
 from shoed.words import Role

@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.commands import Author
 from shoed.events import Slot, TookBack
-from shoed.observations import Outcome, Pair
 from shoed.rules.book import RuleBook, Then
-from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
+from shoed.rules.drawing import Hands
 from shoed.rules.drawing import due as due_of
 from shoed.rules.insurance import waived
-from shoed.rules.irregular import OF_A_CARD, Course, Happened, Layout, Ruling, course, lay
+from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.state import Decided, Noticed, Round, TableState, Taken
+from shoed.table.reading import Reading, added, corrected, excess, fits, read, readings, slot
+from shoed.table.state import Decided, Noticed, Round, TableState
 from shoed.words import Event as Mishap
 from shoed.words import Role, Stage
 
@@ -39,20 +39,6 @@ class Doubt(Enum):
     FACE = "face"  # which card it was that nobody could read
     READING = "reading"  # what a card or a result that is not due means
     CONFIRM = "confirm"  # whether what was inferred is so
-
-
-class Reading(Enum):
-    """What a report that is not due may mean."""
-
-    MISSED = "missed"  # the card that is due left the shoe unseen before it
-    WRONG_SIDE = "wrong-side"  # it is the card that is due, in the other hand
-    SAME_CARD = "same-card"  # the card that lies there was told again
-    READ_AGAIN = "read-again"  # and this time it was read rightly
-    EXCESS = "excess"  # one more card
-    CARRIED = "carried"  # the card left over opens this round, and the shoe does not know it
-    NOT_CARRIED = "not-carried"  # it was put away
-    INTERRUPTION = "interruption"  # the game itself was interrupted
-    NOT_SO = "not-so"  # the device's result is wrong
 
 
 FOREIGN: Final = "foreign-card"
@@ -179,10 +165,6 @@ def shown(house: House, current: Round, found: Judgement) -> Hands:
 def placed(found: Judgement) -> bool:
     """Whether nobody has to be asked where a card lies."""
     return all(each.ask is Ask.OPTION for each in found.questions if each.holds)
-
-
-def slot(hands: Hands, hand: Pair | None) -> Slot | None:
-    return None if hand is None else Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
 
 def next_round(house: House, hold: Noticed) -> Asked:
@@ -323,74 +305,6 @@ def with_excess(current: Round, found: Judgement) -> Round:
     return replace(current, waiting=(*current.waiting, *current.over), over=())
 
 
-def added(current: Round, taken: Taken) -> Round:
-    """The round with one more card in its order."""
-    after = replace(current, cards=(*current.cards, replace(taken, together=None)))
-    return after if taken.together is None else beside(after, taken.together, len(after.cards))
-
-
-def beside(current: Round, together: Noticed, last: int) -> Round:
-    """The card of this ordinal came together with those before it, as far as they are of this round."""
-    first = max(current.carried + 1, last - together.what.count + 1)
-    if first >= last:
-        return current
-    what = replace(together.what, at=first, noticed_at=last, count=last - first + 1)
-    return replace(current, happened=(*current.happened, replace(together, what=what)))
-
-
-def excess(current: Round, at: int) -> Round:
-    what = Happened(Mishap.CARD_IN_EXCESS, at, len(current.cards))
-    taken = current.cards[at - 1]
-    evidence = f"card {at} is {taken.card or 'a card without a face'}, and no card was due where it was reported"
-    return replace(current, happened=(*current.happened, Noticed(what, evidence)))
-
-
-def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool:
-    """Whether the device reported the slot that is due; what one of us counts to another round shifts it."""
-    if due is None or taken.excess or taken.seen.hand is None:
-        return False
-    shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
-    if not shift:
-        return (taken.seen.hand, taken.seen.position) == (due.hand.value, due.position)
-    theirs = due.index - shift
-    if max(due.index, theirs) > INITIAL_CARDS:
-        return False  # the device reckons third cards from other hands than ours
-    return (taken.seen.hand, taken.seen.position) == ("player" if theirs % 2 else "banker", (theirs + 1) // 2)
-
-
-def readings(current: Round, found: Course) -> tuple[Reading, ...]:
-    """What the first report that waits may mean, the likeliest first; none if it is due, or means but one thing."""
-    told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
-    if current.result is not None:
-        forced = current.result.outcome is Outcome.FORCED_END
-        return (
-            Reading.MISSED,
-            Reading.NOT_SO,
-            *((Reading.INTERRUPTION,) if (forced or current.away) and not told else ()),
-        )
-    due = slot(found.hands, found.due)
-    if due is None or not current.waiting:
-        return ()
-    taken = current.waiting[0]
-    if fits(current, due, taken, found) or taken.excess:
-        return ()
-    if current.carried and not current.shift and len(current.cards) == current.carried:
-        doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
-        return (Reading.CARRIED,) if doubted else (Reading.CARRIED, Reading.NOT_CARRIED)
-    hand, position = taken.seen.hand, taken.seen.position or 0
-    if hand is None or not 1 <= position <= FULL_HAND:
-        return Reading.EXCESS, Reading.SAME_CARD
-    there = len(found.hands.of(Pair(hand)))
-    if position <= there:
-        return Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
-    gap = (Reading.INTERRUPTION,) if current.away and not told else ()
-    if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
-        return ()  # Player stands, and the device says it drew: one more card
-    if position == there + 1 and hand != due.hand.value:
-        return (Reading.MISSED, Reading.WRONG_SIDE, *gap)
-    return (Reading.MISSED, Reading.EXCESS, *gap)
-
-
 # --- answers
 
 
@@ -422,67 +336,6 @@ def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
         what = Happened(Mishap.FOREIGN_CARD, at, len(current.cards))
         return replace(current, happened=(*current.happened, Noticed(what, f"card {at} is none of the set", by)))
     return corrected(current, at, Card.parse(str(choice)))
-
-
-def corrected(current: Round, at: int, card: Card) -> Round:
-    before = current.cards[at - 1].card
-    taken = replace(current.cards[at - 1], card=card)
-    happened = tuple(_with_face(each, at, before, card) for each in current.happened)
-    return replace(current, cards=(*current.cards[: at - 1], taken, *current.cards[at:]), happened=happened)
-
-
-def _with_face(found: Noticed, at: int, before: Card | None, card: Card) -> Noticed:
-    """An order that was told names cards by their faces: the card keeps its place in it."""
-    what = found.what
-    if before not in what.order or not what.at <= at < what.at + len(what.order):
-        return found
-    place = what.order.index(before)
-    return replace(found, what=replace(what, order=(*what.order[:place], card, *what.order[place + 1 :])))
-
-
-def read(current: Round, reading: Reading) -> Round:
-    """The round if the first report that waits, or the result that came early, means this."""
-    if reading is Reading.MISSED:
-        return missed(current)
-    if reading is Reading.NOT_SO:
-        return replace(current, result=None)
-    if reading is Reading.CARRIED:
-        return replace(current, shift=current.carried)
-    if reading is Reading.NOT_CARRIED:
-        return replace(current, cards=current.cards[current.carried :], carried=0)
-    if reading is Reading.INTERRUPTION:
-        what = Happened(Mishap.INTERRUPTION, len(current.cards), len(current.cards))
-        return replace(current, happened=(*current.happened, Noticed(what, "the game was interrupted")))
-    first, rest = current.waiting[0], replace(current, waiting=current.waiting[1:])
-    if reading is Reading.SAME_CARD:
-        return rest
-    if reading is Reading.READ_AGAIN:
-        at = next((at for at, each in enumerate(rest.cards, 1) if place(each) == place(first)), None)
-        return rest if at is None or first.card is None else corrected(rest, at, first.card)
-    taken = added(rest, first)
-    at = len(taken.cards)
-    if reading is Reading.EXCESS:
-        return excess(taken, at)
-    what = Happened(Mishap.WRONG_SIDE, at, at)
-    return replace(taken, happened=(*taken.happened, Noticed(what, f"card {at} was reported in the other hand")))
-
-
-def missed(current: Round) -> Round:
-    """The card that is due left the shoe unseen; together with its neighbour, if one of two could not be read."""
-    at = len(current.cards) + 1
-    current = replace(current, cards=(*current.cards, Taken(None)))
-    if current.with_unread == at and current.waiting:  # it came before the one that was read
-        current = added(replace(current, waiting=current.waiting[1:]), current.waiting[0])
-    elif current.with_unread != at - 1:
-        return current
-    first = min(at, current.with_unread or at)
-    what = Happened(Mishap.DRAWN_TOGETHER, first, len(current.cards), 2)
-    found = Noticed(what, f"cards {first} and {first + 1} came together, and one of them could not be read")
-    return replace(current, happened=(*current.happened, found), with_unread=None)
-
-
-def place(taken: Taken) -> tuple[str | None, int | None]:
-    return taken.seen.hand, taken.seen.position
 
 
 def refusal(asked: Asked, choice: str | tuple[str, ...], by: Author) -> str | None:

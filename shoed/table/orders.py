@@ -34,7 +34,8 @@ from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
 from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, Asked, choose, corrected, open_questions, refusal
+from shoed.table.judging import OTHERS, RECORD, Asked, choose, open_questions, refusal
+from shoed.table.reading import corrected
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import FOLLOWS
 from shoed.words import Event as Mishap

@@ -34,7 +34,8 @@ from shoed.table.follow import (
     tell_ruled,
     tell_settled,
 )
-from shoed.table.judging import LINGERING, MOST_WAITING, beside, fits, left_open, renewed, with_excess
+from shoed.table.judging import LINGERING, MOST_WAITING, left_open, renewed, with_excess
+from shoed.table.reading import beside, fits
 from shoed.table.state import DRAWN, OPEN, OVER, Comparison, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 

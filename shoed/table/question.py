@@ -31,8 +31,8 @@ from shoed.table.judging import (
     open_questions,
     placed,
     renewed,
-    slot,
 )
+from shoed.table.reading import slot
 from shoed.table.state import Noticed, Round, TableState, Taken
 from shoed.words import PLAYER, Role
 
