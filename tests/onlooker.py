@@ -21,8 +21,8 @@ from shoed.observations import CardSeen, FrameRejected, Reported
 from shoed.rules.load import book
 from shoed.step import Configured, Told
 from shoed.table import PublicQuestion, TableState, public_question
-from shoed.table.judging import MOST_WAITING, House, judge
-from shoed.table.state import DRAWN, OPEN, Phase
+from shoed.table.judging import House, judge
+from shoed.table.state import DRAWN, MOST_WAITING, OPEN, Phase
 from tests.listener import Listener, shown_to_all
 from tests.observed import Sitting
 from tests.trouble import Answered, Heard, Played, Restarted, Said, deciding

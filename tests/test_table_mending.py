@@ -23,7 +23,7 @@ from shoed.events import (
     Slot,
 )
 from shoed.observations import AnyObservation, Outcome, Pair
-from shoed.table.judging import MOST_WAITING
+from shoed.table.state import MOST_WAITING
 from tests.observed import NATURAL, SIX_CARDS, Sitting, after, card, cards, dealt, kinds, result
 
 
@@ -248,16 +248,52 @@ def test_without_a_round_there_is_none_to_mend(command: AnyCommand) -> None:
 # --- the card of an overdraw
 
 
-def test_an_overdrawn_card_waits_until_the_round_has_its_cards() -> None:
-    """The round goes on; then the House says whether the next one opens with it (C 5.7)."""
+def test_an_overdrawn_card_while_one_is_due_is_asked_about_at_once() -> None:
+    """C 5.7: it serves the round as the card that is due, and whoever said so need not be asked whether it can."""
     table = after(*NATURAL[:3])
-    assert kinds(table.hear(card("overdraw", "9C"))) == [CardSetAside]
-    assert table.phase == "dealing"
+    assert kinds(table.hear(card("overdraw", "4H"))) == [CardSetAside, RoundSuspended]
+    assert table.asks("reading", "due", "excess")
+    assert (table.question.clause, table.question.proposed, table.lies) == ("5.7", "due", "8S KS / 3H")
+    told = table.answer("due")
+    assert [(each.kind, each.clause) for each in told if isinstance(each, IrregularityRuled)] == [
+        ("card-in-excess", "5.7")
+    ]
+    assert (table.phase, table.lies) == ("complete", "8S KS / 3H 4H")
+
+
+def test_an_overdrawn_card_that_is_not_due_waits_until_the_round_has_its_cards() -> None:
+    """The round goes on; then the House says whether the next one opens with it (C 5.7)."""
+    table = after(*NATURAL[:3], card("overdraw", "9C"))
+    assert kinds(table.answer("excess"))[-1] is RoundResumed
     assert kinds(table.hear(NATURAL[3])) == [CardDrawn, RoundCompleted, RoundSuspended]
     assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
     told = table.answer("yes")
     (resumed,) = (each for each in told if isinstance(each, RoundResumed))
     assert resumed.carried == (Card.C9,)
+
+
+def test_an_overdrawn_card_is_asked_about_before_a_result_that_came_behind_it() -> None:
+    """The shoe reckons with the card; what came first is asked first."""
+    table = after(*NATURAL[:3], card("overdraw", "9C"), result("banker"))
+    assert table.asks("reading", "due", "excess")
+    table.answer("excess")
+    assert table.asks("reading", "missed", "not-so")
+    assert table.question.clause is None
+    table = after(*NATURAL[:3], result("banker"), card("overdraw", "9C"))
+    assert table.asks("reading", "missed", "not-so")
+    table.answer("not-so")
+    assert table.asks("reading", "due", "excess")
+
+
+def test_two_overdrawn_cards_are_asked_about_one_by_one() -> None:
+    """Behind a face that is asked for; once the round is told complete, each opens the next round or voids this one."""
+    table = after(*NATURAL[:3], card("B2", "?"), card("overdraw", "9C"), card("overdraw", "2D"))
+    told = table.answer("4H")
+    assert kinds(told)[-2:] == [IrregularityNoticed, QuestionAsked]
+    assert RoundCompleted in kinds(told)
+    assert kinds(table.answer("yes"))[-3:] == [IrregularityNoticed, IrregularityRuled, QuestionAsked]
+    told = table.answer("yes")
+    assert [each.carried for each in told if isinstance(each, RoundResumed)] == [(Card.C9, Card.D2)]
 
 
 def test_an_overdrawn_card_after_the_last_one_is_asked_about_at_once() -> None:
@@ -278,6 +314,11 @@ def test_an_overdrawn_card_without_a_face_is_told_by_a_person_first() -> None:
 def test_overdrawn_cards_are_bounded_and_go_with_their_round() -> None:
     """A shoe gone mad does not fill the state; a round that is given up takes them along."""
     table = after(*NATURAL[:2], *[card("overdraw", "9C")] * 50)
+    for _ in range(MOST_WAITING):
+        table.answer("excess")
+    assert (table.phase, len(table.state.round.over)) == ("dealing", MOST_WAITING)
+    table.hear(card("overdraw", "9D"))
+    table.answer("excess")
     assert len(table.state.round.over) == MOST_WAITING
     assert kinds(table.hear(card("P1", "2C"))) == [RoundAbandoned, RoundStarted, CardDrawn]
     assert table.state.round.over == ()

@@ -24,7 +24,7 @@ from shoed.events import (
     RoundVoided,
 )
 from shoed.observations import AnyObservation, Outcome
-from shoed.table.judging import MOST_WAITING
+from shoed.table.state import MOST_WAITING
 from shoed.words import Event
 from tests.observed import (
     CUT,

@@ -165,7 +165,7 @@ def finish(table: Table, at: Now, hands: Hands) -> None:
     if not current.complete:
         sequence = table.emit(at, completed)
         table.move(Move.COMPLETED if table.state.phase is Phase.SUSPENDED else Move.LAST_CARD)
-        table.set_round(replace(current, complete=True, result=None))
+        table.set_round(replace(current, complete=True, result=None, early=False))
         table.state = replace(table.state, last=Completed(completed, sequence))
         if current.result is not None:
             compare(table, at, current.result)

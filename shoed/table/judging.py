@@ -17,20 +17,19 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.commands import Author
 from shoed.events import Slot, TookBack
-from shoed.rules.book import RuleBook, Then
+from shoed.rules.book import Irregularity, RuleBook, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.drawing import due as due_of
 from shoed.rules.insurance import waived
-from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
+from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay, row_of
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.reading import Reading, added, corrected, excess, fits, read, readings, slot
+from shoed.table.reading import Reading, added, corrected, excess, fits, put_by, read, readings, slot
 from shoed.table.state import Decided, Noticed, Round, TableState
 from shoed.words import Event as Mishap
 from shoed.words import Role, Stage
 
 OTHERS: Final = "others"  # every bettor whom no decision has named
-MOST_WAITING: Final = 16  # more than any round has: what comes after is on record, and in no hand
 
 
 class Doubt(Enum):
@@ -173,6 +172,11 @@ def next_round(house: House, hold: Noticed) -> Asked:
     return Asked(Ask.NEXT_ROUND, None, clause, choices=(Choice.GO_ON.value,))
 
 
+def excess_row(book: RuleBook) -> Irregularity | None:
+    """C 5.7: where a card in excess serves, and who says so."""
+    return row_of(book, Mishap.CARD_IN_EXCESS, {})
+
+
 def renewed(current: Round) -> bool:
     """C 5.10.2: whether it was decided that a new set of cards comes into the shoe."""
     return any(each.ask is Ask.SET_REPLACED and each.choice == Choice.YES.value for each in current.decisions)
@@ -214,13 +218,13 @@ def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> 
         mishap = current.suspected[0].what
         clause = next((row.clause for row in house.book.irregularities if row.event is mishap.event), "")
         return [Asked(Doubt.CONFIRM, RECORD, clause, choices=("yes", "no"), index=mishap.at), *others]
-    if found.due is None:
-        return others
     choices = readings(current, found)
     if choices:
-        names = tuple(each.value for each in choices)
-        reading = Asked(Doubt.READING, RECORD, choices=names, index=len(current.cards) + 1, proposed=names[0])
-        return [reading, *others]
+        names, index = tuple(each.value for each in choices), len(current.cards) + 1
+        overdrawn = current.waiting and current.waiting[0].excess and Reading.MISSED not in choices
+        row = excess_row(house.book) if overdrawn else None
+        clause = row.clause if row else ""
+        return [Asked(Doubt.READING, RECORD, clause, choices=names, index=index, proposed=names[0]), *others]
     return others
 
 
@@ -263,6 +267,8 @@ def _decision(told: Decided) -> Decision:
 def advance(house: House, current: Round) -> tuple[Round, Judgement]:
     """Take in what waits, as far as nobody has to be asked."""
     while True:
+        if current.result is not None and not current.waiting:
+            current = replace(current, early=True)
         found = judge(house, current)
         left_over = found.course.void is None and not found.held and found.course.carried
         if left_over and not any(each.what.event in LEFT_OVER for each in current.happened):
@@ -271,10 +277,18 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
         if (short := ran_out(current, found)) is not current:
             current = short
             continue
-        if found.held or found.course.void is not None or not current.waiting:
+        if found.held or found.course.void is not None:
             return current, found
+        if not current.waiting:
+            if not current.over or not current.complete or found.course.due is not None:
+                return current, found
+            current = excess(added(replace(current, over=current.over[1:]), current.over[0]), len(current.cards) + 1)
+            continue
         first = current.waiting[0]
         rest = replace(current, waiting=current.waiting[1:])
+        if first.excess:  # and no card is due
+            current = put_by(rest, first)
+            continue
         current = added(rest, first)
         if not fits(rest, found.due, first, found.course):  # judge asks where there is more than one reading
             current = excess(current, len(current.cards))
@@ -294,15 +308,9 @@ def ran_out(current: Round, found: Judgement) -> Round:
 def foreseen(house: House, current: Round) -> tuple[Round, Judgement]:
     """How the round will stand, all that came looked at."""
     after, found = advance(house, current)
-    further = with_excess(after, found)
-    return (after, found) if further is after else advance(house, further)
-
-
-def with_excess(current: Round, found: Judgement) -> Round:
-    """Once every card due is there, what the device itself called excess is looked at. The same Round if nothing is."""
-    if not current.over or found.held or found.course.void is not None or found.course.due is not None:
-        return current
-    return replace(current, waiting=(*current.waiting, *current.over), over=())
+    if found.held or found.course.void is not None or found.course.due is not None:
+        return after, found
+    return advance(house, replace(after, complete=True))
 
 
 # --- answers

@@ -34,9 +34,9 @@ from shoed.table.follow import (
     tell_ruled,
     tell_settled,
 )
-from shoed.table.judging import LINGERING, MOST_WAITING, left_open, renewed, with_excess
+from shoed.table.judging import LINGERING, left_open, renewed
 from shoed.table.reading import beside, fits
-from shoed.table.state import DRAWN, OPEN, OVER, Comparison, Move, Noticed, Phase, Round, Taken
+from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
 HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
@@ -109,20 +109,20 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
 
 
 def overdrawn(table: Table, seen: CardSeen) -> None:
-    """The device says itself that no card was due; it may know better than it reports, so the round goes on first."""
+    """The device says that no card was due; what it is by the Table of Play, a person says."""
     sequence = set_aside(table, seen, seen.place.value)
     taken = Taken(seen.card, Seen(card=seen.card), seen.at.utc_us, table.row, sequence, excess=True)
     current = table.state.round
-    if len(current.over) < MOST_WAITING:
-        table.set_round(replace(current, over=(*current.over, taken)))
+    if len(current.waiting) < MOST_WAITING:
+        follow(table, seen.at, replace(current, waiting=(*current.waiting, taken)), taken.seen)
     look_at_excess(table, seen.at)
 
 
 def look_at_excess(table: Table, at: Now) -> None:
+    """Once the round has its cards, those that were put by are looked at."""
     current = table.state.round
-    looked_at = with_excess(current, table.judgement)
-    if looked_at is not current and table.state.phase in DRAWN:
-        follow(table, at, looked_at, current.over[0].seen)
+    if current.over and table.state.phase in DRAWN:
+        follow(table, at, current, current.over[0].seen)
 
 
 def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
@@ -163,10 +163,9 @@ def reported(seen: CardSeen) -> Seen:
 
 def result(table: Table, seen: ResultSeen) -> None:
     theirs, state = Result(seen.outcome, seen.pairs), table.state
-    if state.phase is Phase.DEALING:  # before the last card due
+    if state.phase is Phase.DEALING or (state.phase is Phase.SUSPENDED and not state.round.complete):
+        # Before the last card due: it is compared once the round has its cards.
         follow(table, seen.at, replace(state.round, result=theirs), Seen(result=theirs))
-    elif state.phase is Phase.SUSPENDED and not state.round.complete:
-        table.set_round(replace(state.round, result=theirs))  # compared once the round has all its cards
     else:
         compare(table, seen.at, theirs)
 

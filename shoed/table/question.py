@@ -143,9 +143,9 @@ def _evidence(state: TableState, asked: Asked, about: Noticed | None) -> Iterato
     match asked.ask:
         case Doubt.FACE:
             yield f"card {asked.index} left the shoe, and nobody has told its face"
-        case Doubt.READING if waiting:
-            told = waiting[0].seen
-            where = f"as {told.hand} {told.position}" if told.hand else "in no hand"
+        case Doubt.READING if waiting and not state.round.early:
+            told, other = waiting[0].seen, "as overdrawn" if waiting[0].excess else "in no hand"
+            where = f"as {told.hand} {told.position}" if told.hand else other
             yield f"{waiting[0].card or 'a card without a face'} was reported {where}, and another slot is due"
         case Doubt.READING:
             yield "the shoe told a result, and a card is still due"

@@ -13,7 +13,7 @@ from shoed.events import Slot
 from shoed.observations import Outcome, Pair
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.irregular import OF_A_CARD, Course, Happened
-from shoed.table.state import Noticed, Round, Taken
+from shoed.table.state import MOST_WAITING, Noticed, Round, Taken
 from shoed.words import Event as Mishap
 
 
@@ -24,6 +24,7 @@ class Reading(Enum):
     WRONG_SIDE = "wrong-side"  # it is the card that is due, in the other hand
     SAME_CARD = "same-card"  # the card that lies there was told again
     READ_AGAIN = "read-again"  # and this time it was read rightly
+    DUE = "due"  # it is the card that is due, whatever the device calls it
     EXCESS = "excess"  # one more card
     CARRIED = "carried"  # the card left over opens this round, and the shoe does not know it
     NOT_CARRIED = "not-carried"  # it was put away
@@ -50,11 +51,18 @@ def beside(current: Round, together: Noticed, last: int) -> Round:
     return replace(current, happened=(*current.happened, replace(together, what=what)))
 
 
-def excess(current: Round, at: int) -> Round:
-    what = Happened(Mishap.CARD_IN_EXCESS, at, len(current.cards))
+def excess(current: Round, at: int, *, back: bool | None = None) -> Round:
+    """`back`: somebody has said that it serves this round."""
+    what = Happened(Mishap.CARD_IN_EXCESS, at, len(current.cards), reconstructable=back)
     taken = current.cards[at - 1]
-    evidence = f"card {at} is {taken.card or 'a card without a face'}, and no card was due where it was reported"
+    why = "the shoe says that it was overdrawn" if taken.excess else "no card was due where it was reported"
+    evidence = f"card {at} is {taken.card or 'a card without a face'}, and {why}"
     return replace(current, happened=(*current.happened, Noticed(what, evidence)))
+
+
+def put_by(current: Round, taken: Taken) -> Round:
+    """It is looked at once the round has its cards."""
+    return replace(current, over=(*current.over, taken)) if len(current.over) < MOST_WAITING else current
 
 
 def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool:
@@ -72,30 +80,32 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
 
 def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     """What the first report that waits may mean, the likeliest first; none if it is due, or means but one thing."""
-    told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
-    if current.result is not None:
-        forced = current.result.outcome is Outcome.FORCED_END
-        return (
-            Reading.MISSED,
-            Reading.NOT_SO,
-            *((Reading.INTERRUPTION,) if (forced or current.away) and not told else ()),
-        )
     due = slot(found.hands, found.due)
-    if due is None or not current.waiting:
+    told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
+    if due is None:
         return ()
-    taken = current.waiting[0]
-    if fits(current, due, taken, found) or taken.excess:
+    if current.early and current.result is not None:
+        forced = current.result.outcome is Outcome.FORCED_END
+        gap = (Reading.INTERRUPTION,) if (forced or current.away) and not told else ()
+        return (Reading.MISSED, Reading.NOT_SO, *gap)
+    if not current.waiting or fits(current, due, current.waiting[0], found):
         return ()
+    if current.waiting[0].excess:
+        return Reading.DUE, Reading.EXCESS
+    gap = (Reading.INTERRUPTION,) if current.away and not told else ()
+    return _of_a_slot(current, found, due, gap)
+
+
+def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...]) -> tuple[Reading, ...]:
     if current.carried and not current.shift and len(current.cards) == current.carried:
         doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
         return (Reading.CARRIED,) if doubted else (Reading.CARRIED, Reading.NOT_CARRIED)
-    hand, position = taken.seen.hand, taken.seen.position or 0
-    if hand is None or not 1 <= position <= FULL_HAND:
+    hand, position = place(current.waiting[0])
+    if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return Reading.EXCESS, Reading.SAME_CARD
     there = len(found.hands.of(Pair(hand)))
     if position <= there:
         return Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
-    gap = (Reading.INTERRUPTION,) if current.away and not told else ()
     if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
         return ()  # Player stands, and the device says it drew: one more card
     if position == there + 1 and hand != due.hand.value:
@@ -105,29 +115,40 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
 
 def read(current: Round, reading: Reading) -> Round:
     """The round if the first report that waits, or the result that came early, means this."""
-    if reading is Reading.MISSED:
-        return missed(current)
-    if reading is Reading.NOT_SO:
-        return replace(current, result=None)
-    if reading is Reading.CARRIED:
-        return replace(current, shift=current.carried)
-    if reading is Reading.NOT_CARRIED:
-        return replace(current, cards=current.cards[current.carried :], carried=0)
-    if reading is Reading.INTERRUPTION:
-        what = Happened(Mishap.INTERRUPTION, len(current.cards), len(current.cards))
-        return replace(current, happened=(*current.happened, Noticed(what, "the game was interrupted")))
-    first, rest = current.waiting[0], replace(current, waiting=current.waiting[1:])
-    if reading is Reading.SAME_CARD:
-        return rest
-    if reading is Reading.READ_AGAIN:
-        at = next((at for at, each in enumerate(rest.cards, 1) if place(each) == place(first)), None)
-        return rest if at is None or first.card is None else corrected(rest, at, first.card)
+    match reading:
+        case Reading.MISSED:
+            return missed(current)
+        case Reading.NOT_SO:
+            return replace(current, result=None, early=False)
+        case Reading.CARRIED:
+            return replace(current, shift=current.carried)
+        case Reading.NOT_CARRIED:
+            return replace(current, cards=current.cards[current.carried :], carried=0)
+        case Reading.INTERRUPTION:
+            what = Happened(Mishap.INTERRUPTION, len(current.cards), len(current.cards))
+            return replace(current, happened=(*current.happened, Noticed(what, "the game was interrupted")))
+        case _:
+            return _read_card(replace(current, waiting=current.waiting[1:]), current.waiting[0], reading)
+
+
+def _read_card(rest: Round, first: Taken, reading: Reading) -> Round:
     taken = added(rest, first)
     at = len(taken.cards)
-    if reading is Reading.EXCESS:
-        return excess(taken, at)
-    what = Happened(Mishap.WRONG_SIDE, at, at)
-    return replace(taken, happened=(*taken.happened, Noticed(what, f"card {at} was reported in the other hand")))
+    match reading:
+        case Reading.SAME_CARD:
+            return rest
+        case Reading.READ_AGAIN:
+            before = next((at for at, each in enumerate(rest.cards, 1) if place(each) == place(first)), None)
+            return rest if before is None or first.card is None else corrected(rest, before, first.card)
+        case Reading.DUE:
+            return excess(taken, at, back=True)
+        case Reading.EXCESS:
+            return put_by(rest, first) if first.excess else excess(taken, at)
+        case _:  # the wrong side
+            what = Happened(Mishap.WRONG_SIDE, at, at)
+            return replace(
+                taken, happened=(*taken.happened, Noticed(what, f"card {at} was reported in the other hand"))
+            )
 
 
 def missed(current: Round) -> Round:

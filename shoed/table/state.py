@@ -50,6 +50,7 @@ OPEN: Final = (Phase.BETTING, Phase.CLOSED, Phase.DEALING, Phase.SUSPENDED)
 DRAWN: Final = (Phase.COMPLETE, Phase.CORRECTED)
 OVER: Final = (Phase.SETTLED, Phase.VOIDED, Phase.ABANDONED)
 
+MOST_WAITING: Final = 16  # more cards than any round has: what comes after is on record, and in no hand
 MENDABLE: Final = (*OPEN, *DRAWN, Phase.SETTLED)  # until the next round begins
 
 # Every legal move is here, and what it leads to. What is absent cannot follow from anything that
@@ -128,7 +129,7 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     utc_us: int = 0
     row: int = 0  # where its bytes are
     sequence: int = 0  # of the event that told it
-    excess: bool = False  # the device itself said so
+    excess: bool = False  # the device itself says that it is the card of an overdraw
     drawn: bool = False  # where it lies was told
     together: Noticed | None = None  # with cards before it; it counts once this one has a place
 
@@ -148,8 +149,9 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     number: int = 0  # in its shoe, from 1; 0: none yet
     cards: tuple[Taken, ...] = ()  # that have a place in the order
     waiting: tuple[Taken, ...] = ()  # that came while a question was open, or are one
-    over: tuple[Taken, ...] = ()  # drawn in excess, says the device: looked at once the round has its cards
+    over: tuple[Taken, ...] = ()  # drawn in excess, for all that is known: looked at once the round has its cards
     result: Result | None = None  # that the device gave before the last card due
+    early: bool = False  # and no card waits that came before it
     happened: tuple[Noticed, ...] = ()
     suspected: tuple[Noticed, ...] = ()  # that a person has to confirm
     decisions: tuple[Decided, ...] = ()
