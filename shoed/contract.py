@@ -94,7 +94,7 @@ SET_ASIDE: Final[Mapping[str, str]] = {
     Place.LOCKED.value: "drawn while the shoe was locked",
     Place.ERROR.value: "drawn while the shoe was in error",
     Place.SET_UP.value: "drawn while the shoe was in set-up",
-    Place.OVERDRAW.value: "an excess card, told after its error was cleared",
+    Place.OVERDRAW.value: "an excess card, told after its error was cleared; perhaps for the second time",
     "not-due": "not the slot that is due by its reported hand and index, or not readable; the round is suspended",
     "no-round": "reported for a hand before the first round of the shoe",
 }

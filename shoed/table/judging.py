@@ -282,11 +282,11 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
         if not current.waiting:
             if not current.over or not current.complete or found.course.due is not None:
                 return current, found
-            current = excess(added(replace(current, over=current.over[1:]), current.over[0]), len(current.cards) + 1)
+            current = replace(current, waiting=current.over, over=())
             continue
         first = current.waiting[0]
         rest = replace(current, waiting=current.waiting[1:])
-        if first.excess:  # and no card is due
+        if first.excess and not current.complete:  # no card is due, and this has not been told
             current = put_by(rest, first)
             continue
         current = added(rest, first)

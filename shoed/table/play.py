@@ -109,13 +109,29 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
 
 
 def overdrawn(table: Table, seen: CardSeen) -> None:
-    """The device says that no card was due; what it is by the Table of Play, a person says."""
+    """The device says that no card was due; what it is by the Table of Play, a person says.
+
+    assumed: it may have been told before, and then it was the last one; the watch does not count it twice either.
+    """
+    current, last = table.state.round, table.state.told
+    kept = (each for each in (*current.cards, *current.waiting, *current.over) if each.sequence == last != 0)
+    before = next((each for each in kept if seen.card is not None and each.seen.card is seen.card), None)
     sequence = set_aside(table, seen, seen.place.value)
-    taken = Taken(seen.card, Seen(card=seen.card), seen.at.utc_us, table.row, sequence, excess=True)
-    current = table.state.round
+    if before is not None and no_card_due(current, before):
+        table.state = replace(table.state, told=last)
+        return
+    taken = Taken(
+        seen.card, Seen(card=seen.card), seen.at.utc_us, table.row, sequence, excess=True, again=before is not None
+    )
     if len(current.waiting) < MOST_WAITING:
         follow(table, seen.at, replace(current, waiting=(*current.waiting, taken)), taken.seen)
     look_at_excess(table, seen.at)
+
+
+def no_card_due(current: Round, taken: Taken) -> bool:
+    """Whether this one waits, or is in excess."""
+    found = [each.what for each in current.happened if each.what.event is Mishap.CARD_IN_EXCESS]
+    return taken not in current.cards or any(current.cards[each.at - 1] == taken for each in found)
 
 
 def look_at_excess(table: Table, at: Now) -> None:
@@ -127,8 +143,9 @@ def look_at_excess(table: Table, at: Now) -> None:
 
 def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
     hands = table.judgement.course.hands.with_card(due.hand, face)
-    return table.emit(
-        seen.at,
+    return tell_card(
+        table,
+        seen,
         events.CardDrawn(
             shoe=table.state.shoe,
             round=table.state.round.number,
@@ -142,8 +159,9 @@ def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
 
 
 def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
-    return table.emit(
-        seen.at,
+    return tell_card(
+        table,
+        seen,
         events.CardSetAside(
             shoe=table.state.shoe,
             round=table.state.round.number or None,
@@ -153,6 +171,12 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
             provenance=table.row,
         ),
     )
+
+
+def tell_card(table: Table, seen: CardSeen, told: events.CardDrawn | events.CardSetAside) -> int:
+    sequence = table.emit(seen.at, told)
+    table.state = replace(table.state, told=sequence)
+    return sequence
 
 
 def reported(seen: CardSeen) -> Seen:

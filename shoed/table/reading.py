@@ -80,17 +80,19 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
 
 def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     """What the first report that waits may mean, the likeliest first; none if it is due, or means but one thing."""
-    due = slot(found.hands, found.due)
-    told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
+    due, first = slot(found.hands, found.due), current.waiting[0] if current.waiting else None
+    if first is not None and first.again and (due is not None or current.complete) and not current.early:
+        return Reading.SAME_CARD, *([] if due is None else [Reading.DUE]), Reading.EXCESS
     if due is None:
         return ()
+    told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
     if current.early and current.result is not None:
         forced = current.result.outcome is Outcome.FORCED_END
         gap = (Reading.INTERRUPTION,) if (forced or current.away) and not told else ()
         return (Reading.MISSED, Reading.NOT_SO, *gap)
-    if not current.waiting or fits(current, due, current.waiting[0], found):
+    if first is None or fits(current, due, first, found):
         return ()
-    if current.waiting[0].excess:
+    if first.excess:
         return Reading.DUE, Reading.EXCESS
     gap = (Reading.INTERRUPTION,) if current.away and not told else ()
     return _of_a_slot(current, found, due, gap)
@@ -143,7 +145,7 @@ def _read_card(rest: Round, first: Taken, reading: Reading) -> Round:
         case Reading.DUE:
             return excess(taken, at, back=True)
         case Reading.EXCESS:
-            return put_by(rest, first) if first.excess else excess(taken, at)
+            return put_by(rest, replace(first, again=False)) if first.excess else excess(taken, at)
         case _:  # the wrong side
             what = Happened(Mishap.WRONG_SIDE, at, at)
             return replace(

@@ -130,6 +130,7 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     row: int = 0  # where its bytes are
     sequence: int = 0  # of the event that told it
     excess: bool = False  # the device itself says that it is the card of an overdraw
+    again: bool = False  # and it has the face of the one before it, which was due
     drawn: bool = False  # where it lies was told
     together: Noticed | None = None  # with cards before it; it counts once this one has a place
 
@@ -202,6 +203,7 @@ class TableState(msgspec.Struct, frozen=True):
     cut_in: int = 0  # in or before this round
     burnt: int = 0  # cards of this shoe, before its first round
     first_card: Card | None = None  # the one that says how many
+    told: int = 0  # the event that told the last card; 0: reports were missed since
     missed: Evidence | None = None  # the report that showed that others were missed since then
     round: Round = Round()
     last: Completed | None = None

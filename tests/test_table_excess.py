@@ -1,0 +1,205 @@
+"""Cards in excess: what the shoe calls an overdraw, cards that nobody needs, and what they open."""
+
+from typing import Final
+
+import pytest
+
+from shoed.cards import Card
+from shoed.commands import OpenBets, SettleRound
+from shoed.events import (
+    CardDrawn,
+    CardSetAside,
+    IrregularityNoticed,
+    IrregularityRuled,
+    QuestionAnswered,
+    QuestionAsked,
+    RoundAbandoned,
+    RoundCompleted,
+    RoundResumed,
+    RoundStarted,
+    RoundSuspended,
+    RoundVoided,
+)
+from shoed.findings import OrderAltered
+from shoed.observations import AnyObservation
+from shoed.table.state import MOST_WAITING
+from tests.observed import NATURAL, START, UNPROVEN, after, card, cards, kinds, result
+
+FOUND: Final = OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="one card behind")
+
+
+# --- the card of an overdraw
+
+
+def test_an_overdrawn_card_while_one_is_due_is_asked_about_at_once() -> None:
+    """C 5.7: it serves the round as the card that is due, and whoever said so need not be asked whether it can."""
+    table = after(*NATURAL[:3])
+    assert kinds(table.hear(card("overdraw", "4H"))) == [CardSetAside, RoundSuspended]
+    assert table.asks("reading", "due", "excess")
+    assert (table.question.clause, table.question.proposed, table.lies) == ("5.7", "due", "8S KS / 3H")
+    told = table.answer("due")
+    assert [(each.kind, each.clause) for each in told if isinstance(each, IrregularityRuled)] == [
+        ("card-in-excess", "5.7")
+    ]
+    assert (table.phase, table.lies) == ("complete", "8S KS / 3H 4H")
+
+
+def test_an_overdrawn_card_that_is_not_due_waits_until_the_round_has_its_cards() -> None:
+    """The round goes on; then the House says whether the next one opens with it (C 5.7)."""
+    table = after(*NATURAL[:3], card("overdraw", "9C"))
+    assert kinds(table.answer("excess"))[-1] is RoundResumed
+    assert kinds(table.hear(NATURAL[3])) == [CardDrawn, RoundCompleted, RoundSuspended]
+    assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
+    told = table.answer("yes")
+    (resumed,) = (each for each in told if isinstance(each, RoundResumed))
+    assert resumed.carried == (Card.C9,)
+
+
+def test_an_overdrawn_card_is_asked_about_before_a_result_that_came_behind_it() -> None:
+    """The shoe reckons with the card; what came first is asked first."""
+    table = after(*NATURAL[:3], card("overdraw", "9C"), result("banker"))
+    assert table.asks("reading", "due", "excess")
+    table.answer("excess")
+    assert table.asks("reading", "missed", "not-so")
+    assert table.question.clause is None
+    table = after(*NATURAL[:3], result("banker"), card("overdraw", "9C"))
+    assert table.asks("reading", "missed", "not-so")
+    table.answer("not-so")
+    assert table.asks("reading", "due", "excess")
+
+
+def test_two_overdrawn_cards_are_asked_about_one_by_one() -> None:
+    """Behind a face that is asked for; once the round is told complete, each opens the next round or voids this one."""
+    table = after(*NATURAL[:3], card("B2", "?"), card("overdraw", "9C"), card("overdraw", "2D"))
+    told = table.answer("4H")
+    assert kinds(told)[-2:] == [IrregularityNoticed, QuestionAsked]
+    assert RoundCompleted in kinds(told)
+    assert kinds(table.answer("yes"))[-3:] == [IrregularityNoticed, IrregularityRuled, QuestionAsked]
+    told = table.answer("yes")
+    assert [each.carried for each in told if isinstance(each, RoundResumed)] == [(Card.C9, Card.D2)]
+
+
+def test_an_overdrawn_card_after_the_last_one_is_asked_about_at_once() -> None:
+    """A result that was told stays told meanwhile."""
+    table = after(*NATURAL, result("player"))
+    assert kinds(table.hear(card("overdraw", "9C"))) == [CardSetAside, RoundSuspended]
+    assert table.answer("no")[-1].__class__ is RoundVoided
+
+
+def test_an_overdrawn_card_without_a_face_is_told_by_a_person_first() -> None:
+    """Then it is one in excess."""
+    table = after(*NATURAL, card("overdraw", "?"))
+    assert (table.question.question, table.question.index) == ("face", 5)
+    table.answer("9C")
+    assert table.question.kind == "card-in-excess"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        cards("P1 6S, B1 3S, P2 KS, B2 KD, P3 4D"),  # no card was due there
+        cards("P1 8S, B1 ?, P2 4D"),  # it waits
+        [*NATURAL[:3], card("overdraw", "4D")],
+        [*NATURAL, card("overdraw", "4D"), card("overdraw", "4D")],
+    ],
+)
+def test_a_card_told_again_as_that_of_an_overdraw_is_no_further_one(before: list[AnyObservation]) -> None:
+    """It was set aside, or is in excess: the event goes out, and nothing follows."""
+    table = after(*before)
+    asked = table.question
+    assert [event.type for event in table.step(card("overdraw", "4D"))] == ["card.set-aside"]
+    assert table.question == asked
+
+
+def test_a_card_that_was_due_and_then_told_as_an_overdraw_is_asked_about() -> None:
+    """The same card, the one that is due, or one more; the round goes on as it was if it is the same."""
+    table = after(*NATURAL[:3], card("overdraw", "KS"))
+    assert table.asks("reading", "same-card", "due", "excess")
+    assert kinds(table.answer("same-card")) == [QuestionAnswered, RoundResumed]
+    assert kinds(table.hear(NATURAL[3])) == [CardDrawn, RoundCompleted]
+    assert table.state.asked is None
+
+
+def test_that_it_may_be_told_again_is_asked_once_the_round_has_its_result() -> None:
+    """While something else is asked it waits, and the result is told before."""
+    table = after(*NATURAL[:3])
+    table.step(NATURAL[3], found=[FOUND])
+    table.hear(card("overdraw", "4H"))
+    told = table.answer("no")
+    assert kinds(told)[-3:] == [RoundCompleted, RoundSuspended, QuestionAsked]
+    assert table.asks("reading", "same-card", "excess")
+
+
+@pytest.mark.parametrize("then", [card("overdraw", "5D"), card("overdraw", "?")])
+@pytest.mark.parametrize("between", [(), (card("burn", "5D"),), (UNPROVEN,)])
+def test_an_overdrawn_card_of_another_face_is_another_card(
+    then: AnyObservation, between: tuple[AnyObservation, ...]
+) -> None:
+    """So is one behind other cards, and where reports were missed since nobody knows."""
+    table = after(*NATURAL[:3], *between, then)
+    assert table.asks("reading", "due", "excess")
+
+
+def test_where_reports_were_missed_no_card_is_known_to_be_told_again() -> None:
+    """Another may have come in between."""
+    table = after(*NATURAL[:3], UNPROVEN, card("overdraw", "KS"))
+    assert table.asks("reading", "due", "excess")
+
+
+def test_overdrawn_cards_are_bounded_and_go_with_their_round() -> None:
+    """A shoe gone mad does not fill the state; a round that is given up takes them along."""
+    table = after(*NATURAL[:2], *[card("overdraw", face) for face in ("9C", "9D") * 25])
+    for _ in range(MOST_WAITING):
+        table.answer("excess")
+    assert (table.phase, len(table.state.round.over)) == ("dealing", MOST_WAITING)
+    table.hear(card("overdraw", "9C"))
+    table.answer("excess")
+    assert len(table.state.round.over) == MOST_WAITING
+    assert kinds(table.hear(card("P1", "2C"))) == [RoundAbandoned, RoundStarted, CardDrawn]
+    assert table.state.round.over == ()
+
+
+# --- a card too many
+
+
+def test_a_card_too_many_that_cannot_be_put_back_voids_the_round() -> None:
+    """C 5.5.3, before the next round; in F 5.2."""
+    for game, clause in (
+        ("commission", "5.5.3"),
+        ("fortune-six", "5.2"),
+        ("easy-six", "5.1.2"),
+        ("tournament", "5.1.2"),
+    ):
+        table = after(*NATURAL, card("B3", "5D"), game=game)
+        (void,) = (each for each in table.answer("no") if isinstance(each, RoundVoided))
+        assert (void.kind, void.clause) == ("card-in-excess", clause)
+
+
+def test_a_card_too_many_is_overtaken_by_the_next_round() -> None:
+    """Nobody answered: the round has its result, and the card opens nothing."""
+    table = after(*NATURAL, card("B3", "5D"), result("player"))
+    told = table.hear(card("P1", "2C"))
+    assert kinds(told) == [RoundStarted, CardDrawn]
+    assert table.lies == "2C /"
+
+
+def test_after_a_settled_round_a_card_too_many_holds_the_next() -> None:
+    """Its bets are paid; it opens nothing by itself."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    told = [event.data for event in table.step(card("B3", "5D"))]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed, IrregularityRuled, QuestionAsked]
+    table.answer("go-on")
+    assert kinds(table.tell(OpenBets()))[-1] is RoundStarted
+    assert table.phase == "betting"
+
+
+def test_two_cards_too_many_open_the_next_round_together() -> None:
+    """In the order in which they came."""
+    table = after(*NATURAL, card("B3", "5D"), card("B3", "6D"))
+    for _ in range(2):
+        table.answer("yes")
+    assert table.state.asked is None
+    table.tell(OpenBets())
+    table.hear(card("P2", "2C"))
+    assert table.lies == "5D 2C / 6D"
