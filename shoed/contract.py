@@ -65,7 +65,10 @@ MOVE_MEANINGS: Final[Mapping[Move, str]] = {
     Move.NEXT: "the next round or shoe",
 }
 QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
-    Ask.NEXT_ROUND: "found between rounds, or a round in doubt was overtaken: whether play goes on (`go-on`)",
+    Ask.NEXT_ROUND: (
+        "found between rounds, or a round in doubt was overtaken: whether play goes on (`go-on`); of a card that came "
+        "too many: whether it opens the next round (`carried`) or is put away (`go-on`)"
+    ),
     Doubt.FACE: "which card it was that nobody could read: a card, or `foreign-card`",
     Ask.CARD_ORDER: "in which order the cards that came together are taken: all of them, in order",
     Ask.RECONSTRUCTABLE: "whether the cards can be put back (`yes`, `no`)",

@@ -330,7 +330,10 @@ class QuestionAsked(EventData, frozen=True, kw_only=True):
 
 
 class QuestionAnswered(EventData, frozen=True, kw_only=True):
-    """A question was answered: by whom, in which role (null: a player), and how."""
+    """A question was answered: by whom, in which role (null: a player), and how.
+
+    `carried`: the card that came between two rounds, and opens the next one by this answer.
+    """
 
     shoe: int | None
     round: int | None
@@ -340,6 +343,7 @@ class QuestionAnswered(EventData, frozen=True, kw_only=True):
     bettor: str | None
     author: str | None
     role: str | None
+    carried: tuple[Card, ...] = ()
 
 
 class QuestionLapsed(EventData, frozen=True, kw_only=True):

@@ -79,6 +79,7 @@ class Listener:
         self.player: list[Card] = []
         self.banker: list[Card] = []
         self.left_over: list[Card] = []
+        self.kept: list[Card] = []  # that came after the round, and open the next
         self.irregular = False  # something went wrong in the round: its cards may lie otherwise than they came
         self.complete = False  # every card of the round was drawn, whatever came after it
         self.last: dict[str, object] | None = None
@@ -138,7 +139,7 @@ class Listener:
         assert self.phase in OVER or self.complete
         assert data.shoe == (self.shoe or 0) + 1
         self.shoe, self.round, self.phase, self.shoe_integrity = data.shoe, None, "idle", data.shoe_integrity
-        self.player, self.banker, self.left_over, self.complete = [], [], [], False
+        self.player, self.banker, self.left_over, self.kept, self.complete = [], [], [], [], False
 
     @hear.register
     def _(self, data: events.RoundStarted) -> None:
@@ -150,6 +151,7 @@ class Listener:
         self.shoe, self.round = data.shoe, data.round
         self.phase = "betting" if data.opened_by == "announcement" else "dealing"
         self.player, self.banker, self.irregular, self.complete = [], [], False, False
+        self.left_over, self.kept = [*self.left_over, *self.kept], []
 
     @hear.register
     def _(self, _: events.BetsClosed) -> None:
@@ -201,6 +203,13 @@ class Listener:
             self.hands_are(data.player, data.banker)
         else:
             self.check_hands(data.player, data.banker)
+
+    @hear.register
+    def _(self, data: events.QuestionAnswered) -> None:
+        if self.phase in ("betting", "closed"):
+            self.left_over += data.carried
+        elif self.phase != "suspended":  # else it lies there at once
+            self.kept += data.carried
 
     @hear.register
     def _(self, data: events.RoundResumed) -> None:

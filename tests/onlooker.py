@@ -37,11 +37,12 @@ class Ledger:
         self.told: Counter[Card] = Counter()  # faces that are known, from the device, from people, or left over
         self.sequences: set[int] = set()  # of the events that told a card
         self.left_over: tuple[Card, ...] = ()
+        self.kept: tuple[Card, ...] = ()  # that came after the round
 
     def hear(self, event: Event) -> None:
         match event.data:
             case events.RoundStarted():
-                self.told, self.sequences = Counter(self.left_over), set()
+                self.told, self.sequences = Counter((*self.left_over, *self.kept)), set()
             case events.ShoeStarted():
                 self.told, self.sequences, self.left_over = Counter(), set(), ()
             case events.CardDrawn(card=card):
@@ -52,6 +53,9 @@ class Ledger:
                 self.sequences.add(event.sequence)
             case events.RoundSettled(carried=carried):
                 self.left_over = carried
+            case events.QuestionAnswered(carried=carried):
+                self.told += Counter(carried)
+                self.kept += carried
             case _:
                 pass
 
@@ -67,6 +71,7 @@ class Ledger:
     def check(self, state: TableState) -> None:
         current = state.round
         self.left_over = self.left_over if state.left_over else ()
+        self.kept = state.kept
         kept = [each.sequence for each in (*current.cards, *current.waiting, *current.over) if each.sequence]
         assert len(kept) == len(set(kept)), "a card in two places"
         assert set(kept) <= self.sequences, "a card that nobody told"

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import OpenBets, SettleRound
+from shoed.commands import OpenBets, SettleRound, VoidRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -20,10 +20,10 @@ from shoed.events import (
     RoundSuspended,
     RoundVoided,
 )
-from shoed.findings import OrderAltered
-from shoed.observations import AnyObservation
+from shoed.findings import OrderAltered, Unread
+from shoed.observations import AnyObservation, FaultMeaning
 from shoed.table.state import MOST_WAITING
-from tests.observed import NATURAL, START, UNPROVEN, after, card, cards, kinds, result
+from tests.observed import CUT, NATURAL, START, STARTED, STOOD_BY, UNPROVEN, after, card, cards, kinds, result, together
 
 FOUND: Final = OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="one card behind")
 
@@ -203,3 +203,85 @@ def test_two_cards_too_many_open_the_next_round_together() -> None:
     table.tell(OpenBets())
     table.hear(card("P2", "2C"))
     assert table.lies == "5D 2C / 6D"
+
+
+# --- a card too many between two rounds
+
+
+def test_every_card_after_the_round_is_asked_about_up_to_a_bound() -> None:
+    """A shoe gone mad does not fill the state; every card is told all the same."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear_each([card("B3", "5D")] * 50)
+    for _ in range(MOST_WAITING):
+        table.answer("go-on")
+    assert table.state.asked is None
+
+
+def test_cards_left_over_and_kept_open_the_next_round_in_their_order() -> None:
+    """What the round left over comes first; what came after it stays, whatever becomes of that round."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.answer("yes")
+    table.tell(SettleRound())
+    table.hear(card("B3", "6D"))
+    table.answer("carried")
+    table.tell(OpenBets())
+    table.hear(card("P2", "2C"))
+    assert table.lies == "5D 2C / 6D"
+    table.tell(VoidRound())
+    table.hear(card("B2", "7D"))
+    table.answer("carried")
+    table.tell(OpenBets())
+    table.hear(card("B1", "9C"))
+    assert table.lies == "7D / 9C"
+
+
+def test_a_card_without_a_face_opens_nothing_by_itself() -> None:
+    """What lies there has a face; whoever sees it goes on with the next round."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("B3", "?"))
+    assert table.asks("next-round", "go-on")
+
+
+def test_a_card_of_the_shoe_before_opens_no_round_of_the_next() -> None:
+    """That it came is asked on; one that was kept went with its shoe."""
+    table = after(*NATURAL, result("player"))
+    table.tell(SettleRound())
+    table.hear_each(cards("B3 5D, B3 6D"))
+    table.answer("carried")
+    assert table.asks("next-round", "carried", "go-on")
+    table.hear_each([CUT, STARTED])
+    assert table.asks("next-round", "go-on")
+    table.answer("go-on")
+    table.hear(card("P1", "2C"))
+    assert table.lies == "2C /"
+
+
+def test_a_card_that_nobody_answered_for_is_asked_of_on_without_a_place() -> None:
+    """The next round waited for it and was overtaken: it can open nothing any more, and nothing waits."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear_each(cards("B3 5D, P1 2C"))
+    assert table.asks("next-round", "carried", "go-on")
+    table.hear(card("P1", "3C"))
+    assert (table.phase, table.question.optional) == ("dealing", True)
+    assert table.asks("next-round", "go-on")
+
+
+def test_a_card_that_passed_unread_waits_behind_one_that_may_open_the_round() -> None:
+    """What came together with it is told, and is in no hand."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("B3", "5D"))
+    table.tell(OpenBets())
+    unread = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="the device said fault 1")
+    table.step(STOOD_BY, found=[unread, together("? 8S")])
+    assert (table.phase, table.state.round.cards) == ("betting", ())
+    assert table.asks("next-round", "carried", "go-on")
+
+
+def test_an_overdrawn_card_before_the_first_round_of_a_shoe_is_on_record_only() -> None:
+    """It is of the shoe before, and there is no round that it could open or serve."""
+    table = after(*NATURAL, CUT, STARTED, card("overdraw", "5D"))
+    assert table.state.asked is None

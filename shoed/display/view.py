@@ -54,6 +54,7 @@ class TableView(msgspec.Struct, frozen=True):
     phase: Phase = Phase.IDLE
     hands: PublicHands = NO_HANDS
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
+    kept: tuple[Card, ...] = ()  # and those that came after it
     past: tuple[LastRound, ...] = ()  # the newest last
     device: PublicDevice = UNKNOWN
     port: str = ""
@@ -120,11 +121,13 @@ def late(view: TableView, state: PublicState) -> TableView:
 def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- one case an event
     match told.data:
         case events.ShoeStarted(shoe=shoe):
-            return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS, left_over=())
+            view = replace(view, left_over=(), kept=())
+            return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS)
         case events.ShoeCut():
             return replace(view, cut=True)
         case events.RoundStarted(shoe=shoe, round=number, game=game):
             phase = Phase.BETTING if told.data.opened_by == "announcement" else Phase.DEALING
+            view = replace(view, left_over=(*view.left_over, *view.kept), kept=())
             return replace(view, shoe=shoe, round=number, game=game, phase=phase, hands=NO_HANDS)
         case events.BetsClosed():
             return replace(view, phase=Phase.CLOSED) if view.phase is Phase.BETTING else view
@@ -144,6 +147,8 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(reopened(view), phase=Phase.SUSPENDED, remark=told)
         case events.QuestionAsked(player=player, banker=banker):
             return replace(view, hands=PublicHands(player, banker), remark=told)
+        case events.QuestionAnswered(carried=carried):
+            return replace(keep(view, carried), remark=told)
         case events.RoundResumed(player=player, banker=banker, phase=phase):
             return replace(view, phase=Phase(phase), hands=PublicHands(player, banker), remark=None)
         case events.RoundCorrected() as right:
@@ -178,6 +183,13 @@ def begun(view: TableView) -> TableView:
     left, _ = lay(book(view.game), view.left_over)
     hands = PublicHands(*both(book(view.game), left))
     return replace(view, hands=hands, left_over=())
+
+
+def keep(view: TableView, carried: tuple[Card, ...]) -> TableView:
+    """They lie in front of the next round; in one that waits they lie already, and its hands are told."""
+    if view.phase in (Phase.BETTING, Phase.CLOSED):
+        return replace(view, left_over=(*view.left_over, *carried))
+    return view if view.phase is Phase.SUSPENDED else replace(view, kept=(*view.kept, *carried))
 
 
 def with_card(view: TableView, drawn: events.CardDrawn) -> TableView:

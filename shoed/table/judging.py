@@ -25,7 +25,7 @@ from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay,
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
 from shoed.table.reading import Reading, added, corrected, excess, fits, put_by, read, readings, slot
-from shoed.table.state import Decided, Noticed, Round, TableState
+from shoed.table.state import OPEN, Decided, Noticed, Round, TableState, Taken
 from shoed.words import Event as Mishap
 from shoed.words import Role, Stage
 
@@ -169,7 +169,11 @@ def placed(found: Judgement) -> bool:
 def next_round(house: House, hold: Noticed) -> Asked:
     """Whether the next round may go on, whatever was found before it."""
     clause = course(house.book, (), [hold.what], Inquiry([])).rulings[0].clause
-    return Asked(Ask.NEXT_ROUND, None, clause, choices=(Choice.GO_ON.value,))
+    if hold.card is None:
+        return Asked(Ask.NEXT_ROUND, None, clause, choices=(Choice.GO_ON.value,))
+    row, carried = excess_row(house.book), Reading.CARRIED.value
+    role = row.decides if row else None
+    return Asked(Ask.NEXT_ROUND, role, clause, choices=(carried, Choice.GO_ON.value), proposed=carried)
 
 
 def excess_row(book: RuleBook) -> Irregularity | None:
@@ -189,9 +193,20 @@ def open_questions(house: House, state: TableState, found: Judgement) -> tuple[A
     return (*holding, *between, *(each for each in found.questions if not each.holds))
 
 
+def holding(state: TableState) -> tuple[Noticed, ...]:
+    """What holds the round that is open, or else the next one."""
+    return state.round.hold if state.round.hold and state.phase in OPEN else state.hold
+
+
+def kept(state: TableState, asked: Asked, choice: str | tuple[str, ...]) -> tuple[Card, ...]:
+    """The card that came between two rounds, if this answer lays it in front of the next."""
+    lays = asked.ask is Ask.NEXT_ROUND and choice == Reading.CARRIED.value
+    return tuple(each.card for each in holding(state)[:1] if lays and each.card is not None)
+
+
 def _unanswered(house: House, doubt: Noticed) -> Asked:
     """It held a round that was overtaken: play goes on, and it is asked until somebody answers."""
-    return replace(next_round(house, doubt), optional=True)
+    return replace(next_round(house, replace(doubt, card=None)), optional=True)
 
 
 def left_open(before: Round) -> tuple[Noticed, ...]:
@@ -328,7 +343,9 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
         case Ask.NEXT_ROUND if asked.optional:
             return replace(current, unanswered=left_open(current)[1:], hold=(), suspected=())
         case Ask.NEXT_ROUND:
-            return replace(current, hold=current.hold[1:])
+            first, *others = current.hold
+            opened = replace(current, hold=tuple(others))
+            return laid(opened, first.card) if choice == Reading.CARRIED.value else opened
         case Doubt.READING:
             return read(current, Reading(choice))
         case Ask():
@@ -336,6 +353,13 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
             return replace(current, decisions=(*current.decisions, decided))
         case _:
             assert_never(asked.ask)
+
+
+def laid(current: Round, card: Card | None) -> Round:
+    """With one more card that was left over before it."""
+    at = current.carried
+    cards = (*current.cards[:at], Taken(card, drawn=True), *current.cards[at:])
+    return replace(current, cards=cards, carried=at + 1)
 
 
 def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Author) -> Round:

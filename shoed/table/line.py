@@ -46,7 +46,7 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         partial = current.partial or table.state.phase in OPEN
         unsure = current.unsure or waiting or table.state.phase not in OPEN
         table.set_round(replace(current, partial=partial, unsure=unsure))
-        table.state = replace(table.state, missed=table.state.missed or seen.frame, told=0)
+        table.state = replace(table.state, missed=table.state.missed or seen.frame, told=None)
 
 
 def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:

@@ -34,7 +34,7 @@ from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
 from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, Asked, choose, open_questions, refusal
+from shoed.table.judging import OTHERS, RECORD, Asked, choose, holding, kept, open_questions, refusal
 from shoed.table.reading import corrected
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import FOLLOWS
@@ -216,6 +216,7 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     bettor = decision.bettor
     if bettor is not None and (reason := _not_for(table, asked, bettor)) is not None:
         return reason
+    state, carried = table.state, kept(table.state, asked, choice)
     table.emit(
         at,
         events.QuestionAnswered(
@@ -225,13 +226,14 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
             question=asked.ask.value,
             choice=(choice,) if isinstance(choice, str) else choice,
             bettor=bettor or asked.bettor,
+            carried=carried,
             **signed(by),
         ),
     )
     if bettor in (None, OTHERS):
         table.state = replace(table.state, asked=None)
-    if asked.ask is Ask.NEXT_ROUND and not asked.optional and table.state.hold:
-        table.state = replace(table.state, hold=table.state.hold[1:])
+    if asked.ask is Ask.NEXT_ROUND and not asked.optional and holding(state) == state.hold:
+        table.state = replace(table.state, hold=state.hold[1:], kept=(*state.kept, *carried))
         ask(table, at)
         return None
     follow(table, at, choose(table.state.round, asked, choice, by, bettor))

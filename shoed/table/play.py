@@ -36,10 +36,11 @@ from shoed.table.follow import (
 )
 from shoed.table.judging import LINGERING, left_open, renewed
 from shoed.table.reading import beside, fits
-from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Move, Noticed, Phase, Round, Taken
+from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Last, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
 HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
+NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
 AT_A_TABLE: Final = (*OPEN, *DRAWN)  # a round is there to be doubted
 SUSPECTED: Final = {
     TooOften: Mishap.DECK_COUNT,
@@ -59,7 +60,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         table.state = replace(state, shoe=1, round=replace(state.round, shoe=1))
     hand = HANDS.get(seen.place)
     if hand is None:
-        if seen.place is Place.OVERDRAW and state.phase in AT_A_TABLE:
+        if seen.place is Place.OVERDRAW and state.phase in (*AT_A_TABLE, *OVER):
             overdrawn(table, seen)
             doubt(table, seen.at, findings)
             return
@@ -81,9 +82,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         doubt(table, seen.at, findings)
     elif table.state.phase in OVER:
         set_aside(table, seen, "not-due")
-        between(
-            table, seen.at, Mishap.CARD_IN_EXCESS, f"{seen.card or 'a card without a face'} after the round was over"
-        )
+        too_many(table, seen)
         doubt(table, seen.at, findings)
     else:
         take(table, seen, findings, reported(seen), reason="not-due")
@@ -113,10 +112,17 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
 
     assumed: it may have been told before, and then it was the last one; the watch does not count it twice either.
     """
-    current, last = table.state.round, table.state.told
-    kept = (each for each in (*current.cards, *current.waiting, *current.over) if each.sequence == last != 0)
-    before = next((each for each in kept if seen.card is not None and each.seen.card is seen.card), None)
+    state, current, last = table.state, table.state.round, table.state.told
+    same = last is not None and last.card is not None and last.card is seen.card
     sequence = set_aside(table, seen, seen.place.value)
+    if state.phase in OVER or current.play is not Phase.DEALING:
+        if same and last is not None and last.aside:
+            table.state = replace(table.state, told=last)
+        else:
+            too_many(table, seen)
+        return
+    kept = (*current.cards, *current.waiting, *current.over)
+    before = next((each for each in kept if same and last is not None and each.sequence == last.sequence), None)
     if before is not None and no_card_due(current, before):
         table.state = replace(table.state, told=last)
         return
@@ -175,7 +181,8 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
 
 def tell_card(table: Table, seen: CardSeen, told: events.CardDrawn | events.CardSetAside) -> int:
     sequence = table.emit(seen.at, told)
-    table.state = replace(table.state, told=sequence)
+    aside = isinstance(told, events.CardSetAside) and told.reason in NOT_DUE
+    table.state = replace(table.state, told=Last(seen.card, sequence, aside))
     return sequence
 
 
@@ -212,12 +219,13 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     current = Round(
         table.state.shoe,
         before.number + 1,
-        hold=table.state.hold,
+        hold=tuple(each for each in table.state.hold if each.card is None),
         unanswered=left_open(before),
         play=play,
         empty=before.empty,
     )
-    table.state = replace(table.state, round=current, hold=())
+    # The others wait for the first card: until then they may still be laid in front of it.
+    table.state = replace(table.state, round=current, hold=tuple(each for each in table.state.hold if each.card))
     table.emit(
         at,
         events.RoundStarted(
@@ -240,11 +248,13 @@ def begin_dealing(table: Table, at: Now) -> Round:
     if table.state.phase is Phase.CLOSED:
         table.move(Move.OPENING_CARD)
     table.set_round(replace(table.state.round, play=Phase.DEALING), table.judgement)
-    if state.left_over:
+    if state.left_over or state.kept:
         lapse(table, at)  # what is asked of an empty round is another question now
-        left = tuple(Taken(face, drawn=True) for face in state.left_over)
+        left = tuple(Taken(face, drawn=True) for face in (*state.left_over, *state.kept))
         table.set_round(replace(table.state.round, cards=left, carried=len(left)))
-        table.state = replace(table.state, left_over=())
+    if state.hold:
+        table.set_round(replace(table.state.round, hold=(*current.hold, *state.hold)))
+    table.state = replace(table.state, left_over=(), kept=(), hold=())
     return table.state.round
 
 
@@ -314,8 +324,9 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     end_round(table, at)
     shoe = table.state.shoe + 1
     opened = Round(shoe, unsure=before.unsure, unanswered=without_renewal(left_open(before)))
-    table.state = replace(table.state, shoe=shoe, shoe_whole=whole, cut=False, missed=None, round=opened, left_over=())
-    table.state = replace(table.state, hold=without_renewal(table.state.hold))
+    table.state = replace(table.state, shoe=shoe, shoe_whole=whole, cut=False, missed=None, round=opened)
+    hold = tuple(replace(each, card=None) for each in without_renewal(table.state.hold))  # it is of the shoe before
+    table.state = replace(table.state, hold=hold, left_over=(), kept=(), told=None)
     table.state = replace(table.state, burnt=0, first_card=None, cut_in=0)
     table.emit(at, events.ShoeStarted(shoe=shoe, shoe_integrity=table.state.shoe_integrity))
     ask(table, at)
@@ -376,7 +387,8 @@ def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     of_cards = [each for each in findings if isinstance(each, DrawnTogether)]
     others = [each for each in findings if not isinstance(each, DrawnTogether)]
     passed_unread = any(isinstance(each, Unread) and each.meaning is not None for each in others)
-    if there and of_cards and passed_unread and not table.judgement.held:  # it is a card of the round as well
+    if there and of_cards and passed_unread and not table.judgement.held and not table.state.hold:
+        # It is a card of the round as well.
         play = table.state.round.play
         current = begin_dealing(table, at)
         current = replace(
@@ -400,12 +412,24 @@ def holds(table: Table, finding: AnyFinding) -> bool:
     return table.state.shoe_whole or not isinstance(finding, TooOften | TooMany)
 
 
+def too_many(table: Table, seen: CardSeen) -> None:
+    """C 5.7: it came between two rounds, and may open the next."""
+    evidence = f"{seen.card or 'a card without a face'} after the round was over"
+    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    hold(table, seen.at, Noticed(what, evidence, card=seen.card))
+
+
 def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | None = None) -> None:
     """Noticed while no round is open: there is nothing to void, and the next round waits for a person."""
-    found = Noticed(Happened(mishap, 0, 0, between_rounds=True), evidence, by)
+    hold(table, at, Noticed(Happened(mishap, 0, 0, between_rounds=True), evidence, by))
+
+
+def hold(table: Table, at: Now, found: Noticed) -> None:
+    """One of a kind, but of every card where it goes."""
     tell_noticed(table, at, found)
     (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
-    tell_ruled(table, at, mishap, ruling, present(table))
-    if mishap not in {each.what.event for each in table.state.hold}:
+    tell_ruled(table, at, found.what.event, ruling, present(table))
+    there = [each.what.event for each in table.state.hold if (each.card is None) is (found.card is None)]
+    if len(there) < MOST_WAITING if found.card is not None else found.what.event not in there:
         table.state = replace(table.state, hold=(*table.state.hold, found))
     ask(table, at)

@@ -26,7 +26,9 @@ from shoed.table.judging import (
     Judgement,
     choose,
     foreseen,
+    holding,
     judge,
+    kept,
     left_open,
     open_questions,
     placed,
@@ -125,7 +127,7 @@ def public_question(game: str, state: TableState, *, insurance: bool = True) -> 
         evidence=tuple(_evidence(state, asked, about)),
         cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
-        consequences=() if about in state.hold else tuple(consequences(house, state, asked)),
+        consequences=tuple((between if about in state.hold else consequences)(house, state, asked)),
     )
 
 
@@ -134,7 +136,7 @@ def _about(state: TableState, asked: Asked) -> Noticed | None:
     if asked.ask is Doubt.CONFIRM:
         return current.suspected[0]
     if asked.ask is Ask.NEXT_ROUND:
-        return (left_open(current) if asked.optional else state.hold or current.hold)[0]
+        return (left_open(current) if asked.optional else holding(state))[0]
     return None if asked.irregularity is None else current.happened[asked.irregularity]
 
 
@@ -167,6 +169,15 @@ def consequences(house: House, state: TableState, asked: Asked) -> Iterator[Cons
         then = next((each for each in open_questions(house, state, found) if each.holds), None)
         would = _consequence(house, after, found, then)
         yield replace(would, choice=told, clause=clauses.get(told[0]) or None)
+
+
+def between(house: House, state: TableState, asked: Asked) -> Iterator[Consequence]:
+    """What is decided between two rounds leaves the one that is over as it is."""
+    found, after = judge(house, state.round), replace(state, hold=state.hold[1:])
+    then = next((each for each in open_questions(house, after, found) if each.holds), None)
+    would = _consequence(house, state.round, found, then)
+    for choice in asked.choices:
+        yield replace(would, choice=(choice,), carried=(*would.carried, *kept(state, asked, choice)))
 
 
 def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:

@@ -119,6 +119,15 @@ class Noticed(msgspec.Struct, frozen=True):
     what: Happened
     evidence: str
     by: Author | None = None  # None: the watch
+    card: Card | None = None  # that came too many between two rounds: it may open the next
+
+
+class Last(msgspec.Struct, frozen=True):
+    """The card that was told last, whatever it was."""
+
+    card: Card | None
+    sequence: int  # of the event that told it
+    aside: bool  # it was set aside, as one that was not due
 
 
 class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -203,13 +212,14 @@ class TableState(msgspec.Struct, frozen=True):
     cut_in: int = 0  # in or before this round
     burnt: int = 0  # cards of this shoe, before its first round
     first_card: Card | None = None  # the one that says how many
-    told: int = 0  # the event that told the last card; 0: reports were missed since
+    told: Last | None = None  # None: reports were missed since
     missed: Evidence | None = None  # the report that showed that others were missed since then
     round: Round = Round()
     last: Completed | None = None
     suspended: RoundSuspended | None = None  # why the round waits
     hold: tuple[Noticed, ...] = ()  # found between two rounds: the next one waits for a person
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
+    kept: tuple[Card, ...] = ()  # and those that came after it
     asked: Open | None = None
     questions: int = 0  # that were ever asked
     device: Device = Device()
