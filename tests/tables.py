@@ -71,7 +71,7 @@ def noted(answer: Answer) -> list[tuple[int, str, str]]:
 def ruling(answer: Answer) -> tuple[str, str | None]:
     """The only one."""
     (only,) = answer["rulings"]
-    assert only["silent"] is (only["clause"] is None)
+    assert only["clause"] is None or not only["silent"]
     return only["then"], only["clause"]
 
 

@@ -238,7 +238,7 @@ def test_a_round_that_was_not_played_is_not_mended(command: AnyCommand) -> None:
 @pytest.mark.parametrize("command", [CorrectCard(index=1, card=Card.S2), VoidRound()])
 def test_without_a_round_there_is_none_to_mend(command: AnyCommand) -> None:
     """A shoe that has not begun."""
-    assert Sitting().refuses(command) == "no round has been played in this shoe"
+    assert Sitting().refuses(command) == "no round has been played"
 
 
 # --- and what the shoe says of it

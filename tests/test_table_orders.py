@@ -434,24 +434,28 @@ def test_an_empty_shoe_ends_a_round_that_needs_a_card() -> None:
 
 
 def test_an_empty_shoe_ends_a_round_that_needs_a_card_after_all() -> None:
-    """C 5.5.4: by a correction, or as the next one; a new shoe is not empty."""
+    """C 5.5.4: by a correction."""
     table = after(*NATURAL)
     table.tell(EmptyShoe())
     (void,) = (each for each in table.tell(CorrectCard(index=1, card=Card.S2)) if isinstance(each, RoundVoided))
     assert (void.kind, void.author) == ("too-few-cards", "ann")
-    table.tell(OpenBets())
+
+
+def test_a_card_that_comes_shows_that_the_shoe_was_not_empty() -> None:
+    """Nothing is void by a word that the shoe belies; the next round asks anew."""
+    table = after(*NATURAL[:3])
+    table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=False))
+    table.tell(EmptyShoe())
     assert table.phase == "voided"
-    table.tell(StartShoe())
-    assert kinds(table.hear(NATURAL[0])) == [RoundStarted, CardDrawn]
-
-
-def test_a_round_that_opens_in_an_empty_shoe_cannot_be_dealt() -> None:
-    """C 5.5.4: whenever it was said."""
-    table = after(*NATURAL)
-    table.tell(SettleRound())
+    table = after(*NATURAL[:3])
+    table.tell(Notice(kind=Event.OTHER))
+    table.tell(EmptyShoe())
+    table.hear(NATURAL[3])
+    table.answer("continue")
+    assert table.phase == "complete"
     table.tell(EmptyShoe())
     table.tell(OpenBets())
-    assert table.phase == "voided"
+    assert table.phase == "betting"
 
 
 def test_an_empty_shoe_waits_for_what_is_asked() -> None:

@@ -196,15 +196,26 @@ def test_who_took_the_bets_back_with_the_others_is_not_asked_again() -> None:
 # --- another shoe
 
 
-@pytest.mark.parametrize("command", [CorrectCard(index=3, card=Card.H6), VoidRound(), VoidRound(round=1)])
-def test_the_last_round_of_a_shoe_that_is_gone_is_mended_on_record_only(command: CorrectCard | VoidRound) -> None:
-    """The record names its shoe and its round."""
+@pytest.mark.parametrize("command", [CorrectCard(index=3, card=Card.H6, round=1), VoidRound(round=1)])
+def test_a_round_of_a_shoe_that_is_gone_is_mended_on_record_only(command: CorrectCard | VoidRound) -> None:
+    """The record names its shoe and its round; which one is told, and none is guessed."""
     table = after(*NATURAL)
     table.tell(StartShoe())
     (noticed,) = table.tell(command)
     assert isinstance(noticed, IrregularityNoticed)
     assert (noticed.shoe, noticed.round, noticed.late, noticed.kind) == (1, 1, True, "correction")
-    assert table.refuses(VoidRound(round=2)) == "no round has been played in this shoe"
+    assert table.refuses(VoidRound(round=2)) == "the shoe before had no round 2"
+    assert table.refuses(VoidRound()) == "this shoe has no round yet"
+
+
+def test_a_round_without_a_result_is_the_last_of_its_shoe_as_well() -> None:
+    """It was announced, and a new shoe began."""
+    table = after(*NATURAL)
+    table.tell(OpenBets())
+    table.tell(StartShoe())
+    (noticed,) = table.tell(VoidRound(round=2))
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.shoe, noticed.round) == (1, 2)
 
 
 def test_what_is_noticed_of_the_last_shoe_is_late() -> None:

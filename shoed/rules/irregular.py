@@ -199,12 +199,13 @@ class _Fold:
             late = row_of(self.book, Event.NOTICED_LATE, {})
             reading = "what is noticed once the next round has begun leaves this one as it is"
             return ruling_by(position, late) if late else Ruling(position, Then.STANDS, "", None, True, reading)  # noqa: FBT003
-        said = [row.clause for row in self.book.irregularities if row.event is each.event]
-        clause = said[0] if len(said) == 1 else ""  # several rows tell apart what happens during a round
+        rows = [row for row in self.book.irregularities if row.event is each.event]
+        clause, decides = (rows[0].clause, rows[0].decides) if len(rows) == 1 else ("", None)  # others are of a round
         if each.between_rounds and not self._counts_until_the_next(each):
-            self.inquiry.choice(Question(Ask.NEXT_ROUND, position, None, clause, (Choice.GO_ON,)))
+            self.inquiry.choice(Question(Ask.NEXT_ROUND, position, decides, clause, (Choice.GO_ON,)))
             reading = "nothing is open that could be void; the next round waits for a person"
-            return Ruling(position, Then.STANDS, clause, silent=not clause, reading=reading)
+            silent = not any(row.clause for row in rows)
+            return Ruling(position, Then.STANDS, clause, decides, silent=silent, reading=reading)
         if each.event is Event.TOO_FEW_CARDS and due(self.book, self._lies(each.at)[0]) is None:
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
         return None

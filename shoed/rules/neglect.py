@@ -49,7 +49,8 @@ def neglected(book: RuleBook, course: Course, happened: Sequence[Happened], cove
         if row is None or rulings[-1].then is not Then.RETURN_ORIGINAL:
             continue
         for original in entitled:
-            question = Question(Ask.INTENDED, position, row.decides, row.clause, YES_NO, bettor=original[0])
+            bettor, bet = original
+            question = Question(Ask.INTENDED, position, row.decides, row.clause, YES_NO, bettor=bettor, bet=bet)
             answer = inquiry.choice(question)
             if answers.get(original) is not Choice.YES:
                 answers[original], clauses[original] = answer, row.clause

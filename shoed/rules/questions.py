@@ -57,6 +57,7 @@ class Question(msgspec.Struct, frozen=True):
     bettor: str | None = None
     proposed: Choice | None = None
     optional: bool = False  # nothing waits for it
+    bet: str | None = None  # that may go back
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -65,6 +66,7 @@ class Decision(msgspec.Struct, frozen=True):
     role: Voice | None  # None: nobody the books know
     irregularity: int | None = None
     bettor: str | None = None
+    bet: str | None = None
 
 
 class Unheard(Enum):
@@ -115,6 +117,7 @@ def _about(decision: Decision, question: Question) -> bool:
         decision.ask is question.ask
         and decision.irregularity in (None, question.irregularity)
         and decision.bettor in (None, question.bettor)
+        and decision.bet in (None, question.bet)
     )
 
 

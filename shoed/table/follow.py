@@ -49,7 +49,7 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
     table.set_round(current, after)
     if after.held and after.course.void is None:
         suspend(table, at, due_in_doubt(table, was, before), seen)
-    tell_irregular(table, at, was, before, after)
+    tell_irregular(table, at, was, after)
     if after.course.void is not None:
         if table.state.phase is not Phase.VOIDED:
             void(table, at, after, after.course.void)
@@ -66,17 +66,20 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
     ask(table, at)
 
 
-def tell_irregular(table: Table, at: Now, was: Round, before: Judgement, after: Judgement) -> None:
+def tell_irregular(table: Table, at: Now, was: Round, after: Judgement) -> None:
     current = table.state.round
     for found in current.suspected:
         if found not in was.suspected:
             tell_noticed(table, at, found)
     for number, found in enumerate(current.happened[len(was.happened) :], len(was.happened) + 1):
         tell_noticed(table, at, found, present(table, number))
+    told = {each.irregularity: each for each in current.ruled}
     for ruling in after.rulings:
-        if ruling.then is not Then.ASK and ruling not in before.rulings:
+        if ruling.then is not Then.ASK and told.get(ruling.irregularity) != ruling:
             mishap = current.happened[ruling.irregularity].what.event
             tell_ruled(table, at, mishap, ruling, present(table, ruling.irregularity + 1))
+            told[ruling.irregularity] = ruling
+    table.set_round(replace(current, ruled=tuple(told.values())), after)
 
 
 def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
@@ -131,8 +134,9 @@ def go_on(table: Table, at: Now, before: Judgement, after: Judgement) -> None:
         table.move(Move.RESUMED)
     else:
         if hands not in (before.course.hands, with_last(before, current)):
-            last_told = max(each.sequence for each in current.cards)
-            tell_corrected(table, at, account(table, hands), after.due, last_told)
+            last_told = max(current.accounted, *(each.sequence for each in current.cards))
+            accounted = tell_corrected(table, at, account(table, hands), after.due, last_told)
+            table.set_round(replace(current, accounted=accounted), after)
         table.move(Move.DUE_CARD)
 
 
@@ -167,8 +171,9 @@ def finish(table: Table, at: Now, hands: Hands) -> None:
         table.move(Move.COMPLETED if table.state.phase is Phase.SUSPENDED else Move.LAST_CARD)
         table.set_round(replace(current, complete=True, result=None, early=False))
         table.state = replace(table.state, last=Completed(completed, sequence))
-        if current.result is not None:
-            compare(table, at, current.result)
+        theirs = current.result or current.theirs
+        if theirs is not None:
+            compare(table, at, theirs)
     elif last is not None and replace(completed, integrity=last.told.integrity) != last.told:
         correct(table, at, last, hands, None)
     elif table.state.phase is Phase.SUSPENDED:
@@ -192,7 +197,8 @@ def correct(table: Table, at: Now, last: Completed, hands: Hands, due: Slot | No
     if not table.judgement.held:
         table.move(Move.CORRECTION if due is None else Move.REOPENED)
     if due is not None:
-        table.set_round(replace(table.state.round, complete=False))
+        theirs = last.theirs or table.state.round.theirs
+        table.set_round(replace(table.state.round, complete=False, theirs=theirs, accounted=sequence))
         table.state = replace(table.state, last=None)
         return
     table.state = replace(table.state, last=Completed(told, sequence))

@@ -26,8 +26,8 @@ from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
 from shoed.table.reading import Reading, added, corrected, excess, fits, put_by, read, readings, slot
 from shoed.table.state import OPEN, Decided, Noticed, Round, TableState, Taken
+from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Mishap
-from shoed.words import Role, Stage
 
 OTHERS: Final = "others"  # every bettor whom no decision has named
 
@@ -43,6 +43,7 @@ class Doubt(Enum):
 FOREIGN: Final = "foreign-card"
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, Ask.NEXT_ROUND, *Doubt})
 RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
+WANTED: Final = HOLDING - {Ask.OPTION} | {Ask.INTENDED}  # whoever does not choose plays on; this nobody chooses
 LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
 
 
@@ -60,6 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
     bettor: str | None = None
     proposed: str | None = None
     optional: bool = False  # nothing waits for it
+    bet: str | None = None  # that may go back
 
     @property
     def key(self) -> str:
@@ -67,6 +69,7 @@ class Asked(msgspec.Struct, frozen=True):
             self.irregularity,
             self.index,
             self.bettor,
+            self.bet,
             "optional" if self.optional else None,
             *map(str, self.cards),
         )
@@ -168,9 +171,10 @@ def placed(found: Judgement) -> bool:
 
 def next_round(house: House, hold: Noticed) -> Asked:
     """Whether the next round may go on, whatever was found before it."""
-    clause = course(house.book, (), [hold.what], Inquiry([])).rulings[0].clause
+    ruling = course(house.book, (), [hold.what], Inquiry([])).rulings[0]
+    clause = ruling.clause
     if hold.card is None:
-        return Asked(Ask.NEXT_ROUND, None, clause, choices=(Choice.GO_ON.value,))
+        return Asked(Ask.NEXT_ROUND, ruling.decides, clause, choices=(Choice.GO_ON.value,))
     row, carried = excess_row(house.book), Reading.CARRIED.value
     role = row.decides if row else None
     return Asked(Ask.NEXT_ROUND, role, clause, choices=(carried, Choice.GO_ON.value), proposed=carried)
@@ -209,10 +213,14 @@ def _unanswered(house: House, doubt: Noticed) -> Asked:
     return replace(next_round(house, replace(doubt, card=None)), optional=True)
 
 
-def left_open(before: Round) -> tuple[Noticed, ...]:
-    """The doubts that nobody answered while the round was there; one of a kind."""
+def left_open(before: Round, found: Judgement | None = None) -> tuple[Noticed, ...]:
+    """The doubts that nobody answered while the round was there; one of a kind. `found`: it is over."""
     first: dict[Mishap, Noticed] = {}
-    for each in (*before.unanswered, *before.hold, *before.suspected):
+    asked = (
+        {each.irregularity for each in found.questions if each.ask in WANTED} if found and before.complete else set()
+    )
+    undecided = [each for number, each in enumerate(before.happened) if number in asked]
+    for each in (*before.unanswered, *before.hold, *before.suspected, *undecided):
         first.setdefault(each.what.event, each)
     return tuple(first.values())
 
@@ -256,24 +264,26 @@ def _asked(question: Question) -> Asked:
         question.bettor,
         question.proposed.value if question.proposed else None,
         question.optional,
+        question.bet,
     )
 
 
 def _decisions(current: Round) -> list[Decision]:
     """What `others` answered holds for whoever is named later."""
     told = list(current.decisions)
-    own = {(each.ask, each.irregularity, each.bettor) for each in told}
+    own = {(each.ask, each.irregularity, each.bettor, each.bet) for each in told}
     named = dict.fromkeys(each.bettor for each in told if each.bettor not in (None, OTHERS))
     for each in current.decisions:
         if each.bettor == OTHERS:
-            told += [replace(each, bettor=name) for name in named if (each.ask, each.irregularity, name) not in own]
+            later = [name for name in named if (each.ask, each.irregularity, name, each.bet) not in own]
+            told += [replace(each, bettor=name) for name in later]
     return [_decision(each) for each in told]
 
 
 def _decision(told: Decided) -> Decision:
     choice: Choice | tuple[Card, ...]
     choice = Choice(told.choice) if isinstance(told.choice, str) else tuple(map(Card.parse, told.choice))
-    return Decision(told.ask, choice, told.by.role or "player", told.irregularity, told.bettor)
+    return Decision(told.ask, choice, told.by.role or PLAYER, told.irregularity, told.bettor, told.bet)
 
 
 # --- cards that wait
@@ -349,7 +359,7 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
         case Doubt.READING:
             return read(current, Reading(choice))
         case Ask():
-            decided = Decided(asked.ask, choice, by, asked.irregularity or 0, bettor or asked.bettor)
+            decided = Decided(asked.ask, choice, by, asked.irregularity or 0, bettor or asked.bettor, asked.bet)
             return replace(current, decisions=(*current.decisions, decided))
         case _:
             assert_never(asked.ask)

@@ -27,8 +27,10 @@ from shoed.commands import (
     VoidRound,
 )
 from shoed.now import Now
+from shoed.observations import Pair
+from shoed.rules import drawing
 from shoed.rules.book import Act, Rule
-from shoed.rules.irregular import OF_A_CARD, Happened, course
+from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
 from shoed.rules.questions import Ask, Inquiry
 from shoed.step import Told
 from shoed.table import play
@@ -119,7 +121,7 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
             return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
         play.between(table, at, notice.kind, f"told by {by.name}", by)
         return None
-    if (reason := _impossible(current, notice, first, drawn)) is not None:
+    if (reason := _impossible(table, notice, first, drawn)) is not None:
         return reason
     what = Happened(
         notice.kind,
@@ -138,13 +140,22 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     return None
 
 
-def _impossible(current: Round, notice: Notice, first: int, drawn: int) -> str | None:
+def _side(table: Table, at: int) -> Pair | None:
+    """The hand that the card was drawn for, by the order of the deal."""
+    before = [each.card for each in table.state.round.cards[: at - 1] if each.card is not None]
+    return drawing.due(table.book, lay(table.book, before)[0])
+
+
+def _impossible(table: Table, notice: Notice, first: int, drawn: int) -> str | None:
     """Why this cannot be said of the cards that there are."""
+    current = table.state.round
     last = first + notice.count - 1 if notice.kind is Mishap.DRAWN_TOGETHER else first
     if notice.kind is Mishap.DRAWN_TOGETHER and notice.count < TOGETHER:
         return f"one card is not drawn together; count is {TOGETHER} or more"
     if notice.other is not None and (notice.kind is not Mishap.WRONG_SIDE or not 1 <= notice.other <= drawn):
         return f"only a card of the round can be the other one of a {Mishap.WRONG_SIDE.value}"
+    if notice.other is not None and _side(table, first) is _side(table, notice.other):
+        return f"cards {first} and {notice.other} are of one side: they cannot have changed places"
     if notice.kind in OF_A_CARD and not drawn:
         return f"{notice.kind.value} is said of a card, and none was drawn yet"
     if last > drawn or (notice.kind in OF_A_CARD and first < 1):
@@ -159,11 +170,10 @@ def _impossible(current: Round, notice: Notice, first: int, drawn: int) -> str |
 
 def past_round(table: Table, number: int | None) -> Spot | None:
     """A round that is past: of this shoe, or the last of the one before, as long as this one has none."""
-    current, last = table.state.round, table.state.last
-    if current.number:
-        return Spot(current.shoe, number) if number is not None and 1 <= number < current.number else None
-    told = None if last is None else last.told
-    return Spot(told.shoe, told.round) if told is not None and number in (None, told.round) else None
+    shoe, played = table.state.round.shoe, table.state.round.number - 1
+    if played < 0 and table.state.past is not None:
+        shoe, played = table.state.past
+    return Spot(shoe, number) if number is not None and 1 <= number <= played else None
 
 
 def _noticed_late(table: Table, what: Happened, of: Spot, by: Author, at: Now) -> None:
@@ -196,8 +206,12 @@ def _squeeze(table: Table, by: Author, at: Now) -> str | None:
         return f"{table.book.id} has no insurance that a squeeze could waive"
     if not table.house.insurance:
         return "insurance is switched off at this table: there is none to waive"
-    if table.state.phase not in OPEN or table.state.round.squeeze:
-        return "no round is open" if table.state.phase not in OPEN else "it was granted already"
+    if table.state.phase not in OPEN or table.state.round.complete:
+        return "no round is open" if table.state.phase not in OPEN else "no card is left to be squeezed"
+    if table.state.round.squeeze:
+        return "it was granted already"
+    if any(each.what.event is Mishap.INSURANCE_NEGLECTED for each in table.state.round.happened):
+        return "it was told that insurance was not offered: a squeeze asked for after that waives nothing"
     current = replace(table.state.round, squeeze=True)
     table.emit(at, events.InsuranceWaived(shoe=current.shoe, round=current.number, clause=ground.clause, **signed(by)))
     follow(table, at, current)
@@ -230,7 +244,7 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
             **signed(by),
         ),
     )
-    if bettor in (None, OTHERS):
+    if bettor in (None, asked.bettor):
         table.state = replace(table.state, asked=None)
     if asked.ask is Ask.NEXT_ROUND and not asked.optional and holding(state) == state.hold:
         table.state = replace(table.state, hold=state.hold[1:], kept=(*state.kept, *carried))
@@ -300,13 +314,21 @@ def _void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
     return None
 
 
+def _no_such_round(table: Table, number: int | None) -> str:
+    if table.state.round.number:
+        return f"there is no round {number} in this shoe"
+    if table.state.past is None:
+        return "no round has been played"
+    return "this shoe has no round yet" if number is None else f"the shoe before had no round {number}"
+
+
 def _mend_late(table: Table, number: int | None, what: str, by: Author, at: Now) -> str | None:
     """C 5.11: recorded, and what was played since stands."""
     current = table.state.round
     void = table.state.phase is Phase.VOIDED and number in (None, current.number)
     of = Spot(current.shoe, current.number) if void else past_round(table, number)
     if of is None:
-        return f"there is no round {number} in this shoe" if current.number else "no round has been played in this shoe"
+        return _no_such_round(table, number)
     late = Happened(Mishap.OTHER, 0, 0, noticed_late=not void)
     tell_noticed(table, at, Noticed(late, f"of round {of.round}: {what}", by), of, kind="correction")
     return None

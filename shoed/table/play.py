@@ -91,7 +91,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
 def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: Seen, reason: str) -> None:
     """A card of this round: the one that is due, or one that waits until somebody says what it is."""
     play = table.state.round.play
-    current = begin_dealing(table, seen.at)
+    current = replace(begin_dealing(table, seen.at), empty=None)  # it was not, after all
     due = table.judgement.due if not current.waiting else None
     taken = Taken(seen.card, told, seen.at.utc_us, table.row)
     if due is not None and seen.card is not None and fits(current, due, taken, table.judgement.course):
@@ -209,9 +209,11 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     if last is not None and last.answer is Comparison.AWAITED and not last.void:
         table.emit(at, events.RoundUnconfirmed(shoe=last.told.shoe, round=last.told.round))
         table.state = replace(table.state, last=replace(last, answer=Comparison.UNCONFIRMED))
-    if renewed(before):
-        between(table, at, Mishap.SET_REPLACED, f"a new set was to come after round {before.number}, and none is told")
+    undecided = left_open(before, table.judgement)
     end_round(table, at)
+    if renewed(before):
+        evidence = f"a new set was to come after round {before.number}, and none is told"
+        note(table, at, Noticed(Happened(Mishap.SET_REPLACED, 0, 0, between_rounds=True), evidence))
     table.move(Move.ANNOUNCED if opened_by == "announcement" else Move.OPENING_CARD)
     if table.state.cut and table.state.missed is not None:  # this may be another shoe already
         table.state = replace(table.state, shoe_whole=False)
@@ -220,9 +222,8 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         table.state.shoe,
         before.number + 1,
         hold=tuple(each for each in table.state.hold if each.card is None),
-        unanswered=left_open(before),
+        unanswered=undecided,
         play=play,
-        empty=before.empty,
     )
     # The others wait for the first card: until then they may still be laid in front of it.
     table.state = replace(table.state, round=current, hold=tuple(each for each in table.state.hold if each.card))
@@ -320,14 +321,15 @@ def settle(table: Table, at: Now, *, said: bool) -> None:
 
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
-    before = table.state.round
+    before, undecided = table.state.round, left_open(table.state.round, table.judgement)
     end_round(table, at)
     shoe = table.state.shoe + 1
-    opened = Round(shoe, unsure=before.unsure, unanswered=without_renewal(left_open(before)))
+    opened = Round(shoe, unsure=before.unsure, unanswered=without_renewal(undecided))
     table.state = replace(table.state, shoe=shoe, shoe_whole=whole, cut=False, missed=None, round=opened)
     hold = tuple(replace(each, card=None) for each in without_renewal(table.state.hold))  # it is of the shoe before
     table.state = replace(table.state, hold=hold, left_over=(), kept=(), told=None)
-    table.state = replace(table.state, burnt=0, first_card=None, cut_in=0)
+    past = (before.shoe, before.number) if before.number else table.state.past
+    table.state = replace(table.state, burnt=0, first_card=None, cut_in=0, past=past)
     table.emit(at, events.ShoeStarted(shoe=shoe, shoe_integrity=table.state.shoe_integrity))
     ask(table, at)
 
@@ -421,10 +423,15 @@ def too_many(table: Table, seen: CardSeen) -> None:
 
 def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | None = None) -> None:
     """Noticed while no round is open: there is nothing to void, and the next round waits for a person."""
-    hold(table, at, Noticed(Happened(mishap, 0, 0, between_rounds=True), evidence, by))
+    hold(table, at, Noticed(Happened(mishap, 0, 0, reconstructable=True, between_rounds=True), evidence, by))
 
 
 def hold(table: Table, at: Now, found: Noticed) -> None:
+    note(table, at, found)
+    ask(table, at)
+
+
+def note(table: Table, at: Now, found: Noticed) -> None:
     """One of a kind, but of every card where it goes."""
     tell_noticed(table, at, found)
     (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
@@ -432,4 +439,3 @@ def hold(table: Table, at: Now, found: Noticed) -> None:
     there = [each.what.event for each in table.state.hold if (each.card is None) is (found.card is None)]
     if len(there) < MOST_WAITING if found.card is not None else found.what.event not in there:
         table.state = replace(table.state, hold=(*table.state.hold, found))
-    ask(table, at)

@@ -33,6 +33,7 @@ from shoed.table.judging import (
     open_questions,
     placed,
     renewed,
+    shown,
 )
 from shoed.table.reading import slot
 from shoed.table.state import Noticed, Round, TableState, Taken
@@ -198,10 +199,9 @@ def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, .
 
 def _consequence(house: House, after: Round, found: Judgement, then: Asked | None) -> Consequence:
     course = found.course
-    player, banker = both(house.book, course.hands)
-    first = next((each for each in found.questions if each.holds), None)
+    player, banker = both(house.book, course.hands if course.void is None else shown(house, after, found))
     # A player's option changes no card: what comes of them is known before it.
-    stands = course.void is None and (first is None or first.ask is Ask.OPTION)
+    stands = course.void is None and placed(found)
     over = stands and course.due is None and after.cards
     pays = rows(house.book, course.hands) if over else {}
     return Consequence(

@@ -13,7 +13,7 @@ from shoed.events import Slot
 from shoed.observations import Outcome, Pair
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.irregular import OF_A_CARD, Course, Happened
-from shoed.table.state import MOST_WAITING, Noticed, Round, Taken
+from shoed.table.state import MOST_WAITING, Decided, Noticed, Round, Taken
 from shoed.words import Event as Mishap
 
 
@@ -175,7 +175,18 @@ def corrected(current: Round, at: int, card: Card) -> Round:
     before = current.cards[at - 1].card
     taken = replace(current.cards[at - 1], card=card)
     happened = tuple(_with_face(each, at, before, card) for each in current.happened)
-    return replace(current, cards=(*current.cards[: at - 1], taken, *current.cards[at:]), happened=happened)
+    decisions = tuple(_put_in_order(current, each, at, card) for each in current.decisions)
+    mended = replace(current, happened=happened, decisions=decisions)
+    return replace(mended, cards=(*current.cards[: at - 1], taken, *current.cards[at:]))
+
+
+def _put_in_order(current: Round, decided: Decided, at: int, card: Card) -> Decided:
+    """The order that was decided stands, with the face as it is now; of two that were alike nobody knows which."""
+    first, before = current.happened[decided.irregularity].what, str(current.cards[at - 1].card)
+    ordered = decided.choice
+    if isinstance(ordered, str) or ordered.count(before) != 1 or not first.at <= at < first.at + first.count:
+        return decided
+    return replace(decided, choice=tuple(str(card) if each == before else each for each in ordered))
 
 
 def _with_face(found: Noticed, at: int, before: Card | None, card: Card) -> Noticed:

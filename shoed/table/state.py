@@ -10,7 +10,7 @@ from shoed.cards import Card
 from shoed.commands import Author
 from shoed.events import LineRejected, Result, RoundCompleted, RoundSuspended, Seen
 from shoed.observations import Evidence
-from shoed.rules.irregular import Happened
+from shoed.rules.irregular import Happened, Ruling
 from shoed.rules.questions import Ask
 
 
@@ -152,6 +152,7 @@ class Decided(msgspec.Struct, frozen=True):
     by: Author
     irregularity: int
     bettor: str | None = None
+    bet: str | None = None
 
 
 class Round(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -161,6 +162,9 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting: tuple[Taken, ...] = ()  # that came while a question was open, or are one
     over: tuple[Taken, ...] = ()  # drawn in excess, for all that is known: looked at once the round has its cards
     result: Result | None = None  # that the device gave before the last card due
+    theirs: Result | None = None  # that it gave before a correction took the end of the round away
+    ruled: tuple[Ruling, ...] = ()  # what was told of the irregularities, the last of each
+    accounted: int = 0  # the last event that told how the hands lie otherwise than by their cards
     early: bool = False  # and no card waits that came before it
     happened: tuple[Noticed, ...] = ()
     suspected: tuple[Noticed, ...] = ()  # that a person has to confirm
@@ -220,6 +224,7 @@ class TableState(msgspec.Struct, frozen=True):
     hold: tuple[Noticed, ...] = ()  # found between two rounds: the next one waits for a person
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
     kept: tuple[Card, ...] = ()  # and those that came after it
+    past: tuple[int, int] | None = None  # the last round of the shoe before, as long as this one has none
     asked: Open | None = None
     questions: int = 0  # that were ever asked
     device: Device = Device()
