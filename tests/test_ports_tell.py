@@ -170,6 +170,16 @@ async def test_one_who_never_listens_is_dropped(tmp_path: Path, monkeypatch: pyt
         assert len(counter.clients) == 1
 
 
+async def test_of_a_burst_as_many_are_served_as_there_is_room(tmp_path: Path) -> None:
+    """Those who come with the last place are refused, and nobody before them."""
+    async with serving(tmp_path):
+        places = await asyncio.gather(*(asyncio.open_unix_connection(tmp_path / NAME) for _ in range(MOST_CLIENTS + 8)))
+        answers = await asyncio.gather(*(Client(*place).say(LINE) for place in places), return_exceptions=True)
+        assert answers.count(YES) == MOST_CLIENTS
+        for _, writer in places:
+            writer.close()
+
+
 async def test_there_is_room_for_so_many(tmp_path: Path) -> None:
     """One more is told so; when somebody leaves there is room again."""
     async with serving(tmp_path):

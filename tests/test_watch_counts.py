@@ -119,7 +119,7 @@ def test_an_overdraw_without_a_face_is_a_card() -> None:
 
 # --- where another shoe may have begun, a count begins anew
 
-TWICE: list[AnyObservation] = [card("P1", "8S")]
+TWICE: list[AnyObservation] = [burnt(Card.S8)]
 
 
 @pytest.mark.parametrize(
@@ -210,3 +210,36 @@ def test_the_state_stays_small(decks: int) -> None:
     Random(1).shuffle(shoe)
     watching.hear(OPENED, *(replace(burnt(each)) for each in shoe), UNREAD, REVERSED)
     assert len(msgspec.json.encode(watching.state)) < 500
+
+
+# --- told again, or not of the game
+
+
+def test_a_card_that_is_told_again_in_its_slot_is_not_counted_twice() -> None:
+    """A person says whether it is one more: the count is never too high, and nothing is called missing for it."""
+    watching = begun()
+    told = [card("P1", str(DECK[0])), card("B1", str(DECK[1])), card("B1", str(DECK[1]))]
+    assert watching.hear(*told, *map(burnt, DECK[2:])) == []
+    assert end(watching) == []
+
+
+def test_the_same_face_in_another_slot_is_another_card() -> None:
+    """Of one deck that is one too many."""
+    assert [type(each) for each in begun().hear(card("P1", "8S"), card("B1", "8S"))] == [TooOften]
+
+
+def test_cards_in_set_up_are_no_cards_of_the_shoe() -> None:
+    """They try the reader: neither counted nor held to be shuffled."""
+    watching = begun()
+    assert watching.hear(*(card("set-up", "8S") for _ in range(9))) == []
+    assert watching.hear(*(card("set-up", str(each)) for each in Card)) == []
+    assert (watching.state.counts.cards, watching.state.shuffle.pairs) == (0, 0)
+
+
+def test_an_overdraw_of_the_same_face_calls_no_card_missing() -> None:
+    """It may have been another card: one is in doubt."""
+    watching = begun()
+    watching.hear(
+        card("P3", "8S"), OVERDRAWN, card("overdraw", "8S"), *(burnt(each) for each in DECK[1:] if each is not Card.S8)
+    )
+    assert end(watching) == []

@@ -10,7 +10,7 @@ from shoed.observations import AnyObservation, FaultMeaning
 from shoed.watch import WatchSettings, new_shoe
 from shoed.watch.order import SURE
 from tests.observed import CUT, JUMPED, STARTED, card
-from tests.watching import LIMIT_MS, REVERSED, Watching, at, burnt, delivery, failing
+from tests.watching import LIMIT_MS, REVERSED, UNREAD, Watching, at, burnt, delivery, failing
 
 DECK = tuple(Random(4).sample(list(Card), len(Card)))
 NEXT = tuple(Random(5).sample(list(Card), len(Card)))
@@ -142,3 +142,18 @@ def test_a_card_that_ran_backwards_alters_the_order(fault: AnyObservation) -> No
     assert isinstance(found, OrderAltered)
     assert (found.card, found.expected) == (None, None)
     assert str(found).endswith("a card ran backwards")
+
+
+def test_a_card_that_passed_unread_loses_the_place() -> None:
+    """The fault stands for a card that the order has: the next one is not another."""
+    watching = Watching(WatchSettings(LIMIT_MS, decks=1))
+    watching.hear(delivery(*DECK), *map(burnt, DECK[:5]), UNREAD)
+    assert [each for each in watching.hear(*map(burnt, DECK[6:20])) if isinstance(each, OrderAltered)] == []
+
+
+def test_a_set_that_is_delivered_where_reports_were_missed_is_the_next_shoe_s() -> None:
+    """Nobody knows how far the present one is."""
+    watching = Watching(WatchSettings(LIMIT_MS, decks=1))
+    assert watching.hear(JUMPED, delivery(*DECK), *map(burnt, NEXT[:9])) == []
+    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    assert len(watching.hear(*map(burnt, NEXT[:3]))) == 1

@@ -276,3 +276,29 @@ def test_a_finding_reads_as_a_sentence() -> None:
     assert str(last) == (
         f"8S and 3H were drawn together, in this order: reported 99.0 ms apart, closer than {LIMIT_MS} ms"
     )
+
+
+# --- reports that were held back
+
+
+BY_THE_LINE = replace(SETTINGS, byte_us=2083.3)  # 8 bytes at 4800 8N1 take 16.7 ms
+
+
+@pytest.mark.parametrize("gap_ms", [0.0, 16.6])
+def test_reports_that_come_faster_than_their_line_are_no_evidence(gap_ms: float) -> None:
+    """Somebody held them back: nor is the next one that follows them sooner than a dealer draws."""
+    found = watched((1000, EIGHT), (1000 + gap_ms, THREE), (1000 + gap_ms + 100, TWO), settings=BY_THE_LINE)
+    assert found == []
+
+
+def test_reports_that_the_line_can_carry_are_evidence() -> None:
+    """And so are those behind a heap, once it is over."""
+    assert together(watched((1000, EIGHT), (1017, THREE), settings=BY_THE_LINE)) == [((Card.S8, Card.H3), True)]
+    behind = watched((1000, EIGHT), (1000, THREE), (1300, TWO), (1400, card("B2", "4D")), settings=BY_THE_LINE)
+    assert together(behind) == [((Card.C2, Card.D4), True)]
+
+
+def test_a_fault_in_a_heap_is_beside_no_card() -> None:
+    """It came later, or sooner, than it seems."""
+    assert watched((1000, EIGHT), (1000, UNREAD), settings=BY_THE_LINE)[:1] != []
+    assert together(watched((1000, EIGHT), (1000, UNREAD), settings=BY_THE_LINE)) == []

@@ -80,7 +80,7 @@ class Counter:
                     writer.transport.abort()
                     return
                 writer.transport.set_write_buffer_limits(0)  # said is what the kernel has
-                client = tasks.create_task(self.serve(reader, writer))
+                client = tasks.create_task(self.serve(reader, writer, welcome=len(self.clients) < MOST_CLIENTS))
                 self.clients.add(client)
                 client.add_done_callback(self.clients.discard)
 
@@ -96,9 +96,9 @@ class Counter:
             for client in self.clients:
                 client.cancel()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, welcome: bool) -> None:
         try:
-            if len(self.clients) > MOST_CLIENTS:
+            if not welcome:
                 await say(writer, refusal(f"{MOST_CLIENTS} clients are here already; close one of them"))
                 return
             while not self.leaving.is_set() and (answer := await self.answer(reader)) is not None:
@@ -154,7 +154,8 @@ def ask(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -> Answer:
                 " or give its --config or --state-dir"
             ) from error
         try:
-            line.sendall(line_of(request))
+            with suppress(BrokenPipeError):  # refused before it was asked: the reason is there
+                line.sendall(line_of(request))
             with line.makefile("rb") as answers:
                 said = answers.readline()
         except TimeoutError as error:

@@ -43,6 +43,7 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
     counts: Counts = Counts()
     order: Order = Order()
     shuffle: Shuffle = Shuffle()
+    missed: bool = False  # reports of this shoe were: its cards so far are not known
     away: bool = False  # the link closed, and nothing proved since that no report was missed
     cut: bool = False  # the cutting card came out of this shoe
     begun_us: int | None = None  # when the shoe last started to speak after its cut: perhaps with another set
@@ -72,7 +73,7 @@ def watch(
             return replace(anew, begun_us=seen.at.utc_us), ()
         case SetDelivered():
             wrong = counts.delivered(settings.decks, seen)
-            ordered = order.delivered(state.order, seen, begun=state.counts.cards > 0)
+            ordered = order.delivered(state.order, seen, begun=state.missed or state.counts.cards > 0)
             return replace(state, order=ordered), () if wrong is None else (wrong,)
         case _:
             return state, ()
@@ -80,7 +81,7 @@ def watch(
 
 def missed(state: WatchState) -> WatchState:
     """Reports were missed, and with them perhaps a change of shoe."""
-    return replace(state, counts=Counts(), shuffle=Shuffle(), order=order.lose(state.order), away=False)
+    return replace(state, counts=Counts(), shuffle=Shuffle(), order=order.lose(state.order), away=False, missed=True)
 
 
 def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
@@ -91,7 +92,7 @@ def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
     if state.begun_us != utc_us:
         state = replace(state, counts=Counts(), shuffle=Shuffle(), order=order.drop(state.order))
     ordered = order.new_shoe(state.order, state.counts.cards)
-    return replace(state, counts=replace(state.counts, whole=whole), order=ordered, cut=False)
+    return replace(state, counts=replace(state.counts, whole=whole), order=ordered, cut=False, missed=False)
 
 
 def emptied(settings: WatchSettings, state: WatchState, at: Now) -> tuple[AnyFinding, ...]:
@@ -109,8 +110,10 @@ def card(settings: WatchSettings, state: WatchState, seen: CardSeen) -> tuple[Wa
     if seen.card is None:
         evidence = f"the shoe reported a card with the code {seen.code}, which is no card's"
         found.append(Unread(at=seen.at, meaning=None, code=seen.code, evidence=evidence))
-    if counts.told_twice(state.counts, seen):
+    if seen.place is Place.SET_UP:  # cards to try the shoe with
         return state, tuple(found)
+    if counts.told_twice(state.counts, seen):
+        return replace(state, counts=counts.doubted(state.counts)), tuple(found)
     before, after = state.counts, state.shuffle
     if seen.card is not None and before.last is not None and seen.place is not Place.OVERDRAW:  # that one is told late
         after, unshuffled = shuffle.card(
@@ -130,7 +133,7 @@ def fault(settings: WatchSettings, state: WatchState, seen: FaultRaised) -> tupl
     said = f"the device said fault {seen.code}, {seen.name}"
     if seen.meaning in UNREAD:
         found.append(Unread(at=seen.at, meaning=seen.meaning, code="", evidence=said))
-        state = replace(state, counts=counts.unread(state.counts, seen))
+        state = replace(state, counts=counts.doubted(state.counts), order=order.lose(state.order))
     elif seen.meaning is FaultMeaning.REVERSED:
         evidence = f"{said}: a card ran backwards"
         found.append(OrderAltered(at=seen.at, card=None, expected=None, evidence=evidence))

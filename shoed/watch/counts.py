@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.findings import AnyFinding, SetWrong, TooMany, TooOften
 from shoed.now import Now
-from shoed.observations import CardSeen, FaultRaised, Place, SetDelivered
+from shoed.observations import CardSeen, Place, SetDelivered
 
 FACES: Final = {card: number for number, card in enumerate(Card)}
 NONE_YET: Final = (0,) * len(FACES)
@@ -25,9 +25,10 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     faces: tuple[int, ...] = NONE_YET  # in the order of Card
     faceless: int = 0  # cards that were told without a face
-    unread: int = 0  # faults that say that a card passed unread: it may have been told besides
+    unread: int = 0  # cards that passed unread, or told again, perhaps: each may be one that is not counted
     whole: bool = False  # from the beginning of the shoe
     last: Card | None = None
+    slot: str = ""  # where that one was told
 
     @property
     def cards(self) -> int:
@@ -38,11 +39,17 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def told_twice(state: Counts, seen: CardSeen) -> bool:
-    """assumed: the card of an overdraw may have been told before its error or in it, and then it was the last one.
+    """Whether it may be the card that was told last: a person will say, and the count must not be too high.
 
-    Where it is another card of that face, one is missing from the count, and no false alarm follows.
+    assumed: the card of an overdraw may have been told before its error or in it, and then it was the last one.
     """
-    return seen.place is Place.OVERDRAW and seen.card is not None and seen.card == state.last
+    if seen.card is None or seen.card != state.last:
+        return False
+    return seen.place is Place.OVERDRAW or (seen.position > 0 and state.slot == slot_of(seen))
+
+
+def slot_of(seen: CardSeen) -> str:
+    return f"{seen.place.value} {seen.position}"
 
 
 def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFinding]]:
@@ -52,6 +59,7 @@ def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFin
         number = FACES[seen.card]
         faces = (*state.faces[:number], state.faces[number] + 1, *state.faces[number + 1 :])
         state = replace(state, faces=faces, last=seen.card)
+    state = replace(state, slot=slot_of(seen))
     found: list[AnyFinding] = []
     if seen.card is not None and state.of(seen.card) == decks + 1:  # told once
         found.append(TooOften(at=seen.at, card=seen.card, times=state.of(seen.card), decks=decks))
@@ -61,7 +69,7 @@ def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFin
     return state, found
 
 
-def unread(state: Counts, _: FaultRaised) -> Counts:
+def doubted(state: Counts) -> Counts:
     return replace(state, unread=state.unread + 1)
 
 

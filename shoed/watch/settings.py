@@ -6,6 +6,8 @@ import msgspec
 class WatchSettings(msgspec.Struct, frozen=True):
     min_draw_gap_ms: int  # from report to report, as close as a dealer draws on purpose; 0: spacing is no evidence
     decks: int = 8
+    # Of the line that a report came by. Two that come faster than the line can carry them were held back somewhere.
+    byte_us: float = 0
     # From the end of one card to the beginning of the next at the window. A hand has to come back for the next
     # card; what a card drags along follows it sooner.
     min_edge_gap_ms: int = 60

@@ -3,8 +3,9 @@
 Theory of operation: where the device tells when each card passed its window, the edges decide. Where it
 does not, reports that come closer than a dealer draws were drawn together; the reader saw which came first,
 unless a fault fell between them or one of them could not be read. An unread card that is told as a fault,
-close to a card that was read, makes two as well. A line that was away delivers in a heap: until that is
-over the spacing of reports is no evidence. The card of an overdraw is told late, and is none either.
+close to a card that was read, makes two as well. A line that was away delivers in a heap, and so does whoever
+held reports back and gives them on faster than the line carries them: until that is over the spacing of
+reports is no evidence. The card of an overdraw is told late, and is none either.
 """
 
 from enum import Enum, auto
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.findings import DrawnTogether
 from shoed.now import Now
-from shoed.observations import CardSeen, Edges, FaultMeaning, FaultRaised, Place
+from shoed.observations import CardSeen, Edges, FaultMeaning, FaultRaised, Place, Reported
 from shoed.watch.settings import WatchSettings
 
 LONGEST: Final = 6  # cards that one finding names: no round has more, and a state is not to grow
@@ -64,7 +65,7 @@ def opened(at: Now) -> Spacing:
 def card(settings: WatchSettings, state: Spacing, seen: CardSeen) -> tuple[Spacing, DrawnTogether | None]:
     if seen.place is Place.OVERDRAW:
         return state, None
-    at_ns, heaped = seen.at.mono_ns, in_heap(settings, state, seen.at)
+    at_ns, heaped = seen.at.mono_ns, in_heap(settings, state, seen)
     judged = (
         Judged(Verdict.APART) if state.last is None else beside_card(settings, state, state.last, seen, heaped=heaped)
     )
@@ -96,7 +97,7 @@ def fault(settings: WatchSettings, state: Spacing, seen: FaultRaised) -> tuple[S
     told = Fault(seen.name, seen.at.mono_ns, card=unread)
     last = state.last
     # assumed: a fault beside a card without a face is about that card
-    if unread and last is not None and last.cards[-1] is not None and not in_heap(settings, state, seen.at):
+    if unread and last is not None and last.cards[-1] is not None and not in_heap(settings, state, seen):
         judged = beside_fault(settings, seen.at, replace(told, at_ns=last.at_ns))
         if judged.verdict is not Verdict.APART:
             cards = (*last.cards, None)[-LONGEST:]
@@ -105,8 +106,11 @@ def fault(settings: WatchSettings, state: Spacing, seen: FaultRaised) -> tuple[S
     return replace(state, fault=told), None
 
 
-def in_heap(settings: WatchSettings, state: Spacing, at: Now) -> bool:
-    return state.heap_ns is not None and gap_ms(state.heap_ns, at) < settings.min_draw_gap_ms
+def in_heap(settings: WatchSettings, state: Spacing, seen: Reported) -> bool:
+    if state.heap_ns is not None and gap_ms(state.heap_ns, seen.at) < settings.min_draw_gap_ms:
+        return True
+    on_the_line_ms = len(bytes.fromhex(seen.frame.raw)) * settings.byte_us / 1000
+    return state.last is not None and gap_ms(state.last.at_ns, seen.at) < on_the_line_ms
 
 
 def gap_ms(since_ns: int, at: Now) -> float:
