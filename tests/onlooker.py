@@ -38,11 +38,14 @@ class Ledger:
         self.sequences: set[int] = set()  # of the events that told a card
         self.left_over: tuple[Card, ...] = ()
         self.kept: tuple[Card, ...] = ()  # that came after the round
+        self.unheard: tuple[Counter[Card], set[int]] = Counter(), set()  # of a round that began so: it has these
 
     def hear(self, event: Event) -> None:
         match event.data:
             case events.RoundStarted():
                 self.told, self.sequences = Counter((*self.left_over, *self.kept)), set()
+                self.told, self.sequences = self.told + self.unheard[0], self.sequences | self.unheard[1]
+                self.unheard = Counter(), set()
             case events.ShoeStarted():
                 self.told, self.sequences, self.left_over = Counter(), set(), ()
             case events.CardDrawn(card=card):
@@ -53,6 +56,8 @@ class Ledger:
                 self.sequences.add(event.sequence)
             case events.RoundSettled(carried=carried):
                 self.left_over = carried
+            case events.QuestionAnswered(choice=("next-round",)):
+                self.unheard = self.told, self.sequences
             case events.QuestionAnswered(carried=carried):
                 self.told += Counter(carried)
                 self.kept += carried

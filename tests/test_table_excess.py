@@ -23,7 +23,21 @@ from shoed.events import (
 from shoed.findings import OrderAltered, Unread
 from shoed.observations import AnyObservation, FaultMeaning
 from shoed.table.state import MOST_WAITING
-from tests.observed import CUT, NATURAL, START, STARTED, STOOD_BY, UNPROVEN, after, card, cards, kinds, result, together
+from tests.observed import (
+    CUT,
+    JUMPED,
+    NATURAL,
+    START,
+    STARTED,
+    STOOD_BY,
+    UNPROVEN,
+    after,
+    card,
+    cards,
+    kinds,
+    result,
+    together,
+)
 
 FOUND: Final = OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="one card behind")
 
@@ -285,3 +299,59 @@ def test_an_overdrawn_card_before_the_first_round_of_a_shoe_is_on_record_only() 
     """It is of the shoe before, and there is no round that it could open or serve."""
     table = after(*NATURAL, CUT, STARTED, card("overdraw", "5D"))
     assert table.state.asked is None
+
+
+# --- a card behind a complete round, where reports were missed
+
+
+@pytest.mark.parametrize("missed", [JUMPED, UNPROVEN])
+@pytest.mark.parametrize(
+    ("place", "choices"),
+    [
+        ("B1", ("next-round", "excess")),
+        ("P2", ("next-round", "excess")),
+        ("B2", ("next-round", "excess")),
+        ("P3", ("excess", "next-round")),
+        ("B3", ("excess", "next-round")),
+    ],
+)
+def test_where_reports_were_missed_the_next_round_may_have_begun(
+    missed: AnyObservation, place: str, choices: tuple[str, ...]
+) -> None:
+    """A card of a first deal is the next round's rather than one in excess; a person says which."""
+    table = after(*NATURAL, missed, card(place, "4D"))
+    assert table.asks("reading", *choices)
+    assert (table.question.proposed, table.question.index) == (choices[0], 5)
+
+
+@pytest.mark.parametrize("place", ["B0", "B15"])
+def test_a_slot_that_is_none_is_of_no_next_round(place: str) -> None:
+    """It is a card too many, as it would be without a gap."""
+    table = after(*NATURAL, UNPROVEN, card(place, "4D"))
+    assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
+
+
+def test_a_round_that_began_unheard_goes_on_behind_the_card_that_was_missed() -> None:
+    """The one before is settled as it was; further cards that were missed are asked for in their turn."""
+    table = after(*NATURAL, result("player"), UNPROVEN, *cards("P2 4D, B2 5D"))
+    told = table.answer("next-round")
+    assert kinds(told) == [QuestionAnswered, RoundStarted, RoundSuspended, QuestionAsked]
+    table.answer("2C")
+    assert table.asks("reading", "missed", "wrong-side")
+    table.answer("missed")
+    table.answer("3C")
+    assert (table.phase, table.lies) == ("complete", "2C 4D / 3C 5D")
+    last = table.shown.last_round
+    assert last is not None
+    assert (last.integrity, last.answer.value) == ("partial", "awaited")
+
+
+def test_a_card_that_was_kept_opens_the_round_that_began_unheard() -> None:
+    """It is the first card, so that none of that round was missed for certain."""
+    table = after(*NATURAL, card("overdraw", "5D"))
+    table.answer("yes")
+    table.hear_each([UNPROVEN, card("P2", "4D")])
+    (asked,) = (each for each in table.question.consequences if each.choice == ("next-round",))
+    assert (asked.player.cards, asked.then_asks) == ((Card.D5,), "reading")
+    table.answer("next-round")
+    assert (table.phase, table.lies, table.question.question) == ("suspended", "5D /", "reading")

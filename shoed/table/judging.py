@@ -25,7 +25,7 @@ from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay,
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
 from shoed.table.reading import Reading, added, corrected, excess, fits, put_by, read, readings, slot
-from shoed.table.state import OPEN, Decided, Noticed, Round, TableState, Taken
+from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Mishap
 
@@ -370,6 +370,22 @@ def laid(current: Round, card: Card | None) -> Round:
     at = current.carried
     cards = (*current.cards[:at], Taken(card, drawn=True), *current.cards[at:])
     return replace(current, cards=cards, carried=at + 1)
+
+
+def begun(house: House, state: TableState) -> Round:
+    """The next round, if it began while nothing was heard: what waits is of that one, and its first card was missed."""
+    current = state.round
+    carried = judge(house, replace(current, waiting=())).course.carried
+    left = tuple(Taken(face, drawn=True) for face in (*carried, *state.kept))
+    return Round(
+        current.shoe,
+        current.number + 1,
+        cards=left or (Taken(None),),
+        waiting=current.waiting,
+        carried=len(left),
+        hold=state.hold,
+        play=Phase.DEALING,
+    )
 
 
 def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Author) -> Round:

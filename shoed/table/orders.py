@@ -36,8 +36,8 @@ from shoed.step import Told
 from shoed.table import play
 from shoed.table.context import Table, signed
 from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, Asked, choose, holding, kept, open_questions, refusal
-from shoed.table.reading import corrected
+from shoed.table.judging import OTHERS, RECORD, Asked, Doubt, choose, holding, kept, open_questions, refusal
+from shoed.table.reading import Reading, corrected
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import FOLLOWS
 from shoed.words import Event as Mishap
@@ -250,7 +250,10 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
         table.state = replace(table.state, hold=state.hold[1:], kept=(*state.kept, *carried))
         ask(table, at)
         return None
-    follow(table, at, choose(table.state.round, asked, choice, by, bettor))
+    if asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value:
+        play.begin_unheard(table, at)
+    else:
+        follow(table, at, choose(table.state.round, asked, choice, by, bettor))
     return None
 
 

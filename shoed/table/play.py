@@ -239,6 +239,24 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     )
 
 
+def begin_unheard(table: Table, at: Now) -> None:
+    """The next round began while nothing was heard: what waits is of that one, and its first card was missed."""
+    before = table.state.round
+    table.set_round(replace(before, waiting=()))
+    open_round(table, at, "card")
+    against = tuple(against_custom(table, Phase.IDLE))
+    current = begin_dealing(table, at)
+    current = replace(
+        current,
+        cards=current.cards or (Taken(None),),
+        waiting=before.waiting,
+        suspected=(*current.suspected, *against),
+        away=before.away,
+        partial=before.unsure,
+    )
+    follow(table, at, current)
+
+
 def begin_dealing(table: Table, at: Now) -> Round:
     """A card of the round came. The first one closes the bets, and follows those that the round before left over."""
     state, current = table.state, table.state.round

@@ -24,6 +24,7 @@ from shoed.table.judging import (
     Doubt,
     House,
     Judgement,
+    begun,
     choose,
     foreseen,
     holding,
@@ -35,7 +36,7 @@ from shoed.table.judging import (
     renewed,
     shown,
 )
-from shoed.table.reading import slot
+from shoed.table.reading import Reading, slot
 from shoed.table.state import Noticed, Round, TableState, Taken
 from shoed.words import PLAYER, Role
 
@@ -149,7 +150,8 @@ def _evidence(state: TableState, asked: Asked, about: Noticed | None) -> Iterato
         case Doubt.READING if waiting and not state.round.early:
             told, other = waiting[0].seen, "as overdrawn" if waiting[0].excess else "in no hand"
             where = f"as {told.hand} {told.position}" if told.hand else other
-            yield f"{waiting[0].card or 'a card without a face'} was reported {where}, and another slot is due"
+            due = "no card is due" if state.round.complete else "another slot is due"
+            yield f"{waiting[0].card or 'a card without a face'} was reported {where}, and {due}"
         case Doubt.READING:
             yield "the shoe told a result, and a card is still due"
         case _:
@@ -166,7 +168,9 @@ def consequences(house: House, state: TableState, asked: Asked) -> Iterator[Cons
     by = Author("", role)
     clauses = dict(zip(asked.choices, asked.clauses, strict=False))
     for told, choice in _answers(asked):
-        after, found = foreseen(house, choose(state.round, asked, choice, by, None))
+        unheard = asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value
+        would_be = begun(house, state) if unheard else choose(state.round, asked, choice, by, None)
+        after, found = foreseen(house, would_be)
         then = next((each for each in open_questions(house, state, found) if each.holds), None)
         would = _consequence(house, after, found, then)
         yield replace(would, choice=told, clause=clauses.get(told[0]) or None)

@@ -29,6 +29,7 @@ class Reading(Enum):
     CARRIED = "carried"  # the card left over opens this round, and the shoe does not know it
     NOT_CARRIED = "not-carried"  # it was put away
     INTERRUPTION = "interruption"  # the game itself was interrupted
+    NEXT_ROUND = "next-round"  # it is of the next round, which began while nothing was heard
     NOT_SO = "not-so"  # the device's result is wrong
 
 
@@ -84,7 +85,7 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     if first is not None and first.again and (due is not None or current.complete) and not current.early:
         return Reading.SAME_CARD, *([] if due is None else [Reading.DUE]), Reading.EXCESS
     if due is None:
-        return ()
+        return _of_the_next(current, first)
     told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
     if current.early and current.result is not None:
         forced = current.result.outcome is Outcome.FORCED_END
@@ -96,6 +97,17 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
         return Reading.DUE, Reading.EXCESS
     gap = (Reading.INTERRUPTION,) if current.away and not told else ()
     return _of_a_slot(current, found, due, gap)
+
+
+def _of_the_next(current: Round, first: Taken | None) -> tuple[Reading, ...]:
+    """Behind a complete round, where reports were missed: the next one may have begun."""
+    if first is None or first.excess or not (current.complete and current.unsure):
+        return ()
+    hand, position = place(first)
+    if hand is None or position is None or not 1 <= position <= FULL_HAND:
+        return ()
+    dealt = Reading.NEXT_ROUND, Reading.EXCESS
+    return dealt if position < FULL_HAND else dealt[::-1]
 
 
 def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...]) -> tuple[Reading, ...]:
