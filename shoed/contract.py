@@ -49,7 +49,7 @@ PHASES: Final[Mapping[Phase, str]] = {
 MOVE_MEANINGS: Final[Mapping[Move, str]] = {
     Move.ANNOUNCED: "bets were opened",
     Move.BETS_CLOSED: "by command, or by the first card",
-    Move.OPENING_CARD: "a card reported as Player's first, or the next if that one was missed",
+    Move.OPENING_CARD: "a card reported as Player's first, or the next if that one was missed or left over",
     Move.DUE_CARD: "the card that is due, and another is due after it",
     Move.LAST_CARD: "the card that is due, and none is due after it",
     Move.DOUBT: "a question that only a person can answer",
@@ -89,7 +89,7 @@ READINGS: Final[Mapping[Reading, str]] = {
     Reading.CARRIED: "the card left over from the round before opens this one, and the shoe does not count it",
     Reading.NOT_CARRIED: "the card left over was put away",
     Reading.INTERRUPTION: "the game itself was interrupted, and the document decides",
-    Reading.NEXT_ROUND: "the next round began unheard, and its first card was missed: this one is settled as it was",
+    Reading.NEXT_ROUND: "the next round has begun, behind a card that was missed or left over; this one stands",
     Reading.NOT_SO: "the result that the shoe gave before the last card is wrong",
 }
 SET_ASIDE: Final[Mapping[str, str]] = {
@@ -113,7 +113,7 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
     },
     (RoundStarted, "opened_by"): {
         "announcement": "the dealer's, before any card",
-        "card": "a card, without an announcement: Player's first, or the next if that one was missed",
+        "card": "a card, without an announcement: Player's first, or the next if that one was missed or left over",
     },
     (RoundStarted, "shoe_integrity"): {
         "complete": "the shoe was seen from its start",

@@ -126,6 +126,8 @@ class Listener:
 
     def hands_are(self, player: events.Hand, banker: events.Hand) -> None:
         self.player, self.banker = list(player.cards), list(banker.cards)
+        if self.player or self.banker:  # those that were left over lie there
+            self.left_over = []
         self.check_hands(player, banker)
 
     def check_hands(self, player: events.Hand, banker: events.Hand) -> None:

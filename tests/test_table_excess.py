@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import OpenBets, SettleRound, VoidRound
+from shoed.commands import AnyCommand, OpenBets, SettleRound, VoidRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -355,3 +355,38 @@ def test_a_card_that_was_kept_opens_the_round_that_began_unheard() -> None:
     assert (asked.player.cards, asked.then_asks) == ((Card.D5,), "reading")
     table.answer("next-round")
     assert (table.phase, table.lies, table.question.question) == ("suspended", "5D /", "reading")
+
+
+# --- the shoe counts a card that was left over
+
+
+@pytest.mark.parametrize("then", [(), (SettleRound(),), (SettleRound(), VoidRound())])
+def test_the_slot_behind_the_cards_left_over_opens_the_next_round(then: tuple[AnyCommand, ...]) -> None:
+    """As Player's first does; once they are void with their round the shoe is asked about like any other."""
+    table = after(*NATURAL, card("B3", "5D"), card("B3", "6D"))
+    for _ in range(2):
+        table.answer("yes")
+    for command in then:
+        table.tell(command)
+    told = table.hear(card("P2", "2C"))
+    assert (RoundStarted in kinds(told)) is (VoidRound() not in then)
+    assert table.lies == ("5D 2C / 6D" if VoidRound() not in then else "8S KS / 3H 4H")
+
+
+def test_a_card_kept_after_the_round_opens_the_next_one_so_too() -> None:
+    """Nobody announces it."""
+    table = after(*NATURAL, result("player"))
+    table.tell(SettleRound())
+    table.hear(card("B3", "5D"))
+    table.answer("carried")
+    assert kinds(table.hear(card("B1", "9C"))) == [RoundStarted, CardDrawn]
+    assert table.lies == "5D / 9C"
+
+
+def test_more_cards_left_over_than_a_first_deal_has_open_nothing_by_a_slot() -> None:
+    """What the shoe makes of them nobody knows; Player's first opens the round."""
+    table = after(*NATURAL, *cards("B3 5D, B3 6D, B3 7D, B3 2D"))
+    for _ in range(4):
+        table.answer("yes")
+    told = table.hear(card("P3", "9C"))
+    assert kinds(told) == [CardSetAside, RoundSuspended]

@@ -146,10 +146,12 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
         case events.RoundSuspended():
             return replace(reopened(view), phase=Phase.SUSPENDED, remark=told)
         case events.QuestionAsked(player=player, banker=banker):
+            view = laid(view) if view.phase is Phase.SUSPENDED and player.cards else view
             return replace(view, hands=PublicHands(player, banker), remark=told)
         case events.QuestionAnswered(carried=carried):
             return replace(keep(view, carried), remark=told)
         case events.RoundResumed(player=player, banker=banker, phase=phase):
+            view = laid(view) if player.cards else view
             return replace(view, phase=Phase(phase), hands=PublicHands(player, banker), remark=None)
         case events.RoundCorrected() as right:
             return corrected(reopened(view), right)
@@ -185,6 +187,11 @@ def begun(view: TableView) -> TableView:
     return replace(view, hands=hands, left_over=())
 
 
+def laid(view: TableView) -> TableView:
+    """Hands are told, and what was left over lies in them."""
+    return replace(view, left_over=())
+
+
 def keep(view: TableView, carried: tuple[Card, ...]) -> TableView:
     """They lie in front of the next round; in one that waits they lie already, and its hands are told."""
     if view.phase in (Phase.BETTING, Phase.CLOSED):
@@ -204,7 +211,7 @@ def with_card(view: TableView, drawn: events.CardDrawn) -> TableView:
 
 def reopened(view: TableView) -> TableView:
     """What the settlement of a round left over is reckoned anew."""
-    return replace(view, left_over=()) if view.phase is Phase.SETTLED else view
+    return laid(view) if view.phase is Phase.SETTLED else view
 
 
 def corrected(view: TableView, right: events.RoundCorrected) -> TableView:

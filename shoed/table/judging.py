@@ -373,7 +373,7 @@ def laid(current: Round, card: Card | None) -> Round:
 
 
 def begun(house: House, state: TableState) -> Round:
-    """The next round, if it began while nothing was heard: what waits is of that one, and its first card was missed."""
+    """The next round, if what waits is of that one: its first card was missed, unless some were left over."""
     current = state.round
     carried = judge(house, replace(current, waiting=())).course.carried
     left = tuple(Taken(face, drawn=True) for face in (*carried, *state.kept))

@@ -251,7 +251,7 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
         ask(table, at)
         return None
     if asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value:
-        play.begin_unheard(table, at)
+        play.begin_next(table, at)
     else:
         follow(table, at, choose(table.state.round, asked, choice, by, bettor))
     return None

@@ -30,12 +30,13 @@ from shoed.table.follow import (
     left_over,
     lie,
     present,
+    suspend,
     tell_noticed,
     tell_ruled,
     tell_settled,
 )
 from shoed.table.judging import LINGERING, left_open, renewed
-from shoed.table.reading import beside, fits
+from shoed.table.reading import beside, fits, opens
 from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Last, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
@@ -75,7 +76,8 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         doubt(table, seen.at, findings)
         return
     waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
-    if hand is Pair.PLAYER and seen.position == 1 and not waited_for:
+    is_first = hand is Pair.PLAYER and seen.position == 1 and not waited_for
+    if is_first or opens(lying(table), reported(seen)):
         open_round(table, seen.at, "card")
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
@@ -86,6 +88,13 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         doubt(table, seen.at, findings)
     else:
         take(table, seen, findings, reported(seen), reason="not-due")
+
+
+def lying(table: Table) -> tuple[Card, ...]:
+    """The cards that were left over, between two rounds."""
+    if table.state.phase in DRAWN:
+        return (*left_over(table.judgement), *table.state.kept)
+    return (*table.state.left_over, *table.state.kept) if table.state.phase in OVER else ()
 
 
 def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: Seen, reason: str) -> None:
@@ -239,20 +248,20 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     )
 
 
-def begin_unheard(table: Table, at: Now) -> None:
-    """The next round began while nothing was heard: what waits is of that one, and its first card was missed."""
+def begin_next(table: Table, at: Now) -> None:
+    """The next round has begun: what waits is of that one. Its first card was missed, unless some were left over."""
     before = table.state.round
     table.set_round(replace(before, waiting=()))
     open_round(table, at, "card")
     against = tuple(against_custom(table, Phase.IDLE))
-    current = begin_dealing(table, at)
+    current = replace(begin_dealing(table, at), away=before.away, partial=before.unsure)
+    table.set_round(current)
+    suspend(table, at, table.judgement.due, before.waiting[0].seen)
     current = replace(
         current,
         cards=current.cards or (Taken(None),),
         waiting=before.waiting,
         suspected=(*current.suspected, *against),
-        away=before.away,
-        partial=before.unsure,
     )
     follow(table, at, current)
 

@@ -168,8 +168,8 @@ def consequences(house: House, state: TableState, asked: Asked) -> Iterator[Cons
     by = Author("", role)
     clauses = dict(zip(asked.choices, asked.clauses, strict=False))
     for told, choice in _answers(asked):
-        unheard = asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value
-        would_be = begun(house, state) if unheard else choose(state.round, asked, choice, by, None)
+        next_one = asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value
+        would_be = begun(house, state) if next_one else choose(state.round, asked, choice, by, None)
         after, found = foreseen(house, would_be)
         then = next((each for each in open_questions(house, state, found) if each.holds), None)
         would = _consequence(house, after, found, then)

@@ -4,12 +4,13 @@ Theory of operation: a card that is reported in the slot that is due is the one 
 readings; where there is but one it is taken, else a person says which is true.
 """
 
+from collections.abc import Sequence
 from enum import Enum
 
 from msgspec.structs import replace
 
 from shoed.cards import Card
-from shoed.events import Slot
+from shoed.events import Seen, Slot
 from shoed.observations import Outcome, Pair
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.irregular import OF_A_CARD, Course, Happened
@@ -29,7 +30,7 @@ class Reading(Enum):
     CARRIED = "carried"  # the card left over opens this round, and the shoe does not know it
     NOT_CARRIED = "not-carried"  # it was put away
     INTERRUPTION = "interruption"  # the game itself was interrupted
-    NEXT_ROUND = "next-round"  # it is of the next round, which began while nothing was heard
+    NEXT_ROUND = "next-round"  # it is of the next round, which has begun
     NOT_SO = "not-so"  # the device's result is wrong
 
 
@@ -72,11 +73,22 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
         return False
     shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
     if not shift:
-        return (taken.seen.hand, taken.seen.position) == (due.hand.value, due.position)
+        return place(taken.seen) == (due.hand.value, due.position)
     theirs = due.index - shift
     if max(due.index, theirs) > INITIAL_CARDS:
         return False  # the device reckons third cards from other hands than ours
-    return (taken.seen.hand, taken.seen.position) == ("player" if theirs % 2 else "banker", (theirs + 1) // 2)
+    return place(taken.seen) == first_deal(theirs)
+
+
+def first_deal(index: int) -> tuple[str, int]:
+    """The slot of one of the first four cards (C 3.10)."""
+    return "player" if index % 2 else "banker", (index + 1) // 2
+
+
+def opens(left: Sequence[Card], seen: Seen) -> bool:
+    """Whether the device counts the cards left over: it reports the slot behind them."""
+    index = len(left) + 1
+    return 1 < index <= INITIAL_CARDS and place(seen) == first_deal(index)
 
 
 def readings(current: Round, found: Course) -> tuple[Reading, ...]:
@@ -85,7 +97,7 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     if first is not None and first.again and (due is not None or current.complete) and not current.early:
         return Reading.SAME_CARD, *([] if due is None else [Reading.DUE]), Reading.EXCESS
     if due is None:
-        return _of_the_next(current, first)
+        return _of_the_next(current, found, first)
     told = any(each.what.event is Mishap.INTERRUPTION for each in current.happened)
     if current.early and current.result is not None:
         forced = current.result.outcome is Outcome.FORCED_END
@@ -99,11 +111,13 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     return _of_a_slot(current, found, due, gap)
 
 
-def _of_the_next(current: Round, first: Taken | None) -> tuple[Reading, ...]:
-    """Behind a complete round, where reports were missed: the next one may have begun."""
-    if first is None or first.excess or not (current.complete and current.unsure):
+def _of_the_next(current: Round, found: Course, first: Taken | None) -> tuple[Reading, ...]:
+    """Behind a complete round: the next one may have begun, where reports were missed, or by a card left over."""
+    if first is None or first.excess or not current.complete:
         return ()
-    hand, position = place(first)
+    if opens(found.carried, first.seen):
+        return Reading.NEXT_ROUND, Reading.EXCESS
+    hand, position = place(first.seen) if current.unsure else (None, None)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return ()
     dealt = Reading.NEXT_ROUND, Reading.EXCESS
@@ -114,7 +128,7 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     if current.carried and not current.shift and len(current.cards) == current.carried:
         doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
         return (Reading.CARRIED,) if doubted else (Reading.CARRIED, Reading.NOT_CARRIED)
-    hand, position = place(current.waiting[0])
+    hand, position = place(current.waiting[0].seen)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return Reading.EXCESS, Reading.SAME_CARD
     there = len(found.hands.of(Pair(hand)))
@@ -152,7 +166,7 @@ def _read_card(rest: Round, first: Taken, reading: Reading) -> Round:
         case Reading.SAME_CARD:
             return rest
         case Reading.READ_AGAIN:
-            before = next((at for at, each in enumerate(rest.cards, 1) if place(each) == place(first)), None)
+            before = next((at for at, each in enumerate(rest.cards, 1) if place(each.seen) == place(first.seen)), None)
             return rest if before is None or first.card is None else corrected(rest, before, first.card)
         case Reading.DUE:
             return excess(taken, at, back=True)
@@ -179,8 +193,8 @@ def missed(current: Round) -> Round:
     return replace(current, happened=(*current.happened, found), with_unread=None)
 
 
-def place(taken: Taken) -> tuple[str | None, int | None]:
-    return taken.seen.hand, taken.seen.position
+def place(seen: Seen) -> tuple[str | None, int | None]:
+    return seen.hand, seen.position
 
 
 def corrected(current: Round, at: int, card: Card) -> Round:
