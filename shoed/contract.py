@@ -84,7 +84,7 @@ READINGS: Final[Mapping[Reading, str]] = {
     Reading.WRONG_SIDE: "it is the card that is due, and was reported in the other hand",
     Reading.SAME_CARD: "the card that lies there was told once more",
     Reading.READ_AGAIN: "the card that lies there was misread before, and this is its face",
-    Reading.DUE: "it is the card that is due: what the shoe calls an overdraw then serves this round",
+    Reading.DUE: "it is the card that is due: one that the shoe counts otherwise, or calls an overdraw and serves",
     Reading.EXCESS: "one more card; of an overdraw it is asked where it goes once the round has its cards",
     Reading.CARRIED: "the card left over from the round before opens this one, and the shoe does not count it",
     Reading.NOT_CARRIED: "the card left over was put away",

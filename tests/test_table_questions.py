@@ -32,6 +32,7 @@ from tests.observed import (
     OPENED,
     STARTED,
     UNPROVEN,
+    Sitting,
     after,
     card,
     cards,
@@ -172,6 +173,77 @@ def test_a_result_is_kept_while_the_round_waits_and_compared_at_its_end() -> Non
     table = after(*cards("P1 8S, B1 3H, P2 KS, B2 ?"), result("player"))
     told = table.answer("4C")
     assert kinds(told) == [QuestionAnswered, RoundResumed, RoundCompleted, RoundConfirmed]
+
+
+# --- the device reckons from other hands
+
+
+def exposed() -> Sitting:
+    """Player's third card was exposed and is kept for the next round: the shoe counts it."""
+    table = after(*cards("P1 2D, B1 KC, P2 3S, B2 KH, P3 4C"))
+    table.tell(Notice(kind=Event.CARD_EXPOSED, at=5))
+    table.answer("no")
+    return table
+
+
+def test_a_card_that_the_shoe_counts_otherwise_is_the_one_that_is_due() -> None:
+    """No irregularity follows; whoever holds that it was one too many may say so."""
+    table = exposed()
+    table.hear(card("B3", "JH"))
+    assert table.asks("reading", "due", "excess")
+    assert (table.question.proposed, table.question.clause) == ("due", None)
+    assert kinds(table.answer("due")) == [QuestionAnswered, RoundResumed]
+    assert table.lies == "2D 3S JH / KC KH"
+
+
+def test_the_slot_that_is_due_may_be_one_that_the_shoe_told_before() -> None:
+    """It did not count the exposed card, or tells it again."""
+    table = exposed()
+    table.hear(card("P3", "JH"))
+    assert table.asks("reading", "due", "excess", "same-card")
+    table.answer("same-card")
+    assert table.lies == "2D 3S / KC KH"
+
+
+def test_a_card_that_the_shoe_missed_by_its_own_count_may_be_missed() -> None:
+    """It skips a slot of its own."""
+    table = after(*cards("P1 8S, B1 3H"))
+    table.tell(Notice(kind=Event.CARD_EXPOSED, at=2))
+    table.answer("no")
+    table.answer("continue")
+    table.hear(card("P3", "4C"))
+    assert table.asks("reading", "missed", "excess")
+
+
+def test_a_shoe_that_read_another_face_draws_by_it() -> None:
+    """The card was corrected: Player stands by what it is, and draws by what the shoe read."""
+    table = after(*cards("P1 2S, B1 3S, P2 KS, B2 KD"))
+    table.tell(CorrectCard(index=1, card=Card.S6))
+    table.hear(card("P3", "4D"))
+    assert table.asks("reading", "due", "excess")
+    table.answer("due")
+    assert table.lies == "6S KS / 3S KD 4D"
+
+
+def test_behind_a_card_on_the_wrong_side_the_shoe_counts_otherwise() -> None:
+    """What it calls Player's second is the card behind it, which Banker is due; the line was away."""
+    table = after(*cards("P1 2S, B1 3S, B2 4S"))
+    table.answer("wrong-side")
+    table.hear_each([closed(), OPENED, card("P2", "5S")])
+    assert table.asks("reading", "due", "excess", "interruption")
+    table.answer("due")
+    assert table.lies == "2S 4S / 3S 5S"
+
+
+def test_a_third_card_of_a_shoe_that_does_not_count_the_card_left_over_is_the_one_that_is_due() -> None:
+    """Its slots are one behind; by its own count it has yet to tell the fourth card."""
+    table = left_over()
+    table.hear(card("P1", "3C"))
+    table.answer("carried")
+    table.hear_each(cards("B1 KC, P2 2H, B2 9H"))
+    assert table.asks("reading", "due", "excess")
+    table.answer("due")
+    assert (table.phase, table.lies) == ("complete", "5D KC 9H / 3C 2H")
 
 
 # --- what was left over

@@ -6,6 +6,7 @@ readings; where there is but one it is taken, else a person says which is true.
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,6 +17,8 @@ from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.irregular import OF_A_CARD, Course, Happened
 from shoed.table.state import MOST_WAITING, Decided, Noticed, Round, Taken
 from shoed.words import Event as Mishap
+
+LAST: Final = 2 * FULL_HAND  # card of a round: Banker's third
 
 
 class Reading(Enum):
@@ -131,6 +134,10 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     hand, position = place(current.waiting[0].seen)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return Reading.EXCESS, Reading.SAME_CARD
+    is_due = (hand, position) == (due.hand.value, due.position)
+    if counts_otherwise(current, found) and (is_due or is_next(current, current.waiting[0].seen)):
+        same = (Reading.SAME_CARD,) if (hand, position) in [place(each.seen) for each in current.cards] else ()
+        return (Reading.DUE, Reading.EXCESS, *same, *gap)
     there = len(found.hands.of(Pair(hand)))
     if position <= there:
         return Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
@@ -139,6 +146,30 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     if position == there + 1 and hand != due.hand.value:
         return (Reading.MISSED, Reading.WRONG_SIDE, *gap)
     return (Reading.MISSED, Reading.EXCESS, *gap)
+
+
+def counts_otherwise(current: Round, found: Course) -> bool:
+    """Whether the hands by which the device reckons, as it reported them, are others than those that lie there."""
+    ours: dict[tuple[str | None, int | None], Card] = {}
+    ours |= {(hand.value, at): card for hand in Pair for at, card in enumerate(found.hands.of(hand), 1)}
+    theirs = [each.seen for each in current.cards if each.seen.hand is not None and each.seen.card is not None]
+    return any(ours.get(place(each)) is not each.card for each in theirs)
+
+
+def is_next(current: Round, seen: Seen) -> bool:
+    """Whether the device has counted every card up to this slot; what nobody reported it may have counted."""
+    told = [in_order(each.seen) for each in current.cards]
+    reached = max(told, default=0) + 1 + sum(each.seen.hand is None for each in current.cards[current.carried :])
+    here = in_order(seen)
+    # Banker's third card may come without Player's.
+    return here not in told and (here <= reached or (here == LAST and reached >= LAST - 1))
+
+
+def in_order(seen: Seen) -> int:
+    """By the order of the deal, from 1 to 6; 0: in no hand."""
+    if seen.position is None or not 1 <= seen.position <= FULL_HAND:
+        return 0
+    return 2 * seen.position - (seen.hand == Pair.PLAYER.value)
 
 
 def read(current: Round, reading: Reading) -> Round:
@@ -169,7 +200,7 @@ def _read_card(rest: Round, first: Taken, reading: Reading) -> Round:
             before = next((at for at, each in enumerate(rest.cards, 1) if place(each.seen) == place(first.seen)), None)
             return rest if before is None or first.card is None else corrected(rest, before, first.card)
         case Reading.DUE:
-            return excess(taken, at, back=True)
+            return excess(taken, at, back=True) if first.excess else taken
         case Reading.EXCESS:
             return put_by(rest, replace(first, again=False)) if first.excess else excess(taken, at)
         case _:  # the wrong side
