@@ -18,10 +18,9 @@ from shoed.engine import ENGINE
 from shoed.events import Event
 from shoed.now import rfc3339
 from shoed.observations import CardSeen, FrameRejected, Reported
-from shoed.rules.load import book
 from shoed.step import Configured, Told
 from shoed.table import PublicQuestion, TableState, public_question
-from shoed.table.judging import House, judge
+from shoed.table.judging import house_of, judge
 from shoed.table.state import DRAWN, MOST_WAITING, OPEN, Phase
 from tests.listener import Listener, shown_to_all
 from tests.observed import Sitting
@@ -101,8 +100,9 @@ class Onlooker:
                 case Answered():
                     if (asked := self.asked) is not None:
                         self.say(deciding(asked, each.pick, each.bettor))
-                case Restarted(insurance=insurance):
-                    self.table.settings = replace(self.table.settings, insurance=insurance)
+                case Restarted(game=game, insurance=insurance):
+                    self.table.settings = replace(self.table.settings, game=game, insurance=insurance)
+                    self.listener.game = game
                     self.check(self.table.step(came=Configured("{}", ENGINE, "1")))
 
     @property
@@ -147,7 +147,7 @@ class Onlooker:
     def check_question(self) -> None:
         state = self.table.state
         settings = self.table.settings
-        found = judge(House(book(settings.game), settings.insurance), state.round)
+        found = judge(house_of(settings.game, state, insurance=settings.insurance), state.round)
         assert (state.phase is Phase.SUSPENDED) == (found.held and state.phase in (*OPEN, *DRAWN))
         assert (self.asked is not None) or not found.held
         if state.phase in (*OPEN, *DRAWN) and not found.held:

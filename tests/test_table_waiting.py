@@ -13,11 +13,13 @@ from shoed.events import (
     QuestionLapsed,
     RoundCorrected,
     RoundSettled,
+    RoundStarted,
     RoundSuspended,
     RoundVoided,
     Slot,
 )
 from shoed.observations import Outcome, Pair
+from shoed.rules.load import GAMES
 from shoed.step import Configured
 from shoed.words import Event, Role, Stage
 from tests.observed import NATURAL, Sitting, after, card, cards, kinds, left_over, together
@@ -144,13 +146,36 @@ def test_a_question_that_the_settings_in_force_do_not_ask_lapses() -> None:
     assert table.state.asked is None
 
 
-def test_a_round_that_waits_is_judged_by_the_book_in_force() -> None:
-    """Commission asks for the order of cards; Fortune Six voids what came together in the initial deal."""
+def test_a_round_is_played_and_paid_by_the_book_under_which_it_opened() -> None:
+    """The table is set to another game while it waits: that is for the next one."""
     table = after(*NATURAL)
     table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1))
-    table.settings = replace(table.settings, game="fortune-six")
-    assert RoundVoided in kinds([event.data for event in table.step(came=CONFIGURED)])
-    assert table.phase == "voided"
+    asked = table.question
+    table.settings = replace(table.settings, game="super-six-plus")
+    assert table.step(came=CONFIGURED) == ()
+    assert table.question == asked
+    table.answer(("8S", "3H"))
+    table.answer("continue")
+    (paid,) = (each for each in table.tell(SettleRound()) if isinstance(each, RoundSettled))
+    assert "super-six-plus" not in paid.pays
+    assert table.shown.last_round is not None
+    assert table.shown.last_round.pays == paid.pays
+    (started,) = (each for each in table.hear(card("P1", "8S")) if isinstance(each, RoundStarted))
+    assert started.game == "super-six-plus"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_void_round_stays_void_whatever_is_said_after_it(game: str) -> None:
+    """That it is void was told: nothing is asked of it any more."""
+    table = after(*NATURAL, game="easy-six")
+    table.tell(Notice(kind=Event.CARD_IN_EXCESS))
+    table.answer("no")
+    table.settings = replace(table.settings, game=game)
+    table.step(came=CONFIGURED)
+    table.hear(card("B2", "4D"))
+    assert (table.phase, table.question.question) == ("voided", "next-round")
+    table.answer("go-on")
+    assert (table.phase, table.state.asked) == ("voided", None)
 
 
 def test_the_same_settings_change_nothing() -> None:

@@ -27,6 +27,7 @@ from shoed.commands import (
 )
 from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften, Unread
 from shoed.observations import AnyObservation, CardSeen, FaultMeaning, Outcome, Pair, Place, ResultSeen
+from shoed.rules.load import GAMES
 from shoed.table import PublicQuestion
 from shoed.words import Event, Role, Stage
 from tests.listener import next_hand, reckoned
@@ -78,8 +79,9 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Restarted(msgspec.Struct, frozen=True):
-    """The daemon begins anew, with insurance switched on or off."""
+    """The daemon begins anew, under another game, with insurance switched on or off."""
 
+    game: str
     insurance: bool
 
 
@@ -183,7 +185,7 @@ commands = st.one_of(
 )
 said = st.builds(Said, commands, st.sampled_from((Role.PIT_SUPERVISOR, Role.SHIFT_MANAGER, Role.DEALER, None)))
 answered = st.builds(Answered, st.integers(0, 23), st.sampled_from((None, None, "bob", "eve", "others")))
-restarted = st.builds(Restarted, st.booleans())
+restarted = st.builds(Restarted, st.sampled_from(GAMES), st.booleans())
 anything: st.SearchStrategy[Played] = st.one_of(heard, heard, heard, said, said, answered, answered, restarted)
 
 # --- from a seed
@@ -251,7 +253,7 @@ def afterwards(seed: int, dice: random.Random) -> list[Played]:
         said.append(Said(CorrectCard(index=dice.randint(1, 4), card=dice.choice(list(Card)))))
         said += [Answered(dice.randrange(24), dice.choice((None, "bob"))) for _ in range(dice.randint(0, 5))]
         dice.shuffle(said)
-        return [Said(SettleRound()), *said, Restarted(dice.random() < 0.5)]
+        return [Said(SettleRound()), *said, Restarted(dice.choice(GAMES), dice.random() < 0.5)]
     return []
 
 

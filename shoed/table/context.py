@@ -13,7 +13,7 @@ from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.rules.results import rows
-from shoed.table.judging import House, Judgement, judge
+from shoed.table.judging import House, Judgement, house_of, judge
 from shoed.table.state import MOVES, Device, Move, Phase, Round, TableState
 
 
@@ -39,13 +39,19 @@ class TableSettings(msgspec.Struct, frozen=True):
 class Table:
     def __init__(self, settings: TableSettings, state: TableState, row: int) -> None:
         self.settings = settings
-        self.book: Final = book(settings.game)
-        self.house: Final = House(self.book, settings.insurance)
         self.state = state
         self.row = row
         self.events: list[Event] = []
         self.answers: list[Answer] = []
         self._judged: tuple[Round, Judgement] | None = None
+
+    @property
+    def house(self) -> House:
+        return house_of(self.settings.game, self.state, insurance=self.settings.insurance)
+
+    @property
+    def book(self) -> RuleBook:
+        return self.house.book
 
     @property
     def judgement(self) -> Judgement:
@@ -83,9 +89,9 @@ def both(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
     )
 
 
-def pays_of(by: RuleBook, told: RoundCompleted) -> dict[str, Paid]:
-    """What each bet of the game gets by the result that was told."""
-    found = rows(by, Hands(told.player.cards, told.banker.cards))
+def pays_of(told: RoundCompleted) -> dict[str, Paid]:
+    """What each bet of its game gets by the result that was told."""
+    found = rows(book(told.game), Hands(told.player.cards, told.banker.cards))
     return {bet: Paid(row.pays.text, row.clause) for bet, row in found.items() if row is not None}
 
 

@@ -154,7 +154,7 @@ def account(table: Table, hands: Hands) -> RoundCompleted:
     return RoundCompleted(
         shoe=current.shoe,
         round=current.number,
-        game=table.settings.game,
+        game=current.game or table.settings.game,
         player=player,
         banker=banker,
         outcome=Outcome(drawing.winner(table.book, hands).value),
@@ -249,6 +249,7 @@ def void(table: Table, at: Now, after: Judgement, ruling: Ruling) -> None:
         ),
     )
     table.move(Move.VOID)
+    table.set_round(replace(current, voided=ruling))
     table.state = replace(table.state, suspended=None)
     if told and last is not None:
         table.state = replace(table.state, last=replace(last, void=True))
@@ -265,7 +266,7 @@ def tell_settled(table: Table, at: Now) -> None:
             shoe=current.shoe,
             round=current.number,
             outcome=last.told.outcome,
-            pays=pays_of(table.book, last.told),
+            pays=pays_of(last.told),
             returned=found.returned,
             carried=left_over(found),
         ),

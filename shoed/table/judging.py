@@ -22,6 +22,7 @@ from shoed.rules.drawing import Hands
 from shoed.rules.drawing import due as due_of
 from shoed.rules.insurance import waived
 from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay, row_of
+from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
 from shoed.table.reading import Reading, added, corrected, excess, fits, put_by, read, readings, slot
@@ -103,9 +104,14 @@ class House(msgspec.Struct, frozen=True):
     insurance: bool = True
 
 
+def house_of(game: str, state: TableState, *, insurance: bool) -> House:
+    """A round is judged by the book of the game under which it opened."""
+    return House(book(state.round.game or game), insurance)
+
+
 def judge(house: House, current: Round) -> Judgement:
     faces = known(current)
-    if not (current.happened or current.decisions or current.squeeze or current.void):  # as nearly every round is
+    if not (current.happened or current.decisions or current.squeeze or current.void or current.voided):  # nearly all
         hands, carried = lay(house.book, faces)
         plain = Course(hands, carried, due_of(house.book, hands), (), None, False, {}, frozenset())  # noqa: FBT003
         return _judged(plain, (), _doubts(house, current, plain, []))
@@ -115,10 +121,12 @@ def judge(house: House, current: Round) -> Judgement:
     happened = [each.what for each in current.happened]
     found = course(house.book, faces, happened, inquiry, Layout(bettors))
     rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
-    if current.void is not None and found.void is None:
-        ruling = Ruling(len(happened), Then.VOID, "", None, silent=True, reading="a person of the house voided it")
-        found = replace(found, void=ruling, due=None, suspended=False)
-        inquiry.open.clear()
+    ground = current.voided or found.void
+    if ground is None and current.void is not None:
+        ground = Ruling(len(happened), Then.VOID, "", None, silent=True, reading="a person of the house voided it")
+    if ground is not found.void:
+        found = replace(found, void=ground, due=None, suspended=False)
+        inquiry.open[:] = [each for each in inquiry.open if each.ask is Ask.SET_REPLACED]
     if found.void is None and found.due is None and not found.suspended:
         passed = [(bettor, stage, bet) for bettor in bettors for stage in Stage for bet in house.book.insurances]
         cover = Cover(house.insurance, passed, waived(house.book, squeeze=current.squeeze and house.insurance))

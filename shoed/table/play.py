@@ -233,6 +233,7 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         hold=tuple(each for each in table.state.hold if each.card is None),
         unanswered=undecided,
         play=play,
+        game=table.settings.game,
     )
     # The others wait for the first card: until then they may still be laid in front of it.
     table.state = replace(table.state, round=current, hold=tuple(each for each in table.state.hold if each.card))

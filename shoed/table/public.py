@@ -10,7 +10,7 @@ from shoed.rules.drawing import Hands
 from shoed.rules.insurance import CARDS_AT, offers, waived
 from shoed.rules.load import book
 from shoed.table.context import both, pays_of
-from shoed.table.judging import House, judge, shown
+from shoed.table.judging import House, house_of, judge, shown
 from shoed.table.state import Comparison, Completed, Fault, Link, Phase, TableState
 
 
@@ -63,7 +63,7 @@ class PublicState(msgspec.Struct, frozen=True):
 
 def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
     device, last = state.device, state.last
-    house = House(book(game), insurance)
+    house = house_of(game, state, insurance=insurance)
     found = judge(house, state.round)
     hands = shown(house, state.round, found)
     return PublicState(
@@ -74,7 +74,7 @@ def public_state(game: str, state: TableState, *, insurance: bool = True) -> Pub
         shoe_integrity=state.shoe_integrity,
         round=state.round.number or None,
         hands=PublicHands(*both(book(game), hands)),
-        last_round=None if last is None else last_round(game, last),
+        last_round=None if last is None else last_round(last),
         device=PublicDevice(
             link=device.link or Link.OFFLINE,
             reason=device.reason or None,
@@ -95,7 +95,7 @@ def on_offer(house: House, state: TableState, hands: Hands) -> tuple[Offered, ..
     return tuple(Offered(each.bet, each.odds.text, each.clause) for each in offers(house.book, hands)[stage] or ())
 
 
-def last_round(game: str, last: Completed) -> LastRound:
+def last_round(last: Completed) -> LastRound:
     told = last.told
     return LastRound(
         shoe=told.shoe,
@@ -105,5 +105,5 @@ def last_round(game: str, last: Completed) -> LastRound:
         integrity=told.integrity,
         answer=last.answer,
         void=last.void,
-        pays=pays_of(book(game), told),
+        pays=pays_of(told),
     )

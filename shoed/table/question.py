@@ -13,7 +13,6 @@ from shoed.events import Hand, Seen, Slot, TookBack
 from shoed.now import rfc3339
 from shoed.observations import Outcome
 from shoed.rules import drawing
-from shoed.rules.load import book
 from shoed.rules.questions import Ask
 from shoed.rules.results import rows
 from shoed.table.context import both
@@ -28,6 +27,7 @@ from shoed.table.judging import (
     choose,
     foreseen,
     holding,
+    house_of,
     judge,
     kept,
     left_open,
@@ -106,7 +106,7 @@ class PublicQuestion(msgspec.Struct, frozen=True):
 def public_question(game: str, state: TableState, *, insurance: bool = True) -> PublicQuestion | None:
     if state.asked is None:
         return None
-    house = House(book(game), insurance)
+    house = house_of(game, state, insurance=insurance)
     current, suspended, found = state.round, state.suspended, judge(house, state.round)
     asked = next(each for each in open_questions(house, state, found) if each.key == state.asked.key)
     about = _about(state, asked)

@@ -178,6 +178,8 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     squeeze: bool = False
     empty: Author | None = None  # who said that no card is left in the shoe
     void: Author | None = None  # who voided it, with no other ground
+    voided: Ruling | None = None  # it was told that it is void: nothing makes it another round any more
+    game: str = ""  # by whose book it is played, whatever the table is set to meanwhile
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
     paid: bool = False  # it was told that the bets are paid
