@@ -343,7 +343,7 @@ class QuestionAnswered(EventData, frozen=True, kw_only=True):
     bettor: str | None
     author: str | None
     role: str | None
-    carried: tuple[Card, ...] = ()
+    carried: tuple[Card, ...]
 
 
 class QuestionLapsed(EventData, frozen=True, kw_only=True):

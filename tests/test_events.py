@@ -274,11 +274,19 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     (
         "question.answered",
         QuestionAnswered(
-            shoe=1, round=2, id="3", question="option", choice=("return",), bettor="bob", author="bob", role=None
+            shoe=1,
+            round=2,
+            id="3",
+            question="option",
+            choice=("return",),
+            bettor="bob",
+            author="bob",
+            role=None,
+            carried=(Card.CA,),
         ),
         (
             '{"shoe":1,"round":2,"id":"3","question":"option","choice":["return"],"bettor":"bob","author":"bob",'
-            '"role":null}'
+            '"role":null,"carried":["AC"]}'
         ),
     ),
     (

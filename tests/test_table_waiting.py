@@ -314,3 +314,16 @@ def test_a_settled_round_that_waits_has_nothing_left_over_until_it_is_settled_ag
         table.answer("continue")
     table.tell(OpenBets())
     assert table.state.left_over == ((Card.D5,) if answer == "yes" else ())
+
+
+def test_a_doubt_about_insurance_outlives_the_round_that_it_was_about() -> None:
+    """I 5.13: nobody has found yet whether it was meant, and the next round begins."""
+    table = after(*cards("P1 QS, B1 2S, P2 6H, B2 AC, B3 4D"), game="super-six-plus")
+    table.tell(Notice(kind=Event.INSURANCE_NEGLECTED))
+    assert table.question.question == "intended"
+    table.hear(card("P1", "3D"))
+    assert (table.question.question, table.question.kind, table.phase) == (
+        "next-round",
+        "insurance-neglected",
+        "dealing",
+    )

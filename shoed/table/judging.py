@@ -179,10 +179,10 @@ def placed(found: Judgement) -> bool:
 
 def next_round(house: House, hold: Noticed) -> Asked:
     """Whether the next round may go on, whatever was found before it."""
-    ruling = course(house.book, (), [hold.what], Inquiry([])).rulings[0]
-    clause = ruling.clause
+    rows = [row for row in house.book.irregularities if row.event is hold.what.event]
+    clause, decides = (rows[0].clause, rows[0].decides) if len(rows) == 1 else ("", None)  # several are of a round
     if hold.card is None:
-        return Asked(Ask.NEXT_ROUND, ruling.decides, clause, choices=(Choice.GO_ON.value,))
+        return Asked(Ask.NEXT_ROUND, decides, clause, choices=(Choice.GO_ON.value,))
     row, carried = excess_row(house.book), Reading.CARRIED.value
     role = row.decides if row else None
     return Asked(Ask.NEXT_ROUND, role, clause, choices=(carried, Choice.GO_ON.value), proposed=carried)
