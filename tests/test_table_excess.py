@@ -357,6 +357,19 @@ def test_a_card_that_was_kept_opens_the_round_that_began_unheard() -> None:
     assert (table.phase, table.lies, table.question.question) == ("suspended", "5D /", "reading")
 
 
+def test_a_round_that_began_unheard_waits_for_a_new_set_that_is_wanted() -> None:
+    """The question says so beforehand."""
+    table = after(*cards("P1 2S, B1 3S, P2 2C"))
+    table.step(card("B2", "2H"), found=[together("2C 2H")])
+    for choice in (("2C", "2H"), "continue", "yes"):
+        table.answer(choice)
+    table.hear_each([card("P3", "KD"), UNPROVEN, card("B1", "9C")])
+    (asked,) = (each for each in table.question.consequences if each.choice == ("next-round",))
+    assert asked.then_asks == "next-round"
+    table.answer("next-round")
+    assert (table.question.question, table.question.kind) == ("next-round", "set-replaced")
+
+
 # --- the shoe counts a card that was left over
 
 

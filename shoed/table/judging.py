@@ -198,6 +198,13 @@ def renewed(current: Round) -> bool:
     return any(each.ask is Ask.SET_REPLACED and each.choice == Choice.YES.value for each in current.decisions)
 
 
+def renewal(before: Round) -> tuple[Noticed, ...]:
+    """What then holds the next round, as long as no new set has come."""
+    evidence = f"a new set was to come after round {before.number}, and none is told"
+    found = Noticed(Happened(Mishap.SET_REPLACED, 0, 0, between_rounds=True), evidence)
+    return (found,) if renewed(before) else ()
+
+
 def open_questions(house: House, state: TableState, found: Judgement) -> tuple[Asked, ...]:
     """What is asked now, the first in front: what holds the round goes before what holds the next one."""
     between = [next_round(house, each) for each in state.hold[:1]]
@@ -391,7 +398,7 @@ def begun(house: House, state: TableState) -> Round:
         cards=left or (Taken(None),),
         waiting=current.waiting,
         carried=len(left),
-        hold=state.hold,
+        hold=(*state.hold, *renewal(current)),
         play=Phase.DEALING,
     )
 

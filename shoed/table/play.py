@@ -35,7 +35,7 @@ from shoed.table.follow import (
     tell_ruled,
     tell_settled,
 )
-from shoed.table.judging import LINGERING, left_open, renewed
+from shoed.table.judging import LINGERING, left_open, renewal
 from shoed.table.reading import beside, fits, opens
 from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Last, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
@@ -220,9 +220,8 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         table.state = replace(table.state, last=replace(last, answer=Comparison.UNCONFIRMED))
     undecided = left_open(before, table.judgement)
     end_round(table, at)
-    if renewed(before):
-        evidence = f"a new set was to come after round {before.number}, and none is told"
-        note(table, at, Noticed(Happened(Mishap.SET_REPLACED, 0, 0, between_rounds=True), evidence))
+    for found in renewal(before):
+        note(table, at, found)
     table.move(Move.ANNOUNCED if opened_by == "announcement" else Move.OPENING_CARD)
     if table.state.cut and table.state.missed is not None:  # this may be another shoe already
         table.state = replace(table.state, shoe_whole=False)
