@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import AnyCommand, OpenBets, SettleRound, VoidRound
+from shoed.commands import AnyCommand, CorrectCard, OpenBets, SettleRound, VoidRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -355,6 +355,24 @@ def test_a_card_that_was_kept_opens_the_round_that_began_unheard() -> None:
     assert (asked.player.cards, asked.then_asks) == ((Card.D5,), "reading")
     table.answer("next-round")
     assert (table.phase, table.lies, table.question.question) == ("suspended", "5D /", "reading")
+
+
+def test_a_card_behind_a_round_that_is_opened_again_is_asked_of_that_round() -> None:
+    """While it is asked whether it is the next one's, a correction takes the end of this one away."""
+    table = after(*NATURAL, UNPROVEN, *cards("B3 5D, B3 6D"))
+    table.answer("excess")
+    table.answer("yes")
+    assert table.asks("reading", "excess", "next-round")
+    table.tell(CorrectCard(index=1, card=Card.S2))
+    assert (table.question.question, table.question.kind, table.lies) == (
+        "reconstructable",
+        "card-in-excess",
+        "2S KS / 3H 4H",
+    )
+    told = table.answer("yes")
+    assert [(each.player.cards, each.carried) for each in told if isinstance(each, RoundResumed)] == [
+        ((Card.S2, Card.SK, Card.D5), (Card.D6,))
+    ]
 
 
 def test_a_round_that_began_unheard_waits_for_a_new_set_that_is_wanted() -> None:

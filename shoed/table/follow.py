@@ -59,6 +59,9 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
         if shown(table.house, was, before) != lie(table):  # what is asked is asked of other cards than it was
             lapse(table, at)
         amend(table, at)
+        if current.complete and not table.state.round.complete:  # what waits behind its end is not behind it any more
+            follow(table, at, table.state.round)
+            return
     told, now = ((each.returned, left_over(each)) for each in (before, after))
     if table.state.phase is Phase.SETTLED and told != now:
         tell_settled(table, at)
