@@ -205,7 +205,8 @@ class Sitting:
     @property
     def table_due(self) -> Slot | None:
         """The slot of the next card, as the table reckons it."""
-        return judge(House(book(self.settings.game), self.settings.insurance), self.state.round).due
+        game = self.state.round.game or self.settings.game
+        return judge(House(book(game), self.settings.insurance), self.state.round).due
 
     @property
     def phase(self) -> str:
