@@ -284,6 +284,24 @@ def test_before_anything_was_dealt_no_shoe_has_a_number() -> None:
     }
 
 
+@pytest.mark.parametrize(("at", "other"), [(1, 1), (1, 3), (2, 4)])
+def test_cards_of_one_side_cannot_have_changed_places(at: int, other: int) -> None:
+    """C 5.8.1 speaks of the other side."""
+    notice = Notice(kind=Event.WRONG_SIDE, at=at, other=other, reconstructable=False)
+    assert after(*NATURAL).refuses(notice) == f"cards {at} and {other} are of one side: they cannot have changed places"
+
+
+def test_a_squeeze_undoes_no_neglect() -> None:
+    """I 3.14, 5.13: it is asked for before, not after it was seen that nothing was offered."""
+    table = after(*cards("P1 2S, B1 3H, P2 AD, B2 2H, P3 5S"), game="super-six-plus")
+    table.tell(Notice(kind=Event.INSURANCE_NEGLECTED, stage=Stage.AFTER_PLAYER_THIRD))
+    assert "waives nothing" in table.refuses(GrantSqueeze())
+    table.hear(card("B3", "4S"))
+    table.tell(Notice(kind=Event.OTHER))
+    assert table.phase == "suspended"
+    assert table.refuses(GrantSqueeze()) == "no card is left to be squeezed"
+
+
 def test_neglected_insurance_is_told_until_the_next_round() -> None:
     """I 5.13 hangs on no settlement; what goes back after it is settled anew. A void round has given all back."""
     table = after(*cards("P1 QS, B1 2S, P2 6H, B2 AC, B3 4D"), game="super-six-plus")

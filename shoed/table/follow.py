@@ -63,8 +63,9 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
             follow(table, at, table.state.round)
             return
     told, now = ((each.returned, left_over(each)) for each in (before, after))
-    if table.state.phase is Phase.SETTLED and told != now:
-        tell_settled(table, at)
+    last = table.state.last
+    if table.state.phase is Phase.SETTLED and last is not None and told != now:
+        tell_settled(table, at, last)
         table.state = replace(table.state, left_over=left_over(after))
     ask(table, at)
 
@@ -258,11 +259,9 @@ def void(table: Table, at: Now, after: Judgement, ruling: Ruling) -> None:
         table.state = replace(table.state, last=replace(last, void=True))
 
 
-def tell_settled(table: Table, at: Now) -> None:
+def tell_settled(table: Table, at: Now, last: Completed) -> None:
     """What each bet of the complete round is paid, what goes back, and what is left over."""
-    current, last, found = table.state.round, table.state.last, table.judgement
-    if last is None:
-        return
+    current, found = table.state.round, table.judgement
     table.emit(
         at,
         events.RoundSettled(

@@ -336,9 +336,9 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
 
 def ran_out(current: Round, found: Judgement) -> Round:
     """C 5.5.4: a card is due, and none is left; the same Round if that is not so, or was told."""
-    if current.empty is None or not current.number or current.waiting or found.course.due is None or not placed(found):
-        return current
-    if any(each.what.event is Mishap.TOO_FEW_CARDS for each in current.happened):
+    told = any(each.what.event is Mishap.TOO_FEW_CARDS for each in current.happened)
+    lacks = current.number and found.course.due is not None and placed(found) and not current.waiting
+    if current.empty is None or told or not lacks:
         return current
     drawn = len(current.cards)
     short = Noticed(Happened(Mishap.TOO_FEW_CARDS, drawn, drawn), "the shoe is empty, and a card is due", current.empty)

@@ -340,9 +340,9 @@ def end_round(table: Table, at: Now) -> None:
 
 def settle(table: Table, at: Now, *, said: bool) -> None:
     """Every bet of a complete round is paid: told if somebody said so, or if there is more to it than the result."""
-    found = table.judgement
-    if said or found.returned or left_over(found) or table.state.round.paid:
-        tell_settled(table, at)
+    found, last = table.judgement, table.state.last
+    if last is not None and (said or found.returned or left_over(found) or table.state.round.paid):
+        tell_settled(table, at, last)
     table.move(Move.SETTLEMENT)
     table.state = replace(table.state, left_over=left_over(found))
 
