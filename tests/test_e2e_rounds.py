@@ -96,8 +96,8 @@ async def test_a_hand_that_is_too_long_never_gives_a_second_result(world: World,
 async def test_cards_outside_the_game_are_set_aside_with_their_reasons(world: World, shoe: TcpShoe) -> None:
     """Each gives one event and none disturbs the round in which it comes."""
     await shoe.say(f"D C1 {face('AD')}", f"D A1 {face('2D')}", *NATURAL[:2])
-    await shoe.say(f"d 80 {face('3D')}", f"d 90 {face('4D')}", f"d A0 {face('5D')}", f"R 83 {face('6D')}")
-    await shoe.say(*NATURAL[2:], result("player"))
+    await shoe.say(f"d 80 {face('3D')}", f"d 90 {face('4D')}", f"d A0 {face('5D')}")
+    await shoe.say(*NATURAL[2:], f"R 83 {face('6D')}", result("player"))
     await world.recorder.event("round.confirmed", round=1)
     assert [(card["card"], card["reason"]) for card in world.recorder.of("card.set-aside")] == [
         ("AD", "first-card"),
@@ -111,7 +111,8 @@ async def test_cards_outside_the_game_are_set_aside_with_their_reasons(world: Wo
         _, here = world.journal.arrival(card["provenance"])
         assert bytes.fromhex(face(card["card"])) in here
     assert [hand for hand, _ in drawn_cards(world, 1)] == ["player", "banker", "player", "banker"]
-    assert story(world)[-3:] == ["round.completed", "round.suspended", "round.confirmed"]  # 6D: 5.7, no card was due
+    # 6D: C 5.7, no card was due.
+    assert story(world)[-4:] == ["round.completed", "card.set-aside", "round.suspended", "round.confirmed"]
 
 
 async def test_a_card_before_the_first_round_belongs_to_none(world: World, shoe: TcpShoe) -> None:
