@@ -35,6 +35,7 @@ class Reason(Enum):
     UNDECLARED_CODE = "undeclared-code"  # a value that the protocol page does not name
     MALFORMED = "malformed"  # a length, a bit or a character that cannot be
     ECHO = "echo"  # an order of a host, sent back
+    UNKNOWN_VERSION = "unknown-version"  # of the protocol: its layout is not known
 
 
 class Malformed(NamedTuple):
@@ -154,3 +155,4 @@ class Family(NamedTuple, Generic[S]):
     settings: type[S]
     reports: Callable[[S], Direction[object]]  # device to host
     orders: Callable[[S], Direction[object]]  # host to device
+    roles: tuple[str, ...] = ("shoe",)  # what a device of it may be at a table: shoe, shuffler

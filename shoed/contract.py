@@ -137,6 +137,7 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         Reason.UNDECLARED_CODE.value: "a code that is not known",
         Reason.MALFORMED.value: "a length, a bit or a character that cannot be",
         Reason.ECHO.value: "an order of a host, sent back",
+        Reason.UNKNOWN_VERSION.value: "a version of the protocol that is not known",
     },
     (Status, "reason"): {
         "started": "online for the first time",

@@ -25,6 +25,7 @@ class Place(Enum):
     ERROR = "error"
     SET_UP = "set-up"
     OVERDRAW = "overdraw"
+    DEALT = "dealt"  # it left the shoe, and the device names no hand
 
 
 class Outcome(Enum):
@@ -124,6 +125,16 @@ class Resumed(Reported, frozen=True, kw_only=True):
     proven: bool  # its sequence is the successor of the last one: nothing was missed
 
 
+class Identified(Reported, frozen=True, kw_only=True):
+    """Who the device is, as it says itself; empty where it does not."""
+
+    vendor: str
+    model: str
+    serial: str
+    firmware: str
+    protocol: str  # the version of its protocol
+
+
 class CommunicationStarted(Reported, frozen=True, kw_only=True):
     pass
 
@@ -142,6 +153,7 @@ class CardSeen(Reported, frozen=True, kw_only=True):
     card: Card | None  # None: the device's code names no card
     code: str = ""  # and that code
     edges: Edges | None = None  # where the family has them
+    quality: int | None = None  # of the reading, in percent, where the family tells it
 
 
 class ResultSeen(Reported, frozen=True, kw_only=True):
@@ -170,11 +182,37 @@ class PresetChanged(Reported, frozen=True, kw_only=True):
     value: str
 
 
+class ShoeLoaded(Reported, frozen=True, kw_only=True):
+    """A new set of cards was put into the shoe."""
+
+    set_id: str  # empty where the device knows none
+
+
+class ShoeEmptied(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class SetRecognised(Reported, frozen=True, kw_only=True):
+    """A shuffler knows which set was put into it."""
+
+    set_id: str
+
+
+class ShuffleStarted(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class ShuffleEnded(Reported, frozen=True, kw_only=True):
+    failed: str = ""  # why the set is not shuffled; empty: it is
+
+
 class SetDelivered(Reported, frozen=True, kw_only=True):
     """A shuffler counted the set that it hands to the shoe; `order` where it tells it, the first card to come first."""
 
     counts: Mapping[Card, int]
     order: tuple[Card, ...] = ()
+    set_id: str = ""
+    unread: int = 0  # cards of it that could not be recognised
 
 
 class OrderAnswered(Observation, frozen=True, kw_only=True):
@@ -193,6 +231,7 @@ AnyObservation = (
     | SequenceClashed
     | SequenceJumped
     | Resumed
+    | Identified
     | CommunicationStarted
     | StoodBy
     | CutCardSeen
@@ -202,6 +241,11 @@ AnyObservation = (
     | FaultCleared
     | LockChanged
     | PresetChanged
+    | ShoeLoaded
+    | ShoeEmptied
+    | SetRecognised
+    | ShuffleStarted
+    | ShuffleEnded
     | SetDelivered
     | OrderAnswered
 )

@@ -26,6 +26,7 @@ from shoed.observations import (
     FaultRaised,
     FrameRejected,
     HeardAgain,
+    Identified,
     LinkClosed,
     LinkOpened,
     LockChanged,
@@ -37,6 +38,11 @@ from shoed.observations import (
     SequenceClashed,
     SequenceJumped,
     SetDelivered,
+    SetRecognised,
+    ShoeEmptied,
+    ShoeLoaded,
+    ShuffleEnded,
+    ShuffleStarted,
     StoodBy,
     WentQuiet,
 )
@@ -99,6 +105,8 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
             line.rejected(table, seen)
         case CopyHeard() | StoodBy() | OrderAnswered() | SetDelivered():
             pass  # on record, and nothing changes for anybody
+        case Identified() | ShoeLoaded() | ShoeEmptied() | SetRecognised() | ShuffleStarted() | ShuffleEnded():
+            pass  # no device tells it yet
         case _:
             assert_never(seen)
     play.doubt(table, seen.at, findings)
