@@ -60,7 +60,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if not state.shoe:  # joined midway: numbered at its first card, and partial
         table.state = replace(state, shoe=1, round=replace(state.round, shoe=1))
     hand = HANDS.get(seen.place)
-    if hand is None:
+    if hand is None and seen.place is not Place.DEALT:
         if seen.place is Place.OVERDRAW and state.phase in (*AT_A_TABLE, *OVER):
             overdrawn(table, seen)
             doubt(table, seen.at, findings)
@@ -77,7 +77,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         return
     waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
     is_first = hand is Pair.PLAYER and seen.position == 1 and not waited_for
-    if is_first or opens(lying(table), reported(seen)):
+    if is_first or dealt_anew(table, seen) or opens(lying(table), reported(seen)):
         open_round(table, seen.at, "card")
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
@@ -88,6 +88,13 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         doubt(table, seen.at, findings)
     else:
         take(table, seen, findings, reported(seen), reason="not-due")
+
+
+def dealt_anew(table: Table, seen: CardSeen) -> bool:
+    """Where the device names no hand, a card behind a round opens the next, unless each of them is announced."""
+    behind = table.state.phase in (*DRAWN, *OVER)
+    announced = behind and table.settings.custom.bets_close_by_command
+    return seen.place is Place.DEALT and (behind or table.state.phase is Phase.IDLE) and not announced
 
 
 def lying(table: Table) -> tuple[Card, ...]:
@@ -102,7 +109,7 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
     play = table.state.round.play
     current = replace(begin_dealing(table, seen.at), empty=None)  # it was not, after all
     due = table.judgement.due if not current.waiting else None
-    taken = Taken(seen.card, told, seen.at.utc_us, table.row)
+    taken = Taken(seen.card, told, seen.at.utc_us, table.row, dealt=seen.place is Place.DEALT)
     if due is not None and seen.card is not None and fits(current, due, taken, table.judgement.course):
         taken = replace(taken, sequence=draw(table, seen, due, seen.card), drawn=True)
         current = replace(current, cards=(*current.cards, taken))  # whatever was noticed in it

@@ -72,8 +72,10 @@ def put_by(current: Round, taken: Taken) -> Round:
 
 def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool:
     """Whether the device reported the slot that is due; what one of us counts to another round shifts it."""
-    if due is None or taken.excess or taken.seen.hand is None:
+    if due is None or taken.excess or (taken.seen.hand is None and not taken.dealt):
         return False
+    if taken.dealt:
+        return True
     shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
     if not shift:
         return place(taken.seen) == (due.hand.value, due.position)

@@ -139,6 +139,7 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     row: int = 0  # where its bytes are
     sequence: int = 0  # of the event that told it
     excess: bool = False  # the device itself says that it is the card of an overdraw
+    dealt: bool = False  # the device names no hand: the card is the one that is due
     again: bool = False  # and it has the face of the one before it, which was due
     drawn: bool = False  # where it lies was told
     together: Noticed | None = None  # with cards before it; it counts once this one has a place

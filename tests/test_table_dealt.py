@@ -1,0 +1,51 @@
+"""A device that names no hand: its cards are drawn in the order of the deal."""
+
+import pytest
+
+from shoed.commands import CloseBets, OpenBets, SettleRound
+from shoed.events import CardDrawn, CardSetAside, RoundCompleted, RoundStarted
+from shoed.table import Custom
+from tests.observed import Sitting, card, kinds
+
+
+def test_cards_are_drawn_into_the_slots_that_are_due() -> None:
+    """Third cards by the Table of Play, and the next round opens by its first card."""
+    table = Sitting()
+    told = [event for face in ("2S", "3H", "KS", "KH", "6S", "4H") for event in table.hear(card("dealt", face))]
+    assert kinds(told) == [RoundStarted, *[CardDrawn] * 6, RoundCompleted]
+    assert table.lies == "2S KS 6S / 3H KH 4H"
+    table.hear(card("dealt", "9C"))
+    assert (table.shown.round, table.lies) == (2, "9C /")
+
+
+def test_an_announced_round_takes_them_in() -> None:
+    """The announcement opened it; the first card opens no other."""
+    table = Sitting()
+    table.tell(OpenBets())
+    table.hear(card("dealt", "8S"))
+    table.hear(card("dealt", "3H"))
+    assert (table.shown.round, table.lies) == (1, "8S / 3H")
+
+
+def test_a_card_without_a_face_is_told_by_a_person() -> None:
+    """It is the one that was due; those behind it wait."""
+    table = Sitting()
+    for face in ("8S", "?", "JD", "4C"):
+        table.hear(card("dealt", face))
+    assert (table.question.question, table.question.index) == ("face", 2)
+    table.answer("3H")
+    assert (table.phase, table.lies) == ("complete", "8S JD / 3H 4C")
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_where_every_round_is_announced_a_card_behind_one_is_too_many(settled: bool) -> None:  # noqa: FBT001 -- a table
+    """C 5.7: a person says whether it opens the next."""
+    table = Sitting(custom=Custom(bets_close_by_command=True))
+    table.tell(OpenBets())
+    table.tell(CloseBets())
+    for face in ("8S", "3H", "JD", "4C"):
+        table.hear(card("dealt", face))
+    if settled:
+        table.tell(SettleRound())
+    assert CardSetAside in kinds(table.hear(card("dealt", "5D")))
+    assert table.question.kind == "card-in-excess"
