@@ -33,7 +33,7 @@ from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
-from shoed.ports.address import SerialAddress, parse_address
+from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
 from shoed.ports.tell import Counter, listening
@@ -56,7 +56,7 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
     shoe, custom = table.shoe, FAMILIES[table.shoe.protocol].line
     address = parse_address(shoe.port)
-    line = address.line(custom) if isinstance(address, SerialAddress) else custom
+    line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
     return Engine(
         SESSIONS[shoe.protocol](shoe.settings, allow_orders=shoe.allow_orders),
         WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line.seconds_per_byte * 1_000_000),

@@ -9,6 +9,7 @@ from shoed.ports.address import (
     KEEPALIVE_S,
     Address,
     ReplayAddress,
+    Rfc2217Address,
     SerialAddress,
     Speed,
     TcpAddress,
@@ -30,6 +31,8 @@ CUSTOM = Line(4800)
         ("tcp://127.0.0.1:4001", TcpAddress("127.0.0.1", 4001)),
         ("tcp://shoe-7.pit.example:4001?keepalive_s=5", TcpAddress("shoe-7.pit.example", 4001, 5)),
         ("tcp://[fd00::7]:4001", TcpAddress("fd00::7", 4001)),
+        ("rfc2217://10.0.0.7:4001?baud=9600", Rfc2217Address("10.0.0.7", 4001, baud=9600)),
+        ("rfc2217://[fd00::7]:4001", Rfc2217Address("fd00::7", 4001)),
         ("replay:captures/one.capture", ReplayAddress("captures/one.capture")),
         ("replay:/srv/one.capture?speed=fast", ReplayAddress("/srv/one.capture", Speed.FAST)),
     ],
@@ -59,13 +62,14 @@ def test_what_a_serial_address_leaves_open_is_the_familys_custom() -> None:
     assert SerialAddress("/dev/ttyS0").line(CUSTOM) == CUSTOM
     given_all = SerialAddress("/dev/ttyS0", 9600, 7, Parity.ODD, 2)
     assert given_all.line(CUSTOM) == Line(9600, 7, Parity.ODD, 2)
+    assert Rfc2217Address("host", 4001, stopbits=2).line(CUSTOM) == Line(4800, stopbits=2)
     assert SerialAddress("/dev/ttyS0", parity=Parity.EVEN).line(CUSTOM) == Line(4800, 8, Parity.EVEN, 1)
 
 
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        ("", "write serial:///dev/NODE, tcp://HOST:PORT or replay:FILE"),
+        ("", "write serial:///dev/NODE, tcp://HOST:PORT, rfc2217://HOST:PORT or replay:FILE"),
         ("/dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
         ("10.0.0.7:4001", "write tcp://10.0.0.7:4001"),
         ("seral:///dev/ttyUSB0", "the nearest known scheme is serial"),
@@ -97,7 +101,9 @@ def test_what_a_serial_address_leaves_open_is_the_familys_custom() -> None:
         ("replay:", "write replay:FILE"),
         ("replay:///one.capture", "write replay:FILE"),
         ("replay:one.capture?speed=slow", "write one of real, fast"),
-        ("rfc2217://host:4001", "rfc2217:// is not supported yet"),
+        ("rfc2217://host", "write rfc2217://HOST:PORT"),
+        ("rfc2217://[fd00::x]:4001", "write one, as in rfc2217://[fd00::7]:4001"),
+        ("rfc2217://host:4001?keepalive_s=5", "of baud, bytesize, parity, stopbits"),
         ("usb://1209:0001", "usb:// is not supported yet"),
     ],
 )

@@ -21,7 +21,7 @@ T = TypeVar("T")
 # A device server that has vanished is noticed after about so long. Each quarter of it costs two small packets.
 KEEPALIVE_S: Final = 20
 
-FORMS: Final = "write serial:///dev/NODE, tcp://HOST:PORT or replay:FILE"
+FORMS: Final = "write serial:///dev/NODE, tcp://HOST:PORT, rfc2217://HOST:PORT or replay:FILE"
 SCHEMES: Final = ("serial", "tcp", "replay", "rfc2217", "usb")
 LAST_PORT: Final = 65535
 LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -45,17 +45,10 @@ class SerialAddress(Struct, frozen=True):
     stopbits: int | None = None
 
     def line(self, custom: Line) -> Line:
-        return Line(
-            baud=self.baud or custom.baud,
-            bytesize=self.bytesize or custom.bytesize,
-            parity=self.parity or custom.parity,
-            stopbits=self.stopbits or custom.stopbits,
-        )
+        return _line(self, custom)
 
     def __str__(self) -> str:
-        parity = self.parity and self.parity.value
-        own = {"baud": self.baud, "bytesize": self.bytesize, "parity": parity, "stopbits": self.stopbits}
-        return f"serial://{self.path}{_query({key: value for key, value in own.items() if value is not None})}"
+        return f"serial://{self.path}{_own(self)}"
 
 
 class TcpAddress(Struct, frozen=True):
@@ -71,6 +64,39 @@ class TcpAddress(Struct, frozen=True):
         return f"tcp://{host}:{self.port}{_query(own)}"
 
 
+class Rfc2217Address(Struct, frozen=True):
+    """A serial line behind a device server that lets its host set it."""
+
+    host: str
+    port: int
+    baud: int | None = None
+    bytesize: int | None = None
+    parity: Parity | None = None
+    stopbits: int | None = None
+
+    def line(self, custom: Line) -> Line:
+        return _line(self, custom)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"rfc2217://{host}:{self.port}{_own(self)}"
+
+
+def _line(own: SerialAddress | Rfc2217Address, custom: Line) -> Line:
+    return Line(
+        baud=own.baud or custom.baud,
+        bytesize=own.bytesize or custom.bytesize,
+        parity=own.parity or custom.parity,
+        stopbits=own.stopbits or custom.stopbits,
+    )
+
+
+def _own(address: SerialAddress | Rfc2217Address) -> str:
+    parity = address.parity and address.parity.value
+    own = {"baud": address.baud, "bytesize": address.bytesize, "parity": parity, "stopbits": address.stopbits}
+    return _query({key: value for key, value in own.items() if value is not None})
+
+
 class ReplayAddress(Struct, frozen=True):
     """A recorded capture."""
 
@@ -82,7 +108,7 @@ class ReplayAddress(Struct, frozen=True):
         return f"replay:{self.path}{_query(own)}"
 
 
-Address = SerialAddress | TcpAddress | ReplayAddress
+Address = SerialAddress | TcpAddress | Rfc2217Address | ReplayAddress
 
 
 def _query(options: Mapping[str, object]) -> str:
@@ -100,7 +126,7 @@ def parse_address(text: str) -> Address:
         case "replay":
             return _replay(place, query)
         case "rfc2217":
-            raise ValueError("rfc2217:// is not supported yet; set the device server to raw TCP, write tcp://HOST:PORT")
+            return _rfc2217(place, query)
         case "usb":
             raise ValueError("usb:// is not supported yet; where the kernel gives a tty, write serial:///dev/NODE")
         case unknown:
@@ -123,32 +149,45 @@ def _serial(place: str, query: str) -> SerialAddress:
         raise ValueError(
             f"serial:{place} names no node by its whole path; write serial:///{place.strip('/') or 'dev/NODE'}"
         )
+    return SerialAddress(place.removeprefix("//"), *_line_options(query))
+
+
+def _line_options(query: str) -> tuple[int | None, int | None, Parity | None, int | None]:
     options = _Options(query, ("baud", "bytesize", "parity", "stopbits"))
-    return SerialAddress(
-        path=place.removeprefix("//"),
-        baud=options.whole("baud", 50, 4_000_000),
-        bytesize=options.whole("bytesize", 5, 8),
-        parity=options.choice("parity", {parity.value: parity for parity in Parity}),
-        stopbits=options.whole("stopbits", 1, 2),
+    return (
+        options.whole("baud", 50, 4_000_000),
+        options.whole("bytesize", 5, 8),
+        options.choice("parity", {parity.value: parity for parity in Parity}),
+        options.whole("stopbits", 1, 2),
     )
 
 
+def _rfc2217(place: str, query: str) -> Rfc2217Address:
+    host, port = _host(place, "rfc2217")
+    return Rfc2217Address(host, port, *_line_options(query))
+
+
 def _tcp(place: str, query: str) -> TcpAddress:
+    host, port = _host(place, "tcp")
+    keepalive_s = _Options(query, ("keepalive_s",)).whole("keepalive_s", 1, 3600)
+    return TcpAddress(host, port, keepalive_s or KEEPALIVE_S)
+
+
+def _host(place: str, scheme: str) -> tuple[str, int]:
     match = re.fullmatch(r"//(?:\[([^][]*)\]|([^][:]*)):([0-9]+)", place)
     if match is None:
         brackets = "brackets around an IPv6 address, " if place.count(":") > 1 else ""
         raise ValueError(
-            f"tcp:{place} names no host and port; write tcp://HOST:PORT, {brackets}as in tcp://10.0.0.7:4001"
+            f"{scheme}:{place} names no host and port; write {scheme}://HOST:PORT, {brackets}as in {scheme}://10.0.0.7:4001"
         )
     six, name, port = match.groups()
     if six is not None:
-        check_ipv6(six, "tcp://[fd00::7]:4001")
+        check_ipv6(six, f"{scheme}://[fd00::7]:4001")
     elif not HOST_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no host; write a name or an address, as in tcp://10.0.0.7:4001")
+        raise ValueError(f"{name!r} is no host; write a name or an address, as in {scheme}://10.0.0.7:4001")
     if not 1 <= int(port) <= LAST_PORT:
         raise ValueError(f"port {port} does not exist; write one from 1 to {LAST_PORT}")
-    keepalive_s = _Options(query, ("keepalive_s",)).whole("keepalive_s", 1, 3600)
-    return TcpAddress(six or name, int(port), keepalive_s or KEEPALIVE_S)
+    return six or name, int(port)
 
 
 def check_ipv6(text: str, example: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final, Never, Protocol, assert_never
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortRefused
 from shoed.now import Chunk
-from shoed.ports.address import Address, ReplayAddress, SerialAddress, TcpAddress
+from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, TcpAddress
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
@@ -60,6 +60,10 @@ async def open_link(address: Address, line: Line) -> Link:
             return await open_serial(address, line)
         case TcpAddress():
             return await open_tcp(address)
+        case Rfc2217Address():
+            from shoed.ports.rfc2217 import open_rfc2217  # noqa: PLC0415 -- for who has such a server
+
+            return await open_rfc2217(address, line)
         case ReplayAddress():
             from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
 

@@ -40,7 +40,7 @@ async def _connect(address: TcpAddress, family: int, place: tuple[str | int, ...
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
         connection.setblocking(False)  # noqa: FBT003  # the socket module knows no other way
-        _set_options(connection, address.keepalive_s)
+        set_options(connection, address.keepalive_s)
         async with asyncio.timeout(CONNECT_S):
             await loop.sock_connect(connection, place)
         _, link = await loop.create_connection(lambda: TcpLink(address), sock=connection)
@@ -50,7 +50,7 @@ async def _connect(address: TcpAddress, family: int, place: tuple[str | int, ...
     return link
 
 
-def _set_options(connection: socket.socket, keepalive_s: int) -> None:
+def set_options(connection: socket.socket, keepalive_s: int) -> None:
     probe_s = max(1, keepalive_s // 4)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

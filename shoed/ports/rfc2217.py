@@ -1,0 +1,137 @@
+"""A serial line behind a device server that lets its host set it (RFC 2217), by pyserial in a thread of ours.
+
+pyserial gives such a port no descriptor, so one daemon thread moves the bytes both ways: it waits a little
+for what comes, then writes what is queued. The thread outlives its link by one such wait. A server that
+vanishes is noticed by keepalive, as over raw TCP.
+"""
+
+import asyncio
+import socket
+import threading
+from typing import Final
+
+import serial
+from serial import rfc2217
+
+from firmware_protocols.family import Line
+from shoed.errors import PortRefused
+from shoed.now import Chunk
+from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
+from shoed.ports.clock import now
+from shoed.ports.inbox import LIMIT_BYTES, Inbox
+from shoed.ports.tcp import set_options
+from shoed.ports.threads import off_loop
+
+LOOK_S: Final = 0.05  # the longest that an order, or the end of the link, waits for the thread
+READ_BYTES: Final = 4096
+
+
+class _Port(rfc2217.Serial):
+    """pyserial, but it leaves alone what waits in the input."""
+
+    def reset_input_buffer(self) -> None:
+        pass
+
+    def notice_loss(self) -> None:
+        set_options(self._socket, KEEPALIVE_S)  # type: ignore[attr-defined]  # pyserial shows it nowhere else
+
+
+async def open_rfc2217(address: Rfc2217Address, custom: Line) -> "Rfc2217Link":
+    port = await off_loop(lambda: _open(address, address.line(custom)), undo=lambda opened: opened.close())
+    return Rfc2217Link(str(address), port)
+
+
+def _open(address: Rfc2217Address, line: Line) -> _Port:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    try:
+        port = _Port(
+            f"rfc2217://{host}:{address.port}",
+            baudrate=line.baud,
+            bytesize=line.bytesize,
+            parity=line.parity.value,
+            stopbits=line.stopbits,
+            timeout=LOOK_S,
+        )
+        port.notice_loss()
+    except (OSError, ValueError) as error:
+        raise PortRefused(f"{address}: {_refusal(error)}") from error
+    return port
+
+
+def _refusal(error: Exception) -> str:
+    match error.__context__:
+        case ConnectionRefusedError():
+            return "nothing listens there; check the port, and that the server's mode is RFC 2217 (Telnet)"
+        case socket.gaierror() as unknown:
+            return f"the host's name is not known: {unknown.strerror}; check the name, or write its address in numbers"
+        case TimeoutError():
+            return "no answer; check the address, and the device server's power and network"
+        case _:
+            return f"{error}; check that the server's mode is RFC 2217, or set it to raw TCP and write tcp://HOST:PORT"
+
+
+class Rfc2217Link:
+    """Made by open_rfc2217."""
+
+    def __init__(self, at: str, port: _Port) -> None:
+        self._at = at
+        self._port = port
+        self._loop = asyncio.get_running_loop()
+        self._flowing = True
+        self._inbox = Inbox(pause=self._pause, resume=self._resume)
+        self._unsent = bytearray()
+        self._sending = threading.Lock()
+        self._leaving = threading.Event()
+        self._moving = threading.Thread(target=self._move, name="shoed-rfc2217", daemon=True)
+        self._moving.start()
+
+    async def receive(self) -> Chunk:
+        return await self._inbox.receive()
+
+    def send(self, data: bytes) -> None:
+        with self._sending:
+            self._inbox.check_send(data, len(self._unsent), f"{self._at}: the server", "check the device server")
+            self._unsent += data
+
+    async def close(self) -> None:
+        """What has not been sent yet is thrown away."""
+        self._inbox.end(f"{self._at}: closed")
+        self._leaving.set()
+        await off_loop(self._moving.join)
+
+    def _pause(self) -> None:
+        self._flowing = False
+
+    def _resume(self) -> None:
+        self._flowing = True
+
+    def _move(self) -> None:
+        reason = f"{self._at}: closed"
+        try:
+            while not self._leaving.is_set():
+                self._take()
+                self._give()
+        except (serial.SerialException, OSError) as error:
+            reason = f"{self._at}: the connection broke: {error}; check the device server and the network"
+        finally:
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._inbox.end, reason)
+            self._port.close()
+
+    def _take(self) -> None:
+        if not self._flowing:
+            if self._port.in_waiting > LIMIT_BYTES:  # pyserial's own buffer has no bound
+                raise serial.SerialException("nobody takes what it sends")
+            self._leaving.wait(LOOK_S)
+            return
+        if data := self._port.read(1):
+            data += self._port.read(min(READ_BYTES, self._port.in_waiting))
+            self._loop.call_soon_threadsafe(self._inbox.put, Chunk(data, now()))
+
+    def _give(self) -> None:
+        with self._sending:
+            data = bytes(self._unsent)
+        if data:
+            self._port.write(data)
+            with self._sending:
+                del self._unsent[: len(data)]
