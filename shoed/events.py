@@ -57,7 +57,7 @@ class ShoeStarted(EventData, frozen=True, kw_only=True):
 
 
 class ShoeEmptied(EventData, frozen=True, kw_only=True):
-    """Somebody says that no card is left in the shoe."""
+    """No card is left in the shoe: somebody says so, or, with a null author, the shoe itself."""
 
     shoe: int | None
     round: int | None

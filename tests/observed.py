@@ -36,6 +36,8 @@ from shoed.observations import (
     Resumed,
     SequenceClashed,
     SequenceJumped,
+    ShoeEmptied,
+    ShoeLoaded,
     StoodBy,
     WentQuiet,
 )
@@ -118,6 +120,8 @@ OPENED: Final = LinkOpened(at=START, port=PORT)
 CUT: Final = CutCardSeen(at=START, frame=FRAME)
 STARTED: Final = CommunicationStarted(at=START, frame=FRAME)
 STOOD_BY: Final = StoodBy(at=START, frame=FRAME)
+LOADED: Final = ShoeLoaded(at=START, frame=FRAME, set_id="A7")
+EMPTIED: Final = ShoeEmptied(at=START, frame=FRAME)
 COPY: Final = CopyHeard(at=START, frame=FRAME)
 QUIET: Final = WentQuiet(at=START, since=START)
 AGAIN: Final = HeardAgain(at=START)

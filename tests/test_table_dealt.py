@@ -1,11 +1,11 @@
-"""A device that names no hand: its cards are drawn in the order of the deal."""
+"""A device that names no hand, but tells when a set is in the shoe and when none is left."""
 
 import pytest
 
 from shoed.commands import CloseBets, OpenBets, SettleRound
-from shoed.events import CardDrawn, CardSetAside, RoundCompleted, RoundStarted
+from shoed.events import CardDrawn, CardSetAside, RoundCompleted, RoundStarted, RoundVoided, ShoeEmptied, ShoeStarted
 from shoed.table import Custom
-from tests.observed import Sitting, card, kinds
+from tests.observed import EMPTIED, LOADED, NATURAL, Sitting, after, card, kinds
 
 
 def test_cards_are_drawn_into_the_slots_that_are_due() -> None:
@@ -49,3 +49,29 @@ def test_where_every_round_is_announced_a_card_behind_one_is_too_many(settled: b
         table.tell(SettleRound())
     assert CardSetAside in kinds(table.hear(card("dealt", "5D")))
     assert table.question.kind == "card-in-excess"
+
+
+# --- the set in the shoe
+
+
+def test_a_set_that_is_loaded_begins_a_shoe() -> None:
+    """It was seen from its start; a complete round is settled by it."""
+    table = after(*NATURAL)
+    assert kinds(table.hear(LOADED))[-1] is ShoeStarted
+    assert (table.shown.shoe, table.shown.shoe_integrity, table.phase) == (2, "complete", "idle")
+
+
+def test_a_set_that_is_loaded_into_a_round_begins_none() -> None:
+    """A card is still due: what the device says is on record, and the round goes on or is ended by a person."""
+    table = after(*NATURAL[:3])
+    assert table.hear(LOADED) == []
+    assert kinds(table.hear(NATURAL[3])) == [CardDrawn, RoundCompleted]
+
+
+def test_a_shoe_that_says_that_it_is_empty_ends_a_round_that_needs_a_card() -> None:
+    """C 5.5.4; nobody said it but the shoe."""
+    told = [event.data for event in after(*NATURAL[:3]).step(EMPTIED)]
+    (emptied,) = (each for each in told if isinstance(each, ShoeEmptied))
+    (void,) = (each for each in told if isinstance(each, RoundVoided))
+    assert (emptied.author, void.clause, void.author) == (None, "5.5.4", None)
+    assert [event.type for event in after(*NATURAL).step(EMPTIED)] == ["shoe.emptied"]

@@ -10,7 +10,7 @@ from shoed.cards import Card
 from shoed.findings import AnyFinding, SetWrong, TooMany, TooOften, Unread
 from shoed.observations import AnyObservation
 from shoed.watch import WatchSettings, emptied, new_shoe
-from tests.observed import CUT, JUMPED, OPENED, PROVEN, STARTED, UNPROVEN, card, closed
+from tests.observed import CUT, EMPTIED, JUMPED, LOADED, OPENED, PROVEN, STARTED, UNPROVEN, card, closed
 from tests.watching import LIMIT_MS, OVERDRAWN, REVERSED, UNREAD, Watching, at, burnt, delivery
 
 ONE_DECK = WatchSettings(LIMIT_MS, decks=1)
@@ -243,3 +243,20 @@ def test_an_overdraw_of_the_same_face_calls_no_card_missing() -> None:
         card("P3", "8S"), OVERDRAWN, card("overdraw", "8S"), *(burnt(each) for each in DECK[1:] if each is not Card.S8)
     )
     assert end(watching) == []
+
+
+# --- what the shoe says of its set
+
+
+def test_an_empty_shoe_that_says_so_is_held_against_its_set() -> None:
+    """As when a person says it."""
+    watching = begun()
+    (found,) = watching.hear(*map(burnt, DECK[1:]), EMPTIED)
+    assert isinstance(found, SetWrong)
+    assert found.missing == {DECK[0]: 1}
+
+
+def test_a_set_that_is_loaded_is_counted_from_then_on() -> None:
+    """The cards before it are of another."""
+    watching = begun()
+    assert watching.hear(*map(burnt, DECK), LOADED, *map(burnt, DECK)) == []

@@ -26,7 +26,19 @@ from shoed.commands import (
     VoidRound,
 )
 from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften, Unread
-from shoed.observations import AnyObservation, CardSeen, FaultMeaning, Outcome, Pair, Place, ResultSeen
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    FaultMeaning,
+    Identified,
+    Outcome,
+    Pair,
+    Place,
+    ResultSeen,
+    SetRecognised,
+    ShuffleEnded,
+    ShuffleStarted,
+)
 from shoed.rules.load import GAMES
 from shoed.table import PublicQuestion
 from shoed.words import Event, Role, Stage
@@ -37,8 +49,10 @@ from tests.observed import (
     CLEARED,
     COPY,
     CUT,
+    EMPTIED,
     FRAME,
     JUMPED,
+    LOADED,
     OPENED,
     PRESET,
     PROVEN,
@@ -87,6 +101,14 @@ class Restarted(msgspec.Struct, frozen=True):
 
 Played = Heard | Said | Answered | Restarted
 
+SAID_OF_THE_SET: Final[list[AnyObservation]] = [
+    LOADED,
+    EMPTIED,
+    Identified(at=START, frame=FRAME, vendor="", model="", serial="", firmware="", protocol="1"),
+    SetRecognised(at=START, frame=FRAME, set_id="A7"),
+    ShuffleStarted(at=START, frame=FRAME),
+    ShuffleEnded(at=START, frame=FRAME),
+]
 REPORTS: Final[list[AnyObservation]] = [
     *(OPENED, QUIET, AGAIN, PROVEN, UNPROVEN, JUMPED, CLASHED, CUT, STARTED, STOOD_BY, COPY, PRESET, CLEARED, fault()),
     *(lock(locked=True), lock(locked=False), closed("cable"), closed("power"), rejected(), rejected(offset=9)),
@@ -145,7 +167,7 @@ results = st.builds(
     outcome=st.sampled_from(Outcome),
     pairs=st.sampled_from(((), (Pair.PLAYER,), (Pair.BANKER,), (Pair.PLAYER, Pair.BANKER))),
 )
-report = st.one_of(anywhere, in_hands, in_hands, results, st.sampled_from(REPORTS))
+report = st.one_of(anywhere, in_hands, in_hands, results, st.sampled_from([*REPORTS, *SAID_OF_THE_SET]))
 heard = st.builds(
     Heard,
     st.lists(report, max_size=4).map(tuple),

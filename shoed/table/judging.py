@@ -341,8 +341,8 @@ def ran_out(current: Round, found: Judgement) -> Round:
     if current.empty is None or told or not lacks:
         return current
     drawn = len(current.cards)
-    short = Noticed(Happened(Mishap.TOO_FEW_CARDS, drawn, drawn), "the shoe is empty, and a card is due", current.empty)
-    return replace(current, happened=(*current.happened, short))
+    what = replace(current.empty.what, at=drawn, noticed_at=drawn)
+    return replace(current, happened=(*current.happened, replace(current.empty, what=what)))
 
 
 def foreseen(house: House, current: Round) -> tuple[Round, Judgement]:

@@ -79,7 +79,7 @@ def wake_at(state: TableState) -> int | None:
     return None if state.rejections is None else state.rejections.until
 
 
-def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901 -- one line each
+def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901, PLR0912 -- one line each
     if isinstance(seen, Reported | FrameRejected):
         table.set_device(replace(table.state.device, heard_utc_us=seen.at.utc_us))
     match seen:
@@ -105,7 +105,11 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
             line.rejected(table, seen)
         case CopyHeard() | StoodBy() | OrderAnswered() | SetDelivered():
             pass  # on record, and nothing changes for anybody
-        case Identified() | ShoeLoaded() | ShoeEmptied() | SetRecognised() | ShuffleStarted() | ShuffleEnded():
+        case ShoeLoaded():
+            loaded(table, seen)
+        case ShoeEmptied():
+            play.run_empty(table, seen.at, None)
+        case Identified() | SetRecognised() | ShuffleStarted() | ShuffleEnded():
             pass  # no device tells it yet
         case _:
             assert_never(seen)
@@ -114,8 +118,12 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
 
 def communication_started(table: Table, seen: CommunicationStarted) -> None:
     """After a cutting card and with no round open, a new shoe; else a reconnection."""
-    if not table.state.cut:
-        return
+    if table.state.cut:
+        loaded(table, seen)
+
+
+def loaded(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
+    """A new set is in the shoe, unless a round still needs a card of the old one."""
     if table.state.phase in OPEN and not table.state.round.complete:
         if table.state.phase is Phase.SUSPENDED:  # it may have begun all the same, and nobody can tell
             table.state = replace(table.state, missed=table.state.missed or seen.frame)

@@ -79,7 +79,8 @@ def _obey(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR09
             play.start_shoe(table, at, whole=True)
             return None
         case EmptyShoe():
-            return _empty(table, by, at)
+            play.run_empty(table, at, by)
+            return None
         case _:
             assert_never(told.command)
 
@@ -341,16 +342,4 @@ def _settle(table: Table, at: Now) -> str | None:
     if table.state.phase not in DRAWN:
         return f"no round is complete: the table is {table.state.phase.value}"
     play.settle(table, at, said=True)
-    return None
-
-
-def _empty(table: Table, by: Author, at: Now) -> str | None:
-    """C 5.5.4: a round that still needs a card, or will when it is decided or mended, cannot be completed."""
-    current = replace(table.state.round, empty=by)
-    told = events.ShoeEmptied(shoe=current.shoe or None, round=current.number or None, **signed(by))
-    table.emit(at, told)
-    if table.state.phase in (*OPEN, *DRAWN):
-        follow(table, at, current)
-    else:
-        table.set_round(current)
     return None

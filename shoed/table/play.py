@@ -21,7 +21,7 @@ from shoed.observations import CardSeen, Pair, Place, ResultSeen
 from shoed.rules import drawing
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
-from shoed.table.context import BY_FIRST_CARD, Table, both
+from shoed.table.context import BY_FIRST_CARD, Table, both, signed
 from shoed.table.follow import (
     ask,
     compare,
@@ -371,6 +371,18 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
 def without_renewal(doubts: Sequence[Noticed]) -> tuple[Noticed, ...]:
     """The new set that was wanted has come."""
     return tuple(each for each in doubts if each.what.event is not Mishap.SET_REPLACED)
+
+
+def run_empty(table: Table, at: Now, by: Author | None) -> None:
+    """C 5.5.4: a round that still needs a card, or will when it is decided or mended, cannot be completed."""
+    short = Noticed(Happened(Mishap.TOO_FEW_CARDS, 0, 0), "the shoe is empty, and a card is due", by)
+    current = replace(table.state.round, empty=short)
+    told = events.ShoeEmptied(shoe=current.shoe or None, round=current.number or None, **signed(by))
+    table.emit(at, told)
+    if table.state.phase in AT_A_TABLE:
+        follow(table, at, current)
+    else:
+        table.set_round(current)
 
 
 # --- doubts

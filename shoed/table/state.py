@@ -177,7 +177,7 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     unanswered: tuple[Noticed, ...] = ()  # doubts that rounds before it left open: asked, and nothing waits for them
     play: Phase = Phase.IDLE  # betting, closed, then dealing: how far it is, also while it waits
     squeeze: bool = False
-    empty: Author | None = None  # who said that no card is left in the shoe
+    empty: Noticed | None = None  # no card is left in the shoe: what that is once one is due
     void: Author | None = None  # who voided it, with no other ground
     voided: Ruling | None = None  # it was told that it is void: nothing makes it another round any more
     game: str = ""  # by whose book it is played, whatever the table is set to meanwhile

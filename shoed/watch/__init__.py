@@ -25,6 +25,8 @@ from shoed.observations import (
     Resumed,
     SequenceJumped,
     SetDelivered,
+    ShoeEmptied,
+    ShoeLoaded,
 )
 from shoed.watch import counts, order, shuffle, spacing
 from shoed.watch.counts import FACES, Counts
@@ -49,7 +51,7 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
     begun_us: int | None = None  # when the shoe last started to speak after its cut: perhaps with another set
 
 
-def watch(
+def watch(  # noqa: C901 -- one line each
     settings: WatchSettings, state: WatchState, seen: AnyObservation
 ) -> tuple[WatchState, tuple[AnyFinding, ...]]:
     """One observation, and what is to be noticed in it."""
@@ -68,7 +70,9 @@ def watch(
             return missed(state), ()
         case CutCardSeen():
             return replace(state, cut=True), ()
-        case CommunicationStarted() if state.cut:
+        case ShoeEmptied():
+            return state, emptied(settings, state, seen.at)
+        case CommunicationStarted() | ShoeLoaded() if state.cut or isinstance(seen, ShoeLoaded):
             anew = replace(state, counts=Counts(), shuffle=Shuffle(), order=order.drop(state.order))
             return replace(anew, begun_us=seen.at.utc_us), ()
         case SetDelivered():
