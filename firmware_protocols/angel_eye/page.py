@@ -1,7 +1,6 @@
 """The tables of PROTOCOL.md, rendered from the declared data. `docs/generate.py` puts them in their places."""
 
-from collections.abc import Iterable, Mapping
-from enum import Enum
+from collections.abc import Mapping
 
 from firmware_protocols.angel_eye import FAMILY
 from firmware_protocols.angel_eye.layout import (
@@ -15,14 +14,15 @@ from firmware_protocols.angel_eye.layout import (
     SUITS,
     TARGETS,
 )
-from firmware_protocols.family import Code, FrameKind, Name, Setting, declared
+from firmware_protocols.family import Code, FrameKind, Name
+from firmware_protocols.page import settings_table, table
 
 
 def tables() -> Mapping[str, str]:
     """Each block of the page by its name, as Markdown."""
     return {
-        "frames": _table(("kind", "on the line", "body, at most"), map(_frame, FROM_SHOE.kinds)),
-        "commands": _table(
+        "frames": table(("kind", "on the line", "body, at most"), map(_frame, FROM_SHOE.kinds)),
+        "commands": table(
             ("command", "meaning", "data", "bytes", "known"),
             ((f"`{it.letter}`", it.title, it.payload, str(it.size), it.mark.value) for it in COMMANDS),
         ),
@@ -31,28 +31,21 @@ def tables() -> Mapping[str, str]:
         "suits": _codes(SUITS),
         "outcomes": _codes(OUTCOMES),
         "errors": _codes(ERRORS),
-        "orders": _table(
+        "orders": table(
             ("type", "numbers", "meaning", "known"),
             ((f"`{it.type.value}`", _numbers(it.numbers), it.meaning, it.mark.value) for it in ORDERS),
         ),
         "refusals": _codes(REFUSALS, "02X"),
-        "settings": _table(
-            ("setting", "default", "allowed", "reason", "known"),
-            (_setting(name, it) for name, it in declared(FAMILY.settings).items()),
-        ),
-        "adapters": _table(
+        "settings": settings_table(FAMILY.settings),
+        "adapters": table(
             ("USB id", "adapter", "note", "known"),
             ((f"`{it.vendor:04x}:{it.product:04x}`", it.name, it.note, it.mark.value) for it in FAMILY.usb_ids),
         ),
     }
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows))
-
-
 def _codes(codes: tuple[Code[Name], ...], form: str = "d") -> str:
-    return _table(
+    return table(
         ("code", "name", "meaning", "known"),
         ((f"{it.number:{form}}", f"`{it.name.value}`", it.meaning, it.mark.value) for it in codes),
     )
@@ -71,9 +64,3 @@ def _frame(kind: FrameKind) -> tuple[str, ...]:
 
 def _numbers(numbers: range) -> str:
     return f"{numbers[0]:02}" if len(numbers) == 1 else f"{numbers[0]:02}-{numbers[-1]:02}"
-
-
-def _setting(name: str, it: Setting) -> tuple[str, ...]:
-    allowed = ", ".join(f"`{each.value}`" for each in it.choices) or f"{it.low} to {it.high} {it.unit}".rstrip()
-    default = it.default.value if isinstance(it.default, Enum) else it.default
-    return f"`{name}`", f"`{default}`", allowed, it.reason, it.mark.value
