@@ -8,7 +8,7 @@ that nothing was missed. Nothing is ever written to the shoe but an order of the
 where orders are allowed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final, assert_never
 
@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
-from shoed import wire
 from shoed.cards import Card, Rank, Suit
-from shoed.now import Chunk, Now
+from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
     CardSeen,
@@ -30,10 +29,6 @@ from shoed.observations import (
     FaultCleared,
     FaultMeaning,
     FaultRaised,
-    FrameRejected,
-    HeardAgain,
-    LinkClosed,
-    LinkOpened,
     LockChanged,
     OrderAnswered,
     Outcome,
@@ -45,11 +40,11 @@ from shoed.observations import (
     SequenceClashed,
     SequenceJumped,
     StoodBy,
-    WentQuiet,
 )
-from shoed.session import Heard, SessionState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
-from shoed.wire import Frame, LineState, Rejected
+from shoed.session import Heard, link
+from shoed.session.link import Hearing, LinkState
+from shoed.step import AnyInput, Order, OrderKind
+from shoed.wire import Frame
 
 SUITS: Final[Mapping[theirs.Suit, Suit]] = {
     theirs.Suit.DIAMONDS: Suit.DIAMONDS,
@@ -108,11 +103,7 @@ class Asked(msgspec.Struct, frozen=True):
     until: int  # monotonic ns
 
 
-class AngelEyeState(SessionState, frozen=True):
-    line: LineState | None = None  # None: the link is closed
-    heard: Now | None = None  # the last bytes, or the opening of the link
-    quiet: bool = False
-    away: bool = False  # nothing was accepted yet since link or daemon were away
+class AngelEyeState(LinkState, frozen=True):
     last: Accepted | None = None
     asked: Asked | None = None
 
@@ -147,116 +138,39 @@ class AngelEyeSession:
         return AngelEyeState()
 
     def wake_at(self, state: AngelEyeState) -> int | None:
-        moments = [
-            None if state.line is None else wire.wake_at(self.reports, state.line),
-            self.quiet_at(state),
-            None if state.asked is None else state.asked.until,
-        ]
-        return min((moment for moment in moments if moment is not None), default=None)
-
-    def quiet_at(self, state: AngelEyeState) -> int | None:
-        """When an open line that says nothing is called quiet; it is called so once."""
-        if state.line is None or state.heard is None or state.quiet:
-            return None
-        return state.heard.mono_ns + self.settings.quiet_after_s * 1_000_000_000
+        asked_until = None if state.asked is None else state.asked.until
+        return link.wake_at(self.reports, state, self.settings.quiet_after_s, asked_until)
 
     def step(self, state: AngelEyeState, came: AnyInput, now: Now) -> tuple[AngelEyeState, Heard]:
-        hearing = Hearing(self, state)
+        hearing = AngelEyeHearing(self, state)
         hearing.take(came, now)
         return hearing.state, Heard(tuple(hearing.observations), tuple(hearing.sends))
 
 
-class Hearing:
-    """One step in progress: the state so far, and what was observed in it."""
-
+class AngelEyeHearing(Hearing[AngelEyeState, FromShoe]):
     def __init__(self, session: AngelEyeSession, state: AngelEyeState) -> None:
+        super().__init__(session.reports, session.settings.quiet_after_s, state)
         self.session = session
         self.settings = session.settings
-        self.state = state
-        self.observations: list[AnyObservation] = []
         self.sends: list[bytes] = []
 
-    def saw(self, observation: AnyObservation) -> None:
-        self.observations.append(observation)
-
-    def take(self, came: AnyInput, now: Now) -> None:
-        match came:
-            case Configured():
-                if self.state.line is not None:  # it never said that it stopped
-                    self.close("the daemon was away", now)
-            case LinkUp(port=port):
-                self.state = replace(self.state, line=LineState(), heard=now, quiet=False)
-                self.saw(LinkOpened(at=now, port=port))
-            case LinkDown(reason=reason):
-                self.close(reason, now)
-            case Received(data=data):
-                self.expire(now)
-                self.receive(Chunk(data, now))
-            case Woken():
-                self.expire(now)
-            case Ordered(order=order):
-                self.order(order, now)
-            case Told():
-                pass  # the table's
-            case _:
-                assert_never(came)
-
-    def close(self, reason: str, now: Now) -> None:
-        if self.state.line is not None:
-            _, rest = wire.end(self.session.reports, self.state.line, now)
-            self.frames(rest)
+    def give_up(self, now: Now) -> None:
+        super().give_up(now)
         self.give_up_order("the link closed", now)
-        self.state = replace(self.state, line=None, quiet=False, away=True)
-        self.saw(LinkClosed(at=now, reason=reason))
-
-    def receive(self, chunk: Chunk) -> None:
-        if self.state.line is None:
-            return  # the end of a link that was given up
-        if self.state.quiet:
-            self.saw(HeardAgain(at=chunk.at))
-        line, found = wire.receive(self.session.reports, self.state.line, chunk)
-        self.state = replace(self.state, line=line, heard=chunk.at, quiet=False)
-        self.frames(found)
 
     def expire(self, now: Now) -> None:
-        """All that is due by now: a torn frame, a quiet line, an order without an answer."""
-        if self.state.line is not None:
-            line, found = wire.expire(self.session.reports, self.state.line, now)
-            self.state = replace(self.state, line=line)
-            self.frames(found)
-            heard, quiet_at = self.state.heard, self.session.quiet_at(self.state)
-            if heard is not None and quiet_at is not None and now.mono_ns >= quiet_at:
-                self.state = replace(self.state, quiet=True)
-                self.saw(WentQuiet(at=now, since=heard))
+        super().expire(now)
         if self.state.asked is not None and now.mono_ns >= self.state.asked.until:
             self.give_up_order("no answer in time", now)
 
-    def frames(self, found: Sequence[Frame[FromShoe] | Rejected]) -> None:
-        for each in found:
-            match each:
-                case Rejected():
-                    self.saw(
-                        FrameRejected(
-                            at=each.at,
-                            raw=each.raw.hex(" "),
-                            offset=each.offset,
-                            reason=each.reason.value,
-                            detail=each.detail,
-                        )
-                    )
-                case Frame(message=message):
-                    self.said(each, message)
-                case _:
-                    assert_never(each)
-
-    def said(self, frame: Frame[FromShoe], message: FromShoe) -> None:
-        match message:
+    def said(self, frame: Frame[FromShoe]) -> None:
+        match frame.message:
             case theirs.Acknowledge():
                 self.answer(frame.at, accepted=True, detail="")
             case theirs.Refuse(code=code):
                 self.answer(frame.at, accepted=False, detail=code.value)
-            case _:
-                self.report(frame, message)
+            case report:
+                self.report(frame, report)
 
     # --- reports
 

@@ -6,7 +6,7 @@ first, sooner than anybody draws two cards, is a copy of it. What was missed whi
 daemon was away is never known. The shoe names no hand, and nothing is ever written to it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, assert_never
 
 import msgspec
@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from firmware_protocols import bee_tek as theirs
 from firmware_protocols.bee_tek import BeeTekSettings, Report
-from shoed import wire
 from shoed.cards import Card, Rank, Suit
-from shoed.now import Chunk, Now
+from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
     CardSeen,
@@ -24,18 +23,14 @@ from shoed.observations import (
     Evidence,
     FaultMeaning,
     FaultRaised,
-    FrameRejected,
-    HeardAgain,
-    LinkClosed,
-    LinkOpened,
     OrderAnswered,
     Place,
     Resumed,
-    WentQuiet,
 )
-from shoed.session import Heard, SessionState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Told, Woken
-from shoed.wire import Frame, LineState, Rejected
+from shoed.session import Heard, link
+from shoed.session.link import Hearing, LinkState
+from shoed.step import AnyInput, Order
+from shoed.wire import Frame
 
 SUITS: Final[Mapping[theirs.Suit, Suit]] = {
     theirs.Suit.SPADES: Suit.SPADES,
@@ -54,11 +49,7 @@ class Taken(msgspec.Struct, frozen=True):
     copies: int = 1
 
 
-class BeeTekState(SessionState, frozen=True):
-    line: LineState | None = None  # None: the link is closed
-    heard: Now | None = None  # the last bytes, or the opening of the link
-    quiet: bool = False
-    away: bool = False  # nothing was taken yet since link or daemon were away
+class BeeTekState(LinkState, frozen=True):
     last: Taken | None = None
 
 
@@ -73,100 +64,28 @@ class BeeTekSession:
         return BeeTekState()
 
     def wake_at(self, state: BeeTekState) -> int | None:
-        if state.line is None:
-            return None
-        moments = (wire.wake_at(self.reports, state.line), self.quiet_at(state))
-        return min((moment for moment in moments if moment is not None), default=None)
-
-    def quiet_at(self, state: BeeTekState) -> int | None:
-        """When an open line that says nothing is called quiet; it is called so once."""
-        if state.heard is None or state.quiet:
-            return None
-        return state.heard.mono_ns + self.settings.quiet_after_s * 1_000_000_000
+        return link.wake_at(self.reports, state, self.settings.quiet_after_s)
 
     def step(self, state: BeeTekState, came: AnyInput, now: Now) -> tuple[BeeTekState, Heard]:
-        hearing = Hearing(self, state)
+        hearing = BeeTekHearing(self, state)
         hearing.take(came, now)
         return hearing.state, Heard(tuple(hearing.observations))
 
 
-class Hearing:
-    """One step in progress: the state so far, and what was observed in it."""
-
+class BeeTekHearing(Hearing[BeeTekState, Report]):
     def __init__(self, session: BeeTekSession, state: BeeTekState) -> None:
-        self.session = session
-        self.state = state
-        self.observations: list[AnyObservation] = []
+        super().__init__(session.reports, session.settings.quiet_after_s, state)
+        self.settings = session.settings
 
-    def saw(self, observation: AnyObservation) -> None:
-        self.observations.append(observation)
+    def order(self, order: Order, now: Now) -> None:
+        text, refusal = f"{order.kind.value} {order.number}", "no order to a Bee-Tek shoe is known"
+        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
 
-    def take(self, came: AnyInput, now: Now) -> None:
-        match came:
-            case Configured():
-                if self.state.line is not None:  # it never said that it stopped
-                    self.close("the daemon was away", now)
-            case LinkUp(port=port):
-                self.state = replace(self.state, line=LineState(), heard=now, quiet=False)
-                self.saw(LinkOpened(at=now, port=port))
-            case LinkDown(reason=reason):
-                self.close(reason, now)
-            case Received(data=data):
-                self.expire(now)
-                self.receive(Chunk(data, now))
-            case Woken():
-                self.expire(now)
-            case Ordered(order=order):
-                text, refusal = f"{order.kind.value} {order.number}", "no order to a Bee-Tek shoe is known"
-                self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
-            case Told():
-                pass  # the table's
-            case _:
-                assert_never(came)
-
-    def close(self, reason: str, now: Now) -> None:
-        if self.state.line is not None:
-            _, rest = wire.end(self.session.reports, self.state.line, now)
-            self.frames(rest)
-        self.state = replace(self.state, line=None, quiet=False, away=True)
-        self.saw(LinkClosed(at=now, reason=reason))
-
-    def receive(self, chunk: Chunk) -> None:
-        if self.state.line is None:
-            return  # the end of a link that was given up
-        if self.state.quiet:
-            self.saw(HeardAgain(at=chunk.at))
-        line, found = wire.receive(self.session.reports, self.state.line, chunk)
-        self.state = replace(self.state, line=line, heard=chunk.at, quiet=False)
-        self.frames(found)
-
-    def expire(self, now: Now) -> None:
-        """All that is due by now: a torn line, a quiet one."""
-        if self.state.line is None:
-            return
-        line, found = wire.expire(self.session.reports, self.state.line, now)
-        self.state = replace(self.state, line=line)
-        self.frames(found)
-        heard, quiet_at = self.state.heard, self.session.quiet_at(self.state)
-        if heard is not None and quiet_at is not None and now.mono_ns >= quiet_at:
-            self.state = replace(self.state, quiet=True)
-            self.saw(WentQuiet(at=now, since=heard))
-
-    def frames(self, found: Sequence[Frame[Report] | Rejected]) -> None:
-        for each in found:
-            match each:
-                case Rejected(raw=raw, offset=offset, at=at, reason=reason, detail=detail):
-                    raw_hex = raw.hex(" ")
-                    self.saw(FrameRejected(at=at, raw=raw_hex, offset=offset, reason=reason.value, detail=detail))
-                case Frame(message=message):
-                    self.report(each, message)
-                case _:
-                    assert_never(each)
-
-    def report(self, frame: Frame[Report], message: Report) -> None:
+    def said(self, frame: Frame[Report]) -> None:
+        message = frame.message
         last, evidence = self.state.last, Evidence(frame.raw.hex(" "), frame.offset, "")
         in_game = isinstance(message, theirs.GameCard)
-        if in_game and last is not None and is_copy(self.session.settings, last, frame):
+        if in_game and last is not None and is_copy(self.settings, last, frame):
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))
             return

@@ -1,0 +1,125 @@
+"""What sessions of all families do for their link: it opens and closes, goes quiet, and its bytes become frames."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar, assert_never
+
+from msgspec.structs import replace
+
+from firmware_protocols.family import Direction
+from shoed import wire
+from shoed.now import Chunk, Now
+from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, WentQuiet
+from shoed.session import SessionState
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, Received, Told, Woken
+from shoed.wire import Frame, LineState, Rejected
+
+
+class LinkState(SessionState, frozen=True):
+    """The base of a state that has a link."""
+
+    line: LineState | None = None  # None: the link is closed
+    heard: Now | None = None  # the last bytes, or the opening of the link
+    quiet: bool = False
+    away: bool = False  # nothing was accepted yet since link or daemon were away
+
+
+S = TypeVar("S", bound=LinkState)
+M = TypeVar("M")
+
+
+def quiet_at(state: LinkState, quiet_after_s: int) -> int | None:
+    """When an open line that says nothing is called quiet; it is called so once."""
+    if state.line is None or state.heard is None or state.quiet:
+        return None
+    return state.heard.mono_ns + quiet_after_s * 1_000_000_000
+
+
+def wake_at(direction: Direction[object], state: LinkState, quiet_after_s: int, *others: int | None) -> int | None:
+    torn_at = None if state.line is None else wire.wake_at(direction, state.line)
+    moments = (torn_at, quiet_at(state, quiet_after_s), *others)
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+class Hearing(ABC, Generic[S, M]):
+    """One step in progress: the state so far, and what was observed in it."""
+
+    def __init__(self, reports: Direction[M], quiet_after_s: int, state: S) -> None:
+        self.reports = reports
+        self.quiet_after_s = quiet_after_s
+        self.state = state
+        self.observations: list[AnyObservation] = []
+
+    @abstractmethod
+    def said(self, frame: Frame[M]) -> None: ...
+
+    @abstractmethod
+    def order(self, order: Order, now: Now) -> None: ...
+
+    def saw(self, observation: AnyObservation) -> None:
+        self.observations.append(observation)
+
+    def take(self, came: AnyInput, now: Now) -> None:
+        match came:
+            case Configured():
+                if self.state.line is not None:  # it never said that it stopped
+                    self.close("the daemon was away", now)
+            case LinkUp(port=port):
+                self.state = replace(self.state, line=LineState(), heard=now, quiet=False)
+                self.saw(LinkOpened(at=now, port=port))
+            case LinkDown(reason=reason):
+                self.close(reason, now)
+            case Received(data=data):
+                self.expire(now)
+                self.receive(Chunk(data, now))
+            case Woken():
+                self.expire(now)
+            case Ordered(order=order):
+                self.order(order, now)
+            case Told():
+                pass  # the table's
+            case _:
+                assert_never(came)
+
+    def close(self, reason: str, now: Now) -> None:
+        self.give_up(now)
+        self.state = replace(self.state, line=None, quiet=False, away=True)
+        self.saw(LinkClosed(at=now, reason=reason))
+
+    def give_up(self, now: Now) -> None:
+        """All that waits for more from a link that closes."""
+        if self.state.line is not None:
+            _, rest = wire.end(self.reports, self.state.line, now)
+            self.frames(rest)
+
+    def receive(self, chunk: Chunk) -> None:
+        if self.state.line is None:
+            return  # the end of a link that was given up
+        if self.state.quiet:
+            self.saw(HeardAgain(at=chunk.at))
+        line, found = wire.receive(self.reports, self.state.line, chunk)
+        self.state = replace(self.state, line=line, heard=chunk.at, quiet=False)
+        self.frames(found)
+
+    def expire(self, now: Now) -> None:
+        """All that is due by now: a torn frame, a quiet line."""
+        if self.state.line is None:
+            return
+        line, found = wire.expire(self.reports, self.state.line, now)
+        self.state = replace(self.state, line=line)
+        self.frames(found)
+        heard, due = self.state.heard, quiet_at(self.state, self.quiet_after_s)
+        if heard is not None and due is not None and now.mono_ns >= due:
+            self.state = replace(self.state, quiet=True)
+            self.saw(WentQuiet(at=now, since=heard))
+
+    def frames(self, found: Sequence[Frame[M] | Rejected]) -> None:
+        for each in found:
+            match each:
+                case Rejected(raw=raw, offset=offset, at=at, reason=reason, detail=detail):
+                    rejected = FrameRejected(at=at, raw=raw.hex(" "), offset=offset, reason=reason.value, detail=detail)
+                    self.saw(rejected)
+                case Frame():
+                    self.said(each)
+                case _:
+                    assert_never(each)
