@@ -1,0 +1,29 @@
+"""Open Shoe, an open protocol for shoes and shufflers. PROTOCOL.md is its definition."""
+
+from typing import Final
+
+from firmware_protocols.family import Family, Line, Mark, UsbId
+from firmware_protocols.open_shoe.codec import build, orders, reports
+from firmware_protocols.open_shoe.settings import OpenShoeSettings
+
+__all__ = ["FAMILY", "OpenShoeSettings", "build", "orders", "reports"]
+
+FAMILY: Final = Family(
+    name="open-shoe",
+    title="Open Shoe",
+    firmware=("1", "2"),
+    line=Line(115200),
+    usb_ids=(
+        UsbId(
+            0x1209,
+            0x0001,
+            "Open Shoe on a test id",
+            Mark.DOCUMENTED,
+            "a test id of pid.codes, for experiments only: anything may bear it",
+        ),
+    ),
+    settings=OpenShoeSettings,
+    reports=reports,
+    orders=orders,
+    roles=("shoe", "shuffler"),
+)

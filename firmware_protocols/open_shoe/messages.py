@@ -1,0 +1,290 @@
+"""What an Open Shoe device says and is told, in its own words.
+
+Values only: how they lie on the line is in `layout`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, Flag
+from typing import Final, TypeAlias
+
+from firmware_protocols.family import Reason
+
+FIRST: Final = 1
+LAST: Final = 0xFFFF  # after it comes FIRST again: 0 is never a report's number
+
+
+def following(sequence: int) -> int:
+    return sequence + 1 if sequence < LAST else FIRST
+
+
+class Suit(Enum):
+    SPADES = "spades"
+    HEARTS = "hearts"
+    DIAMONDS = "diamonds"
+    CLUBS = "clubs"
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    suit: Suit
+    rank: int  # 1 ace ... 11 jack, 12 queen, 13 king
+
+
+class Place(Enum):
+    """Where a card went."""
+
+    DEALT = "dealt"
+    PLAYER = "player"
+    BANKER = "banker"
+    BURNT = "burnt"
+    LOCKED = "locked"
+    ERROR = "error"
+
+
+class Passage(Flag):
+    """What was odd about a card's way through the shoe."""
+
+    CLEAN = 0
+    DOUBLE = 1
+    FOREIGN = 2
+
+
+class Role(Enum):
+    SHOE = "shoe"
+    SHUFFLER = "shuffler"
+
+
+class Result(Enum):
+    """What became of an order."""
+
+    DONE = "done"
+    NOT_NOW = "not-now"
+    UNABLE = "unable"
+    FAILED = "failed"
+
+
+class OrderKind(Enum):
+    LOCK = "lock"
+    UNLOCK = "unlock"
+    CLEAR = "clear"
+
+
+class Fault(Enum):
+    UNREADABLE = "unreadable"
+    JAM = "jam"
+    REVERSE_RUN = "reverse-run"
+    LID_OPEN = "lid-open"
+    DOOR_OPEN = "door-open"
+    SENSOR = "sensor"
+    OVERDRAW = "overdraw"
+    MEMORY_FULL = "memory-full"
+
+
+class Failure(Enum):
+    """Why a set was not shuffled."""
+
+    OTHER = "other"
+    WRONG_COUNT = "wrong-count"
+    UNREADABLE = "unreadable"
+    JAM = "jam"
+    DOOR_OPEN = "door-open"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card left the shoe. Its leading edge passed at the report's clock."""
+
+    card: Face | None  # None: it was not read
+    place: Place
+    position: int
+    passage_us: int  # trailing minus leading edge; 0: not measured
+    odd: Passage = Passage.CLEAN
+    quality: int | None = None  # percent
+    code: int = 0  # what a card without a face carried; 0: nothing
+
+
+@dataclass(frozen=True, slots=True)
+class CuttingCard:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A new set was put into the shoe."""
+
+    set_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FaultChanged:
+    """A fault came or went; a code that the page does not name is still a fault, and keeps its number."""
+
+    code: int
+    raised: bool
+    blocking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    set_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffling:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffled:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    reason: int  # a number that the page does not name is a failure all the same
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a shuffler counted in a set."""
+
+    set_id: str
+    counts: tuple[int, ...]  # of the 52 faces, in the order of `layout.FACES`
+    unread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    set_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardOrder:
+    """A part of the order in which a delivered set lies, the first to be dealt before the others."""
+
+    set_id: str
+    first: int  # place of the first of these cards, from 1
+    cards: tuple[Face | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A report whose check is right, and which its version does not declare: a card may have been in it."""
+
+    type: int
+    payload: bytes
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who the device is, and which reports it holds."""
+
+    stream: int
+    role: Role
+    next: int  # the number that the next new report will carry
+    oldest: int  # of those that are not acknowledged; `next`, if all are
+    vendor: str
+    model: str
+    serial: str
+    firmware: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    stream: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    order: OrderKind
+    number: int
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Identify:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """All reports of the stream, up to this one, are on the disk."""
+
+    stream: int
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    stream: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    order: OrderKind
+    number: int = 0  # the fault to clear; 0 with the others
+
+
+Reported: TypeAlias = (
+    Card
+    | CuttingCard
+    | Loaded
+    | Empty
+    | Lock
+    | FaultChanged
+    | Recognised
+    | Shuffling
+    | Shuffled
+    | Failed
+    | Inventory
+    | Delivered
+    | CardOrder
+)
+Noticed: TypeAlias = Hello | Alive | Done
+Requested: TypeAlias = Identify | Acknowledge | Resend | Order
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A numbered message of a device, which it keeps until it is acknowledged."""
+
+    version: int
+    sequence: int
+    stream: int
+    clock_us: int
+    said: Reported | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a device says without a number, and does not keep."""
+
+    version: int
+    said: Noticed
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a host says."""
+
+    version: int
+    said: Requested
+
+
+FromDevice: TypeAlias = Report | Notice
+Message: TypeAlias = FromDevice | Request

@@ -1,0 +1,360 @@
+"""Open Shoe frames. The payloads were written by hand from the page, and are framed here, never by our builder."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmware_protocols.family import Direction, Malformed, Reason, declared
+from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings, build, orders, reports
+from firmware_protocols.open_shoe.layout import FACES, FAILURE_NAMES, FAULT_NAMES
+from firmware_protocols.open_shoe.messages import (
+    Acknowledge,
+    Alive,
+    Card,
+    CardOrder,
+    CuttingCard,
+    Delivered,
+    Done,
+    Empty,
+    Face,
+    Failed,
+    Failure,
+    Fault,
+    FaultChanged,
+    Hello,
+    Identify,
+    Inventory,
+    Loaded,
+    Lock,
+    Message,
+    Notice,
+    Noticed,
+    Order,
+    OrderKind,
+    Passage,
+    Place,
+    Recognised,
+    Report,
+    Reported,
+    Request,
+    Requested,
+    Resend,
+    Result,
+    Role,
+    Shuffled,
+    Shuffling,
+    Suit,
+    Unreadable,
+    following,
+)
+from shoed import wire
+from shoed.now import Chunk, Now
+from shoed.wire import Frame, LineState, Rejected
+
+AT = Now(1_700_000_000_000_000, 5_000_000_000)
+SETTINGS = OpenShoeSettings()
+REPORTS = reports(SETTINGS)
+ORDERS = orders(SETTINGS)
+STREAM, CLOCK = 0xA1B2C3D4, 0x0102030405060708
+STAMP = "A1B2C3D4 0102030405060708"
+
+
+def crc(data: bytes) -> int:
+    """CRC-32 as the page words it, bit by bit."""
+    register = 0xFFFFFFFF
+    for byte in data:
+        register ^= byte
+        for _ in range(8):
+            register = register >> 1 ^ (0xEDB88320 if register & 1 else 0)
+    return register ^ 0xFFFFFFFF
+
+
+def framed(body: str | bytes) -> bytes:
+    data = body if isinstance(body, bytes) else bytes.fromhex(body)
+    raw = bytearray([0x7E])
+    for byte in data + crc(data).to_bytes(4, "big"):
+        raw += bytes((0x7D, byte ^ 0x20)) if byte in b"\x7d\x7e\x7f\x11\x13" else bytes((byte,))
+    return bytes(raw) + b"\x7f"
+
+
+def card(place: Place, position: int, face: Face | None, odd: Passage = Passage.CLEAN) -> Card:
+    return Card(face, place, position, 125_000, odd)
+
+
+EIGHT = Face(Suit.SPADES, 8)
+COUNTS = tuple(range(52))
+REPORTED: list[tuple[int, str, Reported]] = [
+    (1, "20 18 01 01 0001E848 00", card(Place.PLAYER, 1, EIGHT)),
+    (1, "20 2A 02 03 0001E848 01", card(Place.BANKER, 3, Face(Suit.HEARTS, 10), Passage.DOUBLE)),
+    (1, "20 00 00 00 0001E848 02", card(Place.DEALT, 0, None, Passage.FOREIGN)),
+    (1, "20 31 03 09 0001E848 03", card(Place.BURNT, 9, Face(Suit.DIAMONDS, 1), Passage.DOUBLE | Passage.FOREIGN)),
+    (1, "20 4D 04 00 0001E848 00", card(Place.LOCKED, 0, Face(Suit.CLUBS, 13))),
+    (1, "20 11 05 00 00000000 00", Card(Face(Suit.SPADES, 1), Place.ERROR, 0, 0)),
+    (2, "20 18 00 00 0001E848 00 61 0000", Card(EIGHT, Place.DEALT, 0, 125_000, quality=97)),
+    (2, "20 00 00 00 0001E848 02 FF BEEF", Card(None, Place.DEALT, 0, 125_000, Passage.FOREIGN, None, 0xBEEF)),
+    (1, "21", CuttingCard()),
+    (1, "22 04 4E6F2E37", Loaded("No.7")),
+    (2, "22 00", Loaded("")),
+    (1, "23", Empty()),
+    (1, "24 01", Lock(locked=True)),
+    (2, "24 00", Lock(locked=False)),
+    (1, "30 02 01 01", FaultChanged(2, raised=True, blocking=True)),
+    (2, "30 63 00 00", FaultChanged(99, raised=False, blocking=False)),
+    (1, "40 03 C3A937", Recognised("é7")),
+    (1, "41", Shuffling()),
+    (1, "42", Shuffled()),
+    (1, "43 01", Failed(1)),
+    (2, "43 63", Failed(99)),
+    (1, "44 02 4137" + bytes(range(52)).hex() + "05", Inventory("A7", COUNTS, 5)),
+    (2, "45 00", Delivered("")),
+    (2, "46 02 4137 019F 03 18 00 2A", CardOrder("A7", 415, (EIGHT, None, Face(Suit.HEARTS, 10)))),
+]
+NOTICED: list[tuple[int, str, Noticed]] = [
+    (
+        1,
+        "01 0000 A1B2C3D4 01 0003 0001 04 41636D65 02 5331 04 30303432 05 312E302E30",
+        Hello(STREAM, Role.SHOE, 3, 1, "Acme", "S1", "0042", "1.0.0"),
+    ),
+    (2, "01 0000 A1B2C3D4 02 FFFF FFFF 00 00 00 00", Hello(STREAM, Role.SHUFFLER, 0xFFFF, 0xFFFF, "", "", "", "")),
+    (1, "02 0000 A1B2C3D4 0003", Alive(STREAM, 3)),
+    (1, "03 0000 01 00 00", Done(OrderKind.LOCK, 0, Result.DONE)),
+    (1, "03 0000 02 00 01", Done(OrderKind.UNLOCK, 0, Result.NOT_NOW)),
+    (2, "03 0000 03 02 02", Done(OrderKind.CLEAR, 2, Result.UNABLE)),
+    (2, "03 0000 03 02 03", Done(OrderKind.CLEAR, 2, Result.FAILED)),
+]
+REQUESTED: list[tuple[int, str, Requested]] = [
+    (1, "80 0000", Identify()),
+    (2, "81 0000 A1B2C3D4 0002", Acknowledge(STREAM, 2)),
+    (1, "82 0000 A1B2C3D4 1113", Resend(STREAM, 0x1113)),
+    (1, "83 0000 01 00", Order(OrderKind.LOCK)),
+    (2, "83 0000 03 7E", Order(OrderKind.CLEAR, 0x7E)),
+]
+
+
+def stamped(version: int, literal: str, sequence: str = "0107") -> bytes:
+    kind, _, payload = literal.partition(" ")
+    return framed(f"{version:02X} {kind} {sequence} {STAMP} {payload}")
+
+
+CASES: list[tuple[bytes, Message]] = [
+    *((stamped(version, literal), Report(version, 0x107, STREAM, CLOCK, said)) for version, literal, said in REPORTED),
+    *((framed(f"{version:02X} {literal}"), Notice(version, said)) for version, literal, said in NOTICED),
+    *((framed(f"{version:02X} {literal}"), Request(version, said)) for version, literal, said in REQUESTED),
+]
+# Nothing in it begins a frame, and an end is as lost as anything.
+JUNK = b"\xb8\x11F\x7f\x00."
+
+
+class Case:
+    def __init__(self, raw: bytes, message: Message) -> None:
+        self.direction: Direction[Message] = ORDERS if isinstance(message, Request) else REPORTS
+        self.raw = raw
+        self.message = message
+
+    def hear(self, *pieces: bytes) -> list[Frame[Message] | Rejected]:
+        """All that comes of these pieces, the link closed after them."""
+        state, heard = LineState(), list[Frame[Message] | Rejected]()
+        for piece in pieces:
+            state, found = wire.receive(self.direction, state, Chunk(piece, AT))
+            heard += found
+        return heard + list(wire.end(self.direction, state, AT)[1])
+
+
+every_case = pytest.mark.parametrize("case", [pytest.param(Case(*each), id=each[0].hex(" ")) for each in CASES])
+
+
+def test_every_message_has_a_literal_case() -> None:
+    """No message, place, role, result or order goes untried, and both versions are tried."""
+    said = [each.said for _, each in CASES]
+    assert {type(each) for each in said} == {*get_args(Reported), *get_args(Noticed), *get_args(Requested)}
+    values = {str(getattr(each, it.name)) for each in said for it in fields(each)}
+    assert values >= {str(each) for kind in (Place, Role, Result, OrderKind, Passage) for each in kind}
+    assert {each.version for _, each in CASES} == {1, 2}
+
+
+@every_case
+def test_a_frame_says_its_message(case: Case) -> None:
+    """A whole frame is its message, with its bytes, its place and its time."""
+    assert case.hear(case.raw) == [Frame(case.raw, 0, AT, case.message)]
+
+
+@every_case
+def test_a_message_is_built_as_its_frame(case: Case) -> None:
+    """What we build is the literal frame."""
+    assert build(case.message) == case.raw
+
+
+@every_case
+def test_a_frame_may_come_byte_by_byte(case: Case) -> None:
+    """Single bytes make the same frame."""
+    assert case.hear(*(bytes((byte,)) for byte in case.raw)) == [Frame(case.raw, 0, AT, case.message)]
+
+
+@every_case
+def test_a_frame_stands_out_from_junk(case: Case) -> None:
+    """Junk before and after a frame is rejected, and the frame is heard at its place."""
+    before, frame, after = case.hear(JUNK + case.raw + JUNK)
+    assert frame == Frame(case.raw, len(JUNK), AT, case.message)
+    for junk, offset in ((before, 0), (after, len(JUNK) + len(case.raw))):
+        assert isinstance(junk, Rejected)
+        assert (junk.raw, junk.offset, junk.reason) == (JUNK, offset, Reason.JUNK)
+
+
+@every_case
+def test_a_flipped_bit_is_never_believed(case: Case) -> None:
+    """Whichever bit flips, the frame is rejected and nothing else is heard in it; the next one is heard."""
+    for at in range(len(case.raw)):
+        for bit in range(8):
+            flipped = bytearray(case.raw)
+            flipped[at] ^= 1 << bit
+            assert all(isinstance(each, Rejected) for each in case.hear(bytes(flipped))), flipped.hex(" ")
+            frames = [each for each in case.hear(bytes(flipped) + case.raw) if isinstance(each, Frame)]
+            assert frames == [Frame(case.raw, len(case.raw), AT, case.message)]
+
+
+@pytest.mark.parametrize("read", [REPORTS.read, ORDERS.read], ids=["device", "host"])
+@pytest.mark.parametrize("version", [0, 3, 255])
+def test_an_unknown_version_is_refused(version: int, read: Callable[[bytes], Message | Malformed]) -> None:
+    """Neither end guesses at the layout of a version; the operator reads which one it was and what to do."""
+    assert read(framed(f"{version:02X} 02 0000 A1B2C3D4 0003")) == Malformed(
+        Reason.UNKNOWN_VERSION,
+        f"the other end speaks version {version} of Open Shoe, and 1 and 2 are known here; "
+        "set the device to one of them, or install a release that knows its version",
+    )
+
+
+def test_a_damaged_version_is_a_damaged_frame() -> None:
+    """The check comes before the version: noise does not make the device look too new."""
+    said = REPORTS.read(b"\x7e\x03" + framed("01 02 0000 A1B2C3D4 0003")[2:])
+    assert isinstance(said, Malformed)
+    assert said.reason is Reason.BAD_CHECK
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        pytest.param(b"\x7e\x7f", Reason.MALFORMED, id="nothing"),
+        pytest.param(framed("01 02 00"), Reason.MALFORMED, id="half a sequence"),
+        pytest.param(framed(b"\x01\x02" + bytes(600)), Reason.OVER_LONG, id="600 bytes"),
+        pytest.param(framed("01 82 0000 A1B2C3D4 0011").replace(b"\x7d\x31", b"\x11"), Reason.MALFORMED, id="XON"),
+        pytest.param(framed("01 02 0000 A1B2C3D4 0003")[:-1] + b"\x7d\x7f", Reason.MALFORMED, id="half an escape"),
+        pytest.param(framed("01 02 0000 A1B2C3D4 0003").replace(b"\xa1", b"\x7d\x81"), Reason.MALFORMED, id="needless"),
+        pytest.param(framed("01 80 0000"), Reason.ECHO, id="a host's own"),
+        pytest.param(framed("01 04 0000"), Reason.UNKNOWN_COMMAND, id="type 04"),
+        pytest.param(framed("01 02 0001 A1B2C3D4 0003"), Reason.MALFORMED, id="a notice with a number"),
+        pytest.param(framed(f"01 21 0000 {STAMP}"), Reason.MALFORMED, id="a report without one"),
+        pytest.param(framed("01 21 0001 A1B2C3D4"), Reason.MALFORMED, id="a report without clock"),
+        pytest.param(framed("01 02 0000 A1B2C3D4 0000"), Reason.MALFORMED, id="a next of 0"),
+        pytest.param(framed("01 02 0000 A1B2C3D4 0003 00"), Reason.MALFORMED, id="a byte too many"),
+        pytest.param(framed("01 03 0000 04 00 00"), Reason.UNDECLARED_CODE, id="order 4"),
+    ],
+)
+def test_the_device_cannot_have_said(raw: bytes, reason: Reason) -> None:
+    """What makes no sense is rejected whole, for its own reason."""
+    said = REPORTS.read(raw)
+    assert isinstance(said, Malformed)
+    assert said.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("literal", "reason"),
+    [
+        pytest.param("01 02 0000 A1B2C3D4 0003", Reason.UNKNOWN_COMMAND, id="a device's own"),
+        pytest.param("01 80 0001", Reason.MALFORMED, id="a number"),
+        pytest.param("01 83 0000 04 00", Reason.UNDECLARED_CODE, id="order 4"),
+    ],
+)
+def test_a_host_cannot_have_said(literal: str, reason: Reason) -> None:
+    """A request that makes no sense is rejected, for its own reason."""
+    said = ORDERS.read(framed(literal))
+    assert isinstance(said, Malformed)
+    assert said.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("version", "literal", "reason"),
+    [
+        pytest.param(1, "25 0102", Reason.UNKNOWN_COMMAND, id="a type that is not declared"),
+        pytest.param(1, "46 00 0001 00", Reason.UNKNOWN_COMMAND, id="a type of version 2 in version 1"),
+        pytest.param(1, "20 18 00 00 0001E848 00 61 0000", Reason.MALFORMED, id="a card of version 2 in version 1"),
+        pytest.param(2, "20 18 00 00 0001E848 00", Reason.MALFORMED, id="a card of version 1 in version 2"),
+        pytest.param(1, "20 1E 00 00 0001E848 00", Reason.UNDECLARED_CODE, id="rank 14"),
+        pytest.param(1, "20 18 06 00 0001E848 00", Reason.UNDECLARED_CODE, id="place 6"),
+        pytest.param(1, "20 18 00 00 0001E848 04", Reason.UNDECLARED_CODE, id="bit 2"),
+        pytest.param(1, "24 02", Reason.UNDECLARED_CODE, id="half locked"),
+        pytest.param(1, "22 02 C328", Reason.MALFORMED, id="no UTF-8"),
+        pytest.param(1, "22 02 410A", Reason.MALFORMED, id="a line end in a text"),
+        pytest.param(1, "22 41" + "41" * 65, Reason.MALFORMED, id="65 bytes of text"),
+    ],
+)
+def test_a_report_that_says_nothing_keeps_its_number(version: int, literal: str, reason: Reason) -> None:
+    """Asked for again it would come the same, so that it must be taken and recorded."""
+    said = REPORTS.read(stamped(version, literal))
+    assert isinstance(said, Report)
+    assert (said.sequence, said.stream, said.clock_us) == (0x107, STREAM, CLOCK)
+    assert isinstance(said.said, Unreadable)
+    assert (said.said.type, said.said.payload) == (int(literal[:2], 16), bytes.fromhex(literal[2:]))
+    assert said.said.reason is reason
+    assert said.said.detail
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Report(1, 1, STREAM, CLOCK, Card(EIGHT, Place.DEALT, 0, 0, quality=97)),
+        Report(1, 1, STREAM, CLOCK, CardOrder("", 1, ())),
+        Report(3, 1, STREAM, CLOCK, Empty()),
+        Report(1, 0, STREAM, CLOCK, Empty()),
+        Report(1, 65536, STREAM, CLOCK, Empty()),
+        Report(1, 1, STREAM, CLOCK, Unreadable(0x25, b"", Reason.UNKNOWN_COMMAND, "")),
+        Report(1, 1, STREAM, CLOCK, Loaded("x" * 65)),
+        Report(1, 1, STREAM, CLOCK, Inventory("", (1, 2), 0)),
+        Report(1, 1, STREAM, CLOCK, Card(Face(Suit.SPADES, 14), Place.DEALT, 0, 0)),
+        Request(1, Acknowledge(STREAM, 0)),
+    ],
+    ids=str,
+)
+def test_a_message_that_does_not_fit_is_not_built(message: Message) -> None:
+    """Nothing is put on the line that would be read otherwise, or that its version does not have."""
+    with pytest.raises(ValueError, match="does not fit its frame"):
+        build(message)
+
+
+def test_the_number_after_the_last_is_one() -> None:
+    """0 is never a report's number."""
+    assert [following(1), following(65534), following(65535)] == [2, 65535, 1]
+
+
+def test_an_inventory_counts_in_a_declared_order() -> None:
+    """Spades, hearts, diamonds, clubs; of each, ace to king."""
+    assert tuple(Face(suit, rank) for suit in Suit for rank in range(1, 14)) == FACES
+
+
+def test_faults_and_failures_have_names() -> None:
+    """Each named one has its number; another number has no name."""
+    assert [FAULT_NAMES[code] for code in range(1, 9)] == list(Fault)
+    assert [FAILURE_NAMES[code] for code in range(6)] == list(Failure)
+    assert FAULT_NAMES.get(99) is None
+
+
+@given(st.binary(max_size=80), st.sampled_from((1, 2)))
+def test_no_body_is_too_odd_to_be_read(rest: bytes, version: int) -> None:
+    """Whatever stands in a frame with a right check is malformed, unreadable, or a message that is built the same."""
+    raw = framed(bytes((version,)) + rest)
+    for said in (REPORTS.read(raw), ORDERS.read(raw)):
+        if not isinstance(said, Malformed) and not isinstance(said.said, Unreadable):
+            assert build(said) == raw
+
+
+def test_the_family_is_declared() -> None:
+    """Both roles, both versions, its line, and a reason with every setting."""
+    assert FAMILY.roles == ("shoe", "shuffler")
+    assert FAMILY.firmware == ("1", "2")
+    assert str(FAMILY.line) == "115200 8N1"
+    for name, it in declared(OpenShoeSettings).items():
+        assert it.default == getattr(SETTINGS, name)
+        assert it.reason
