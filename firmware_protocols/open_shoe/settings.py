@@ -27,7 +27,7 @@ class OpenShoeSettings(Settings):
         within=(50, 5000),
         unit="ms",
         reason="silence inside a frame after which what came of it is given up: "
-        "the longest frame takes 90 ms on the line, and a device server may hold bytes back to pack them",
+        "a frame of the greatest length takes 90 ms on the line, and a device server may hold bytes back to pack them",
         mark=Mark.DOCUMENTED,
     )
     quiet_after_s: int = setting(

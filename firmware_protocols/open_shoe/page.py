@@ -1,0 +1,73 @@
+"""The tables of PROTOCOL.md, rendered from the declared data. `docs/generate.py` puts them in their places."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+from firmware_protocols.family import Code, Name, Setting, declared
+from firmware_protocols.open_shoe.layout import (
+    ADDED,
+    FAILURES,
+    FAULTS,
+    NOTICES,
+    ORDERS,
+    PASSAGES,
+    PLACES,
+    REPORTS,
+    REQUESTS,
+    RESULTS,
+    ROLES,
+    SUITS,
+    Body,
+)
+from firmware_protocols.open_shoe.settings import OpenShoeSettings
+
+
+def tables() -> Mapping[str, str]:
+    """Each block of the page by its name, as Markdown."""
+    return {
+        "notices": _bodies(NOTICES),
+        "reports": _bodies(REPORTS),
+        "version-2": _bodies(ADDED),
+        "requests": _bodies(REQUESTS),
+        "suits": _codes(SUITS),
+        "places": _codes(PLACES),
+        "bits": _codes(PASSAGES),
+        "roles": _codes(ROLES),
+        "faults": _codes(FAULTS),
+        "failures": _codes(FAILURES),
+        "orders": _codes(ORDERS),
+        "results": _codes(RESULTS),
+        "settings": _table(
+            ("setting", "default", "allowed", "reason"),
+            (_setting(name, it) for name, it in declared(OpenShoeSettings).items()),
+        ),
+    }
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows))
+
+
+def _bodies(bodies: tuple[Body, ...]) -> str:
+    return _table(("type", "message", "field", "form", "meaning"), (row for body in bodies for row in _rows(body)))
+
+
+def _rows(body: Body) -> Iterable[tuple[str, ...]]:
+    yield f"`{body.code:02X}`", f"**{body.title}**", "", "", body.meaning
+    for each in body.fields:
+        yield "", "", f"`{each.name}`", each.form, each.meaning
+
+
+def _codes(codes: tuple[Code[Name], ...]) -> str:
+    rows = ((str(it.number), _name(it.name), it.meaning) for it in codes)
+    return _table(("code", "name", "meaning"), rows)
+
+
+def _name(name: Enum) -> str:
+    return f"`{name.value if isinstance(name.value, str) else (name.name or '').lower()}`"
+
+
+def _setting(name: str, it: Setting) -> tuple[str, ...]:
+    allowed = ", ".join(f"`{each.value}`" for each in it.choices) or f"{it.low} to {it.high} {it.unit}".rstrip()
+    default = it.default.value if isinstance(it.default, Enum) else it.default
+    return f"`{name}`", f"`{default}`", allowed, it.reason
