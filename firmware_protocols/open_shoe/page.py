@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from firmware_protocols.family import Code, Name, Setting, declared
+from firmware_protocols.family import Code, Name
 from firmware_protocols.open_shoe.layout import (
     ADDED,
     FAILURES,
@@ -20,6 +20,7 @@ from firmware_protocols.open_shoe.layout import (
     Body,
 )
 from firmware_protocols.open_shoe.settings import OpenShoeSettings
+from firmware_protocols.page import settings_table, table
 
 
 def tables() -> Mapping[str, str]:
@@ -37,19 +38,12 @@ def tables() -> Mapping[str, str]:
         "failures": _codes(FAILURES),
         "orders": _codes(ORDERS),
         "results": _codes(RESULTS),
-        "settings": _table(
-            ("setting", "default", "allowed", "reason"),
-            (_setting(name, it) for name, it in declared(OpenShoeSettings).items()),
-        ),
+        "settings": settings_table(OpenShoeSettings),
     }
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows))
-
-
 def _bodies(bodies: tuple[Body, ...]) -> str:
-    return _table(("type", "message", "field", "form", "meaning"), (row for body in bodies for row in _rows(body)))
+    return table(("type", "message", "field", "form", "meaning"), (row for body in bodies for row in _rows(body)))
 
 
 def _rows(body: Body) -> Iterable[tuple[str, ...]]:
@@ -60,14 +54,8 @@ def _rows(body: Body) -> Iterable[tuple[str, ...]]:
 
 def _codes(codes: tuple[Code[Name], ...]) -> str:
     rows = ((str(it.number), _name(it.name), it.meaning) for it in codes)
-    return _table(("code", "name", "meaning"), rows)
+    return table(("code", "name", "meaning"), rows)
 
 
 def _name(name: Enum) -> str:
     return f"`{name.value if isinstance(name.value, str) else (name.name or '').lower()}`"
-
-
-def _setting(name: str, it: Setting) -> tuple[str, ...]:
-    allowed = ", ".join(f"`{each.value}`" for each in it.choices) or f"{it.low} to {it.high} {it.unit}".rstrip()
-    default = it.default.value if isinstance(it.default, Enum) else it.default
-    return f"`{name}`", f"`{default}`", allowed, it.reason
