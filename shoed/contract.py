@@ -69,7 +69,7 @@ QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
         "found between rounds, or a round in doubt was overtaken: whether play goes on (`go-on`); of a card that came "
         "too many: whether it opens the next round (`carried`) or is put away (`go-on`)"
     ),
-    Doubt.FACE: "which card it was that nobody could read: a card, or `foreign-card`",
+    Doubt.FACE: "which card it was that nobody could read: a card, `foreign-card`, or `no-card` where no slot was told",
     Ask.CARD_ORDER: "in which order the cards that came together are taken: all of them, in order",
     Ask.RECONSTRUCTABLE: "whether the cards can be put back (`yes`, `no`)",
     Ask.RULING: "what follows, where the document leaves it to a person or is silent (`continue`, `void`)",

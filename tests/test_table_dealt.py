@@ -2,7 +2,8 @@
 
 import pytest
 
-from shoed.commands import CloseBets, OpenBets, SettleRound
+from shoed.cards import Card
+from shoed.commands import CloseBets, Decide, OpenBets, SettleRound
 from shoed.events import CardDrawn, CardSetAside, RoundCompleted, RoundStarted, RoundVoided, ShoeEmptied, ShoeStarted
 from shoed.table import Custom
 from tests.observed import EMPTIED, LOADED, NATURAL, Sitting, after, card, kinds
@@ -35,6 +36,25 @@ def test_a_card_without_a_face_is_told_by_a_person() -> None:
     assert (table.question.question, table.question.index) == ("face", 2)
     table.answer("3H")
     assert (table.phase, table.lies) == ("complete", "8S JD / 3H 4C")
+
+
+def test_a_card_that_was_called_unread_may_have_been_none() -> None:
+    """The device tells no slot: a person says that no card had left the shoe, and those behind it move up."""
+    table = Sitting()
+    for face in ("8S", "?", "3H", "JD"):
+        table.hear(card("dealt", face))
+    would = {each.choice: each.banker.cards for each in table.question.consequences}
+    assert would["no-card",] == (Card.H3,)
+    assert "no-card" in table.refuses(Decide(question=table.question.id, choice="nothing"))
+    table.answer("no-card")
+    assert (table.phase, table.lies) == ("dealing", "8S JD / 3H")
+
+
+def test_a_card_that_was_told_in_a_slot_has_left_the_shoe() -> None:
+    """It can be foreign, and not nothing."""
+    table = after(card("P1", "?"))
+    decision = Decide(question=table.question.id, choice="no-card")
+    assert table.refuses(decision) == "no-card is no answer; write a card, as in 8S or 10H, or foreign-card"
 
 
 @pytest.mark.parametrize("settled", [False, True])

@@ -7,7 +7,7 @@ daemon was away is never known. The shoe names no hand, and nothing is ever writ
 """
 
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -17,11 +17,9 @@ from firmware_protocols.bee_tek import BeeTekSettings, Report
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
-    AnyObservation,
     CardSeen,
     CopyHeard,
     Evidence,
-    FaultMeaning,
     FaultRaised,
     OrderAnswered,
     Place,
@@ -51,6 +49,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 class BeeTekState(LinkState, frozen=True):
     last: Taken | None = None
+    unread: Now | None = None  # when a card was last said to have passed unread
 
 
 class BeeTekSession:
@@ -92,7 +91,26 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         if self.state.away and last is not None:
             self.saw(Resumed(at=frame.at, frame=evidence, proven=False))
         self.state = replace(self.state, last=Taken(frame.raw, frame.at), away=False)
-        self.saw(observation(message, frame.at, evidence))
+        if (said := fault(message, frame.at, evidence)) is not None:
+            self.saw(said)
+        if (card := self.card(message, frame.at, evidence)) is not None:
+            self.saw(card)
+
+    def card(self, message: Report, at: Now, evidence: Evidence) -> CardSeen | None:
+        match message:
+            case theirs.GameCard(card=card):
+                return card_seen(at, evidence, Place.DEALT, card)
+            case theirs.BurnCard(card=card):
+                return card_seen(at, evidence, Place.BURN, card)
+            case theirs.FailedRead() | theirs.Alarm(number=theirs.NOT_READ):
+                last = self.state.unread
+                self.state = replace(self.state, unread=at)
+                window_ns = self.settings.repeat_window_ms * 1_000_000
+                if last is not None and 0 <= at.mono_ns - last.mono_ns <= window_ns:
+                    return None  # assumed: both are said of one card
+                return CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=None)
+            case _:
+                return None
 
 
 def is_copy(settings: BeeTekSettings, last: Taken, frame: Frame[Report]) -> bool:
@@ -105,23 +123,6 @@ def is_copy(settings: BeeTekSettings, last: Taken, frame: Frame[Report]) -> bool
     return soon and frame.raw == last.raw and last.copies < settings.copies
 
 
-def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:
-    match message:
-        case theirs.GameCard(card=card):
-            return card_seen(at, evidence, Place.DEALT, card)
-        case theirs.BurnCard(card=card):
-            return card_seen(at, evidence, Place.BURN, card)
-        case theirs.FailedRead():
-            return fault(at, evidence, UNNUMBERED, "failed read", FaultMeaning.UNREAD)
-        case theirs.Alarm(text=text, number=number):
-            meaning = FaultMeaning.UNREAD if number == theirs.NOT_READ else None
-            return fault(at, evidence, UNNUMBERED if number is None else number, text, meaning)
-        case theirs.Caution(number=number):
-            return fault(at, evidence, number, f"W0x{number:02X}", None)
-        case _:
-            assert_never(message)
-
-
 def card_seen(at: Now, evidence: Evidence, place: Place, told: theirs.CardText) -> CardSeen:
     if isinstance(told, theirs.NoFace):
         return CardSeen(at=at, frame=evidence, place=place, position=0, card=None, code=told.text)
@@ -129,5 +130,15 @@ def card_seen(at: Now, evidence: Evidence, place: Place, told: theirs.CardText) 
     return CardSeen(at=at, frame=evidence, place=place, position=0, card=card)
 
 
-def fault(at: Now, evidence: Evidence, code: int, name: str, meaning: FaultMeaning | None) -> FaultRaised:
-    return FaultRaised(at=at, frame=evidence, code=code, name=name, blocking=False, meaning=meaning)
+def fault(message: Report, at: Now, evidence: Evidence) -> FaultRaised | None:
+    """What it says of a card is the card's: a card without a face, in the slot that is due."""
+    match message:
+        case theirs.Alarm(text=name, number=number):
+            code = UNNUMBERED if number is None else number
+        case theirs.Caution(number=code):
+            name = f"W0x{code:02X}"
+        case theirs.FailedRead():
+            code, name = UNNUMBERED, "failed read"
+        case _:
+            return None
+    return FaultRaised(at=at, frame=evidence, code=code, name=name, blocking=False)

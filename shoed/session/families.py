@@ -6,6 +6,7 @@ from typing import Final, Protocol, cast
 from firmware_protocols.family import Settings
 from shoed.session import Session, SessionState
 from shoed.session.angel_eye import AngelEyeSession
+from shoed.session.bee_tek import BeeTekSession
 
 
 class Maker(Protocol):
@@ -13,4 +14,7 @@ class Maker(Protocol):
 
 
 # A session reads only its own family's settings and state; a mapping of many families cannot say so.
-SESSIONS: Final[Mapping[str, Maker]] = {"angel-eye": cast("Maker", AngelEyeSession)}
+SESSIONS: Final[Mapping[str, Maker]] = {
+    "angel-eye": cast("Maker", AngelEyeSession),
+    "bee-tek": cast("Maker", BeeTekSession),
+}

@@ -42,6 +42,7 @@ class Doubt(Enum):
 
 
 FOREIGN: Final = "foreign-card"
+NO_CARD: Final = "no-card"  # the device said that one passed unread, in no slot, and none did
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, Ask.NEXT_ROUND, *Doubt})
 RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
 WANTED: Final = HOLDING - {Ask.OPTION} | {Ask.INTENDED}  # whoever does not choose plays on; this nobody chooses
@@ -249,7 +250,8 @@ def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> 
         return [next_round(house, current.hold[0]), *holding, *others]
     faces = known(current)
     if len(faces) < len(current.cards):
-        return [Asked(Doubt.FACE, RECORD, index=len(faces) + 1), *holding, *others]
+        doubted = (FOREIGN, NO_CARD) if current.cards[len(faces)].dealt else ()
+        return [Asked(Doubt.FACE, RECORD, choices=doubted, index=len(faces) + 1), *holding, *others]
     if holding:
         return [*holding, *others]
     if current.suspected:
@@ -405,6 +407,8 @@ def begun(house: House, state: TableState) -> Round:
 
 def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Author) -> Round:
     at = asked.index or 0
+    if choice == NO_CARD:
+        return replace(current, cards=(*current.cards[: at - 1], *current.cards[at:]))
     if choice == FOREIGN:
         what = Happened(Mishap.FOREIGN_CARD, at, len(current.cards))
         return replace(current, happened=(*current.happened, Noticed(what, f"card {at} is none of the set", by)))
@@ -418,8 +422,8 @@ def refusal(asked: Asked, choice: str | tuple[str, ...], by: Author) -> str | No
         return f"{by.role.value if by.role else 'a player'} may not decide this: it takes {needed}"
     match asked.ask:
         case Doubt.FACE:
-            right = choice == FOREIGN or (isinstance(choice, str) and _is_card(choice))
-            wanted = f"a card, as in 8S or 10H, or {FOREIGN}"
+            right = choice == FOREIGN or choice in asked.choices or (isinstance(choice, str) and _is_card(choice))
+            wanted = f"a card, as in 8S or 10H, or {' or '.join(asked.choices) or FOREIGN}"
         case Ask.CARD_ORDER:
             right = not isinstance(choice, str) and sorted(choice) == sorted(map(str, asked.cards))
             wanted = f"these cards in their order: {','.join(map(str, asked.cards))}"

@@ -191,7 +191,8 @@ def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, .
         case Doubt.FACE:
             for rank in Rank:
                 yield (f"any {RANK_TEXT[rank]}",), Card.of(rank, Suit.SPADES).value
-            yield (FOREIGN,), FOREIGN
+            for word in asked.choices or (FOREIGN,):
+                yield (word,), word
         case Ask.CARD_ORDER:
             orders = dict.fromkeys(tuple(map(str, order)) for order in permutations(asked.cards))
             for order in list(orders) if len(orders) <= MOST_ORDERS else []:
