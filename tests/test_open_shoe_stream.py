@@ -1,0 +1,275 @@
+"""Open Shoe's numbering, both ends played against each other over bad lines: each report once, in order."""
+
+from random import Random
+from typing import Final, TypeVar, assert_never
+
+import pytest
+
+from firmware_protocols.open_shoe.messages import (
+    Acknowledge,
+    Alive,
+    Empty,
+    Hello,
+    Identify,
+    Loaded,
+    Report,
+    Requested,
+    Resend,
+    Role,
+    following,
+)
+from shoed.session import open_shoe_stream as stream
+from shoed.session.open_shoe_stream import HALF, WINDOW, Intake, Repeat, Store, preceding, steps
+
+T = TypeVar("T")
+MS: Final = 1_000_000
+A, B = 0xA, 0xB
+
+
+def hello(store: Store) -> Hello:
+    return Hello(store.stream, Role.SHOE, store.next, store.oldest, "", "", "", "")
+
+
+def report(sequence: int, of: int = A) -> Report:
+    return Report(1, sequence, of, 0, Empty())
+
+
+def full(reports: int, room: int = 1024, first: int = 1) -> Store:
+    store = Store(A, room=room, next=first)
+    for at in range(reports):
+        store, _ = stream.keep(store, Loaded(str(at)), at, 0)
+    return store
+
+
+class Play:
+    """A device and a host, and a line between them that loses, doubles and swaps by a seed."""
+
+    def __init__(self, seed: int, bad: float, first: int = 1) -> None:
+        self.dice = Random(seed)
+        self.bad = bad
+        self.store = Store(A, next=first)
+        self.intake = Intake(A, first)
+        self.now = 0
+        self.up: list[Report | Hello | Alive] = []
+        self.down: list[Requested] = []
+        self.taken: list[str] = []
+        self.proven: list[bool] = []
+        self.plugged = True
+        self.open()
+
+    def open(self) -> None:
+        self.intake, asked = stream.opened(self.intake, self.now)
+        self.down = [*asked]
+
+    def say(self, text: str) -> None:
+        self.store, sent = stream.keep(self.store, Loaded(text), self.now, self.now)
+        self.up += sent
+
+    def carried(self, said: list[T]) -> list[T]:
+        arrived: list[T] = []
+        for each in said if self.plugged else ():
+            arrived += [each] * self.dice.choices((1, 0, 2), (1 - self.bad, self.bad * 0.7, self.bad * 0.3))[0]
+        for at in range(len(arrived) - 1):
+            if self.dice.random() < self.bad / 2:
+                arrived[at : at + 2] = reversed(arrived[at : at + 2])
+        said.clear()
+        return arrived
+
+    def tick(self, ms: int = 50) -> None:
+        self.now += ms * MS
+        self.store, sent = stream.repeat(self.store, self.now)
+        self.up += sent
+        for each in self.carried(self.up):
+            self.host(each)
+        self.intake, asked = stream.wake(self.intake, self.now, 1000)
+        self.down += asked
+        for request in self.carried(self.down):
+            self.device(request)
+
+    def host(self, said: Report | Hello | Alive) -> None:
+        before = self.intake
+        match said:
+            case Hello():
+                self.intake, asked, proven = stream.greet(self.intake, said, self.now)
+                self.proven.append(proven)
+            case Report():
+                self.intake, asked, verdict = stream.receive(self.intake, said, self.now)
+                if verdict is Repeat.DUE:
+                    assert isinstance(said.said, Loaded)
+                    # Killed before the commit: nothing of the Step is there. Killed after it: only its sends are not.
+                    if self.dice.random() < self.bad / 10:
+                        self.intake = before
+                        self.open()
+                        return
+                    self.taken.append(said.said.set_id)
+                    if self.dice.random() < self.bad / 10:
+                        self.open()
+                        return
+            case Alive():
+                self.intake, asked = stream.alive(self.intake, said, self.now)
+            case _:
+                assert_never(said)
+        self.down += asked
+
+    def device(self, said: Requested) -> None:
+        match said:
+            case Acknowledge():
+                answer = stream.forget(self.store, said, self.now)
+            case Resend():
+                answer = stream.again(self.store, said, self.now)
+            case _:
+                answer = None
+        if answer is None:
+            self.up.append(hello(self.store))
+        else:
+            self.store, sent = answer
+            self.up += sent
+
+    def settle(self) -> None:
+        self.bad, self.plugged = 0, True
+        for _ in range(400):
+            self.tick()
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("first", [1, 65_500], ids=["from 1", "wrapping"])
+def test_each_report_comes_out_once_and_in_order(seed: int, first: int) -> None:
+    """Lost, doubled and swapped messages, a pulled cable and a killed host leave no trace in what is taken."""
+    play = Play(seed, bad=0.3, first=first)
+    for at in range(120):
+        play.say(str(at))
+        if play.dice.random() < 0.05:
+            play.plugged = not play.plugged
+            if play.plugged:
+                play.open()
+        play.tick()
+    play.settle()
+    assert play.taken == [str(at) for at in range(120)]
+    assert all(play.proven)
+    assert play.store.kept == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_device_that_lost_its_memory_is_never_taken_for_the_old_one(seed: int) -> None:
+    """Though its HELLO is lost and its numbers are those of copies, nothing of the new stream is missed."""
+    play = Play(seed, bad=0.3)
+    for at in range(40):
+        play.say(f"a{at}")
+        play.tick()
+    play.store = Store(B)
+    for at in range(40):
+        play.say(f"b{at}")
+        play.tick()
+    play.settle()
+    old = [each for each in play.taken if each.startswith("a")]
+    assert old == [f"a{at}" for at in range(len(old))]
+    assert play.taken[len(old) :] == [f"b{at}" for at in range(40)]
+    assert play.proven.count(False) == 1
+
+
+def test_numbers_are_compared_across_their_end() -> None:
+    """1 follows 65535; what is less than half the numbers ahead is later, the rest is earlier."""
+    assert (steps(65535, 1), steps(2, 65535), steps(7, 7)) == (1, 65533, 0)
+    assert (preceding(1), preceding(2), preceding(3, by=5)) == (65535, 1, 65533)
+    assert all(preceding(following(number)) == number for number in (1, 2, 65534, 65535))
+    intake = Intake(A, 65535, greeted=True)
+    assert [stream.weigh(intake, A, number) for number in (65535, 1, 65534)] == [Repeat.DUE, Repeat.LATER, Repeat.COPY]
+    assert stream.weigh(Intake(A, 1, greeted=True), A, HALF) is Repeat.LATER
+    assert stream.weigh(Intake(A, 1, greeted=True), A, HALF + 1) is Repeat.COPY
+
+
+def test_a_missing_report_is_asked_for_once_a_second() -> None:
+    """At once for the first later one, not for those behind it, and again when it has not come."""
+    intake = Intake(A, 7, greeted=True)
+    intake, asked, verdict = stream.receive(intake, report(8), 0)
+    assert (verdict, asked) == (Repeat.LATER, (Resend(A, 7),))
+    intake, asked, verdict = stream.receive(intake, report(9), 1)
+    assert (verdict, asked) == (Repeat.LATER, ())
+    assert stream.wake(intake, 999 * MS, 1000) == (intake, ())
+    intake, asked = stream.wake(intake, 1000 * MS, 1000)
+    assert asked == (Resend(A, 7),)
+    intake, asked, verdict = stream.receive(intake, report(7), 1001 * MS)
+    assert (verdict, asked) == (Repeat.DUE, (Acknowledge(A, 7),))
+    assert stream.wake_at(intake, 1000) is None
+
+
+def test_another_stream_is_asked_who_it_is() -> None:
+    """Its report is dropped, its ALIVE counts for nothing; HELLO alone begins it."""
+    intake, asked, verdict = stream.receive(Intake(A, 7, greeted=True), report(7, of=B), 0)
+    assert (verdict, asked, intake.due) == (Repeat.STRANGE, (Identify(),), 7)
+    assert stream.alive(Intake(A, 7, greeted=True), Alive(B, 7), 0)[1] == (Identify(),)
+    assert stream.alive(intake, Alive(B, 7), 0) == (intake, ())
+
+
+def test_an_idle_device_betrays_what_was_lost() -> None:
+    """ALIVE names the number that comes next: one beyond the due one is missing, the due one is not."""
+    intake = Intake(A, 7, greeted=True)
+    assert stream.alive(intake, Alive(A, 7), 0) == (intake, ())
+    assert stream.alive(intake, Alive(A, 8), 0)[1] == (Resend(A, 7),)
+
+
+@pytest.mark.parametrize(
+    ("said", "proven", "due"),
+    [
+        pytest.param((A, 7, 7), True, 7, id="nothing new"),
+        pytest.param((A, 9, 5), True, 7, id="two new"),
+        pytest.param((A, 9, 8), False, 8, id="forgotten before it was taken"),
+        pytest.param((B, 7, 7), False, 7, id="another stream"),
+    ],
+)
+def test_a_hello_proves_that_nothing_was_missed_or_does_not(said: tuple[int, int, int], proven: bool, due: int) -> None:  # noqa: FBT001 -- a column of the table
+    """Only the same stream, with the due number among those it keeps or next, proves it."""
+    of, upcoming, oldest = said
+    intake, asked, says = stream.greet(Intake(A, 7), Hello(of, Role.SHOE, upcoming, oldest, "", "", "", ""), 0)
+    assert (says, intake.stream, intake.due, intake.greeted) == (proven, of, due, True)
+    assert asked == (() if due == upcoming else (Resend(of, due),))
+
+
+def test_a_hello_that_was_overtaken_takes_nothing_back() -> None:
+    """What was taken since it was said is not taken again; one that the host waits for is still waited for."""
+    old = Hello(A, Role.SHOE, 7, 7, "", "", "", "")
+    for intake in (Intake(A, 9, greeted=True), Intake(A, 9, asked_ns=5)):
+        assert stream.greet(intake, old, 6) == (intake, (), True)
+    intake = Intake(A, 9, greeted=True)
+    assert stream.greet(intake, Hello(A, Role.SHOE, 12, 11, "", "", "", ""), 0)[2] is False
+
+
+def test_no_more_than_the_window_is_on_its_way() -> None:
+    """The 33rd report waits until an acknowledgement makes room."""
+    store = full(WINDOW)
+    store, sent = stream.keep(store, Empty(), 0, 0)
+    assert sent == ()
+    answer = stream.forget(store, Acknowledge(A, 1), 0)
+    assert answer is not None
+    assert [each.sequence for each in answer[1]] == [33]
+
+
+def test_what_is_not_acknowledged_is_said_again() -> None:
+    """After 500 ms, from the oldest on; with nothing kept, never."""
+    store = full(40)
+    assert stream.repeat(store, 499 * MS) == (store, ())
+    store, sent = stream.repeat(store, 500 * MS)
+    assert [each.sequence for each in sent] == [*range(1, WINDOW + 1)]
+    assert stream.repeat(Store(A), 500 * MS) == (Store(A), ())
+
+
+def test_requests_that_fit_nothing() -> None:
+    """Of another stream, or for a report that is not kept: HELLO. An ACK of nothing kept changes nothing."""
+    store = full(3)
+    assert stream.forget(store, Acknowledge(B, 2), 0) is None
+    assert stream.again(store, Resend(B, 2), 0) is None
+    assert stream.again(store, Resend(A, 4), 0) is None
+    assert stream.forget(store, Acknowledge(A, 4), 0) == (store, ())
+
+
+def test_a_full_memory_keeps_what_it_has_and_ends_the_stream() -> None:
+    """New ones are dropped, even where room comes, until the kept ones are acknowledged; then the stream is over."""
+    store = full(5, room=3)
+    assert ([each.sequence for each in store.kept], store.full, store.ended) == ([1, 2, 3], True, False)
+    answer = stream.forget(store, Acknowledge(A, 2), 0)
+    assert answer is not None
+    store, sent = stream.keep(answer[0], Empty(), 0, 0)
+    assert (len(store.kept), sent) == (1, ())
+    answer = stream.forget(store, Acknowledge(A, 3), 0)
+    assert answer is not None
+    assert answer[0].ended
