@@ -59,9 +59,8 @@ class TcpAddress(Struct, frozen=True):
     keepalive_s: int = KEEPALIVE_S
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
         own = {"keepalive_s": self.keepalive_s} if self.keepalive_s != KEEPALIVE_S else {}
-        return f"tcp://{host}:{self.port}{_query(own)}"
+        return f"tcp://{_place(self)}{_query(own)}"
 
 
 class Rfc2217Address(Struct, frozen=True):
@@ -78,8 +77,12 @@ class Rfc2217Address(Struct, frozen=True):
         return _line(self, custom)
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"rfc2217://{host}:{self.port}{_own(self)}"
+        return f"rfc2217://{_place(self)}{_own(self)}"
+
+
+def _place(server: TcpAddress | Rfc2217Address) -> str:
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return f"{host}:{server.port}"
 
 
 def _line(own: SerialAddress | Rfc2217Address, custom: Line) -> Line:

@@ -42,10 +42,9 @@ async def open_rfc2217(address: Rfc2217Address, custom: Line) -> "Rfc2217Link":
 
 
 def _open(address: Rfc2217Address, line: Line) -> _Port:
-    host = f"[{address.host}]" if ":" in address.host else address.host
     try:
         port = _Port(
-            f"rfc2217://{host}:{address.port}",
+            str(Rfc2217Address(address.host, address.port)),  # the line's settings go by the name
             baudrate=line.baud,
             bytesize=line.bytesize,
             parity=line.parity.value,

@@ -141,8 +141,7 @@ def _listen(place: TcpAddress) -> socket.socket:
     try:
         return socket.create_server((place.host, place.port), family=family)
     except OSError as error:
-        at = f"tcp://{f'[{place.host}]' if family is socket.AF_INET6 else place.host}:{place.port}"
-        raise RigError(f"{at}: {_refusal(error)}") from error
+        raise RigError(f"{TcpAddress(place.host, place.port)}: {_refusal(error)}") from error
 
 
 def _refusal(error: OSError) -> str:

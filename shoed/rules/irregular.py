@@ -199,12 +199,11 @@ class _Fold:
             late = row_of(self.book, Event.NOTICED_LATE, {})
             reading = "what is noticed once the next round has begun leaves this one as it is"
             return ruling_by(position, late) if late else Ruling(position, Then.STANDS, "", None, True, reading)  # noqa: FBT003
-        rows = [row for row in self.book.irregularities if row.event is each.event]
-        clause, decides = (rows[0].clause, rows[0].decides) if len(rows) == 1 else ("", None)  # others are of a round
+        clause, decides = said_of(self.book, each.event)
         if each.between_rounds and not self._counts_until_the_next(each):
             self.inquiry.choice(Question(Ask.NEXT_ROUND, position, decides, clause, (Choice.GO_ON,)))
             reading = "nothing is open that could be void; the next round waits for a person"
-            silent = not any(row.clause for row in rows)
+            silent = not any(row.clause for row in rows_of(self.book, each.event))
             return Ruling(position, Then.STANDS, clause, decides, silent=silent, reading=reading)
         if each.event is Event.TOO_FEW_CARDS and due(self.book, self._lies(each.at)[0]) is None:
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
@@ -215,7 +214,7 @@ class _Fold:
         return self.awaited if each.noticed_at > self.known else None
 
     def _hangs_on_the_cards(self, each: Happened) -> bool:
-        rows = [row for row in self.book.irregularities if row.event is each.event]
+        rows = rows_of(self.book, each.event)
         on_an_outcome = any(Fact.ESTABLISHED in row.when for row in rows) and not self._established(each)
         return on_an_outcome or each.event is Event.TOO_FEW_CARDS
 
@@ -235,7 +234,7 @@ class _Fold:
         row, other = self._row(each, back=True), self._row(each, back=False)
         if row is other and (row is None or row.then is Then.ASK):
             return False  # nothing hangs on it
-        row = next((row for row in self.book.irregularities if row.event is each.event), other)
+        row = next(iter(rows_of(self.book, each.event)), other)
         decides, clause = (row.decides, row.clause) if row else (None, "")
         question = Question(Ask.RECONSTRUCTABLE, position, decides, clause, YES_NO, proposed=Choice.YES)
         answer = self.inquiry.choice(question)
@@ -391,9 +390,19 @@ def _ruled(choice: Choice | None) -> Then:
             return Then.ASK
 
 
+def rows_of(book: RuleBook, event: Event) -> list[Irregularity]:
+    return [row for row in book.irregularities if row.event is event]
+
+
+def said_of(book: RuleBook, event: Event) -> tuple[str, Role | None]:
+    """The clause, and who decides, whatever else is so; several rows tell apart what happens during a round."""
+    rows = rows_of(book, event)
+    return (rows[0].clause, rows[0].decides) if len(rows) == 1 else ("", None)
+
+
 def row_of(book: RuleBook, event: Event, facts: Mapping[Fact, bool]) -> Irregularity | None:
     """The one row of the event for which every fact is as it says."""
-    for row in book.irregularities:
-        if row.event is event and all(facts[fact] is wanted for fact, wanted in row.when.items()):
+    for row in rows_of(book, event):
+        if all(facts[fact] is wanted for fact, wanted in row.when.items()):
             return row
     return None

@@ -83,7 +83,9 @@ def tell_irregular(table: Table, at: Now, was: Round, after: Judgement) -> None:
             mishap = current.happened[ruling.irregularity].what.event
             tell_ruled(table, at, mishap, ruling, present(table, ruling.irregularity + 1))
             told[ruling.irregularity] = ruling
-    table.set_round(replace(current, ruled=tuple(told.values())), after)
+    ruled = tuple(told.values())
+    if ruled != current.ruled:
+        table.set_round(replace(current, ruled=ruled), after)
 
 
 def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:

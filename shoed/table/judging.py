@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.commands import Author
 from shoed.events import Slot, TookBack
-from shoed.rules.book import Irregularity, RuleBook, Then
+from shoed.rules.book import RuleBook, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.drawing import due as due_of
 from shoed.rules.insurance import waived
-from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay, row_of
+from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay, rows_of, said_of
 from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
@@ -180,18 +180,11 @@ def placed(found: Judgement) -> bool:
 
 def next_round(house: House, hold: Noticed) -> Asked:
     """Whether the next round may go on, whatever was found before it."""
-    rows = [row for row in house.book.irregularities if row.event is hold.what.event]
-    clause, decides = (rows[0].clause, rows[0].decides) if len(rows) == 1 else ("", None)  # several are of a round
+    clause, decides = said_of(house.book, hold.what.event)
     if hold.card is None:
         return Asked(Ask.NEXT_ROUND, decides, clause, choices=(Choice.GO_ON.value,))
-    row, carried = excess_row(house.book), Reading.CARRIED.value
-    role = row.decides if row else None
-    return Asked(Ask.NEXT_ROUND, role, clause, choices=(carried, Choice.GO_ON.value), proposed=carried)
-
-
-def excess_row(book: RuleBook) -> Irregularity | None:
-    """C 5.7: where a card in excess serves, and who says so."""
-    return row_of(book, Mishap.CARD_IN_EXCESS, {})
+    carried = Reading.CARRIED.value  # C 5.7: where a card in excess serves
+    return Asked(Ask.NEXT_ROUND, decides, clause, choices=(carried, Choice.GO_ON.value), proposed=carried)
 
 
 def renewed(current: Round) -> bool:
@@ -256,14 +249,13 @@ def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> 
         return [*holding, *others]
     if current.suspected:
         mishap = current.suspected[0].what
-        clause = next((row.clause for row in house.book.irregularities if row.event is mishap.event), "")
+        clause = next((row.clause for row in rows_of(house.book, mishap.event)), "")
         return [Asked(Doubt.CONFIRM, RECORD, clause, choices=("yes", "no"), index=mishap.at), *others]
     choices = readings(current, found)
     if choices:
         names, index = tuple(each.value for each in choices), len(current.cards) + 1
         overdrawn = current.waiting and current.waiting[0].excess and Reading.MISSED not in choices
-        row = excess_row(house.book) if overdrawn else None
-        clause = row.clause if row else ""
+        clause = said_of(house.book, Mishap.CARD_IN_EXCESS)[0] if overdrawn else ""
         return [Asked(Doubt.READING, RECORD, clause, choices=names, index=index, proposed=names[0]), *others]
     return others
 
