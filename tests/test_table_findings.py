@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets, StartShoe, VoidRound
+from shoed.commands import Decide, Notice, OpenBets, SettleRound, StartShoe, VoidRound
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -154,13 +154,60 @@ def test_cards_in_a_known_order_are_a_dealing_error() -> None:
     assert table.phase == "dealing"
 
 
-def test_a_card_of_the_round_before_is_put_in_no_order() -> None:
-    """The first card came together with the last one of the round before: it is told, and nothing follows."""
+def behind_a_natural(*, order_known: bool = True) -> Sitting:
+    """A card that came with the last one of a round that needed no other."""
     table = after(*NATURAL)
+    table.step(card("P1", "4S"), found=[together("4H 4S", order_known=order_known)])
+    return table
+
+
+def test_a_card_that_came_with_the_last_one_of_a_round_does_not_open_the_next() -> None:
+    """Nobody was due a card: whether it is one too many or the next round has begun, a person says."""
+    table = behind_a_natural()
+    assert (table.phase, table.state.round.number) == ("suspended", 1)
+    assert (table.question.question, table.question.choices) == ("reading", ("excess", "next-round"))
+
+
+def test_a_card_too_many_that_came_with_the_last_one_is_ruled_with_it() -> None:
+    """C 5.10.1: the players choose; C 5.7: it opens the next round."""
+    table = behind_a_natural()
+    told = table.answer("excess")
+    ruled = {each.kind: each.clause for each in told if isinstance(each, IrregularityRuled)}
+    assert (ruled["drawn-together"], table.question.question, table.question.clause) == ("5.10.1", "option", "5.10.1")
+    noticed = {each.kind: (each.at, each.count) for each in told if isinstance(each, IrregularityNoticed)}
+    assert noticed["drawn-together"] == (4, 2)
+
+
+def test_of_a_card_too_many_and_the_last_one_a_person_says_which_came_first() -> None:
+    """C 5.10: either of them may be the last card of the round."""
+    table = behind_a_natural(order_known=False)
+    table.answer("excess")
+    assert (table.question.question, table.question.choices) == ("card-order", ("4H", "4S"))
+    table.answer(("4S", "4H"))
+    assert table.lies == "8S KS / 3H 4S"
+
+
+def test_the_round_that_a_person_says_has_begun_begins_with_that_card() -> None:
+    """None was missed before it."""
+    table = behind_a_natural()
+    told = table.answer("next-round")
+    assert RoundStarted in kinds(told)
+    assert (table.phase, table.state.round.number, table.lies) == ("dealing", 2, "4S /")
+
+
+def test_a_card_that_came_with_the_last_one_waits_behind_a_round_that_is_paid() -> None:
+    """It is in excess between two rounds (C 5.7)."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
     told = table.step(card("P1", "4S"), found=[together("4H 4S")])
-    (found,) = (event.data for event in told if isinstance(event.data, IrregularityNoticed))
-    assert (found.number, found.count) == (None, 2)
-    assert table.phase == "dealing"
+    assert kinds([event.data for event in told]) == [
+        CardSetAside,
+        IrregularityNoticed,
+        IrregularityRuled,
+        QuestionAsked,
+        IrregularityNoticed,
+    ]
+    assert (table.question.question, table.question.choices) == ("next-round", ("carried", "go-on"))
 
 
 @pytest.mark.parametrize("before", [[], NATURAL[:2]])

@@ -36,7 +36,7 @@ from shoed.table.follow import (
     tell_settled,
 )
 from shoed.table.judging import LINGERING, left_open, renewal
-from shoed.table.reading import beside, fits, opens
+from shoed.table.reading import beside, fits, missing, opens
 from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Last, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
@@ -77,7 +77,8 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         return
     waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
     is_first = hand is Pair.PLAYER and seen.position == 1 and not waited_for
-    if is_first or dealt_anew(table, seen) or opens(lying(table), reported(seen)):
+    begins = is_first or dealt_anew(table, seen) or opens(lying(table), reported(seen))
+    if begins and not (behind(table) and with_another(findings)):
         open_round(table, seen.at, "card")
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
@@ -92,9 +93,18 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
 
 def dealt_anew(table: Table, seen: CardSeen) -> bool:
     """Where the device names no hand, a card behind a round opens the next, unless each of them is announced."""
-    behind = table.state.phase in (*DRAWN, *OVER)
-    announced = behind and table.settings.custom.bets_close_by_command
-    return seen.place is Place.DEALT and (behind or table.state.phase is Phase.IDLE) and not announced
+    announced = behind(table) and table.settings.custom.bets_close_by_command
+    return seen.place is Place.DEALT and (behind(table) or table.state.phase is Phase.IDLE) and not announced
+
+
+def behind(table: Table) -> bool:
+    """Whether the round had all its cards, or is over, and no other has begun."""
+    return table.state.phase in (*DRAWN, *OVER)
+
+
+def with_another(findings: Sequence[AnyFinding]) -> bool:
+    """Whether the card came with the one before it; behind a round, that was before the next one could begin."""
+    return any(isinstance(each, DrawnTogether) and each.cards[0] is not None for each in findings)
 
 
 def lying(table: Table) -> tuple[Card, ...]:
@@ -266,7 +276,7 @@ def begin_next(table: Table, at: Now) -> None:
     suspend(table, at, table.judgement.due, before.waiting[0].seen)
     current = replace(
         current,
-        cards=current.cards or (Taken(None),),
+        cards=current.cards or missing(before.waiting[0]),
         waiting=before.waiting,
         suspected=(*current.suspected, *against),
     )

@@ -90,6 +90,11 @@ def first_deal(index: int) -> tuple[str, int]:
     return "player" if index % 2 else "banker", (index + 1) // 2
 
 
+def missing(first: Taken) -> tuple[Taken, ...]:
+    """What left the shoe unseen before the first report of a round."""
+    return () if first.dealt or place(first.seen) == first_deal(1) else (Taken(None),)
+
+
 def opens(left: Sequence[Card], seen: Seen) -> bool:
     """Whether the device counts the cards left over: it reports the slot behind them."""
     index = len(left) + 1
@@ -122,6 +127,8 @@ def _of_the_next(current: Round, found: Course, first: Taken | None) -> tuple[Re
         return ()
     if opens(found.carried, first.seen):
         return Reading.NEXT_ROUND, Reading.EXCESS
+    if first.together is not None:  # it came with the last card
+        return Reading.EXCESS, Reading.NEXT_ROUND
     hand, position = place(first.seen) if current.unsure else (None, None)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return ()
