@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from shoed import VERSION
-from shoed.errors import ShoedError, UsageError
+from shoed.errors import DriverError, ShoedError, UsageError
 
 if TYPE_CHECKING:
     from shoed.rules.book import RuleBook
@@ -278,13 +278,19 @@ def decode_command(arguments: argparse.Namespace) -> int:
 
 
 def ports_command(_: argparse.Namespace) -> int:
-    from firmware_protocols import FAMILIES
+    from shoed import drivers
     from shoed.ports.discover import discover, families_of
 
+    known = {}
+    for name in drivers.names():
+        try:
+            known[name] = drivers.find(name).family
+        except DriverError as error:  # somebody else's package: the ports are there without it
+            print(error, file=sys.stderr)
     found = discover()
     for port in found:
         usb = "built in" if port.vendor is None else f"usb {port.vendor:04x}:{port.product or 0:04x}"
-        families = ", ".join(FAMILIES if port.vendor is None else families_of(port, FAMILIES))
+        families = ", ".join(known if port.vendor is None else families_of(port, known))
         print(f"serial://{port.by_id or port.device}")
         print(f"    {port.description} ({usb}, {port.device})")
         print(f"    {'may be: ' + families if families else 'no family is known behind it'}")

@@ -15,13 +15,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from firmware_protocols import FAMILIES
 from firmware_protocols.family import Setting, Settings, declared
+from shoed import drivers
 from shoed.bus.settings import BrokerSettings, Version, parse_url
+from shoed.errors import DriverError
 from shoed.ports.address import parse_address
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
 from shoed.rules.load import GAMES, book
+from shoed.session.families import DRIVERS, AnyDriver
 from shoed.settings import (
     BOOLEAN,
     Kind,
@@ -107,7 +109,7 @@ def describe(table: TableConfig) -> bytes:
 def recall(description: str) -> TableConfig:
     """What `describe` wrote, read back from the journal."""
     raw = msgspec.json.decode(description)
-    family = FAMILIES[raw["shoe"]["protocol"]]
+    family = drivers.find(raw["shoe"]["protocol"]).family
     table = msgspec.convert(raw | {"shoe": raw["shoe"] | {"settings": {}}}, TableConfig)
     settings = msgspec.convert(raw["shoe"]["settings"], family.settings)
     return replace(table, shoe=replace(table.shoe, settings=settings))
@@ -258,8 +260,20 @@ def names_of(rules: RuleBook) -> list[str]:
     return [*(bet.name for bet in rules.bets), *dict.fromkeys(offer.bet for offer in rules.offers)]
 
 
+def _read_driver(node: Node) -> AnyDriver:
+    built_in = node.value in tuple(DRIVERS)  # if so, nobody else's packages are looked through
+    name = choice({each: each for each in (DRIVERS if built_in else drivers.names())}).read(node)
+    try:
+        return drivers.find(name)
+    except DriverError as error:
+        raise ValueError(error.problem, error.remedy) from error
+
+
+PROTOCOL: Final = Kind[AnyDriver | None](choice(DRIVERS).right, None, _read_driver)
+
+
 def _shoe(shoe: Table) -> ShoeConfig:
-    family = shoe.require("protocol", or_none(choice(FAMILIES)))
+    driver = shoe.require("protocol", PROTOCOL)
     port = shoe.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
     common = ShoeConfig(
         protocol="",
@@ -269,9 +283,10 @@ def _shoe(shoe: Table) -> ShoeConfig:
         min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
         settings=Settings(),
     )
-    if family is None:
-        shoe.allow(("firmware", *(key for each in FAMILIES.values() for key in declared(each.settings))))
+    if driver is None:
+        shoe.allow(("firmware", *(key for each in DRIVERS.values() for key in declared(each.family.settings))))
         return common
+    family = driver.family
     versions = {version: version for version in family.firmware}
     values = {name: shoe.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}
     return msgspec.structs.replace(

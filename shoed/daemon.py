@@ -21,8 +21,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from firmware_protocols import FAMILIES
-from shoed import VERSION, watchdog
+from shoed import VERSION, drivers, watchdog
 from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
@@ -38,7 +37,6 @@ from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
 from shoed.ports.tell import Counter, listening
 from shoed.session import SessionState
-from shoed.session.families import SESSIONS
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings
 from shoed.telling import Request
@@ -54,11 +52,12 @@ PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which ta
 
 def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
-    shoe, custom = table.shoe, FAMILIES[table.shoe.protocol].line
+    shoe, driver = table.shoe, drivers.find(table.shoe.protocol)
+    custom = driver.family.line
     address = parse_address(shoe.port)
     line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
     return Engine(
-        SESSIONS[shoe.protocol](shoe.settings, allow_orders=shoe.allow_orders),
+        driver.session(shoe.settings, allow_orders=shoe.allow_orders),
         WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line.seconds_per_byte * 1_000_000),
         TableSettings(
             game=table.game,
@@ -222,7 +221,7 @@ class Desk:
         shoe = self.config.shoe
         try:
             async with asyncio.TaskGroup() as tasks:
-                line = FAMILIES[shoe.protocol].line
+                line = drivers.find(shoe.protocol).family.line
                 rng = random.Random()  # noqa: S311 -- jitter
                 tasks.create_task(keep_open(parse_address(shoe.port), line, self, rng=rng))
                 tasks.create_task(self.wake())

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from firmware_protocols import FAMILIES
+from shoed import drivers
 from shoed.errors import CaptureError, LinkLost, UsageError
 from shoed.now import Now
 from shoed.observations import LinkClosed, LinkOpened
@@ -22,7 +22,7 @@ from shoed.ports.capture import MAGIC, Direction, stream
 from shoed.ports.clock import now
 from shoed.ports.link import open_link
 from shoed.session import SessionState
-from shoed.session.families import SESSIONS
+from shoed.session.families import DRIVERS, AnyDriver
 from shoed.step import AnyInput, LinkDown, LinkUp, Received, Woken
 
 PIECE: Final = 1 << 16
@@ -33,9 +33,9 @@ LOOK_S: Final = 0.5  # how often to look whether something is overdue on a silen
 class Decoder:
     """One session that only listens, and prints what it observes."""
 
-    def __init__(self, protocol: str) -> None:
-        self.protocol = protocol
-        self.session = SESSIONS[protocol](FAMILIES[protocol].settings(), allow_orders=False)
+    def __init__(self, driver: AnyDriver) -> None:
+        self.family = driver.family
+        self.session = driver.session(driver.family.settings(), allow_orders=False)
         self.state: SessionState = self.session.begin()
 
     def take(self, came: AnyInput, at: Now) -> None:
@@ -47,14 +47,14 @@ class Decoder:
 
 
 def decode(protocol: str, source: str) -> int:
-    if protocol not in FAMILIES:
-        raise UsageError(f"--protocol {protocol}: no such family; known: {', '.join(FAMILIES)}")
-    decoder = Decoder(protocol)
+    if protocol not in DRIVERS and protocol not in (known := drivers.names()):
+        raise UsageError(f"--protocol {protocol}: no such family; known: {', '.join(known)}")
+    decoder = Decoder(drivers.find(protocol))
     if source == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as file:
             from_bytes(decoder, file)
     elif "://" in source or source.startswith("replay:"):
-        asyncio.run(from_port(decoder, protocol, address_of(source)))
+        asyncio.run(from_port(decoder, address_of(source)))
     else:
         from_file(decoder, Path(source))
     return 0
@@ -93,7 +93,7 @@ def from_capture(decoder: Decoder, path: Path) -> None:
     at = START
     with path.open(encoding="utf-8", errors="replace") as lines:
         header, records = stream(lines, str(path))
-        if header.family != decoder.protocol:
+        if header.family != decoder.family.name:
             raise UsageError(f"{path}: a capture of {header.family}; decode it with --protocol {header.family}")
         decoder.take(LinkUp(str(path)), START)
         for record in records:
@@ -103,9 +103,9 @@ def from_capture(decoder: Decoder, path: Path) -> None:
     decoder.take(LinkDown("the capture ends"), at)
 
 
-async def from_port(decoder: Decoder, protocol: str, address: Address) -> None:
+async def from_port(decoder: Decoder, address: Address) -> None:
     """Until the link is lost or somebody says stop."""
-    link = await open_link(address, FAMILIES[protocol].line)
+    link = await open_link(address, decoder.family.line)
     try:
         decoder.take(LinkUp(str(address)), now())
         while True:

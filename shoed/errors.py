@@ -3,6 +3,7 @@
     ShoedError
       SettingsError       a file somebody wrote: every problem at once, FILE:LINE each
       UsageError          a command used wrongly: exit status 2
+      DriverError         a family that no package brings, or one that cannot be used
       PortError           a device that cannot be had
         PortRefused         it could not be opened: absent, busy, denied
         LinkLost            it was open and is gone
@@ -49,6 +50,13 @@ class SettingsError(ShoedError):
 
 class UsageError(ShoedError):
     pass
+
+
+class DriverError(ShoedError):
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}; {remedy}")
+        self.problem = problem
+        self.remedy = remedy
 
 
 class PortError(ShoedError):

@@ -30,6 +30,7 @@ ORDER: Final = (
     ),
     *("wire", "session", "watch", "rules", "table", "engine"),
     *(
+        "drivers",
         "ports",
         "journal",
         "bus",
@@ -70,7 +71,11 @@ VENDORS: Final = {
 # Where a fault of ours ends one task and not its neighbours: logged, counted, and seen in the status.
 TASK_BORDERS: Final = {("shoed/daemon.py", "run"), ("shoed/daemon.py", "publish"), ("shoed/journal/writer.py", "run")}
 # Where whatever it is belongs to somebody else: a thread hands it to its caller, or undoes what nobody waits for.
-HANDED_ON: Final = {("shoed/ports/threads.py", "run"), ("shoed/ports/threads.py", "finish")}
+HANDED_ON: Final = {
+    ("shoed/drivers.py", "load"),
+    ("shoed/ports/threads.py", "run"),
+    ("shoed/ports/threads.py", "finish"),
+}
 
 # Tests that look again and again, within a time limit, for what nobody tells: the kernel's queues, a port that is
 # no longer served, a thread that lets go. And a shoe whose cards come apart or together, by a real clock.

@@ -1,20 +1,44 @@
-"""Which session speaks with which family."""
+"""The families that are built in, each as a whole driver: its data, its session, and its device's half."""
 
-from collections.abc import Mapping
-from typing import Final, Protocol, cast
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast, get_args
 
-from firmware_protocols.family import Settings
+from firmware_protocols import angel_eye, bee_tek
+from firmware_protocols.family import Family, Settings
 from shoed.session import Session, SessionState
 from shoed.session.angel_eye import AngelEyeSession
+from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.session.bee_tek import BeeTekSession
 
+F = TypeVar("F", bound=Settings)
+F_contra = TypeVar("F_contra", bound=Settings, contravariant=True)
+S = TypeVar("S", bound=SessionState)
 
-class Maker(Protocol):
-    def __call__(self, settings: Settings, *, allow_orders: bool) -> Session[SessionState]: ...
 
+class Maker(Protocol[F_contra, S]):
+    def __call__(self, settings: F_contra, *, allow_orders: bool) -> Session[S]: ...
+
+
+class Driver(NamedTuple, Generic[F, S]):
+    """All that shoed needs of one family; the object behind an entry point of `shoed.protocols`."""
+
+    family: Family[F]
+    session: Maker[F, S]
+    messages: tuple[type, ...]  # each kind that `family.reports` can read: captures must show every one
+    device: Callable[[F], object] | None = None  # its half of the line (say, hear, wake_at), where there is one
+
+
+AnyDriver: TypeAlias = Driver[Settings, SessionState]
 
 # A session reads only its own family's settings and state; a mapping of many families cannot say so.
-SESSIONS: Final[Mapping[str, Maker]] = {
-    "angel-eye": cast("Maker", AngelEyeSession),
-    "bee-tek": cast("Maker", BeeTekSession),
-}
+DRIVERS: Final[Mapping[str, AnyDriver]] = MappingProxyType(
+    {
+        driver.family.name: cast("AnyDriver", driver)
+        for driver in (
+            Driver(angel_eye.FAMILY, AngelEyeSession, get_args(angel_eye.FromShoe), AngelEyeShoe),
+            Driver(bee_tek.FAMILY, BeeTekSession, get_args(bee_tek.Report)),
+        )
+    }
+)
+SESSIONS: Final = {name: driver.session for name, driver in DRIVERS.items()}
