@@ -37,9 +37,9 @@ ORDER: Final = (
         "contract",
         "telling_page",
         "display",
-        "rig",
         "config",
         "decode",
+        "rig",
         "audit",
         "audit_answer",
         "audit_table",
@@ -73,6 +73,7 @@ TASK_BORDERS: Final = {("shoed/daemon.py", "run"), ("shoed/daemon.py", "publish"
 # Where whatever it is belongs to somebody else: a thread hands it to its caller, or undoes what nobody waits for.
 HANDED_ON: Final = {
     ("shoed/drivers.py", "load"),
+    ("shoed/rig/conformance/__init__.py", "__call__"),
     ("shoed/ports/threads.py", "run"),
     ("shoed/ports/threads.py", "finish"),
 }

@@ -25,8 +25,10 @@ class Driver(NamedTuple, Generic[F, S]):
 
     family: Family[F]
     session: Maker[F, S]
-    messages: tuple[type, ...]  # each kind that `family.reports` can read: captures must show every one
+    messages: tuple[type, ...]  # each kind that `family.reports` can read; captures must show every one
     device: Callable[[F], object] | None = None  # its half of the line (say, hear, wake_at), where there is one
+    unchecked: tuple[str, ...] = ()  # kinds of frame without a check: a flipped bit may make another message
+    speaks: bool = False  # whether the session sends without an order too, as to acknowledge
 
 
 AnyDriver: TypeAlias = Driver[Settings, SessionState]
@@ -36,8 +38,14 @@ DRIVERS: Final[Mapping[str, AnyDriver]] = MappingProxyType(
     {
         driver.family.name: cast("AnyDriver", driver)
         for driver in (
-            Driver(angel_eye.FAMILY, AngelEyeSession, get_args(angel_eye.FromShoe), AngelEyeShoe),
-            Driver(bee_tek.FAMILY, BeeTekSession, get_args(bee_tek.Report)),
+            Driver(
+                angel_eye.FAMILY,
+                AngelEyeSession,
+                get_args(angel_eye.FromShoe),
+                AngelEyeShoe,
+                unchecked=("acknowledge", "refuse"),
+            ),
+            Driver(bee_tek.FAMILY, BeeTekSession, get_args(bee_tek.Report), unchecked=("line",)),
         )
     }
 )
