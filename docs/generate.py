@@ -21,7 +21,9 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import page as angel_eye
 from firmware_protocols.bee_tek import page as bee_tek
 from firmware_protocols.open_shoe import page as open_shoe
+from firmware_protocols.page import table
 from shoed.contract import events_page
+from shoed.rig.conformance import CHECKS
 from shoed.rules.page import clauses_page
 from shoed.telling_page import commands_page
 
@@ -95,6 +97,28 @@ def udev_rules(_: str) -> str:
     return UDEV_RULES.format(adapters="".join(rules))
 
 
+EXAMPLE: Final = ROOT / "tests" / "example_family"
+EXAMPLE_FILES: Final = {
+    "pyproject": "pyproject.toml",
+    "protocol": "example_shoe/protocol.py",
+    "session": "example_shoe/session.py",
+    "driver": "example_shoe/__init__.py",
+    "capture": "example_shoe/captures/round.capture",
+    "expect": "example_shoe/captures/round.expect",
+    "laws-test": "test_laws.py",
+}
+
+
+def example() -> Mapping[str, str]:
+    """The files of the example package, whole, and the laws that it keeps."""
+    laws = table(("law", "what it demands"), ((f"`{name}`", check.__doc__ or "") for name, check in CHECKS.items()))
+    shown = {}
+    for name, path in EXAMPLE_FILES.items():
+        language = {".py": "python", ".toml": "toml"}.get(Path(path).suffix, "")
+        shown[name] = f"```{language}\n{(EXAMPLE / path).read_text()}```"
+    return shown | {"laws": laws}
+
+
 def marked(folder: Path) -> dict[str, list[str]]:
     """Clause -> the tests marked with it, as in `@pytest.mark.clause("I 3.12.2")`."""
     tests: dict[str, list[str]] = {}
@@ -121,6 +145,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/clauses.md": clauses,
     "docs/detection.md": blocks(detection.tables),
     "docs/commands.md": lambda _: commands_page(),
+    "docs/new-family.md": blocks(example),
     "udev/70-shoed.rules": udev_rules,
 }
 

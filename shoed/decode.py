@@ -38,6 +38,11 @@ class Decoder:
         self.session = driver.session(driver.family.settings(), allow_orders=False)
         self.state: SessionState = self.session.begin()
 
+    def pass_time(self, until: Now) -> None:
+        """Wake the session at each moment that it names, as on a line."""
+        while (due := self.session.wake_at(self.state)) is not None and due <= until.mono_ns:
+            self.take(Woken(), Now(due // 1000, due))
+
     def take(self, came: AnyInput, at: Now) -> None:
         self.state, heard = self.session.step(self.state, came, at)
         for seen in heard.observations:
@@ -98,6 +103,7 @@ def from_capture(decoder: Decoder, path: Path) -> None:
         decoder.take(LinkUp(str(path)), START)
         for record in records:
             at = Now(record.at_us, record.at_us * 1000)
+            decoder.pass_time(at)
             if record.direction is Direction.FROM_DEVICE:
                 decoder.take(Received(record.data), at)
     decoder.take(LinkDown("the capture ends"), at)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from example_shoe import DRIVER
 from shoed.rig.conformance import CHECKS, Law, laws
 from shoed.session.families import DRIVERS
 from tests.broken_families import BROKEN, BrokenFamily
@@ -13,12 +12,6 @@ def test_a_built_in_family_keeps(law: Law) -> None:
     """Whatever is asked of other packages' families."""
     if not law.subject.files:
         pytest.skip("its captures are still to be written: without them there is nothing to try it on")
-    law()
-
-
-@pytest.mark.parametrize("law", laws(DRIVER), ids=lambda law: law.title)
-def test_the_example_keeps(law: Law) -> None:
-    """It is what docs/new-family.md shows."""
     law()
 
 

@@ -80,13 +80,13 @@ def whole(subject: Subject) -> None:
 
 
 def bytewise(subject: Subject) -> None:
-    """Byte by byte."""
+    """Frames that come byte by byte are read the same."""
     for two in pairs(subject):
         expect(subject, subject.hear(two[0].reports, [bytes((byte,)) for one in two for byte in one.raw]), two)
 
 
 def split(subject: Subject) -> None:
-    """Split at every point."""
+    """Frames that come in two pieces, split at any point, are read the same."""
     for two in pairs(subject):
         data = two[0].raw + two[1].raw
         for at in range(1, len(data)):

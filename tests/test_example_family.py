@@ -1,0 +1,138 @@
+"""A family of a package beside shoed: installed by pip in a place of its own, and used as a stranger would."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from shoed.rig.conformance import CHECKS
+from tests.foreign_shoe import PtyShoe
+from tests.witnesses import TABLE
+from tests.world import SHOED, World
+
+EXAMPLE: Final = Path(__file__).parent / "example_family"
+CAPTURE: Final = EXAMPLE / "example_shoe" / "captures" / "round.capture"
+LONGEST: Final = 100
+TABLES: Final = """
+[site]
+name = "{site}"
+state_dir = "{state_dir}"
+[mqtt]
+url = "mqtt://{host}:{port}"
+[[table]]
+name = "{table}"
+game = "commission"
+[table.shoe]
+protocol = "example"
+port = "{shoe}"
+quiet_after_s = {quiet_after_s}
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package in a place of its own, built and installed from its source."""
+    place = tmp_path_factory.mktemp("site")
+    alone = ("--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check")
+    command = (sys.executable, "-m", "pip", "install", "--quiet", *alone, "--target", place, EXAMPLE)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def said(installed: Path, *words: str | Path, status: int = 0) -> list[str]:
+    """What a command says, with the package on its path; away from this tree, so that nothing else of it is found."""
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    done = subprocess.run(words, cwd=installed, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return (done.stdout or done.stderr).splitlines()
+
+
+def conformance(installed: Path, *words: str, status: int = 0) -> list[str]:
+    return said(installed, sys.executable, "-m", "shoed.rig.conformance", *words, status=status)
+
+
+def test_it_is_small() -> None:
+    """In under 100 lines of code a shoe is there."""
+    lines = [line for file in (EXAMPLE / "example_shoe").glob("*.py") for line in file.read_text().splitlines()]
+    assert len([line for line in lines if line.strip()]) < LONGEST
+
+
+def test_the_kit_tries_an_installed_package(installed: Path) -> None:
+    """By the name that pip knows, or by its family's; every law is named, for people and for programs."""
+    assert conformance(installed, "example-shoe") == [f"kept {law}" for law in CHECKS]
+    documents = [json.loads(line) for line in conformance(installed, "example", "--json")]
+    assert documents == [{"family": "example", "law": law, "kept": True} for law in CHECKS]
+
+
+def test_the_kit_says_what_an_installed_package_breaks(installed: Path, tmp_path: Path) -> None:
+    """Exit status 1; the law, what was given and what came. Here somebody flipped a bit of the capture."""
+    for file in ("pyproject.toml", "example_shoe/__init__.py", "example_shoe/protocol.py", "example_shoe/session.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes((EXAMPLE / file).read_bytes())
+    captures = tmp_path / "example_shoe" / "captures"
+    captures.mkdir()
+    (captures / "round.capture").write_text(CAPTURE.read_text().replace("21 43 38 53 2A", "21 43 39 53 2A"))
+    (captures / "round.expect").write_bytes(CAPTURE.with_suffix(".expect").read_bytes())
+    (tmp_path / "example_shoe-1.0.dist-info").mkdir()
+    for file in ("METADATA", "entry_points.txt"):
+        metadata = (installed / "example_shoe-1.0.dist-info" / file).read_bytes()
+        (tmp_path / "example_shoe-1.0.dist-info" / file).write_bytes(metadata)
+    broken = [json.loads(line) for line in conformance(tmp_path, "example", "--json", status=1)]
+    assert [each["law"] for each in broken if not each["kept"]] == ["capture.expected"]
+    (refused,) = (each for each in broken if not each["kept"])
+    assert refused["given"] == "round.capture"
+    assert "the check is b'CE', b'CF' is due" in refused["came"]
+
+
+def test_the_kit_knows_what_is_installed(installed: Path) -> None:
+    """Another name is wrong use, and the families that there are are named."""
+    (line,) = conformance(installed, "no-such-package", status=2)
+    assert line.startswith("no-such-package: no installed package of this name brings a family; known families: angel")
+    assert line.endswith(", example")
+
+
+def test_decode_reads_it_as_one_of_ours(installed: Path) -> None:
+    """What it says of the capture is what must be observed, but for the link, which a file has not."""
+    due = [line for line in CAPTURE.with_suffix(".expect").read_text().splitlines() if line.startswith("{")]
+    decoded = said(installed, SHOED, "decode", "--protocol", "example", CAPTURE)
+    assert decoded == [line for line in due if '"saw":"Link' not in line]
+
+
+def test_check_knows_its_settings(installed: Path, tmp_path: Path) -> None:
+    """A value that the family does not allow is a problem of its line."""
+    file = tmp_path / "c.toml"
+    known = {"site": "rws", "state_dir": tmp_path, "host": "h", "port": 1883, "table": TABLE, "shoe": "tcp://h:4001"}
+    file.write_text(TABLES.format(**known, quiet_after_s=60))
+    assert said(installed, SHOED, "check", file) == [f"{file}: good: {TABLE} at rws"]
+    file.write_text(TABLES.format(**known, quiet_after_s=1))
+    (problem,) = said(installed, SHOED, "check", file, status=1)
+    assert (
+        problem == f"{file}:13: table.shoe.quiet_after_s: 1 is out of range; write a whole number from 10 up to 86400"
+    )
+
+
+async def test_a_table_is_dealt_with_it(installed: Path, world: World) -> None:
+    """From a serial line through the daemon to the broker; the journal comes out again, too."""
+    async with PtyShoe(world.place / "tty") as shoe:
+        file = world.place / "c.toml"
+        broker = world.broker
+        places = {"site": world.site, "state_dir": world.state_dir, "host": broker.host, "port": broker.port}
+        file.write_text(TABLES.format(**places, table=TABLE, shoe=shoe.port, quiet_after_s=60))
+        daemon = await world.launch(file, {"PYTHONPATH": str(installed)})
+        await daemon.ready()
+        await world.recorder.event("device.online")
+        await shoe.send(b"!C8S*CE\n!C3H*BE\n!CJD*D1\n!J1*7B\n!J0*7A\n!C10C*E7\n")
+        completed = await world.recorder.event("round.completed")
+        assert completed["player"] == {"cards": ["8S", "JD"], "points": 8}
+        assert completed["banker"] == {"cards": ["3H", "10C"], "points": 3}
+        await world.recorder.event("device.cleared", name="jam")
+        assert await daemon.stop() == 0
+        await world.all_told()
+    check = said(installed, SHOED, "journal", "replay", "--check", "--config", file)
+    assert len(check) == 1
+    assert check[0].startswith(f"{TABLE}: ")
