@@ -39,11 +39,11 @@ def reading(
     read: Callable[[bytes], Report | Malformed] = read, framing: Framing = LINES, torn_after_ms: int = 500
 ) -> Driver[Any, Any]:
     direction = Direction(framing, torn_after_ms, read)
-    return DRIVER._replace(family=FAMILY._replace(reports=lambda _: direction))
+    return replace(DRIVER, family=FAMILY._replace(reports=lambda _: direction))
 
 
 def speaking(session: type[ExampleSession]) -> Driver[Any, Any]:
-    return DRIVER._replace(session=session)
+    return replace(DRIVER, session=session)
 
 
 # --- the data
@@ -201,19 +201,19 @@ class Guessing(ExampleSession):
 
 BROKEN: Final = {
     "a role that no table has": BrokenFamily(
-        DRIVER._replace(family=FAMILY._replace(roles=("dealer",))), {"family.declarations"}
+        replace(DRIVER, family=FAMILY._replace(roles=("dealer",))), {"family.declarations"}
     ),
     "an end that may lie in a body": BrokenFamily(reading(framing=Framing(LINES.kinds, b"!")), {"family.framing"}),
-    "no captures": BrokenFamily(DRIVER._replace(family=FAMILY._replace(settings=SettingsElsewhere)), WITH_CAPTURES),
+    "no captures": BrokenFamily(replace(DRIVER, family=FAMILY._replace(settings=SettingsElsewhere)), WITH_CAPTURES),
     "a message that no capture shows": BrokenFamily(
-        DRIVER._replace(messages=(*DRIVER.messages, Unheard)), {"capture.coverage"}
+        replace(DRIVER, messages=(*DRIVER.messages, Unheard)), {"capture.coverage"}
     ),
     "a hand that nobody named": BrokenFamily(speaking(Guessing), {"capture.expected"}),
     "a check that is not compared": BrokenFamily(reading(unchecked), {"codec.flip"}),
     "an exception for what is not known": BrokenFamily(reading(raising), {"codec.flip", "codec.arbitrary"}),
     "no reason for what is rejected": BrokenFamily(reading(speechless), {"codec.arbitrary"}),
     "copies dropped by the codec": BrokenFamily(
-        DRIVER._replace(family=FAMILY._replace(reports=each_line_once)), WITH_FRAMES - {"codec.flip", "codec.arbitrary"}
+        replace(DRIVER, family=FAMILY._replace(reports=each_line_once)), WITH_FRAMES - {"codec.flip", "codec.arbitrary"}
     ),
     "a silence shorter than a byte": BrokenFamily(reading(torn_after_ms=1), {"codec.paced"}),
     "lines without end": BrokenFamily(

@@ -10,8 +10,10 @@ from shoed import config, drivers
 from shoed.errors import DriverError, SettingsError
 from shoed.session.families import DRIVERS
 
-BORROWED = "from shoed.session.families import DRIVERS\nDRIVER = DRIVERS['bee-tek']\n"
-RENAMED = BORROWED + "DRIVER = DRIVER._replace(family=DRIVER.family._replace(name={name!r}))\n"
+BORROWED = (
+    "from msgspec.structs import replace\nfrom shoed.session.families import DRIVERS\nDRIVER = DRIVERS['bee-tek']\n"
+)
+RENAMED = BORROWED + "DRIVER = replace(DRIVER, family=DRIVER.family._replace(name={name!r}))\n"
 
 
 class Packages:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast, get_args
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast, get_args
+
+from msgspec import Struct
 
 from firmware_protocols import angel_eye, bee_tek
 from firmware_protocols.family import Family, Settings
 from shoed.session import Session, SessionState
 from shoed.session.angel_eye import AngelEyeSession
-from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.session.bee_tek import BeeTekSession
 
 F = TypeVar("F", bound=Settings)
@@ -20,7 +21,7 @@ class Maker(Protocol[F_contra, S]):
     def __call__(self, settings: F_contra, *, allow_orders: bool) -> Session[S]: ...
 
 
-class Driver(NamedTuple, Generic[F, S]):
+class Driver(Struct, Generic[F, S], frozen=True):
     """All that shoed needs of one family; the object behind an entry point of `shoed.protocols`."""
 
     family: Family[F]
@@ -29,6 +30,12 @@ class Driver(NamedTuple, Generic[F, S]):
     device: Callable[[F], object] | None = None  # its half of the line (say, hear, wake_at), where there is one
     unchecked: tuple[str, ...] = ()  # kinds of frame without a check: a flipped bit may make another message
     speaks: bool = False  # whether the session sends without an order too, as to acknowledge
+
+
+def angel_eye_shoe(settings: angel_eye.AngelEyeSettings) -> object:
+    from shoed.session.angel_eye_shoe import AngelEyeShoe
+
+    return AngelEyeShoe(settings)
 
 
 AnyDriver: TypeAlias = Driver[Settings, SessionState]
@@ -42,7 +49,7 @@ DRIVERS: Final[Mapping[str, AnyDriver]] = MappingProxyType(
                 angel_eye.FAMILY,
                 AngelEyeSession,
                 get_args(angel_eye.FromShoe),
-                AngelEyeShoe,
+                angel_eye_shoe,
                 unchecked=("acknowledge", "refuse"),
             ),
             Driver(bee_tek.FAMILY, BeeTekSession, get_args(bee_tek.Report), unchecked=("line",)),
