@@ -39,6 +39,7 @@ ORDER: Final = (
         "rig",
         "config",
         "decode",
+        "capturing",
         "audit",
         "audit_answer",
         "audit_table",
