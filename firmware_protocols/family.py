@@ -144,6 +144,14 @@ def declared(settings: type[Settings]) -> Mapping[str, Setting]:
     return {each.name: each.metadata[DECLARED] for each in fields(settings)}
 
 
+class Codes(NamedTuple):
+    """The numbers that a field of a message may carry, where the page names them."""
+
+    message: type
+    field: str
+    numbers: tuple[int, ...]
+
+
 class Family(NamedTuple, Generic[S]):
     """One family of devices that speak the same protocol."""
 
@@ -156,3 +164,5 @@ class Family(NamedTuple, Generic[S]):
     reports: Callable[[S], Direction[object]]  # device to host
     orders: Callable[[S], Direction[object]]  # host to device
     roles: tuple[str, ...] = ("shoe",)  # what a device of it may be at a table: shoe, shuffler
+    messages: tuple[type, ...] = ()  # all that a device of it says: its captures hold each, with each choice it has
+    codes: tuple[Codes, ...] = ()  # and each of these numbers

@@ -59,6 +59,7 @@ def parser(typed: Sequence[str]) -> argparse.ArgumentParser:
         ("run", run_arguments, "serve the tables of a configuration"),
         ("check", check_arguments, "say all that is wrong with a configuration"),
         ("decode", decode_arguments, "bytes of a device to JSON lines, one for each thing that it said"),
+        ("capture", capture_arguments, "what goes over a line, into a file"),
         ("ports", ports_arguments, "what is plugged in, and which family it looks like"),
         ("tell", tell_arguments, "tell a table what no shoe sees, or what was decided"),
         ("journal", journal_arguments, "the record: folded again, or shown"),
@@ -87,6 +88,18 @@ def decode_arguments(decode: argparse.ArgumentParser) -> None:
         "source", nargs="?", default="-", metavar="FILE|-|PORT", help="raw bytes or a capture, or a port to listen on"
     )
     decode.set_defaults(command=decode_command)
+
+
+def capture_arguments(capture: argparse.ArgumentParser) -> None:
+    capture.add_argument("port", metavar="PORT|save", help="a port to listen on; save: what the daemon heard lately")
+    capture.add_argument("table", nargs="?", metavar="TABLE", help="with save: whose device")
+    capture.add_argument("--protocol", metavar="FAMILY", help="with PORT: what is behind it")
+    capture.add_argument("--firmware", metavar="VERSION", help="(default: the first that is known)")
+    capture.add_argument("--seconds", type=float, metavar="N", help="(default: until a signal)")
+    capture.add_argument("--device", default="shoe", metavar="DEVICE", help="with save (default: %(default)s)")
+    capture.add_argument("--out", metavar="FILE", help="a new file (default: the standard output)")
+    place_arguments(capture)
+    capture.set_defaults(command=capture_command)
 
 
 def ports_arguments(ports: argparse.ArgumentParser) -> None:
@@ -275,6 +288,16 @@ def decode_command(arguments: argparse.Namespace) -> int:
     from shoed.decode import decode
 
     return decode(arguments.protocol, arguments.source)
+
+
+def capture_command(arguments: argparse.Namespace) -> int:
+    from shoed import capturing
+
+    if (arguments.port == "save") != (arguments.table is not None):
+        raise UsageError("a port has no table, and save wants one; shoed capture --help says how")
+    if arguments.table is not None:
+        return capturing.save(state_dir_of(arguments), arguments.table, arguments.device, arguments.out)
+    return capturing.capture(arguments.port, arguments.protocol, arguments.firmware, arguments.out, arguments.seconds)
 
 
 def ports_command(_: argparse.Namespace) -> int:

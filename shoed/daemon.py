@@ -21,12 +21,13 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from firmware_protocols.family import Line
 from shoed import VERSION, drivers, watchdog
 from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.commands import Answer
-from shoed.config import Close, Config, TableConfig, describe, recall
+from shoed.config import Close, Config, ShoeConfig, TableConfig, describe, recall
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
@@ -35,11 +36,12 @@ from shoed.now import Chunk, Now
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
+from shoed.ports.tap import Ring, Tap
 from shoed.ports.tell import Counter, listening
 from shoed.session import SessionState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings
-from shoed.telling import Request
+from shoed.telling import Request, Save, Saved
 from shoed.watch import WatchSettings
 from shoed.watchdog import Systemd
 
@@ -50,15 +52,18 @@ PUBLISH_AGAIN_S: Final = 1.0
 PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
 
 
+def line_of(shoe: ShoeConfig) -> Line:
+    """As its port has it, or by the family's custom."""
+    address, custom = parse_address(shoe.port), drivers.find(shoe.protocol).family.line
+    return address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
+
+
 def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
-    shoe, driver = table.shoe, drivers.find(table.shoe.protocol)
-    custom = driver.family.line
-    address = parse_address(shoe.port)
-    line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
+    shoe = table.shoe
     return Engine(
-        driver.session(shoe.settings, allow_orders=shoe.allow_orders),
-        WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line.seconds_per_byte * 1_000_000),
+        drivers.find(shoe.protocol).session(shoe.settings, allow_orders=shoe.allow_orders),
+        WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line_of(shoe).seconds_per_byte * 1_000_000),
         TableSettings(
             game=table.game,
             port=shoe.port,
@@ -94,6 +99,7 @@ class Desk:
         voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance)
         self.publisher = Publisher(voice, broker, store, writer)
         self.link: Link | None = None
+        self.rings = {"shoe": Ring()}  # what went over the line of each device lately
         self.hearing_since: float | None = None  # bytes that wait to be taken
         self.earlier = asyncio.Event()  # the next deadline has come forward
         self.armed: int | None = None
@@ -192,6 +198,18 @@ class Desk:
                 waiting.answer.set_result(Answer(sender, accepted=False, detail=reason))
                 del self.waiting[sender]
 
+    async def save(self, save: Save) -> Answer:
+        """The capture of what went over a device's line lately."""
+        ring, shoe = self.rings.get(save.device), self.config.shoe
+        if ring is None:
+            known = ", ".join(self.rings)
+            return Answer(save.id, accepted=False, detail=f"{self.name} has no {save.device}; known: {known}")
+        from shoed.ports.kept import Device, text  # noqa: PLC0415 -- 3 ms of every start, for who asks
+
+        device = Device(shoe.protocol, shoe.firmware, line_of(shoe), shoe.settings)
+        note = f"kept by shoed {VERSION}: {self.name}, {save.device}"
+        return Saved(save.id, accepted=True, capture=await asyncio.to_thread(text, ring.kept(), device, note, now()))
+
     # --- what the port tells
 
     async def opened(self, link: Link) -> None:
@@ -223,7 +241,7 @@ class Desk:
             async with asyncio.TaskGroup() as tasks:
                 line = drivers.find(shoe.protocol).family.line
                 rng = random.Random()  # noqa: S311 -- jitter
-                tasks.create_task(keep_open(parse_address(shoe.port), line, self, rng=rng))
+                tasks.create_task(keep_open(parse_address(shoe.port), line, Tap(self, self.rings["shoe"]), rng=rng))
                 tasks.create_task(self.wake())
                 tasks.create_task(self.hear())
         except Exception as error:  # the task's border
@@ -327,12 +345,13 @@ class Daemon:
         await serving
         return failure
 
-    async def tell(self, request: Request) -> Answer:
+    async def tell(self, request: Request | Save) -> Answer:
         for desk in self.desks:
             if desk.name == request.table:
-                return await desk.tell(request.told)
+                return await (desk.save(request) if isinstance(request, Save) else desk.tell(request.told))
         known = ", ".join(desk.name for desk in self.desks)
-        return Answer(request.told.id, accepted=False, detail=f"{request.table}: no such table; known: {known}")
+        sender = request.id if isinstance(request, Save) else request.told.id
+        return Answer(sender, accepted=False, detail=f"{request.table}: no such table; known: {known}")
 
     def stuck(self, limit_s: float) -> list[str]:
         committing = self.writer.committing_since

@@ -22,7 +22,7 @@ from shoed.ports.capture import MAGIC, Direction, stream
 from shoed.ports.clock import now
 from shoed.ports.link import open_link
 from shoed.session import SessionState
-from shoed.session.families import DRIVERS, AnyDriver
+from shoed.session.families import AnyDriver
 from shoed.step import AnyInput, LinkDown, LinkUp, Received, Woken
 
 PIECE: Final = 1 << 16
@@ -52,9 +52,7 @@ class Decoder:
 
 
 def decode(protocol: str, source: str) -> int:
-    if protocol not in DRIVERS and protocol not in (known := drivers.names()):
-        raise UsageError(f"--protocol {protocol}: no such family; known: {', '.join(known)}")
-    decoder = Decoder(drivers.find(protocol))
+    decoder = Decoder(drivers.asked(protocol))
     if source == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as file:
             from_bytes(decoder, file)

@@ -8,7 +8,7 @@ that takes milliseconds, and what they hold is somebody else's code. docs/new-fa
 import re
 from typing import TYPE_CHECKING, Final
 
-from shoed.errors import DriverError
+from shoed.errors import DriverError, UsageError
 from shoed.session.families import DRIVERS, AnyDriver, Driver
 
 if TYPE_CHECKING:
@@ -39,6 +39,13 @@ def find(name: str) -> AnyDriver:
     if len(points) > 1:
         raise DriverError(f"{' and '.join(map(owner, points))} each bring a family {name!r}", "uninstall all but one")
     return load(points[0])
+
+
+def asked(name: str | None) -> AnyDriver:
+    """The one that somebody named on the command line."""
+    if name not in DRIVERS and name not in (known := names()):
+        raise UsageError(f"--protocol {name or ''}: no such family; known: {', '.join(known)}")
+    return find(str(name))
 
 
 def owner(point: "EntryPoint") -> str:

@@ -160,6 +160,18 @@ class Request(msgspec.Struct, frozen=True):
     told: Told
 
 
+class Save(msgspec.Struct, frozen=True):
+    """What went over the line of a table's device lately is wanted."""
+
+    table: str
+    id: str
+    device: str
+
+
+class Saved(Answer, frozen=True):
+    capture: str = ""  # its whole text
+
+
 EXAMPLE: Final = Request("bac-901", Told(Notice(kind=Event.FOREIGN_CARD, at=3), Author("ann", Role.DEALER), "7f3a"))
 KEYS: Final[Mapping[str, Kind]] = {
     "table": TEXT,
@@ -168,6 +180,7 @@ KEYS: Final[Mapping[str, Kind]] = {
     "role": Kind(Role | None, f"{one_of(Role).right}; null or {PLAYER} for a player", str),
     "command": Kind(dict[str, object], 'an object, as {"command": "open-bets"}', str),
 }
+KEYS_OF_SAVE: Final = {"table": TEXT, "id": TEXT, "capture": Kind(str, "the device, as shoe", str)}
 
 
 def request(table: str, command: AnyCommand, author: str, role: str | None, sender: str) -> Request:
@@ -188,7 +201,11 @@ def line_of(request: Request) -> bytes:
     return msgspec.json.encode(fields) + b"\n"
 
 
-def read(line: bytes) -> Request | Answer:
+def line_of_save(save: Save) -> bytes:
+    return msgspec.json.encode({"table": save.table, "id": save.id, "capture": save.device}) + b"\n"
+
+
+def read(line: bytes) -> Request | Save | Answer:
     """What a line asks for, or the answer that refuses it."""
     try:
         raw = msgspec.json.decode(line)
@@ -197,7 +214,7 @@ def read(line: bytes) -> Request | Answer:
     if not isinstance(raw, dict):
         return Answer("", accepted=False, detail=f"{shown(raw)} is no request; send one object on one line")
     try:
-        return request_of(raw)
+        return save_of(raw) if "capture" in raw else request_of(raw)
     except UsageError as error:
         sender = raw.get("id")
         return Answer(sender if isinstance(sender, str) else "", accepted=False, detail=str(error))
@@ -206,16 +223,25 @@ def read(line: bytes) -> Request | Answer:
 def request_of(raw: Mapping[str, object]) -> Request:
     if raw.get("role") == PLAYER:  # the word of a question
         raw = {**raw, "role": None}
-    for key in raw:
-        if key not in KEYS:
-            raise UsageError(f"{shown(key)}: no such key; {meant(key, KEYS)}")
-    for key, kind in KEYS.items():
-        if key not in raw and key != "role":
-            raise UsageError(f"{key} is missing; give {kind.right}")
-    table, sender, author, role, command = (checked(key, kind, raw.get(key)) for key, kind in KEYS.items())
+    table, sender, author, role, command = values_of(KEYS, raw)
     match command:
         case {"command": str(word), **given}:
             told = Told(command_of(word, given), Author(author, role), sender)  # type: ignore[arg-type]  # as checked
         case _:
             raise UsageError(f"command: which one is missing; give {KEYS['command'].right}")
     return Request(table, told)  # type: ignore[arg-type]  # as checked
+
+
+def save_of(raw: Mapping[str, object]) -> Save:
+    table, sender, device = values_of(KEYS_OF_SAVE, raw)
+    return Save(table, sender, device)  # type: ignore[arg-type]  # as checked
+
+
+def values_of(keys: Mapping[str, Kind], raw: Mapping[str, object]) -> list[object]:
+    for key in raw:
+        if key not in keys:
+            raise UsageError(f"{shown(key)}: no such key; {meant(key, keys)}")
+    for key, kind in keys.items():
+        if key not in raw and key != "role":
+            raise UsageError(f"{key} is missing; give {kind.right}")
+    return [checked(key, kind, raw.get(key)) for key, kind in keys.items()]

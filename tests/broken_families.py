@@ -206,7 +206,7 @@ BROKEN: Final = {
     "an end that may lie in a body": BrokenFamily(reading(framing=Framing(LINES.kinds, b"!")), {"family.framing"}),
     "no captures": BrokenFamily(replace(DRIVER, family=FAMILY._replace(settings=SettingsElsewhere)), WITH_CAPTURES),
     "a message that no capture shows": BrokenFamily(
-        replace(DRIVER, messages=(*DRIVER.messages, Unheard)), {"capture.coverage"}
+        replace(DRIVER, family=FAMILY._replace(messages=(*FAMILY.messages, Unheard))), {"capture.coverage"}
     ),
     "a hand that nobody named": BrokenFamily(speaking(Guessing), {"capture.expected"}),
     "a check that is not compared": BrokenFamily(reading(unchecked), {"codec.flip"}),

@@ -40,6 +40,7 @@ ORDER: Final = (
         "config",
         "decode",
         "rig",
+        "capturing",
         "audit",
         "audit_answer",
         "audit_table",

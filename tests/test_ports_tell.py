@@ -16,7 +16,7 @@ from shoed.commands import Answer
 from shoed.errors import TellError
 from shoed.ports import tell
 from shoed.ports.tell import LONGEST, MOST_CLIENTS, NAME, Counter, ask, listening
-from shoed.telling import EXAMPLE, Request, line_of
+from shoed.telling import EXAMPLE, Request, Save, line_of
 from tests.brokers import left_open
 from tests.tellers import PATIENCE_S, Client, client
 
@@ -26,12 +26,13 @@ YES: Final = Answer(EXAMPLE.told.id, accepted=True)
 pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 
 
-async def yes(request: Request) -> Answer:
+async def yes(request: Request | Save) -> Answer:
+    assert isinstance(request, Request)
     return Answer(request.told.id, accepted=True)
 
 
 @asynccontextmanager
-async def serving(place: Path, answer: Callable[[Request], Awaitable[Answer]] = yes) -> AsyncIterator[Counter]:
+async def serving(place: Path, answer: Callable[[Request | Save], Awaitable[Answer]] = yes) -> AsyncIterator[Counter]:
     """A counter that leaves in good order when the test is through."""
     with listening(place) as door:
         counter = Counter(answer)
@@ -117,7 +118,7 @@ async def test_half_a_line_asks_for_nothing(tmp_path: Path) -> None:
     """Whoever wrote it is gone, even if what there is would make sense."""
     taken = []
 
-    async def take(request: Request) -> Answer:
+    async def take(request: Request | Save) -> Answer:
         taken.append(request)
         return await yes(request)
 
@@ -137,7 +138,8 @@ async def test_one_who_waits_holds_up_nobody_but_himself(tmp_path: Path) -> None
     hold = asyncio.Event()
     taken: list[str] = []
 
-    async def slowly(request: Request) -> Answer:
+    async def slowly(request: Request | Save) -> Answer:
+        assert isinstance(request, Request)
         taken.append(request.told.id)
         if request.told.id == EXAMPLE.told.id:
             await hold.wait()
@@ -204,7 +206,7 @@ async def test_one_who_goes_away_is_served_to_the_end(tmp_path: Path) -> None:
     """What he asked for is done; that nobody hears the answer does not matter."""
     asked, hold, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def slowly(request: Request) -> Answer:
+    async def slowly(request: Request | Save) -> Answer:
         asked.set()
         await hold.wait()
         done.set()
@@ -223,7 +225,7 @@ async def test_leaving_lets_answers_out_and_takes_no_further_line(tmp_path: Path
     """Whoever waits gets his answer; then every connection ends, and nobody comes in."""
     asked, hold = asyncio.Event(), asyncio.Event()
 
-    async def slowly(request: Request) -> Answer:
+    async def slowly(request: Request | Save) -> Answer:
         asked.set()
         await hold.wait()
         return await yes(request)

@@ -1,6 +1,6 @@
 """Angel Eye II-EX, a baccarat shoe. What is known of its protocol, and how well, is in PROTOCOL.md."""
 
-from typing import Final
+from typing import Final, get_args
 
 from firmware_protocols.angel_eye.codec import build, orders, reports
 from firmware_protocols.angel_eye.layout import FAULTS
@@ -38,7 +38,7 @@ from firmware_protocols.angel_eye.messages import (
     Target,
 )
 from firmware_protocols.angel_eye.settings import AngelEyeSettings, Span
-from firmware_protocols.family import Family, Line, Mark, UsbId
+from firmware_protocols.family import Codes, Family, Line, Mark, UsbId
 
 __all__ = [
     "CONFIRM_PROCESS",
@@ -98,4 +98,6 @@ FAMILY: Final = Family(
     settings=AngelEyeSettings,
     reports=reports,
     orders=orders,
+    messages=get_args(FromShoe),
+    codes=(Codes(ErrorRaised, "code", tuple(FAULTS)), Codes(ErrorCleared, "code", tuple(FAULTS))),
 )

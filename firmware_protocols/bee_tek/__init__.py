@@ -1,6 +1,6 @@
 """The Bee-Tek shoe of US Playing Card. What is known of its protocol, and how well, is in PROTOCOL.md."""
 
-from typing import Final
+from typing import Final, get_args
 
 from firmware_protocols.bee_tek.codec import orders, reports
 from firmware_protocols.bee_tek.layout import NOT_READ
@@ -17,7 +17,7 @@ from firmware_protocols.bee_tek.messages import (
     Suit,
 )
 from firmware_protocols.bee_tek.settings import BeeTekSettings
-from firmware_protocols.family import Family, Line
+from firmware_protocols.family import Codes, Family, Line
 
 __all__ = [
     "FAMILY",
@@ -46,4 +46,6 @@ FAMILY: Final = Family(
     settings=BeeTekSettings,
     reports=reports,
     orders=orders,
+    messages=get_args(Report),
+    codes=(Codes(Alarm, "number", (NOT_READ,)),),
 )

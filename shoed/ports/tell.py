@@ -17,7 +17,7 @@ import msgspec
 
 from shoed.commands import Answer
 from shoed.errors import TellError
-from shoed.telling import Request, line_of, read
+from shoed.telling import Request, Save, Saved, line_of, line_of_save, read
 
 NAME: Final = "tell.sock"
 LONGEST: Final = 4096  # bytes of a line: ten times what any command takes
@@ -27,7 +27,7 @@ LEAVE_S: Final = 1.0
 ANSWER_S: Final = 10.0  # how long whoever tells waits: a disk may be slow
 MODE: Final = 0o600
 
-Tell = Callable[[Request], Awaitable[Answer]]
+Tell = Callable[[Request | Save], Awaitable[Answer]]
 
 
 @contextmanager
@@ -141,6 +141,14 @@ async def say(writer: asyncio.StreamWriter, answer: Answer) -> None:
 def ask(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -> Answer:
     """Tell the daemon of this directory, and wait for its answer."""
     again = f"it may have been carried out or not: ask again with --id {request.told.id}, and it is done once at most"
+    return msgspec.json.decode(said_to(state_dir, line_of(request), limit_s, again), type=Answer)
+
+
+def ask_for_capture(state_dir: Path, save: Save, limit_s: float = ANSWER_S) -> Saved:
+    return msgspec.json.decode(said_to(state_dir, line_of_save(save), limit_s, "ask again"), type=Saved)
+
+
+def said_to(state_dir: Path, asked: bytes, limit_s: float, again: str) -> bytes:
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(limit_s)
         try:
@@ -155,7 +163,7 @@ def ask(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -> Answer:
             ) from error
         try:
             with suppress(BrokenPipeError):  # refused before it was asked: the reason is there
-                line.sendall(line_of(request))
+                line.sendall(asked)
             with line.makefile("rb") as answers:
                 said = answers.readline()
         except TimeoutError as error:
@@ -164,4 +172,4 @@ def ask(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -> Answer:
             raise TellError(f"{state_dir}: {error.strerror}; {again}") from error
     if not said.endswith(b"\n"):
         raise TellError(f"{state_dir}: shoed ended before it answered; {again}")
-    return msgspec.json.decode(said, type=Answer)
+    return said

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast, get_args
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
@@ -26,7 +26,6 @@ class Driver(Struct, Generic[F, S], frozen=True):
 
     family: Family[F]
     session: Maker[F, S]
-    messages: tuple[type, ...]  # each kind that `family.reports` can read; captures must show every one
     device: Callable[[F], object] | None = None  # its half of the line (say, hear, wake_at), where there is one
     unchecked: tuple[str, ...] = ()  # kinds of frame without a check: a flipped bit may make another message
     speaks: bool = False  # whether the session sends without an order too, as to acknowledge
@@ -45,14 +44,8 @@ DRIVERS: Final[Mapping[str, AnyDriver]] = MappingProxyType(
     {
         driver.family.name: cast("AnyDriver", driver)
         for driver in (
-            Driver(
-                angel_eye.FAMILY,
-                AngelEyeSession,
-                get_args(angel_eye.FromShoe),
-                angel_eye_shoe,
-                unchecked=("acknowledge", "refuse"),
-            ),
-            Driver(bee_tek.FAMILY, BeeTekSession, get_args(bee_tek.Report), unchecked=("line",)),
+            Driver(angel_eye.FAMILY, AngelEyeSession, angel_eye_shoe, unchecked=("acknowledge", "refuse")),
+            Driver(bee_tek.FAMILY, BeeTekSession, unchecked=("line",)),
         )
     }
 )

@@ -1,11 +1,12 @@
 """The laws of a family's captures: they can be read, what must follow from them does, and they show every message."""
 
-import json
+from itertools import zip_longest
 from typing import Final
 
 import msgspec
 
-from shoed.rig.conformance.subject import Played, Subject, received
+from shoed.rig import covering, golden
+from shoed.rig.conformance.subject import Subject
 
 ORIGINS: Final = {"synthetic", "observed"}
 
@@ -22,36 +23,26 @@ def readable(subject: Subject) -> None:
 
 
 def expected(subject: Subject) -> None:
-    """What NAME.expect says, and nothing else, is observed in NAME.capture."""
+    """What NAME.expect says is observed in NAME.capture, and nothing else is."""
     for played in subject.played:
         file = subject.folder / played.name.replace(".capture", ".expect")
+        subject.given = file.name
         if not file.is_file():
-            raise subject.broken(f"{file.name} is missing")
-        lines = (line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("{"))
-        due = [line for line in map(json.loads, lines) if "saw" in line]
-        for number, (seen, wanted) in enumerate(zip(observations(subject, played), [*due, None], strict=False)):
-            if seen != wanted:
+            raise subject.broken("it is missing")
+        expectation = golden.expected(file.read_text(encoding="utf-8"), file.name)
+        due = [line for line in expectation.lines if line.startswith('{"saw"')]  # events are the table's
+        seen = [msgspec.json.encode(each).decode() for each in subject.observed_in(played)]
+        for number, (came, wanted) in enumerate(zip_longest(seen, due), start=1):
+            if came != wanted:
                 subject.given = played.name
-                raise subject.broken(f"observation {number + 1} is {seen}, and not {wanted}")
-        if not due or len(due) != len(observations(subject, played)):
-            subject.given = played.name
-            raise subject.broken(f"{len(due)} observations are expected")
-
-
-def observations(subject: Subject, played: Played) -> list[object]:
-    seen = subject.observed(subject.session(played.settings), played.inputs)
-    return [json.loads(msgspec.json.encode(each)) for each in seen]
+                raise subject.broken(f"observation {number} is {came}, and not {wanted}")
 
 
 def coverage(subject: Subject) -> None:
-    """Every kind of message that the device can say is shown once at least, and none that is not declared."""
-    said: set[type] = set()
-    for played in subject.played:
-        reports = subject.family.reports(played.settings)
-        pieces = [each.data for each in received(played.inputs)]
-        said |= {type(frame.message) for frame in subject.frames(reports, pieces)}
-    declared = set(subject.driver.messages)
+    """Every message that the family names is in one, with every choice and code that it has."""
+    held = {line for played in subject.played for line in covering.held(played.capture, subject.family)}
     subject.given = f"{len(subject.played)} captures"
-    for kinds, what in ((declared - said, "is in none of them"), (said - declared, "is not declared")):
-        if kinds:
-            raise subject.broken(f"{', '.join(sorted(kind.__name__ for kind in kinds))} {what}")
+    if missing := [line for line in covering.required(subject.family) if line not in held]:
+        raise subject.broken(f"none has {', '.join(missing)}")
+    if not subject.family.messages:
+        raise subject.broken("the family names no messages")

@@ -160,7 +160,7 @@ def arbitrary(subject: Subject) -> None:
     rng = subject.random()
     for settings in each_settings(subject)[:3]:
         reports, orders = subject.family.reports(settings), subject.family.orders(settings)
-        for direction, messages in ((reports, subject.driver.messages), (orders, (object,))):
+        for direction, messages in ((reports, subject.family.messages), (orders, (object,))):
             for _ in range(STREAMS):
                 for each in subject.hear(direction, [stream(direction, rng)]):
                     judge(subject, direction, each, messages)
@@ -170,7 +170,7 @@ def arbitrary(subject: Subject) -> None:
             for _ in range(rng.randint(1, 3)):
                 changed[rng.randrange(len(changed))] = rng.randrange(0x100)
             for each in subject.hear(one.reports, [bytes(changed)]):
-                judge(subject, one.reports, each, subject.driver.messages)
+                judge(subject, one.reports, each, subject.family.messages)
 
 
 def stream(direction: Direction[object], rng: Random) -> bytes:

@@ -10,7 +10,8 @@ import msgspec
 from shoed.commands import Author, StartShoe
 from shoed.now import Now
 from shoed.observations import FrameRejected, LinkClosed, LinkOpened, OrderAnswered, Reported
-from shoed.rig.conformance.subject import CONFIGURED, PORT, Input, Played, Subject, shifted, shown
+from shoed.rig.conformance.subject import CONFIGURED, Input, Played, Subject, shifted, shown
+from shoed.rig.golden import PORT
 from shoed.session import Heard, Session, SessionState
 from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
 from shoed.wire import Frame

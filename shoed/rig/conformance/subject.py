@@ -20,13 +20,13 @@ from shoed.now import Chunk, Now
 from shoed.observations import AnyObservation
 from shoed.ports import capture
 from shoed.ports.capture import Capture
+from shoed.rig import golden
 from shoed.session import Heard, Session, SessionState
 from shoed.session.families import AnyDriver
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
+from shoed.step import AnyInput, Configured, Received, Woken
 from shoed.wire import Frame, LineState, Rejected
 
 SEED: Final = 20
-PORT: Final = "capture"
 CONFIGURED: Final = Configured("{}", 1, "conformance")
 MOST_SPECIMENS: Final = 3  # frames of each message
 MOST_WAKINGS: Final = 10_000  # between two inputs
@@ -68,14 +68,8 @@ class Played(NamedTuple):
 
     @property
     def inputs(self) -> list[Input]:
-        records = [each for each in self.capture.records if each.direction is capture.Direction.FROM_DEVICE]
-        end = records[-1].at_us if records else 0
-        return [
-            Input(CONFIGURED, moment(0)),
-            Input(LinkUp(PORT), moment(0)),
-            *(Input(Received(each.data), moment(each.at_us)) for each in records),
-            Input(LinkDown("capture ended"), moment(end)),
-        ]
+        script = (Input(came, moment(at_us)) for at_us, came in golden.script(self.capture))
+        return [Input(CONFIGURED, moment(0)), *script]
 
 
 def moment(at_us: int) -> Now:
@@ -120,9 +114,7 @@ class Subject:
     def load(self, file: Traversable) -> Played:
         self.given = file.name
         read = capture.parse(file.read_text(encoding="utf-8"), file.name)
-        pairs = dict(read.header.others).get("settings", "").split()
-        written = dict(pair.partition("=")[::2] for pair in pairs)
-        return Played(file.name, msgspec.convert(written, self.family.settings, strict=False), read)
+        return Played(file.name, golden.settings_of(read.header, self.family), read)
 
     @cached_property
     def played(self) -> list[Played]:
@@ -203,6 +195,9 @@ class Subject:
         if back != state:
             raise self.broken(f"the state was {state}, and came back as {back}")
         return back
+
+    def observed_in(self, played: Played) -> list[AnyObservation]:
+        return self.observed(self.session(played.settings), played.inputs)
 
     def observed(self, session: Session[SessionState], inputs: Sequence[Input]) -> list[AnyObservation]:
         return [seen for _, _, heard in self.play(session, inputs) for seen in heard.observations]

@@ -1,7 +1,7 @@
 """What an Example shoe says: `!`, what happened, `*`, a check of two hex digits, and a line feed."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from firmware_protocols.family import (
     Direction,
@@ -64,4 +64,6 @@ def orders(settings: ExampleSettings) -> Direction[object]:
     return Direction(LINES, settings.torn_after_ms, lambda _: Malformed(Reason.UNKNOWN_COMMAND, "no order is known"))
 
 
-FAMILY = Family("example", "Example shoe", ("1",), Line(9600), (), ExampleSettings, reports, orders)
+FAMILY = Family(
+    "example", "Example shoe", ("1",), Line(9600), (), ExampleSettings, reports, orders, messages=get_args(Report)
+)

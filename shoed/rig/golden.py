@@ -1,0 +1,179 @@
+"""Golden captures: what went over a device's line, and beside it what must follow from that.
+
+Theory of operation: a capture is made a script of inputs, and the script is played through the family's
+session and a table, by the capture's own clock: nothing waits, and the engine is woken when it wants to be.
+What comes out, the observations and then the events, one line of JSON each, is what `NAME.expect` holds. It
+is written anew only with a reason, which stays in the file: `./dev bless REASON FILE...`.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+import firmware_protocols
+from firmware_protocols.family import Family, Settings, declared
+from shoed import drivers
+from shoed.engine import ENGINE, Engine
+from shoed.errors import CaptureError, ShoedError, UsageError
+from shoed.events import Event
+from shoed.now import Now
+from shoed.observations import AnyObservation
+from shoed.ports.capture import Capture, Direction, Header, parse
+from shoed.session import SessionState
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
+from shoed.table import TableSettings
+from shoed.watch import WatchSettings
+
+FAMILIES_HERE: Final = Path(firmware_protocols.__file__).parent
+FIRST_LINE: Final = "shoed-expect 1"
+BECAUSE: Final = "because "
+PORT: Final = "capture"
+MIN_DRAW_GAP_MS: Final = 250
+WRONG_USE: Final = 2
+
+
+class Moment(NamedTuple):
+    at_us: int  # since the start of the capture
+    came: AnyInput
+
+
+Script = tuple[Moment, ...]
+
+
+class Played(NamedTuple):
+    observations: tuple[AnyObservation, ...]
+    events: tuple[Event, ...]
+
+
+def captures(folder: Path = FAMILIES_HERE) -> list[Path]:
+    return sorted(folder.glob("*/captures/*.capture"))
+
+
+def load(path: Path) -> Capture:
+    return parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def settings_of(header: Header, family: Family[Settings] | None = None) -> Settings:
+    """The family's settings, with those that the header says: `settings copies=1 bcc_span=whole`."""
+    of = (family or drivers.find(header.family).family).settings
+    given = dict(header.others).get("settings", "")
+    pairs = dict(pair.partition("=")[::2] for pair in given.split())
+    for key in pairs:
+        if key not in declared(of):
+            known = ", ".join(declared(of))
+            raise CaptureError(f"settings {given}: {header.family} has no setting {key}; known: {known}")
+    try:
+        return msgspec.convert(pairs, of, strict=False)
+    except msgspec.ValidationError as error:
+        raise CaptureError(f"settings {given}: {error}; write KEY=VALUE as {header.family}'s page has them") from error
+
+
+def script(capture: Capture) -> Script:
+    """What the device said, on a link that is opened for it and closes with the last of it."""
+    said = [
+        Moment(record.at_us, Received(record.data))
+        for record in capture.records
+        if record.direction is Direction.FROM_DEVICE
+    ]
+    end_us = capture.records[-1].at_us if capture.records else 0
+    return Moment(0, LinkUp(PORT)), *said, Moment(end_us, LinkDown("capture ended"))
+
+
+class Player:
+    """One table with the device that a header describes."""
+
+    def __init__(self, header: Header) -> None:
+        driver = drivers.find(header.family)
+        line = driver.family.line
+        self.engine: Engine[SessionState] = Engine(
+            driver.session(settings_of(header), allow_orders=False),
+            WatchSettings(MIN_DRAW_GAP_MS, byte_us=line.seconds_per_byte * 1_000_000),
+            TableSettings("commission", PORT, "golden"),
+        )
+        self.state = self.engine.begin()
+        self.observations: list[AnyObservation] = []
+        self.events: list[Event] = []
+        self.take(Configured("{}", ENGINE, "golden"), Now(0, 0))
+
+    def take(self, came: AnyInput, now: Now) -> None:
+        self.state, step = self.engine.step(self.state, came, now)
+        if step is not None:
+            self.observations += step.observations
+            self.events += step.events
+
+    def pass_time(self, until_us: int) -> None:
+        """Wake the engine whenever it wants to be woken up to then."""
+        while (due := self.engine.wake_at(self.state)) is not None and due <= until_us * 1000:
+            self.take(Woken(), Now(due // 1000, due))
+
+
+def play(header: Header, moments: Iterable[Moment]) -> Played:
+    player = Player(header)
+    for at_us, came in moments:
+        player.pass_time(at_us)
+        player.take(came, Now(at_us, at_us * 1000))
+    return Played(tuple(player.observations), tuple(player.events))
+
+
+def lines(played: Played) -> list[str]:
+    """What an `.expect` holds."""
+    told = ({"event": each.type, "utc_us": each.utc_us, "data": each.data} for each in played.events)
+    return [msgspec.json.encode(each).decode() for each in (*played.observations, *told)]
+
+
+class Expected(NamedTuple):
+    reasons: tuple[str, ...]  # each of them for one writing, the first one first
+    lines: tuple[str, ...]
+
+
+def expected(text: str, name: str) -> Expected:
+    head, _, body = text.partition("\n\n")
+    first, *reasons = head.split("\n")
+    if first != FIRST_LINE:
+        raise CaptureError(f"{name}:1: {first[:40]!r} is no expectation; the first line must be {FIRST_LINE}")
+    for number, line in enumerate(reasons, start=2):
+        if not line.removeprefix(BECAUSE).strip() or not line.startswith(BECAUSE):
+            raise CaptureError(f"{name}:{number}: {line[:40]!r} gives no reason; write {BECAUSE}REASON")
+    if not reasons:
+        raise CaptureError(f"{name}:2: nobody says why this is right; write {BECAUSE}REASON")
+    return Expected(tuple(line.removeprefix(BECAUSE) for line in reasons), tuple(body.splitlines()))
+
+
+def text_of(expectation: Expected) -> str:
+    head = [FIRST_LINE, *(BECAUSE + reason for reason in expectation.reasons), ""]
+    return "".join(f"{line}\n" for line in (*head, *expectation.lines))
+
+
+def bless(reason: str, capture: Path) -> bool:
+    """Write what follows now as what must follow; False where nothing changed."""
+    file, found = capture.with_suffix(".expect"), load(capture)
+    reasons: tuple[str, ...] = ()
+    now = tuple(lines(play(found.header, script(found))))
+    if file.exists():
+        before = expected(file.read_text(encoding="utf-8"), str(file))
+        if before.lines == now:
+            return False
+        reasons = before.reasons
+    file.write_text(text_of(Expected((*reasons, reason), now)), encoding="utf-8")
+    return True
+
+
+def main(arguments: Sequence[str]) -> int:
+    reason, *files = (*arguments, "")
+    paths = [Path(file).with_suffix(".capture") for file in files if file]
+    if not paths or not reason.strip() or not reason.isprintable() or Path(reason).suffix in {".capture", ".expect"}:
+        raise UsageError("usage: ./dev bless REASON FILE...; the reason is a sentence, and stays in the file")
+    for path in paths:
+        print(f"{path.with_suffix('.expect')}: {'written' if bless(reason, path) else 'right as it was'}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (ShoedError, OSError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(WRONG_USE if isinstance(error, UsageError) else 1)
