@@ -6,7 +6,7 @@ Theory of operation: one pass over a Sheet asks for every key there may be; the 
 is opened but the files that are named, and those only to see that they can be read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -190,7 +190,7 @@ def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
 
 def _table(table: Table) -> TableConfig:
     name = table.require("name", NAME)
-    game = table.require("game", or_none(choice({each: each for each in GAMES})))
+    game = table.require("game", or_none(one_of(GAMES)))
     if game is None:
         table.allow(KEYS_OF_GAMES)
         return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")))
@@ -201,7 +201,7 @@ def _table(table: Table) -> TableConfig:
         name=name,
         game=game,
         decks=table.get("decks", integer(*rules.decks), DECKS),
-        layout=table.get("layout", choice({each: each for each in layouts}), None) if layouts else None,
+        layout=table.get("layout", one_of(layouts), None) if layouts else None,
         seats=None if layouts else table.get("seats", integer(1, MOST_SEATS), None),
         house=_house(table, rules),
         shoe=_shoe(table.table("shoe")),
@@ -260,16 +260,20 @@ def names_of(rules: RuleBook) -> list[str]:
     return [*(bet.name for bet in rules.bets), *dict.fromkeys(offer.bet for offer in rules.offers)]
 
 
+def one_of(words: Iterable[str]) -> Kind[str]:
+    return choice({each: each for each in words})
+
+
 def _read_driver(node: Node) -> AnyDriver:
     built_in = node.value in tuple(DRIVERS)  # if so, nobody else's packages are looked through
-    name = choice({each: each for each in (DRIVERS if built_in else drivers.names())}).read(node)
+    name = one_of(DRIVERS if built_in else drivers.names()).read(node)
     try:
         return drivers.find(name)
     except DriverError as error:
         raise ValueError(error.problem, error.remedy) from error
 
 
-PROTOCOL: Final = Kind[AnyDriver | None](choice(DRIVERS).right, None, _read_driver)
+PROTOCOL: Final = Kind[AnyDriver | None](one_of(DRIVERS).right, None, _read_driver)
 
 
 def _shoe(shoe: Table) -> ShoeConfig:

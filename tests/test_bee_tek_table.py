@@ -5,7 +5,7 @@ from shoed.commands import Author, Decide
 from shoed.engine import Engine
 from shoed.now import Now
 from shoed.session import SessionState
-from shoed.session.families import SESSIONS
+from shoed.session.families import DRIVERS
 from shoed.step import AnyInput, Configured, LinkUp, Received, Told
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
@@ -18,7 +18,7 @@ class Played:
     """One line a second, unless it is said otherwise."""
 
     def __init__(self) -> None:
-        session = SESSIONS["bee-tek"](BeeTekSettings(), allow_orders=False)
+        session = DRIVERS["bee-tek"].session(BeeTekSettings(), allow_orders=False)
         self.engine: Engine[SessionState] = Engine(session, WatchSettings(250), TableSettings("commission", PORT))
         self.state = self.engine.begin()
         self.ms = 0

@@ -16,7 +16,7 @@ from shoed.findings import DrawnTogether
 from shoed.now import Now
 from shoed.observations import AnyObservation, Outcome
 from shoed.session import SessionState
-from shoed.session.families import SESSIONS
+from shoed.session.families import DRIVERS
 from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Step, Woken
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
@@ -36,7 +36,7 @@ HAND = [
 
 
 def engine() -> Engine[SessionState]:
-    session = SESSIONS["angel-eye"](AngelEyeSettings(), allow_orders=True)
+    session = DRIVERS["angel-eye"].session(AngelEyeSettings(), allow_orders=True)
     return Engine(session, WatchSettings(250), TableSettings("commission", PORT))
 
 

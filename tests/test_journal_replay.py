@@ -19,7 +19,7 @@ from shoed.journal.store import SCHEMAS, Reader
 from shoed.now import Now
 from shoed.observations import LinkOpened
 from shoed.session import Heard, Session, SessionState
-from shoed.session.families import SESSIONS
+from shoed.session.families import DRIVERS
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Told
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
@@ -53,7 +53,7 @@ class Deaf:
 def engine_for(settings: str) -> Engine[SessionState]:
     """The settings on record say the port, and whether the shoe is of the other family."""
     in_force = msgspec.json.decode(settings, type=dict[str, str])
-    session: Session[SessionState] = SESSIONS["angel-eye"](AngelEyeSettings(), allow_orders=True)
+    session: Session[SessionState] = DRIVERS["angel-eye"].session(AngelEyeSettings(), allow_orders=True)
     if in_force.get("family") == "deaf":
         session = Deaf()  # type: ignore[assignment]  # as SESSIONS has it: a session reads its own state only
     return Engine(session, WatchSettings(250), TableSettings("commission", in_force.get("port", PORT)))

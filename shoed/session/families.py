@@ -1,16 +1,13 @@
 """The families that are built in, each as a whole driver: its data, its session, and its device's half."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 
-from firmware_protocols import angel_eye, bee_tek
 from firmware_protocols.family import Family, Settings
 from shoed.session import Session, SessionState
-from shoed.session.angel_eye import AngelEyeSession
-from shoed.session.bee_tek import BeeTekSession
 
 F = TypeVar("F", bound=Settings)
 F_contra = TypeVar("F_contra", bound=Settings, contravariant=True)
@@ -31,22 +28,49 @@ class Driver(Struct, Generic[F, S], frozen=True):
     speaks: bool = False  # whether the session sends without an order too, as to acknowledge
 
 
-def angel_eye_shoe(settings: angel_eye.AngelEyeSettings) -> object:
-    from shoed.session.angel_eye_shoe import AngelEyeShoe
-
-    return AngelEyeShoe(settings)
-
-
 AnyDriver: TypeAlias = Driver[Settings, SessionState]
 
-# A session reads only its own family's settings and state; a mapping of many families cannot say so.
-DRIVERS: Final[Mapping[str, AnyDriver]] = MappingProxyType(
-    {
-        driver.family.name: cast("AnyDriver", driver)
-        for driver in (
-            Driver(angel_eye.FAMILY, AngelEyeSession, angel_eye_shoe, unchecked=("acknowledge", "refuse")),
-            Driver(bee_tek.FAMILY, BeeTekSession, unchecked=("line",)),
-        )
-    }
-)
-SESSIONS: Final = {name: driver.session for name, driver in DRIVERS.items()}
+
+@cache
+def _angel_eye() -> AnyDriver:
+    from firmware_protocols.angel_eye import FAMILY, AngelEyeSettings
+    from shoed.session.angel_eye import AngelEyeSession
+
+    def device(settings: AngelEyeSettings) -> object:
+        from shoed.session.angel_eye_shoe import AngelEyeShoe
+
+        return AngelEyeShoe(settings)
+
+    return any_driver(Driver(FAMILY, AngelEyeSession, device, unchecked=("acknowledge", "refuse")))
+
+
+@cache
+def _bee_tek() -> AnyDriver:
+    from firmware_protocols.bee_tek import FAMILY
+    from shoed.session.bee_tek import BeeTekSession
+
+    return any_driver(Driver(FAMILY, BeeTekSession, unchecked=("line",)))
+
+
+def any_driver(driver: Driver[F, S]) -> AnyDriver:
+    """A session reads only its own family's settings and state; a mapping of many families cannot say so."""
+    return cast("AnyDriver", driver)
+
+
+BUILT_IN: Final[Mapping[str, Callable[[], AnyDriver]]] = {"angel-eye": _angel_eye, "bee-tek": _bee_tek}
+
+
+class Drivers(Mapping[str, AnyDriver]):
+    """By the names of their families. What belongs to one is imported when it is asked for: a start has little time."""
+
+    def __getitem__(self, name: str) -> AnyDriver:
+        return BUILT_IN[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BUILT_IN)
+
+    def __len__(self) -> int:
+        return len(BUILT_IN)
+
+
+DRIVERS: Final = Drivers()

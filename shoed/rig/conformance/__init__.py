@@ -13,11 +13,11 @@ came of it; what is random comes from one seed, so that it can be tried again.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from shoed.rig.conformance import captures, codec, sessions
 from shoed.rig.conformance.subject import BrokenLaw, Subject
-from shoed.session.families import AnyDriver, Driver, F, S
+from shoed.session.families import Driver, F, S, any_driver
 
 CHECKS: Final[dict[str, Callable[[Subject], None]]] = {
     "family.declarations": codec.declarations,
@@ -77,5 +77,5 @@ class Law(NamedTuple):
 
 
 def laws(driver: Driver[F, S]) -> list[Law]:
-    subject = Subject(cast("AnyDriver", driver))
+    subject = Subject(any_driver(driver))
     return [Law(name, subject) for name in CHECKS]
