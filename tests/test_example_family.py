@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -98,9 +99,22 @@ def test_the_kit_knows_what_is_installed(installed: Path) -> None:
 
 def test_decode_reads_it_as_one_of_ours(installed: Path) -> None:
     """What it says of the capture is what must be observed, but for the link, which a file has not."""
-    due = [line for line in CAPTURE.with_suffix(".expect").read_text().splitlines() if line.startswith("{")]
+    due = observations(CAPTURE.with_suffix(".expect").read_text())
     decoded = said(installed, SHOED, "decode", "--protocol", "example", CAPTURE)
     assert decoded == [line for line in due if '"saw":"Link' not in line]
+
+
+def test_what_must_be_observed_is_written_with_a_reason(installed: Path, tmp_path: Path) -> None:
+    """By the tool that writes ours; it is what the package expects already."""
+    shutil.copy(CAPTURE, tmp_path)
+    said(installed, sys.executable, "-m", "shoed.rig.golden", "Read against the page", tmp_path / CAPTURE.name)
+    due, written = (file.with_suffix(".expect").read_text() for file in (CAPTURE, tmp_path / CAPTURE.name))
+    assert observations(written) == observations(due)
+    assert "because Read against the page" in written
+
+
+def observations(expectation: str) -> list[str]:
+    return [line for line in expectation.splitlines() if line.startswith('{"saw"')]
 
 
 def test_check_knows_its_settings(installed: Path, tmp_path: Path) -> None:
