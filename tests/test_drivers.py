@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shoed import config, drivers
+from shoed import cli, config, drivers
 from shoed.errors import DriverError, SettingsError
 from shoed.session.families import DRIVERS
 
@@ -136,6 +136,24 @@ def test_a_wrong_protocol_is_a_problem_of_its_line(protocol: str, complaint: str
     with pytest.raises(SettingsError) as raised:
         loaded(packages.place, protocol)
     assert f"shoed.toml:8: table.shoe.protocol: {complaint}" in str(raised.value)
+
+
+def test_ports_are_shown_whatever_another_package_does(packages: Packages, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that cannot be used is named beside them."""
+    packages.install("ports-shoe", "plugged = ports_shoe:DRIVER", "DRIVER = 3")
+    assert cli.main(["ports"]) == 0
+    shown = capsys.readouterr()
+    assert "serial" in shown.out
+    assert shown.err.startswith("ports-shoe 1.2: entry point 'plugged'")
+
+
+def test_a_package_that_cannot_be_used_decodes_nothing(packages: Packages, capsys: pytest.CaptureFixture[str]) -> None:
+    """That is no wrong use of the command: status 1, and the package's name."""
+    packages.install("decoding-shoe", "mute = decoding_shoe:DRIVER", "DRIVER = 3")
+    assert cli.main(["decode", "--protocol", "mute", "no-such-file"]) == 1
+    assert capsys.readouterr().err.startswith("decoding-shoe 1.2: ")
+    assert cli.main(["decode", "--protocol", "mutt", "no-such-file"]) == 2
+    assert capsys.readouterr().err.endswith(", mute\n")
 
 
 def test_a_built_in_family_costs_no_look_at_other_packages() -> None:
