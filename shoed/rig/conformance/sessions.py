@@ -199,19 +199,20 @@ def evidence(subject: Subject) -> None:
 
 
 def silent(subject: Subject) -> None:
-    """Nothing is sent where orders are not allowed, and an order is refused."""
+    """Nothing is sent unasked, unless the driver says that it speaks; and no order where none is allowed."""
+    for played in subject.played:
+        for allowed in () if subject.driver.speaks else (False, True):
+            session = subject.session(played.settings, allow_orders=allowed)
+            for _, each, heard in subject.play(session, played.inputs):
+                if heard.sends:
+                    subject.given = shown(each)
+                    raise subject.broken(f"{played.name}: {b''.join(heard.sends).hex(' ')} was sent")
     for played, session, state, at in points(subject):
         for came in ORDERS:
             _, heard = subject.step(session, state, came, at)
-            if heard.sends:
-                raise subject.broken(f"{played.name}: {b''.join(heard.sends).hex(' ')} was sent")
             answers = [seen.accepted for seen in heard.observations if isinstance(seen, OrderAnswered)]
-            if answers != [False]:
-                raise subject.broken(f"{played.name}: the order was not refused: {heard.observations}")
-        if not subject.driver.speaks:
-            for _, each, heard in subject.play(session, played.inputs):
-                if heard.sends:
-                    raise subject.broken(f"{played.name}: {each.came}: {b''.join(heard.sends).hex(' ')} was sent")
+            if heard.sends or answers != [False]:
+                raise subject.broken(f"{played.name}: the order was not refused: {heard}")
 
 
 def sending(subject: Subject) -> None:
