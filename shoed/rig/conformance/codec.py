@@ -9,7 +9,7 @@ from shoed import wire
 from shoed.config import ShoeConfig
 from shoed.drivers import NAME
 from shoed.now import Chunk
-from shoed.rig.conformance.subject import Result, Specimen, Subject, moment
+from shoed.rig.conformance.subject import Result, Specimen, Subject, moment, told
 from shoed.wire import Frame, LineState, Rejected
 
 ROLES: Final = {"shoe", "shuffler"}
@@ -111,7 +111,7 @@ def pairs(subject: Subject) -> Iterator[list[Specimen]]:
 def expect(subject: Subject, results: list[Result], due: list[Specimen]) -> None:
     came = [(each.raw, each.message) if isinstance(each, Frame) else each for each in results]
     if came != [(each.raw, each.message) for each in due]:
-        raise subject.broken(f"{results}, and not {[each.message for each in due]}")
+        raise subject.broken(f"{told(results)}, and not {[each.message for each in due]}")
 
 
 # --- bad bytes
@@ -127,7 +127,7 @@ def junk(subject: Subject) -> None:
         before, behind = (bytes(rng.choices(others, k=JUNK)) for _ in range(2))
         results = subject.hear(one.reports, [before + one.raw + behind])
         if [each.raw for each in results] != [before, one.raw, behind] or results[1:2] != framed(results):
-            raise subject.broken(f"{results}")
+            raise subject.broken(told(results))
 
 
 def recovers(subject: Subject) -> None:
@@ -138,7 +138,7 @@ def recovers(subject: Subject) -> None:
             results = subject.hear(one.reports, [one.raw[:at], one.raw], silence_us)
             expect(subject, results[-1:], [one])
             if b"".join(each.raw for each in results) != one.raw[:at] + one.raw:
-                raise subject.broken(f"not every byte came out once: {results}")
+                raise subject.broken(f"not every byte came out once: {told(results)}")
 
 
 def flip(subject: Subject) -> None:

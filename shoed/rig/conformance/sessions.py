@@ -9,7 +9,7 @@ import msgspec
 
 from shoed.commands import Author, StartShoe
 from shoed.now import Now
-from shoed.observations import FrameRejected, LinkClosed, LinkOpened, OrderAnswered, Reported
+from shoed.observations import AnyObservation, Evidence, FrameRejected, LinkClosed, LinkOpened, OrderAnswered, Reported
 from shoed.rig.conformance.subject import CONFIGURED, Input, Played, Subject, shifted, shown
 from shoed.rig.golden import PORT
 from shoed.session import Heard, Session, SessionState
@@ -122,7 +122,16 @@ def cutting(subject: Subject) -> None:
         for pieces in (cut(played.inputs, subject.random()), bytewise(played.inputs)):
             for seen, due in zip_longest(subject.observed(session, pieces), whole):
                 if seen != due:
+                    subject.given = bytes_of(due or seen)
                     raise subject.broken(f"{played.name}, cut into {len(pieces)} pieces: {seen}, and not {due}")
+
+
+def bytes_of(seen: AnyObservation | None) -> str:
+    match seen:
+        case FrameRejected(raw=raw) | Reported(frame=Evidence(raw=raw)):
+            return raw
+        case _:
+            return type(seen).__name__
 
 
 def anytime(subject: Subject) -> None:
@@ -135,8 +144,8 @@ def anytime(subject: Subject) -> None:
             now = state
             for came in several:
                 now, heard = subject.step(session, now, came, at)
-                subject.restored(session, now)
                 tell_of_link(subject, came, heard)
+                subject.restored(session, now)
             reopened = again(played, at)
             now, _ = subject.step(session, now, LinkDown("gone"), at)
             now, heard = subject.step(session, now, Received(b"\x00"), at)
@@ -190,7 +199,7 @@ def evidence(subject: Subject) -> None:
             line = b"".join(each.came.data for each in inputs if isinstance(each.came, Received))
             for seen in subject.observed(subject.session(played.settings), inputs):
                 frame = seen if isinstance(seen, FrameRejected) else getattr(seen, "frame", None)
-                if frame is None:
+                if frame is None:  # of the link, or of an order
                     continue
                 raw = bytes.fromhex(frame.raw)
                 subject.given = frame.raw

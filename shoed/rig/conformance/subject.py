@@ -142,13 +142,18 @@ class Subject:
 
     def hear(self, reports: Direction[object], pieces: Sequence[bytes], gap_us: int = 0) -> list[Result]:
         """What comes of these pieces, with such gaps between them, and of a long silence behind them."""
-        self.given = b"".join(pieces).hex(" ")
+
+        def read(raw: bytes) -> object:
+            self.given = raw.hex(" ")  # if it raises, by this frame
+            return reports.read(raw)
+
         state, results, at = LineState(), list[Result](), moment(0)
         for piece in pieces:
-            state, found = wire.receive(reports, state, Chunk(piece, at))
+            state, found = wire.receive(reports._replace(read=read), state, Chunk(piece, at))
             results += found
             at = shifted(at, gap_us)
         results += wire.expire(reports, state, Now(at.utc_us, at.mono_ns + SETTLED_NS))[1]
+        self.given = b"".join(pieces).hex(" ")
         return results
 
     def frames(self, reports: Direction[object], pieces: Sequence[bytes], gap_us: int = 0) -> list[Frame[object]]:
@@ -205,6 +210,14 @@ class Subject:
 
 def received(inputs: Sequence[Input]) -> Iterator[Received]:
     return (each.came for each in inputs if isinstance(each.came, Received))
+
+
+def told(results: Sequence[Result]) -> str:
+    """What came of bytes, for people."""
+    return "; ".join(
+        f"{each.raw.hex(' ')} {each.message if isinstance(each, Frame) else f'{each.reason.value}: {each.detail}'}"
+        for each in results
+    )
 
 
 def shown(given: Input) -> str:
