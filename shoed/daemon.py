@@ -59,7 +59,9 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
     return Engine(
         SESSIONS[shoe.protocol](shoe.settings, allow_orders=shoe.allow_orders),
-        WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line.seconds_per_byte * 1_000_000),
+        WatchSettings(
+            shoe.min_draw_gap_ms, table.decks, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000
+        ),
         TableSettings(
             game=table.game,
             port=shoe.port,

@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 
 from firmware_protocols.bee_tek import (
-    FAMILY,
     Alarm,
     BeeTekSettings,
     BurnCard,
@@ -19,6 +18,7 @@ from firmware_protocols.bee_tek import (
     Report,
     Suit,
 )
+from firmware_protocols.family import Line
 from shoed.cards import Card
 from shoed.now import Chunk, Now
 from shoed.observations import AnyObservation, CardSeen, CopyHeard, FaultRaised, FrameRejected, Place
@@ -28,7 +28,7 @@ from shoed.step import AnyInput, LinkUp, Received, Woken
 from tests.angel_eye_line import at
 
 SETTINGS: Final = BeeTekSettings()
-BYTE_MS: Final = FAMILY.line.seconds_per_byte * 1e3
+BYTE_MS: Final = Line(9600).seconds_per_byte * 1e3
 
 
 class Host:
