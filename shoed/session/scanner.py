@@ -128,9 +128,10 @@ class ScannerHearing(Hearing[ScannerState, Report]):
 
     def failing(self, frame: Frame[Report], failure: Failure | None) -> None:
         """What the scanner says of its keys, told when it is another than before."""
-        before, evidence = self.state.failed, Evidence(frame.raw.hex(" "), frame.offset, "")
+        before = self.state.failed
         if failure is before:
             return
+        evidence = Evidence(frame.raw.hex(" "), frame.offset, "")
         self.state = replace(self.state, failed=failure)
         if before is not None:
             self.saw(FaultCleared(at=frame.at, frame=evidence, code=NUMBERS[before], name=before.value))
@@ -140,14 +141,11 @@ class ScannerHearing(Hearing[ScannerState, Report]):
 
     def keys(self, frame: Frame[Report], held: theirs.Held) -> None:
         pressed = [key for key in held.keys if key not in self.state.held]
-        code = self.state.code
-        self.state = replace(self.state, held=held.keys)
-        if code is None and not pressed:
-            return  # the keys of the last code go up
-        code = typed(code or Code(offset=frame.offset), frame.raw, pressed, held)
-        self.state = replace(self.state, code=code)
-        if not ENTERS.isdisjoint(pressed):
-            self.state = replace(self.state, code=None)
+        code, ended = self.state.code, not ENTERS.isdisjoint(pressed)
+        if code is not None or pressed:  # else the keys of the last code go up
+            code = typed(code or Code(offset=frame.offset), frame.raw, pressed, held)
+        self.state = replace(self.state, held=held.keys, code=None if ended else code)
+        if code is not None and ended:
             self.ended(code, frame.at)
 
     def spoil(self, offset: int) -> None:
