@@ -4,7 +4,6 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.bench import TIMES, report
-from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import (
     FOLLOWING,
     AngelEyeSettings,
@@ -14,6 +13,7 @@ from firmware_protocols.angel_eye import (
     Target,
     build,
 )
+from firmware_protocols.family import Line
 from shoed.now import Now
 from shoed.session.angel_eye import AngelEyeSession
 from shoed.step import LinkUp, Received
@@ -37,7 +37,7 @@ def run() -> None:
     settings = AngelEyeSettings()
     session = AngelEyeSession(settings, allow_orders=False)
     frames = transmissions(settings)
-    line_s = sum(map(len, frames)) * FAMILIES["angel-eye"].line.seconds_per_byte
+    line_s = sum(map(len, frames)) * Line(4800).seconds_per_byte
     best = min(observe(session, frames) for _ in range(TIMES))
     report("(b) angel-eye: bytes to observation / line time", best * 1e3, line_s * 1e3, SHARE, unit="ms")
 

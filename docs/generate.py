@@ -22,6 +22,7 @@ from firmware_protocols.angel_eye import page as angel_eye
 from firmware_protocols.bee_tek import page as bee_tek
 from firmware_protocols.open_shoe import page as open_shoe
 from firmware_protocols.page import table
+from firmware_protocols.scanner import page as scanner
 from shoed.contract import events_page
 from shoed.rig.conformance import CHECKS
 from shoed.rules.page import clauses_page
@@ -141,6 +142,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/angel_eye/PROTOCOL.md": blocks(angel_eye.tables),
     "firmware_protocols/bee_tek/PROTOCOL.md": blocks(bee_tek.tables),
     "firmware_protocols/open_shoe/PROTOCOL.md": blocks(open_shoe.tables),
+    "firmware_protocols/scanner/PROTOCOL.md": blocks(scanner.tables),
     "docs/events.md": lambda _: events_page(),
     "docs/clauses.md": clauses,
     "docs/detection.md": blocks(detection.tables),

@@ -122,12 +122,13 @@ class Setting(NamedTuple):
     """What is declared of one field of a family's settings."""
 
     default: object
-    choices: tuple[Enum, ...]  # empty: a number between low and high
+    choices: tuple[Enum, ...]  # empty: a number between low and high, or a table
     low: int | None
     high: int | None
     unit: str
     reason: str
     mark: Mark
+    codes: str = ""  # of a table of codes, and which card each is: the pattern of a code; the unit puts it in words
 
 
 DECLARED: Final = "setting"
@@ -138,6 +139,12 @@ def setting(default: T, *, reason: str, mark: Mark, within: tuple[int, int] | No
     choices = tuple(type(default)) if isinstance(default, Enum) else ()
     low, high = within or (None, None)
     return field(default=default, metadata={DECLARED: Setting(default, choices, low, high, unit, reason, mark)})
+
+
+def card_codes(codes: str, *, unit: str, reason: str, mark: Mark) -> Mapping[str, str]:
+    """Declare a field for a table, empty by default: codes that match a pattern, and which card each is."""
+    metadata = {DECLARED: Setting({}, (), None, None, unit, reason, mark, codes)}
+    return field(default_factory=dict, metadata=metadata)
 
 
 def declared(settings: type[Settings]) -> Mapping[str, Setting]:
@@ -158,7 +165,7 @@ class Family(NamedTuple, Generic[S]):
     name: str
     title: str
     firmware: tuple[str, ...]  # the versions whose layout is known; any other is refused
-    line: Line
+    line: Line | None  # None: no serial line of its own
     usb_ids: tuple[UsbId, ...]
     settings: type[S]
     reports: Callable[[S], Direction[object]]  # device to host

@@ -19,5 +19,7 @@ def settings_table(settings: type[Settings]) -> str:
 
 def _setting(name: str, it: Setting) -> tuple[str, ...]:
     allowed = ", ".join(f"`{each.value}`" for each in it.choices) or f"{it.low} to {it.high} {it.unit}".rstrip()
-    default = it.default.value if isinstance(it.default, Enum) else it.default
-    return f"`{name}`", f"`{default}`", allowed, it.reason, it.mark.value
+    default = f"`{it.default.value if isinstance(it.default, Enum) else it.default}`"
+    if it.codes:
+        allowed, default = f"codes and their cards; a code has {it.unit}", "none"
+    return f"`{name}`", default, allowed, it.reason, it.mark.value

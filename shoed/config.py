@@ -6,6 +6,7 @@ Theory of operation: one pass over a Sheet asks for every key there may be; the 
 is opened but the files that are named, and those only to see that they can be read.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -18,8 +19,9 @@ from msgspec.structs import replace
 from firmware_protocols.family import Setting, Settings, declared
 from shoed import drivers
 from shoed.bus.settings import BrokerSettings, Version, parse_url
+from shoed.cards import Card
 from shoed.errors import DriverError
-from shoed.ports.address import parse_address
+from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
 from shoed.rules.load import GAMES, book
@@ -291,14 +293,40 @@ def _shoe(shoe: Table) -> ShoeConfig:
         shoe.allow(("firmware", *(key for each in DRIVERS.values() for key in declared(each.family.settings))))
         return common
     family = driver.family
+    if isinstance(port, SerialAddress | Rfc2217Address):
+        try:
+            port.line(family.line)
+        except ValueError as error:
+            shoe.fault("port", *str(error).split("; "))
     versions = {version: version for version in family.firmware}
-    values = {name: shoe.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}
+    values = {name: _value(shoe, name, each) for name, each in declared(family.settings).items()}
     return msgspec.structs.replace(
         common,
         protocol=family.name,
         firmware=shoe.get("firmware", choice(versions), family.firmware[0]),
         settings=family.settings(**values),
     )
+
+
+def _read_card(node: Node) -> str:
+    written = text().read(node)
+    try:
+        return str(Card.parse(written))
+    except ValueError as error:
+        raise ValueError(f"{shown(written)} is no card") from error
+
+
+CARD: Final = Kind('write its rank and its suit, as in "8S" or "10H"', "", _read_card)
+
+
+def _value(shoe: Table, name: str, setting: Setting) -> object:
+    if not setting.codes:
+        return shoe.get(name, _kind(setting), setting.default)
+    codes = shoe.table(name)
+    for code in codes:
+        if not re.fullmatch(setting.codes, code):
+            codes.fault(code, "is no code that the device can tell", f"write {setting.unit}")
+    return {code: codes.get(code, CARD, "") for code in codes}
 
 
 def _kind(setting: Setting) -> Kind[object]:

@@ -52,7 +52,7 @@ PUBLISH_AGAIN_S: Final = 1.0
 PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
 
 
-def line_of(shoe: ShoeConfig) -> Line:
+def line_of(shoe: ShoeConfig) -> Line | None:
     """As its port has it, or by the family's custom."""
     address, custom = parse_address(shoe.port), drivers.find(shoe.protocol).family.line
     return address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
@@ -61,9 +61,12 @@ def line_of(shoe: ShoeConfig) -> Line:
 def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
     shoe = table.shoe
+    line = line_of(shoe)
     return Engine(
         drivers.find(shoe.protocol).session(shoe.settings, allow_orders=shoe.allow_orders),
-        WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line_of(shoe).seconds_per_byte * 1_000_000),
+        WatchSettings(
+            shoe.min_draw_gap_ms, table.decks, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000
+        ),
         TableSettings(
             game=table.game,
             port=shoe.port,

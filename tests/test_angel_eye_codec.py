@@ -399,8 +399,9 @@ def test_the_family_is_declared() -> None:
     """The family is found by its name, with its line and the adapters it may hang on."""
     family = FAMILIES["angel-eye"]
     assert family is angel_eye.FAMILY
+    assert family.line == Line(4800)
     assert str(family.line) == "4800 8N1"
-    assert family.line.seconds_per_byte == pytest.approx(1 / 480)
+    assert Line(4800).seconds_per_byte == pytest.approx(1 / 480)
     assert {usb.mark for usb in family.usb_ids} == {Mark.ASSUMED}
     assert family.reports(SETTINGS).read(b"\x06") == Acknowledge()
     assert family.orders(SETTINGS).read(bytes.fromhex("02 4F 50 4C 4B 30 32 03 31 42")) == LOCK

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, Span
 from firmware_protocols.family import Family, Settings, declared
+from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
 from shoed.config import Config, HouseRules, ShoeConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
@@ -240,7 +241,7 @@ def test_all_that_is_wrong_is_said_at_once_in_line_order(here: Path) -> None:
         "shoed.toml:11: table.shoe.port: '/dev/ttyUSB0' is no address of a device; write serial:///dev/ttyUSB0",
         "shoed.toml:12: table.name: is missing; use 1 to 32 of a-z, 0-9 and -",
         f"shoed.toml:12: table.game: is missing; {GAMES_SAID}",
-        'shoed.toml:12: table.shoe.protocol: is missing; write "angel-eye" or "bee-tek"',
+        'shoed.toml:12: table.shoe.protocol: is missing; write "angel-eye" or "bee-tek" or "scanner"',
         'shoed.toml:12: table.shoe.port: is missing; write for example "tcp://10.0.0.7:4001"',
         "shoed.toml:13: tables: is no known key; the nearest known is table",
     ]
@@ -292,6 +293,59 @@ def test_a_wrong_key_of_a_table_is_named(here: Path, line: str, complaint: str) 
 def test_a_wrong_key_of_a_shoe_is_named(here: Path, line: str, complaint: str) -> None:
     """Those of its family are judged by what the family declares."""
     assert complaints(here, SITE + shoe(more=line)) == [f"shoed.toml:11: table.shoe.{complaint}"]
+
+
+def scanner(codes: str, port: str = "tcp://10.0.0.7:4001") -> str:
+    return SITE + shoe(port=port, more=codes).replace("angel-eye", "scanner")
+
+
+def test_a_scanners_codes_are_a_table_of_cards(here: Path) -> None:
+    """Each code with its card, as cards are written everywhere; the journal has them too."""
+    (table,) = loaded(here, scanner('[table.shoe.cards]\n0401 = "8S"\n" a-1" = "TH"\n1401 = "8S"')).tables
+    assert table.shoe.settings == ScannerSettings(cards={"0401": "8S", " a-1": "10H", "1401": "8S"})
+    assert recall(describe(table).decode()) == table
+    (without,) = loaded(here, scanner("")).tables
+    assert without.shoe.settings == ScannerSettings()
+    assert recall(describe(without).decode()) == without
+
+
+NO_SPEED = "the speed is not known: the device's family has no serial line of its own"
+NO_CARD = 'is no card; write its rank and its suit, as in "8S" or "10H"'
+CODE_SAID = "is no code that the device can tell; write 1 to 64 printable ASCII characters"
+
+
+@pytest.mark.parametrize(
+    ("codes", "complaint"),
+    [
+        ('0401 = "8X"', f'12: table.shoe.cards.0401: "8X" {NO_CARD}'),
+        ('0401 = "10h"', f'12: table.shoe.cards.0401: "10h" {NO_CARD}'),
+        ("0401 = 8", '12: table.shoe.cards.0401: 8 is no text; write its rank and its suit, as in "8S" or "10H"'),
+        ('0401 = "8S"\n"0401" = "9S"', "13: table.shoe.cards.0401: is given twice, first in line 12; write it once"),
+        ('"" = "8S"', f'12: table.shoe.cards."": {CODE_SAID}'),
+        ('"é" = "8S"', f'12: table.shoe.cards."é": {CODE_SAID}'),
+        (f'{"7" * 65} = "8S"', f"12: table.shoe.cards.{'7' * 65}: {CODE_SAID}"),
+    ],
+)
+def test_a_wrong_code_is_named_with_its_line(here: Path, codes: str, complaint: str) -> None:
+    """A card that is none, a code twice, and what no keyboard types."""
+    (said,) = complaints(here, scanner(f"[table.shoe.cards]\n{codes}"))
+    assert said == f"shoed.toml:{complaint}"
+
+
+def test_codes_are_a_table(here: Path) -> None:
+    """And nothing else."""
+    assert complaints(here, scanner('cards = "8S"')) == [
+        'shoed.toml:11: table.shoe.cards: "8S" is no table; write [table.shoe.cards] and its keys below'
+    ]
+
+
+@pytest.mark.parametrize("port", ["serial:///dev/ttyS0", "rfc2217://10.0.0.7:4001"])
+def test_a_family_without_a_serial_line_needs_the_speed_of_one(here: Path, port: str) -> None:
+    """Where a converter gives it one."""
+    assert complaints(here, scanner("", port)) == [
+        f"shoed.toml:10: table.shoe.port: {NO_SPEED}; write ?baud=9600 behind it"
+    ]
+    assert loaded(here, scanner("", f"{port}?baud=9600")).tables[0].shoe.port == f"{port}?baud=9600"
 
 
 def test_an_address_is_judged_by_the_port_that_has_to_open_it(here: Path) -> None:
@@ -413,7 +467,7 @@ def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) ->
     """They may be right for the protocol that was meant; ours are judged, and so is a key of nobody's."""
     toml = SITE + shoe(more="copies = 99\nmin_draw_gap_ms = true\ncopys = 3")
     assert complaints(here, toml.replace("angel-eye", "no-such-eye")) == [
-        'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; write "angel-eye" or "bee-tek"',
+        'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; write "angel-eye" or "bee-tek" or "scanner"',
         "shoed.toml:12: table.shoe.min_draw_gap_ms: true is no whole number; write a whole number from 0 up to 10000",
         "shoed.toml:13: table.shoe.copys: is no known key; the nearest known is copies",
     ]

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 import pytest
 
 from firmware_protocols.angel_eye import (
-    FAMILY,
     AngelEyeSettings,
     CardInGame,
     CuttingCard,
@@ -19,6 +18,7 @@ from firmware_protocols.angel_eye import (
     StartOfCommunication,
     Target,
 )
+from firmware_protocols.family import Line
 from shoed import events
 from shoed.cards import Card
 from shoed.engine import Engine
@@ -39,7 +39,7 @@ DECKS: Final = 8
 BOOK: Final = book("commission")
 HANDS: Final = {Target.PLAYER: Pair.PLAYER, Target.BANKER: Pair.BANKER}
 SETTINGS: Final = AngelEyeSettings()
-BYTE_NS: Final = round(FAMILY.line.seconds_per_byte * 1e9)
+BYTE_NS: Final = round(Line(4800).seconds_per_byte * 1e9)
 SEEDS: Final = range(5)
 
 

@@ -66,6 +66,16 @@ def test_what_a_serial_address_leaves_open_is_the_familys_custom() -> None:
     assert SerialAddress("/dev/ttyS0", parity=Parity.EVEN).line(CUSTOM) == Line(4800, 8, Parity.EVEN, 1)
 
 
+@pytest.mark.parametrize("text", ["serial:///dev/ttyS0", "rfc2217://host:4001?parity=E"])
+def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) -> None:
+    """It must name one; the rest is as almost everywhere."""
+    assert SerialAddress("/dev/ttyS0", baud=9600).line(None) == Line(9600)
+    address = parse_address(text)
+    assert isinstance(address, SerialAddress | Rfc2217Address)
+    with pytest.raises(ValueError, match=r"the speed is not known: .*; write "):
+        address.line(None)
+
+
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [

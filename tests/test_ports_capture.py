@@ -76,6 +76,13 @@ def test_comments_blank_lines_case_and_spaces_mean_nothing() -> None:
     )
 
 
+def test_a_device_without_a_serial_line_has_none_in_its_captures() -> None:
+    """The header says so, in both directions."""
+    capture = parse(HEADER.replace("4800 8N1", "none"), "a.capture")
+    assert capture.header.line is None
+    assert header_text(capture.header).splitlines()[3] == "line none"
+
+
 def test_a_header_alone_is_a_capture_of_silence() -> None:
     """A recording that was stopped before the first byte can be read."""
     assert parse(HEADER, "a.capture").records == ()
@@ -106,7 +113,7 @@ def test_unknown_header_keys_are_kept_in_their_order() -> None:
         (HEADER + "Note a\n", 5, "write KEY VALUE"),
         (HEADER + "note a\x07\n", 5, "write KEY VALUE"),
         (HEADER + "line 4800 8N1\n", 5, "leave one out"),
-        (HEADER.replace("8N1", "8X1"), 4, "as in 4800 8N1"),
+        (HEADER.replace("8N1", "8X1"), 4, "as in 4800 8N1, or none"),
         (HEADER.replace("4800", "0"), 4, "as in 4800 8N1"),
         (HEADER + "started yesterday\n", 5, "as in 2025-03-01T18:00:00.000000Z"),
         (HEADER + "started 2025-02-30T18:00:00.000000Z\n", 5, "as in 2025-03-01T18:00:00.000000Z"),

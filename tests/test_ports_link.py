@@ -16,9 +16,9 @@ from typing import Final
 import pytest
 
 from firmware_protocols.family import Line
-from shoed.errors import CommitFailed, LinkLost
+from shoed.errors import CommitFailed, LinkLost, PortRefused
 from shoed.now import Chunk
-from shoed.ports.address import Address, ReplayAddress, SerialAddress, Speed, TcpAddress
+from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, Speed, TcpAddress
 from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, Link, backoff_s, keep_open, open_link
 from tests.links import PATIENCE_S, open_descriptors
 
@@ -122,6 +122,13 @@ def node(tmp_path: Path) -> Iterator[Node]:
     node = Node(tmp_path / "ttyUSB0")
     yield node
     node.unplug()
+
+
+@pytest.mark.parametrize("address", [SerialAddress("/dev/ttyS0"), Rfc2217Address("host", 4001)])
+async def test_a_line_whose_speed_nobody_knows_is_not_opened(address: Address) -> None:
+    """Neither the family nor the site has one: the refusal says where to write it."""
+    with pytest.raises(PortRefused, match=rf"^{address}: the speed is not known: .*; write \?baud=9600 behind it$"):
+        await open_link(address, None)
 
 
 @contextlib.asynccontextmanager

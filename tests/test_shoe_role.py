@@ -8,7 +8,6 @@ import pytest
 
 from firmware_protocols.angel_eye import (
     CONFIRM_PROCESS,
-    FAMILY,
     LOCK,
     UNLOCK,
     AngelEyeSettings,
@@ -32,7 +31,7 @@ from firmware_protocols.angel_eye import (
     Target,
     build,
 )
-from firmware_protocols.family import Reason
+from firmware_protocols.family import Line, Reason
 from shoed.cards import Card
 from shoed.now import Chunk, Now
 from shoed.observations import (
@@ -56,7 +55,7 @@ from shoed.wire import Rejected
 SETTINGS: Final = AngelEyeSettings()
 ACK: Final = b"\x06"
 FRAME_BYTES: Final = 8  # a card's
-BYTE_NS: Final = round(FAMILY.line.seconds_per_byte * 1e9)
+BYTE_NS: Final = round(Line(4800).seconds_per_byte * 1e9)
 
 REPORTS: Final = (
     StartOfCommunication(UNNUMBERED),

@@ -139,7 +139,13 @@ class World:
                 self.daemons[-1].news.set()
 
     def configure(
-        self, *shoes: Shoe, port: int | None = None, version: str = "5", shoe_settings: str = "", name: str = "c.toml"
+        self,
+        *shoes: Shoe,
+        port: int | None = None,
+        version: str = "5",
+        protocol: str = "angel-eye",
+        shoe_settings: str = "",
+        name: str = "c.toml",
     ) -> Path:
         """A file for tables bac-901, bac-902 ...; `port` is where the daemon believes the broker to be."""
         tables = "".join(
@@ -148,7 +154,7 @@ class World:
             name = "bac-{number}"
             game = "commission"
             [table.shoe]
-            protocol = "angel-eye"
+            protocol = "{protocol}"
             port = "{shoe.port}"
             min_draw_gap_ms = 0  # the foreign shoe deals as fast as it can
             {shoe_settings}

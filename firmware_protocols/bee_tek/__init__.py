@@ -2,7 +2,7 @@
 
 from typing import Final, get_args
 
-from firmware_protocols.bee_tek.codec import orders, reports
+from firmware_protocols.bee_tek.codec import build, orders, reports
 from firmware_protocols.bee_tek.layout import NOT_READ
 from firmware_protocols.bee_tek.messages import (
     Alarm,
@@ -33,6 +33,7 @@ __all__ = [
     "NoFace",
     "Report",
     "Suit",
+    "build",
     "orders",
     "reports",
 ]

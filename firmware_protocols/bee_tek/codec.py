@@ -1,13 +1,14 @@
-"""Whole Bee-Tek lines to messages. The line has no check: what is not exactly a known form says nothing."""
+"""Whole Bee-Tek lines to messages, and back. There is no check: what is not exactly a known form says nothing."""
 
-from typing import Final
+from typing import Final, assert_never
 
-from firmware_protocols.bee_tek.layout import CR, FORMS, LF, LINES, PRINTABLE
-from firmware_protocols.bee_tek.messages import Report
+from firmware_protocols.bee_tek.layout import CR, FACES, FORMS, LF, LINES, PRINTABLE
+from firmware_protocols.bee_tek.messages import Alarm, BurnCard, CardText, Caution, FailedRead, GameCard, NoFace, Report
 from firmware_protocols.bee_tek.settings import BeeTekSettings
 from firmware_protocols.family import Direction, Malformed, Reason
 
 CRLF: Final = bytes((CR, LF))
+TEXTS: Final = {face: text for text, face in reversed(FACES.items())}  # of the ten's two: 10, which comes first
 
 
 def reports(settings: BeeTekSettings) -> Direction[Report]:
@@ -18,6 +19,28 @@ def reports(settings: BeeTekSettings) -> Direction[Report]:
 def orders(settings: BeeTekSettings) -> Direction[object]:
     """What a host says: no order to the shoe is known."""
     return Direction(LINES, settings.torn_after_ms, _read_order)
+
+
+def build(report: Report) -> bytes:
+    """Its line; of an alarm's two forms that of the game."""
+    match report:
+        case GameCard(card=card):
+            text = f"[Game]<Card:{_shown(card)}>"
+        case BurnCard(card=card):
+            text = f"[Manual Burn Cards]<Card:{_shown(card)}>"
+        case FailedRead():
+            text = "[Game]<Game>"
+        case Alarm(text=alarm):
+            text = f"[Game]<Alarm:{alarm}>"
+        case Caution(number=number):
+            text = f"<W0x{number:02X}>"
+        case _:
+            assert_never(report)
+    return text.encode("ascii") + CRLF
+
+
+def _shown(card: CardText) -> str:
+    return card.text if isinstance(card, NoFace) else TEXTS[card]
 
 
 def _read_report(raw: bytes) -> Report | Malformed:

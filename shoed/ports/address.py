@@ -44,7 +44,7 @@ class SerialAddress(Struct, frozen=True):
     parity: Parity | None = None
     stopbits: int | None = None
 
-    def line(self, custom: Line) -> Line:
+    def line(self, custom: Line | None) -> Line:
         return _line(self, custom)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Rfc2217Address(Struct, frozen=True):
     parity: Parity | None = None
     stopbits: int | None = None
 
-    def line(self, custom: Line) -> Line:
+    def line(self, custom: Line | None) -> Line:
         return _line(self, custom)
 
     def __str__(self) -> str:
@@ -85,7 +85,14 @@ def _place(server: TcpAddress | Rfc2217Address) -> str:
     return f"{host}:{server.port}"
 
 
-def _line(own: SerialAddress | Rfc2217Address, custom: Line) -> Line:
+def _line(own: SerialAddress | Rfc2217Address, custom: Line | None) -> Line:
+    """The family's custom, but for what is the site's own; a ValueError where both leave the speed open."""
+    if custom is None:
+        if own.baud is None:
+            raise ValueError(
+                "the speed is not known: the device's family has no serial line of its own; write ?baud=9600 behind it"
+            )
+        custom = Line(own.baud)
     return Line(
         baud=own.baud or custom.baud,
         bytesize=own.bytesize or custom.bytesize,

@@ -21,6 +21,7 @@ REQUIRED: Final = ("family", "firmware", "line")
 
 KEY: Final = re.compile(r"[a-z][a-z0-9_-]*")
 LINE: Final = re.compile(r"([1-9][0-9]{1,7}) ([5-8])([NEO])([12])")
+NO_LINE: Final = "none"
 STARTED: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 SECONDS: Final = re.compile(r"([0-9]{1,9})\.([0-9]{6})")
 BYTES: Final = re.compile(r"[0-9A-Fa-f]{2}(?:\s+[0-9A-Fa-f]{2})*")
@@ -44,7 +45,7 @@ class Record:
 class Header:
     family: str
     firmware: str
-    line: Line
+    line: Line | None  # None: the device has no serial line
     started: datetime | None = None  # UTC
     note: str | None = None
     others: tuple[tuple[str, str], ...] = ()  # keys that this version does not know, in their order
@@ -108,11 +109,13 @@ def _fits(key: str, value: str) -> bool:
     return bool(KEY.fullmatch(key)) and bool(value) and value == value.strip() and value.isprintable()
 
 
-def _line(text: str, place: str) -> Line:
+def _line(text: str, place: str) -> Line | None:
+    if text == NO_LINE:
+        return None
     match = LINE.fullmatch(text)
     if match is None:
         raise CaptureError(
-            f"{place}: {text!r} is no line setting; write baud, bits, parity and stop bits as in 4800 8N1"
+            f"{place}: {text!r} is no line setting; write baud, bits, parity and stop bits as in 4800 8N1, or {NO_LINE}"
         )
     baud, bytesize, parity, stopbits = match.groups()
     return Line(int(baud), int(bytesize), Parity(parity), int(stopbits))
@@ -163,7 +166,7 @@ def header_text(header: Header) -> str:
     pairs = [
         ("family", header.family),
         ("firmware", header.firmware),
-        ("line", str(header.line)),
+        ("line", NO_LINE if header.line is None else str(header.line)),
     ]
     if header.started is not None:
         utc = header.started.astimezone(UTC).isoformat(timespec="microseconds")

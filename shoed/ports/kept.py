@@ -25,7 +25,7 @@ class Remark(Struct, frozen=True):
 class Device(Struct, frozen=True):
     family: str
     firmware: str
-    line: Line
+    line: Line | None
     settings: Settings
 
 

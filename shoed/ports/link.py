@@ -53,17 +53,17 @@ class Events(Protocol):
         """It cannot be opened. Told once, and again when the reason is another."""
 
 
-async def open_link(address: Address, line: Line) -> Link:
-    """The device's line; PortRefused says why not and what to do. `line` is the family's custom."""
+async def open_link(address: Address, custom: Line | None) -> Link:
+    """The device's line; PortRefused says why not and what to do. `custom` is the family's."""
     match address:
         case SerialAddress():
-            return await open_serial(address, line)
+            return await open_serial(address, _line(address, custom))
         case TcpAddress():
             return await open_tcp(address)
         case Rfc2217Address():
             from shoed.ports.rfc2217 import open_rfc2217  # noqa: PLC0415 -- for who has such a server
 
-            return await open_rfc2217(address, line)
+            return await open_rfc2217(address, _line(address, custom))
         case ReplayAddress():
             from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
 
@@ -72,19 +72,26 @@ async def open_link(address: Address, line: Line) -> Link:
             assert_never(address)
 
 
+def _line(address: SerialAddress | Rfc2217Address, custom: Line | None) -> Line:
+    try:
+        return address.line(custom)
+    except ValueError as error:
+        raise PortRefused(f"{address}: {error}") from error
+
+
 def backoff_s(failures: int, rng: random.Random, most_s: float = BACKOFF_MOST_S) -> float:
     """How long to wait after so many failures in a row: doubling, capped, and never in step with other ports."""
     return min(most_s, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.5, 1.0)
 
 
-async def keep_open(address: Address, line: Line, events: Events, *, rng: random.Random) -> Never:
+async def keep_open(address: Address, custom: Line | None, events: Events, *, rng: random.Random) -> Never:
     """Open, report, read, and open again, until cancelled. A capture that has ended is not played again."""
     loop = asyncio.get_running_loop()
     failures = 0
     told: str | None = None
     while True:
         try:
-            link = await open_link(address, line)
+            link = await open_link(address, custom)
         except PortRefused as refusal:
             if told != str(refusal):
                 told = str(refusal)

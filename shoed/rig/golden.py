@@ -90,7 +90,7 @@ class Player:
         line = driver.family.line
         self.engine: Engine[SessionState] = Engine(
             driver.session(settings_of(header), allow_orders=False),
-            WatchSettings(MIN_DRAW_GAP_MS, byte_us=line.seconds_per_byte * 1_000_000),
+            WatchSettings(MIN_DRAW_GAP_MS, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000),
             TableSettings("commission", PORT, "golden"),
         )
         self.state = self.engine.begin()

@@ -52,12 +52,24 @@ def _bee_tek() -> AnyDriver:
     return any_driver(Driver(FAMILY, BeeTekSession, unchecked=("line",)))
 
 
+@cache
+def _scanner() -> AnyDriver:
+    from firmware_protocols.scanner import FAMILY
+    from shoed.session.scanner import ScannerSession
+
+    return any_driver(Driver(FAMILY, ScannerSession, unchecked=("report",)))
+
+
 def any_driver(driver: Driver[F, S]) -> AnyDriver:
     """A session reads only its own family's settings and state; a mapping of many families cannot say so."""
     return cast("AnyDriver", driver)
 
 
-BUILT_IN: Final[Mapping[str, Callable[[], AnyDriver]]] = {"angel-eye": _angel_eye, "bee-tek": _bee_tek}
+BUILT_IN: Final[Mapping[str, Callable[[], AnyDriver]]] = {
+    "angel-eye": _angel_eye,
+    "bee-tek": _bee_tek,
+    "scanner": _scanner,
+}
 
 
 class Drivers(Mapping[str, AnyDriver]):

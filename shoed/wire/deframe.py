@@ -140,9 +140,12 @@ def _unframed(shape: _Shape, data: bytes, here: int) -> tuple[int, Reason | None
 @cache
 def _shape(framing: Framing) -> _Shape:
     kinds = framing.kinds
+    alike: dict[FrameKind, list[int]] = {}  # a pattern for each kind of keyboard report would take half a second
+    for kind in kinds:
+        alike.setdefault(kind._replace(name="", start=0, breaks_in=True), []).append(kind.start)
     return _Shape(
-        whole=compiled(b"|".join(_whole(kind, framing.never_inside) for kind in kinds)),
-        begun=compiled(b"|".join(_begun(kind, framing.never_inside) for kind in kinds)),
+        whole=compiled(b"|".join(_whole(kind, bytes(starts), framing.never_inside) for kind, starts in alike.items())),
+        begun=compiled(b"|".join(_begun(kind, bytes(starts), framing.never_inside) for kind, starts in alike.items())),
         start=compiled(_one_of(bytes(kind.start for kind in kinds))),
         kinds={kind.start: kind for kind in kinds},
         never_inside=framing.never_inside,
@@ -151,21 +154,21 @@ def _shape(framing: Framing) -> _Shape:
     )
 
 
-def _whole(kind: FrameKind, never_inside: bytes) -> bytes:
-    start, inside, end = _parts(kind, never_inside)
+def _whole(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:
+    start, inside, end = _parts(kind, starts, never_inside)
     least = 0 if end else kind.body_max
     return b"%s%s{%d,%d}%s%s{%d}" % (start, inside, least, kind.body_max, end, inside, kind.trailer)
 
 
-def _begun(kind: FrameKind, never_inside: bytes) -> bytes:
-    start, inside, end = _parts(kind, never_inside)
+def _begun(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:
+    start, inside, end = _parts(kind, starts, never_inside)
     return b"%s%s{0,%d}(?:%s%s{0,%d})?" % (start, inside, kind.body_max, end, inside, kind.trailer)
 
 
-def _parts(kind: FrameKind, never_inside: bytes) -> tuple[bytes, bytes, bytes]:
+def _parts(kind: FrameKind, starts: bytes, never_inside: bytes) -> tuple[bytes, bytes, bytes]:
     inside = bytes(set(range(0x100)) - set(never_inside))
     end = b"" if kind.end is None else _one_of(bytes((kind.end,)))
-    return _one_of(bytes((kind.start,))), _one_of(inside), end
+    return _one_of(starts), _one_of(inside), end
 
 
 def _one_of(values: bytes) -> bytes:

@@ -1,0 +1,50 @@
+"""A table and its shoe, by hand: bytes in, events and hands out, and a clock that goes on by a second each time."""
+
+from firmware_protocols.family import Settings
+from shoed.commands import Author, Decide
+from shoed.engine import Engine
+from shoed.events import Event
+from shoed.now import Now
+from shoed.session import SessionState
+from shoed.session.families import DRIVERS
+from shoed.step import AnyInput, Configured, LinkUp, Received, Told
+from shoed.table import TableSettings, public_state
+from shoed.watch import WatchSettings
+from shoed.words import Role
+
+PORT = "serial:///dev/ttyUSB0"
+
+
+class Played:
+    def __init__(self, family: str, settings: Settings) -> None:
+        session = DRIVERS[family].session(settings, allow_orders=False)
+        self.engine: Engine[SessionState] = Engine(session, WatchSettings(250), TableSettings("commission", PORT))
+        self.state = self.engine.begin()
+        self.ms = 0
+        self.events: list[Event] = []
+        self.take(Configured("{}", 3, "1"))
+        self.take(LinkUp(PORT))
+
+    def take(self, came: AnyInput, after_ms: int = 1000) -> None:
+        self.ms += after_ms
+        now = Now(1_700_000_000_000_000 + self.ms * 1000, self.ms * 1_000_000)
+        self.state, step = self.engine.step(self.state, came, now)
+        self.events += step.events if step is not None else ()
+
+    def hear(self, *pieces: bytes, after_ms: int = 1000) -> None:
+        for piece in pieces:
+            self.take(Received(piece), after_ms)
+
+    def decide(self, choice: str) -> None:
+        assert self.state.table.asked is not None
+        answer = Decide(question=self.state.table.asked.id, choice=choice)
+        self.take(Told(answer, Author("ann", Role.PIT_SUPERVISOR), f"{self.ms}"))
+
+    @property
+    def told(self) -> list[str]:
+        return [event.type for event in self.events]
+
+    @property
+    def lies(self) -> str:
+        hands = public_state("commission", self.state.table).hands
+        return " / ".join(" ".join(map(str, hand.cards)) for hand in (hands.player, hands.banker)).strip()
