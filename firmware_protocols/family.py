@@ -36,6 +36,7 @@ class Reason(Enum):
     MALFORMED = "malformed"  # a length, a bit or a character that cannot be
     ECHO = "echo"  # an order of a host, sent back
     UNKNOWN_VERSION = "unknown-version"  # of the protocol: its layout is not known
+    WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or what only the other says
 
 
 class Malformed(NamedTuple):
