@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, cast
 
-from firmware_protocols import angel_eye, bee_tek
+from firmware_protocols import angel_eye, bee_tek, open_shoe
 from firmware_protocols.family import Family, Settings
 
 # A family reads only its own settings; `Family.settings` says which. A mapping of many families cannot.
 FAMILIES: Final[Mapping[str, Family[Settings]]] = MappingProxyType(
-    {family.name: cast("Family[Settings]", family) for family in (angel_eye.FAMILY, bee_tek.FAMILY)}
+    {family.name: cast("Family[Settings]", family) for family in (angel_eye.FAMILY, bee_tek.FAMILY, open_shoe.FAMILY)}
 )

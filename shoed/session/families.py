@@ -7,6 +7,7 @@ from firmware_protocols.family import Settings
 from shoed.session import Session, SessionState
 from shoed.session.angel_eye import AngelEyeSession
 from shoed.session.bee_tek import BeeTekSession
+from shoed.session.open_shoe import OpenShoeSession
 
 
 class Maker(Protocol):
@@ -17,4 +18,5 @@ class Maker(Protocol):
 SESSIONS: Final[Mapping[str, Maker]] = {
     "angel-eye": cast("Maker", AngelEyeSession),
     "bee-tek": cast("Maker", BeeTekSession),
+    "open-shoe": cast("Maker", OpenShoeSession),
 }
