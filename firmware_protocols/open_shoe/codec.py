@@ -6,6 +6,7 @@ because only a defect of ours makes one.
 """
 
 import re
+from contextlib import suppress
 from struct import Struct
 from struct import error as StructError  # noqa: N812 -- it is a class
 from typing import Any, Final, assert_never
@@ -18,6 +19,7 @@ from firmware_protocols.open_shoe.layout import (
     BODY_MAX,
     END,
     ESCAPE,
+    FIXED,
     FLIP,
     FLOW_CONTROL,
     FRAMING,
@@ -102,7 +104,9 @@ def seal(body: bytes) -> bytes:
 
 def _built(version: int, sequence: int, stamp: bytes, said: Reported | Unreadable | Noticed | Requested) -> bytes:
     body = VERSIONS[version].by_message[type(said)]
-    payload: bytes = LAYOUTS[version, body.code].build({name: getattr(said, name) for name in names(body)})
+    values = {name: getattr(said, name) for name in names(body)}
+    quick = FIXED[version, body.code]
+    payload: bytes = LAYOUTS[version, body.code].build(values) if quick is None else quick.build(values.values())
     return HEAD.pack(version, body.code, sequence) + stamp + payload
 
 
@@ -166,6 +170,10 @@ def _read_payload(version: int, type_: int, payload: bytes) -> Any:  # noqa: ANN
     declared = VERSIONS[version].by_type.get(type_)
     if declared is None:
         return Malformed(Reason.UNKNOWN_COMMAND, f"version {version} has no type {type_:02X}")
+    quick = FIXED[version, type_]
+    if quick is not None:
+        with suppress(KeyError, StructError):
+            return declared.message(*quick.parse(payload))
     try:
         said = LAYOUTS[version, type_].parse(payload)
     except MappingError as error:
