@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.layout import FACES
@@ -81,7 +82,7 @@ class Host:
     ) -> None:
         self.clock = clock
         self.session = OpenShoeSession(settings or OpenShoeSettings(), allow_orders=allow_orders, role=role)
-        self.state = OpenShoeState(intake=intake or Intake())
+        self.state = replace(self.session.begin(), intake=intake or Intake())
         self.seen: list[AnyObservation] = []
 
     def take(self, came: AnyInput) -> bytes:
