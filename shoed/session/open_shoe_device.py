@@ -88,7 +88,7 @@ class OpenShoeDevice:
         saying.pass_time()
         return saying.done()
 
-    def wake_at(self, state: DeviceState) -> int | None:
+    def wake_at(self, state: DeviceState) -> int:
         torn_at = wire.wake_at(self.orders, state.line)
         moments = (torn_at, state.store.repeat_ns, state.said_ns + ALIVE_NS)
         return min(moment for moment in moments if moment is not None)
