@@ -109,6 +109,8 @@ def test_an_idle_device_says_that_it_is_alive_every_ten_seconds() -> None:
     device.clock.ms = 14_000
     assert heard(device.hear()) == [Notice(1, Alive(A, 1))]
     assert device.role.wake_at(device.state) == START.mono_ns + 24_000 * MS
+    device.clock.ms = 24_000
+    assert kinds(answer(device, Identify())) == [Hello]
 
 
 def test_what_is_not_acknowledged_is_said_again_every_half_second() -> None:

@@ -573,11 +573,14 @@ def test_a_listener_hears_a_stream_end_on_an_open_line() -> None:
 
 
 def test_a_listener_is_told_who_it_is_once() -> None:
-    """HELLO comes only when the other host asks; one of another stream is another device, perhaps."""
+    """HELLO comes only when the other host asks; one of another stream is another device, perhaps, as on a new link."""
     host = listener()
     assert kinds(host, report(1, theirs.Empty()), hello(upcoming=2), hello(upcoming=2)) == ["ShoeEmptied", "Identified"]
     assert kinds(host, hello(of=B)) == ["Identified"]
     assert kinds(host, hello(role=Role.SHUFFLER)) == ["FrameRejected"]
+    host.take(LinkDown("pulled"))
+    host.take(LinkUp(PORT))
+    assert kinds(host, hello()) == ["Identified"]
 
 
 def test_a_listener_forgets_a_set_of_which_reports_were_lost() -> None:
