@@ -60,8 +60,9 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.observations import Reported as Observed
-from shoed.session.open_shoe import SET_CARDS, SETS
+from shoed.session.open_shoe import SETS
 from shoed.session.open_shoe_stream import Intake
+from shoed.session.open_shoe_words import SET_CARDS
 from shoed.step import LinkDown, LinkUp, Ordered, OrderKind, Received, Woken
 from shoed.step import Order as HouseOrder
 from shoed.wire import Frame, LineState

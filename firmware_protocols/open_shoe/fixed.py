@@ -4,7 +4,7 @@ A card takes construct 8 us, and this 1; at 115200 baud a line carries one every
 follow at once. What does not fit raises, and construct is asked again to say what is wrong.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, Final
 
@@ -22,28 +22,27 @@ NUMBER: Final = Number(Int16ub)
 
 
 class Fixed:
-    """The values of the fields, in their order."""
+    """One kind of message. What does not fit is a `struct.error` or a `KeyError`."""
 
-    def __init__(self, layouts: Sequence[Construct], sizes: Iterable[str]) -> None:
-        self.struct: Final = Struct(">" + "".join(sizes))
+    def __init__(self, message: Callable[..., Any], names: Sequence[str], layouts: Sequence[Construct]) -> None:
+        self.message: Final = message
+        self.names: Final = names
+        self.struct: Final = Struct(">" + "".join(size for each in layouts if (size := _size(each))))
         self.decoders: Final = tuple(map(_decoder, layouts))
         self.encoders: Final = tuple(map(_encoder, layouts))
 
-    def parse(self, payload: bytes) -> list[Any]:
-        """`struct.error` or `KeyError`, if it cannot be read."""
+    def read(self, payload: bytes) -> Any:  # noqa: ANN401 -- as it was declared
         values = self.struct.unpack(payload)
-        return [value if code is None else code(value) for code, value in zip(self.decoders, values, strict=True)]
+        codes = zip(self.decoders, values, strict=True)
+        return self.message(*[value if code is None else code(value) for code, value in codes])
 
-    def build(self, values: Iterable[object]) -> bytes:
-        """`struct.error` or `KeyError`, if they do not fit."""
-        codes = zip(self.encoders, values, strict=True)
+    def build(self, said: object) -> bytes:
+        codes = zip(self.encoders, [getattr(said, name) for name in self.names], strict=True)
         return self.struct.pack(*[value if code is None else code(value) for code, value in codes])
 
 
-def fixed(layouts: Sequence[Construct]) -> Fixed | None:
-    """None: one of them has no size of its own."""
-    sizes = [_size(each) for each in layouts]
-    return None if None in sizes else Fixed(layouts, filter(None, sizes))
+def has_one_size(layouts: Sequence[Construct]) -> bool:
+    return all(map(_size, layouts))
 
 
 def _size(layout: Construct) -> str | None:

@@ -24,7 +24,7 @@ from construct import (
 )
 
 from firmware_protocols.family import Code, FrameKind, Framing, Mark, Name
-from firmware_protocols.open_shoe.fixed import NUMBER, fixed
+from firmware_protocols.open_shoe.fixed import NUMBER, Fixed, has_one_size
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
@@ -326,6 +326,11 @@ ADDED: Final = (
 )
 
 
+def names(body: Body) -> tuple[str, ...]:
+    """The message's fields that the payload carries."""
+    return tuple(each.name for each in body.fields)
+
+
 class Version(NamedTuple):
     """What one version can say: bodies by their type byte and by their message."""
 
@@ -348,9 +353,10 @@ LAYOUTS: Final = MappingProxyType(
 )
 FIXED: Final = MappingProxyType(
     {
-        (number, each.code): fixed([field.layout for field in each.fields])
+        (number, each.code): Fixed(each.message, names(each), [field.layout for field in each.fields])
         for number, version in VERSIONS.items()
         for each in version.by_type.values()
+        if has_one_size([field.layout for field in each.fields])
     }
 )
 NUMBERED: Final = frozenset(each.code for each in (*REPORTS, *ADDED))
@@ -358,8 +364,3 @@ NOTICED: Final = frozenset(each.code for each in NOTICES)
 REQUESTED: Final = frozenset(each.code for each in REQUESTS)
 FAULT_NAMES: Final = MappingProxyType({each.number: each.name for each in FAULTS})
 FAILURE_NAMES: Final = MappingProxyType({each.number: each.name for each in FAILURES})
-
-
-def names(body: Body) -> tuple[str, ...]:
-    """The message's fields that the payload carries."""
-    return tuple(each.name for each in body.fields)

@@ -16,61 +16,26 @@ from msgspec.structs import replace
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe import OpenShoeSettings, build, reports
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.layout import FACES, FAILURE_NAMES, FAULT_NAMES, VERSIONS
+from firmware_protocols.open_shoe.layout import VERSIONS
 from firmware_protocols.open_shoe.settings import Acknowledging
-from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
-    AnyObservation,
-    CardSeen,
     CopyHeard,
-    CutCardSeen,
-    Edges,
     Evidence,
-    FaultCleared,
-    FaultMeaning,
-    FaultRaised,
     FrameRejected,
     Identified,
-    LockChanged,
     OrderAnswered,
-    Place,
     Resumed,
     SequenceJumped,
-    SetDelivered,
-    SetRecognised,
-    ShoeEmptied,
-    ShoeLoaded,
-    ShuffleEnded,
-    ShuffleStarted,
 )
 from shoed.session import Heard, link
 from shoed.session import open_shoe_stream as stream
 from shoed.session.asking import NOT_OURS, Asking, AskingState
 from shoed.session.open_shoe_stream import Intake, Repeat
+from shoed.session.open_shoe_words import Counted, continued, delivered, observation
 from shoed.step import AnyInput, LinkUp, Order, OrderKind
 from shoed.wire import Frame
 
-SUITS: Final[Mapping[theirs.Suit, Suit]] = {
-    theirs.Suit.SPADES: Suit.SPADES,
-    theirs.Suit.HEARTS: Suit.HEARTS,
-    theirs.Suit.DIAMONDS: Suit.DIAMONDS,
-    theirs.Suit.CLUBS: Suit.CLUBS,
-}
-CARDS: Final = {face: Card.of(Rank(face.rank), SUITS[face.suit]) for face in FACES}
-PLACES: Final[Mapping[theirs.Place, Place]] = {
-    theirs.Place.DEALT: Place.DEALT,
-    theirs.Place.PLAYER: Place.PLAYER,
-    theirs.Place.BANKER: Place.BANKER,
-    theirs.Place.BURNT: Place.BURN,
-    theirs.Place.LOCKED: Place.LOCKED,
-    theirs.Place.ERROR: Place.ERROR,
-}
-# A fault of reading says nothing of a card: the card itself is told, without a face.
-MEANINGS: Final[Mapping[theirs.Fault | None, FaultMeaning]] = {
-    theirs.Fault.OVERDRAW: FaultMeaning.OVERDRAW,
-    theirs.Fault.REVERSE_RUN: FaultMeaning.REVERSED,
-}
 ORDERS: Final[Mapping[OrderKind, theirs.OrderKind]] = {
     OrderKind.LOCK: theirs.OrderKind.LOCK,
     OrderKind.UNLOCK: theirs.OrderKind.UNLOCK,
@@ -79,28 +44,27 @@ ORDERS: Final[Mapping[OrderKind, theirs.OrderKind]] = {
 OURS: Final = {order: kind for kind, order in ORDERS.items()}
 HIGHEST_FAULT: Final = 255
 
-OF_SHOE: Final = (theirs.Card, theirs.CuttingCard, theirs.Loaded, theirs.Empty, theirs.Lock)
-OF_SHUFFLER: Final = (
-    theirs.Recognised,
-    theirs.Shuffling,
-    theirs.Shuffled,
-    theirs.Failed,
-    theirs.Inventory,
-    theirs.Delivered,
-    theirs.CardOrder,
-)
-NOT_OF: Final = {theirs.Role.SHOE: OF_SHUFFLER, theirs.Role.SHUFFLER: OF_SHOE}
+# What only one of the two says.
+ROLES: Final[Mapping[type, theirs.Role]] = {
+    **dict.fromkeys(
+        (theirs.Card, theirs.CuttingCard, theirs.Loaded, theirs.Empty, theirs.Lock),
+        theirs.Role.SHOE,
+    ),
+    **dict.fromkeys(
+        (
+            theirs.Recognised,
+            theirs.Shuffling,
+            theirs.Shuffled,
+            theirs.Failed,
+            theirs.Inventory,
+            theirs.Delivered,
+            theirs.CardOrder,
+        ),
+        theirs.Role.SHUFFLER,
+    ),
+}
 
 SETS: Final = 4  # a shuffler works at two; what was never delivered is not kept for ever
-SET_CARDS: Final = 1040  # twice ten decks: a state is not to grow
-
-
-class Counted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a shuffler told of a set that it has not handed out yet."""
-
-    counts: tuple[int, ...] = ()  # of the faces, in the page's order; empty: not told
-    unread: int = 0
-    order: tuple[Card | None, ...] = ()
 
 
 class OpenShoeState(AskingState, frozen=True):
@@ -155,8 +119,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.requests: dict[type[theirs.Requested], theirs.Requested] = {}
 
     def ask(self, intake: Intake, requests: tuple[theirs.Requested, ...]) -> None:
-        self.state = replace(self.state, intake=intake)
-        self.requests.update({type(each): each for each in requests})
+        if intake is not self.state.intake:
+            self.state = replace(self.state, intake=intake)
+        for each in requests:
+            self.requests[type(each)] = each
 
     # --- the link
 
@@ -262,10 +228,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.state = replace(self.state, sets={})
 
     def taken(self, frame: Frame[theirs.FromDevice], report: theirs.Report, evidence: Evidence) -> None:
-        said = report.said
-        if isinstance(said, NOT_OF[self.session.role]):
-            name, role = type(said).__name__, self.session.role.value
-            said = theirs.Unreadable(0, b"", Reason.WRONG_ROLE, f"{name} is nothing that a {role} says")
+        said, role = report.said, self.session.role
+        if ROLES.get(type(said), role) is not role:
+            detail = f"{type(said).__name__} is nothing that a {role.value} says"
+            said = theirs.Unreadable(0, b"", Reason.WRONG_ROLE, detail)
         match said:
             case theirs.Unreadable(reason=reason, detail=detail):
                 self.refuse(frame, reason, f"report {report.sequence}: {detail}")
@@ -310,91 +276,3 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.answer(at, accepted=accepted, detail=detail)
         else:
             self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))
-
-
-def observation(  # noqa: C901 -- one line a report
-    said: theirs.Card
-    | theirs.CuttingCard
-    | theirs.Loaded
-    | theirs.Empty
-    | theirs.Lock
-    | theirs.FaultChanged
-    | theirs.Recognised
-    | theirs.Shuffling
-    | theirs.Shuffled
-    | theirs.Failed,
-    at: Now,
-    evidence: Evidence,
-    clock_us: int,
-) -> AnyObservation:
-    match said:
-        case theirs.Card():
-            return card_seen(said, at, evidence, clock_us)
-        case theirs.CuttingCard():
-            return CutCardSeen(at=at, frame=evidence)
-        case theirs.Loaded(set_id=name):
-            return ShoeLoaded(at=at, frame=evidence, set_id=name)
-        case theirs.Empty():
-            return ShoeEmptied(at=at, frame=evidence)
-        case theirs.Lock(locked=locked):
-            return LockChanged(at=at, frame=evidence, locked=locked)
-        case theirs.FaultChanged(code=code, raised=False):
-            return FaultCleared(at=at, frame=evidence, code=code, name=fault_name(code))
-        case theirs.FaultChanged(code=code, blocking=blocking):
-            meaning = MEANINGS.get(FAULT_NAMES.get(code))
-            name = fault_name(code)
-            return FaultRaised(at=at, frame=evidence, code=code, name=name, blocking=blocking, meaning=meaning)
-        case theirs.Recognised(set_id=name):
-            return SetRecognised(at=at, frame=evidence, set_id=name)
-        case theirs.Shuffling():
-            return ShuffleStarted(at=at, frame=evidence)
-        case theirs.Shuffled():
-            return ShuffleEnded(at=at, frame=evidence)
-        case theirs.Failed(reason=reason):
-            failed = FAILURE_NAMES[reason].value if reason in FAILURE_NAMES else f"reason {reason}"
-            return ShuffleEnded(at=at, frame=evidence, failed=failed)
-        case _:
-            assert_never(said)
-
-
-def card_seen(said: theirs.Card, at: Now, evidence: Evidence, clock_us: int) -> CardSeen:
-    """A foreign card has no face for us, whatever is printed on it: which card it stands for, a person says."""
-    face = None if said.card is None else CARDS[said.card]
-    foreign = theirs.Passage.FOREIGN in said.odd
-    words = (
-        "foreign" if foreign else "",
-        str(face) if foreign and face else "",
-        f"{said.code:04x}" if said.code else "",
-    )
-    double = theirs.Passage.DOUBLE in said.odd
-    return CardSeen(
-        at=at,
-        frame=evidence,
-        place=PLACES[said.place],
-        position=said.position,
-        card=None if foreign else face,
-        code=" ".join(word for word in words if word),
-        edges=Edges(clock_us, clock_us + said.passage_us, double),
-        quality=said.quality,
-    )
-
-
-def fault_name(code: int) -> str:
-    return FAULT_NAMES[code].value if code in FAULT_NAMES else "unnamed"
-
-
-def continued(order: tuple[Card | None, ...], part: theirs.CardOrder) -> tuple[Card | None, ...]:
-    """An order and its next part; without one on the way, all of it is worth nothing."""
-    if part.first not in (1, len(order) + 1):
-        return ()
-    cards = (None if face is None else CARDS[face] for face in part.cards)
-    return (*order[: part.first - 1], *cards)[:SET_CARDS]
-
-
-def delivered(at: Now, evidence: Evidence, name: str, counted: Counted) -> SetDelivered:
-    counts = {CARDS[face]: count for face, count in zip(FACES, counted.counts, strict=False) if count}
-    order = tuple(card for card in counted.order if card is not None)
-    whole = len(order) == len(counted.order) and (not counts or len(order) == sum(counts.values()))
-    return SetDelivered(
-        at=at, frame=evidence, counts=counts, order=order if whole else (), set_id=name, unread=counted.unread
-    )

@@ -1,0 +1,29 @@
+"""The families that are built in: found by their names, and imported where one is meant."""
+
+import subprocess
+import sys
+
+import pytest
+
+from firmware_protocols import FAMILIES
+from shoed.session.families import SESSIONS
+
+
+def test_every_family_is_found_by_its_own_name_and_has_a_session() -> None:
+    """The two registries name the same ones."""
+    assert [family.name for family in FAMILIES.values()] == list(FAMILIES)
+    assert list(FAMILIES) == list(SESSIONS)
+    assert len(FAMILIES) == len(SESSIONS)
+
+
+def test_a_name_of_nobody_is_no_family() -> None:
+    """Neither is that of a module which stands beside them."""
+    for name in ("page", "open_shoe", ""):
+        with pytest.raises(KeyError):
+            FAMILIES[name]
+
+
+def test_a_daemon_imports_no_family_that_no_table_has() -> None:
+    """A start has no time for it."""
+    asked = "import shoed.daemon, sys; sys.exit('firmware_protocols.open_shoe' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
