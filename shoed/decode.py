@@ -35,7 +35,7 @@ class Decoder:
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
-        self.session = SESSIONS[protocol](FAMILIES[protocol].settings(), allow_orders=False)
+        self.session = SESSIONS[protocol](FAMILIES[protocol].settings().listening(), allow_orders=False)
         self.state: SessionState = self.session.begin()
 
     def take(self, came: AnyInput, at: Now) -> None:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.layout import FACES
 from firmware_protocols.open_shoe.messages import Card, Place, Reported
-from firmware_protocols.open_shoe.settings import Acknowledging
 from shoed.now import Chunk, Now
 from shoed.observations import AnyObservation, CardSeen, Resumed, SequenceJumped
 from shoed.session.open_shoe import OpenShoeSession, OpenShoeState
@@ -26,7 +25,7 @@ START: Final = Now(1_700_000_000_000_000, 5_000 * MS)
 PORT: Final = "serial:///dev/shoe"
 A: Final = 0xA1B2C3D4  # the page's own stream
 ACME: Final = Identity("Acme", "S1", "0042", "1.0")
-LISTENING: Final = OpenShoeSettings(acknowledge=Acknowledging.NO)
+LISTENING: Final = OpenShoeSettings().listening()
 
 
 def numbered(number: int) -> Card:
@@ -205,9 +204,9 @@ def unproven(seen: list[AnyObservation]) -> list[AnyObservation]:
     ]
 
 
-def losses_on_record(seen: list[AnyObservation]) -> bool:
+def losses_on_record(seen: list[AnyObservation], last: int = -1) -> bool:
     """Cards come in order and once, and where some are missing something says so between them."""
-    last, told = -1, False
+    told = False
     for each in seen:
         if isinstance(each, CardSeen):
             number = number_of(each)

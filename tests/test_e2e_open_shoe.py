@@ -6,7 +6,9 @@ ahead by a second with every card: cards are dealt as fast as they are recorded,
 
 import asyncio
 import contextlib
+import json
 import os
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from itertools import chain
@@ -29,7 +31,7 @@ from tests.foreign_shoe import GLANCE_S, PtyShoe
 from tests.open_shoe_line import MS, A
 from tests.test_open_shoe_table import card
 from tests.witnesses import TABLE
-from tests.world import World
+from tests.world import SHOED, World
 
 ROUND = ("8S", "3H", "JD", "4C")  # a natural: the next card opens a round
 
@@ -160,3 +162,14 @@ async def test_a_kill_between_commit_and_acknowledgement_takes_each_card_once(
     with closing(Reader(world.journal.path)) as reader:
         differences = chain(rehearse(reader, TABLE, engine_for), decode_again(reader, TABLE, engine_for))
         assert list(differences) == []
+
+
+def test_a_capture_without_a_greeting_is_decoded_all_the_same(tmp_path: Path) -> None:
+    """Who only listens takes what it hears: here the page's second report."""
+    file = tmp_path / "line"
+    file.write_bytes(
+        bytes.fromhex("7E 01 20 00 02 A1 B2 C3 D4 00 00 00 00 00 1E 84 80 18 01 01 00 01 E8 48 00 E6 9C D6 17 7F")
+    )
+    command = [SHOED, "decode", "--protocol", "open-shoe", str(file)]
+    printed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert (printed["saw"], printed["card"], printed["frame"]["sequence"]) == ("CardSeen", "8S", "2")

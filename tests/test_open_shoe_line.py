@@ -2,9 +2,43 @@
 
 import pytest
 
-from shoed.observations import CardSeen, FaultCleared, FaultRaised, FrameRejected, Resumed
+from firmware_protocols.open_shoe.layout import FACES
+from firmware_protocols.open_shoe.messages import (
+    CardOrder,
+    Delivered,
+    Face,
+    Inventory,
+    Recognised,
+    Reported,
+    Shuffled,
+    Shuffling,
+)
+from shoed.observations import (
+    CardSeen,
+    FaultCleared,
+    FaultRaised,
+    FrameRejected,
+    Resumed,
+    SetDelivered,
+    ShuffleEnded,
+)
 from shoed.session.open_shoe_stream import Intake
-from tests.open_shoe_line import A, Clock, Device, Host, Table, losses_on_record, numbered, unproven
+from shoed.session.open_shoe_words import CARDS as OURS
+from shoed.step import LinkUp
+from tests.open_shoe_line import (
+    LISTENING,
+    PORT,
+    A,
+    Clock,
+    Device,
+    Host,
+    Table,
+    Worn,
+    losses_on_record,
+    number_of,
+    numbered,
+    unproven,
+)
 
 CARDS = 150
 
@@ -135,3 +169,53 @@ def test_whatever_happens_no_card_is_invented_and_no_loss_unnoticed(seed: int) -
     play.say(numbered(CARDS))
     play.settle(100)
     assert play.cards[-1] == CARDS
+
+
+@pytest.mark.parametrize("every", [60, 300, 1000])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_set_of_a_shuffler_arrives_whole(seed: int, every: int) -> None:
+    """Its long messages are torn more often than cards; the order of each set is put together all the same."""
+    clock = Clock()
+    device = Device(clock, role="shuffler", version=2)
+    play = Table(f"sets {seed} {every}", every, device, Host(clock, role="shuffler", intake=Intake(A)))
+    orders = [play.dice.sample(FACES * 8, 416) for _ in range(4)]
+    for number, order in enumerate(orders):
+        for said in shuffled(f"set {number}", order):
+            play.say(said)
+            if play.dice.random() < 0.1:
+                play.kill = play.dice.random() < 0.5
+            play.tick(play.dice.choice((5, 50, 700)))
+    play.settle()
+    sets = [each for each in play.host.seen if isinstance(each, SetDelivered)]
+    assert [each.set_id for each in sets] == [f"set {number}" for number in range(4)]
+    assert [each.order for each in sets] == [tuple(OURS[face] for face in order) for order in orders]
+    assert all(set(each.counts.values()) == {8} for each in sets)
+    assert [type(each) for each in play.host.seen].count(ShuffleEnded) == 4
+    assert unproven(play.host.seen) == []
+
+
+def shuffled(name: str, order: list[Face]) -> list[Reported]:
+    counts = tuple(order.count(face) for face in FACES)
+    parts = [CardOrder(name, at + 1, tuple(order[at : at + 100])) for at in range(0, len(order), 100)]
+    return [Recognised(name), Shuffling(), Shuffled(), Inventory(name, counts, 0), *parts, Delivered(name)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_second_host_that_only_listens_has_its_losses_on_record(seed: int) -> None:
+    """It hears the same device over a line of its own, asks for nothing, and is told of no card twice."""
+    play = table(f"listener {seed}", 400)
+    worn, listener = Worn(play.dice, 300), Host(play.clock, LISTENING)
+    listener.take(LinkUp(PORT))
+    for number in range(CARDS):
+        play.say(numbered(number))
+        for part in worn.carry(play.up):
+            assert listener.hear(part) == b""
+        play.tick(play.dice.choice((5, 50, 700)))
+    heard = [number_of(each) for each in listener.seen if isinstance(each, CardSeen)]
+    assert len(heard) > CARDS // 2
+    assert heard != play.cards
+    assert losses_on_record(listener.seen[listener.seen.index(first_card(listener)) :], heard[0] - 1)
+
+
+def first_card(host: Host) -> CardSeen:
+    return next(each for each in host.seen if isinstance(each, CardSeen))
