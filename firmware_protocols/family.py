@@ -8,7 +8,7 @@ with its reason, never an exception.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Enum)
@@ -36,6 +36,7 @@ class Reason(Enum):
     MALFORMED = "malformed"  # a length, a bit or a character that cannot be
     ECHO = "echo"  # an order of a host, sent back
     UNKNOWN_VERSION = "unknown-version"  # of the protocol: its layout is not known
+    WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or what only the other says
 
 
 class Malformed(NamedTuple):
@@ -116,6 +117,10 @@ class UsbId(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The base of every family's settings: one frozen dataclass, each field made by `setting`."""
+
+    def listening(self) -> Self:
+        """The same for a host that only listens: most families' hosts say nothing anyway but orders."""
+        return self
 
 
 class Setting(NamedTuple):

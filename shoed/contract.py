@@ -138,6 +138,7 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         Reason.MALFORMED.value: "a length, a bit or a character that cannot be",
         Reason.ECHO.value: "an order of a host, sent back",
         Reason.UNKNOWN_VERSION.value: "a version of the protocol that is not known",
+        Reason.WRONG_ROLE.value: "a shoe where a shuffler is expected, or the other way round",
     },
     (Status, "reason"): {
         "started": "online for the first time",

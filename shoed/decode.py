@@ -35,7 +35,7 @@ class Decoder:
 
     def __init__(self, driver: AnyDriver) -> None:
         self.family = driver.family
-        self.session = driver.session(driver.family.settings(), allow_orders=False)
+        self.session = driver.session(driver.family.settings().listening(), allow_orders=False)
         self.state: SessionState = self.session.begin()
 
     def pass_time(self, until: Now) -> None:

@@ -209,7 +209,7 @@ class ShuffleEnded(Reported, frozen=True, kw_only=True):
 class SetDelivered(Reported, frozen=True, kw_only=True):
     """A shuffler counted the set that it hands to the shoe; `order` where it tells it, the first card to come first."""
 
-    counts: Mapping[Card, int]
+    counts: Mapping[Card, int]  # empty where it did not tell what it counted
     order: tuple[Card, ...] = ()
     set_id: str = ""
     unread: int = 0  # cards of it that could not be recognised

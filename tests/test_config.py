@@ -50,6 +50,7 @@ TABLE = TableConfig(
     ),
 )
 NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
+FAMILIES_SAID = 'write "angel-eye" or "bee-tek" or "open-shoe" or "scanner"'
 GAMES_SAID = "write " + " or ".join(f'"{game}"' for game in GAMES)
 NO_FILE = "name a file that is there and may be read"
 HOUSE = "rounding, outcome_basis, insurance, insurance_forgone, limits, bets_close, burn_cards, rounds_after_cut"
@@ -241,7 +242,7 @@ def test_all_that_is_wrong_is_said_at_once_in_line_order(here: Path) -> None:
         "shoed.toml:11: table.shoe.port: '/dev/ttyUSB0' is no address of a device; write serial:///dev/ttyUSB0",
         "shoed.toml:12: table.name: is missing; use 1 to 32 of a-z, 0-9 and -",
         f"shoed.toml:12: table.game: is missing; {GAMES_SAID}",
-        'shoed.toml:12: table.shoe.protocol: is missing; write "angel-eye" or "bee-tek" or "scanner"',
+        f"shoed.toml:12: table.shoe.protocol: is missing; {FAMILIES_SAID}",
         'shoed.toml:12: table.shoe.port: is missing; write for example "tcp://10.0.0.7:4001"',
         "shoed.toml:13: tables: is no known key; the nearest known is table",
     ]
@@ -467,7 +468,7 @@ def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) ->
     """They may be right for the protocol that was meant; ours are judged, and so is a key of nobody's."""
     toml = SITE + shoe(more="copies = 99\nmin_draw_gap_ms = true\ncopys = 3")
     assert complaints(here, toml.replace("angel-eye", "no-such-eye")) == [
-        'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; write "angel-eye" or "bee-tek" or "scanner"',
+        f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {FAMILIES_SAID}',
         "shoed.toml:12: table.shoe.min_draw_gap_ms: true is no whole number; write a whole number from 0 up to 10000",
         "shoed.toml:13: table.shoe.copys: is no known key; the nearest known is copies",
     ]

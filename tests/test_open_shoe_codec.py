@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import fields
+from random import Random
+from struct import error as StructError  # noqa: N812 -- it is a class
 from typing import get_args
 
 import pytest
+from construct import ConstructError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firmware_protocols.family import Direction, Malformed, Reason, declared
 from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings, build, orders, reports
-from firmware_protocols.open_shoe.layout import FACES, FAILURE_NAMES, FAULT_NAMES
+from firmware_protocols.open_shoe.layout import FACES, FAILURE_NAMES, FAULT_NAMES, FIXED, LAYOUTS
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
@@ -339,6 +342,26 @@ def test_faults_and_failures_have_names() -> None:
     assert [FAULT_NAMES[code] for code in range(1, 9)] == list(Fault)
     assert [FAILURE_NAMES[code] for code in range(6)] == list(Failure)
     assert FAULT_NAMES.get(99) is None
+
+
+@pytest.mark.parametrize("key", FIXED, ids=str)
+def test_what_has_one_size_is_read_without_construct_as_with_it(key: tuple[int, int]) -> None:
+    """The same messages, and the same payloads refused, whatever the bytes."""
+    dice, quick, layout = Random(str(key)), FIXED[key], LAYOUTS[key]
+    size = quick.struct.size
+    few = bytes((0, 1, 2, 3, 0x18, 0xFF))
+    for number in range(2000):
+        length = size if number % 4 else dice.randrange(size + 3)
+        payload = bytes(dice.choice(few) if number % 2 else dice.randrange(256) for _ in range(length))
+        try:
+            parsed = layout.parse(payload)
+        except ConstructError:
+            with pytest.raises((KeyError, StructError)):
+                quick.read(payload)
+        else:
+            said = quick.read(payload)
+            assert said == quick.message(**{name: parsed[name] for name in quick.names})
+            assert quick.build(said) == payload
 
 
 @given(st.binary(max_size=80), st.sampled_from((1, 2)))

@@ -33,7 +33,7 @@ def test_an_order_is_sent_where_orders_are_allowed(kind: OrderKind, number: int,
     host.up()
     heard = host.order(kind, number)
     assert heard.sends == ()
-    assert refusals(heard.observations) == ["orders to this shoe are not allowed (allow_orders)"]
+    assert refusals(heard.observations) == ["orders to this device are not allowed (allow_orders)"]
 
 
 def refusals(seen: Sequence[AnyObservation]) -> list[str]:

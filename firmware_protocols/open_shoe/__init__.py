@@ -1,9 +1,10 @@
 """Open Shoe, an open protocol for shoes and shufflers. PROTOCOL.md is its definition."""
 
-from typing import Final
+from typing import Final, get_args
 
 from firmware_protocols.family import Family, Line, Mark, UsbId
 from firmware_protocols.open_shoe.codec import build, orders, reports
+from firmware_protocols.open_shoe.messages import FromDevice
 from firmware_protocols.open_shoe.settings import OpenShoeSettings
 
 __all__ = ["FAMILY", "OpenShoeSettings", "build", "orders", "reports"]
@@ -26,4 +27,5 @@ FAMILY: Final = Family(
     reports=reports,
     orders=orders,
     roles=("shoe", "shuffler"),
+    messages=get_args(FromDevice),
 )

@@ -18,6 +18,7 @@ from firmware_protocols.open_shoe.layout import (
     BODY_MAX,
     END,
     ESCAPE,
+    FIXED,
     FLIP,
     FLOW_CONTROL,
     FRAMING,
@@ -27,6 +28,7 @@ from firmware_protocols.open_shoe.layout import (
     REQUESTED,
     START,
     VERSIONS,
+    Body,
     names,
 )
 from firmware_protocols.open_shoe.messages import (
@@ -102,8 +104,14 @@ def seal(body: bytes) -> bytes:
 
 def _built(version: int, sequence: int, stamp: bytes, said: Reported | Unreadable | Noticed | Requested) -> bytes:
     body = VERSIONS[version].by_message[type(said)]
-    payload: bytes = LAYOUTS[version, body.code].build({name: getattr(said, name) for name in names(body)})
+    quick = FIXED.get((version, body.code))
+    payload: bytes = _built_by_construct(version, body, said) if quick is None else quick.build(said)
     return HEAD.pack(version, body.code, sequence) + stamp + payload
+
+
+def _built_by_construct(version: int, body: Body, said: object) -> bytes:
+    built: bytes = LAYOUTS[version, body.code].build({name: getattr(said, name) for name in names(body)})
+    return built
 
 
 def _body(raw: bytes) -> bytes | Malformed:
@@ -163,6 +171,13 @@ def _read_request(body: bytes) -> Request | Malformed:
 
 def _read_payload(version: int, type_: int, payload: bytes) -> Any:  # noqa: ANN401 -- the layout decides which
     """A message by the layout that its version declares, or `Malformed`."""
+    try:
+        return FIXED[version, type_].read(payload)
+    except (KeyError, StructError):  # of another kind, or wrong
+        return _read_by_construct(version, type_, payload)
+
+
+def _read_by_construct(version: int, type_: int, payload: bytes) -> Any:  # noqa: ANN401 -- as above
     declared = VERSIONS[version].by_type.get(type_)
     if declared is None:
         return Malformed(Reason.UNKNOWN_COMMAND, f"version {version} has no type {type_:02X}")

@@ -24,6 +24,7 @@ from construct import (
 )
 
 from firmware_protocols.family import Code, FrameKind, Framing, Mark, Name
+from firmware_protocols.open_shoe.fixed import NUMBER, Fixed, has_one_size
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
@@ -149,7 +150,6 @@ CARD_CODES: Final[dict[Face | None, int]] = {
 FACES: Final = tuple(face for face in CARD_CODES if face)
 CARD: Final = Mapping(Int8ub, CARD_CODES)
 BOOL: Final = Mapping(Int8ub, {False: 0, True: 1})
-NUMBER: Final = ExprValidator(Int16ub, lambda number, _: number > 0)
 TEXT: Final = ExprValidator(PascalString(Int8ub, "utf-8"), _fits)
 PASSAGE: Final = Mapping(Int8ub, {Passage(bits): bits for bits in range(4)})
 PERCENTS: Final[dict[int | None, int]] = {None: 0xFF, **{percent: percent for percent in range(101)}}
@@ -326,6 +326,11 @@ ADDED: Final = (
 )
 
 
+def names(body: Body) -> tuple[str, ...]:
+    """The message's fields that the payload carries."""
+    return tuple(each.name for each in body.fields)
+
+
 class Version(NamedTuple):
     """What one version can say: bodies by their type byte and by their message."""
 
@@ -346,13 +351,16 @@ VERSIONS: Final = MappingProxyType({1: _version(*BASE), 2: _version(*BASE, *ADDE
 LAYOUTS: Final = MappingProxyType(
     {(number, each.code): each.layout for number, version in VERSIONS.items() for each in version.by_type.values()}
 )
+FIXED: Final = MappingProxyType(
+    {
+        (number, each.code): Fixed(each.message, names(each), [field.layout for field in each.fields])
+        for number, version in VERSIONS.items()
+        for each in version.by_type.values()
+        if has_one_size([field.layout for field in each.fields])
+    }
+)
 NUMBERED: Final = frozenset(each.code for each in (*REPORTS, *ADDED))
 NOTICED: Final = frozenset(each.code for each in NOTICES)
 REQUESTED: Final = frozenset(each.code for each in REQUESTS)
 FAULT_NAMES: Final = MappingProxyType({each.number: each.name for each in FAULTS})
 FAILURE_NAMES: Final = MappingProxyType({each.number: each.name for each in FAILURES})
-
-
-def names(body: Body) -> tuple[str, ...]:
-    """The message's fields that the payload carries."""
-    return tuple(each.name for each in body.fields)

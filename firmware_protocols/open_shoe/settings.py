@@ -2,8 +2,9 @@
 
 # ruff: noqa: RUF009 -- `setting` makes a dataclass field, as `field` does
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Self
 
 from firmware_protocols.family import Mark, Settings, setting
 
@@ -51,3 +52,6 @@ class OpenShoeSettings(Settings):
         reason="an exit's lock moves in less than a second; what is silent for 3 s has not heard the order",
         mark=Mark.DOCUMENTED,
     )
+
+    def listening(self) -> Self:
+        return replace(self, acknowledge=Acknowledging.NO)

@@ -30,7 +30,6 @@ from shoed.observations import (
     FaultMeaning,
     FaultRaised,
     LockChanged,
-    OrderAnswered,
     Outcome,
     Pair,
     Place,
@@ -42,7 +41,7 @@ from shoed.observations import (
     StoodBy,
 )
 from shoed.session import Heard, link
-from shoed.session.link import Hearing, LinkState
+from shoed.session.asking import Asking, AskingState
 from shoed.step import AnyInput, Order, OrderKind
 from shoed.wire import Frame
 
@@ -96,16 +95,8 @@ class Accepted(msgspec.Struct, frozen=True):
     copies: int = 1
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """An order that waits for its answer."""
-
-    order: str
-    until: int  # monotonic ns
-
-
-class AngelEyeState(LinkState, frozen=True):
+class AngelEyeState(AskingState, frozen=True):
     last: Accepted | None = None
-    asked: Asked | None = None
 
 
 def relation(settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[FromShoe], sequence: str) -> Repeat:
@@ -138,8 +129,7 @@ class AngelEyeSession:
         return AngelEyeState()
 
     def wake_at(self, state: AngelEyeState) -> int | None:
-        asked_until = None if state.asked is None else state.asked.until
-        return link.wake_at(self.reports, state, self.settings.quiet_after_s, asked_until)
+        return link.wake_at(self.reports, state, self.settings.quiet_after_s, state.asked_until)
 
     def step(self, state: AngelEyeState, came: AnyInput, now: Now) -> tuple[AngelEyeState, Heard]:
         hearing = AngelEyeHearing(self, state)
@@ -147,21 +137,21 @@ class AngelEyeSession:
         return hearing.state, Heard(tuple(hearing.observations), tuple(hearing.sends))
 
 
-class AngelEyeHearing(Hearing[AngelEyeState, FromShoe]):
+class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
     def __init__(self, session: AngelEyeSession, state: AngelEyeState) -> None:
-        super().__init__(session.reports, session.settings.quiet_after_s, state)
-        self.session = session
-        self.settings = session.settings
+        settings = self.settings = session.settings
+        super().__init__(
+            session.reports,
+            settings.quiet_after_s,
+            state,
+            allow_orders=session.allow_orders,
+            order_timeout_ms=settings.order_timeout_ms,
+        )
         self.sends: list[bytes] = []
 
-    def give_up(self, now: Now) -> None:
-        super().give_up(now)
-        self.give_up_order("the link closed", now)
-
-    def expire(self, now: Now) -> None:
-        super().expire(now)
-        if self.state.asked is not None and now.mono_ns >= self.state.asked.until:
-            self.give_up_order("no answer in time", now)
+    def send(self, order: Order) -> str:
+        self.sends.append(theirs.build(as_theirs(order), self.settings))
+        return ""
 
     def said(self, frame: Frame[FromShoe]) -> None:
         match frame.message:
@@ -201,35 +191,6 @@ class AngelEyeHearing(Hearing[AngelEyeState, FromShoe]):
             self.saw(Resumed(at=at, frame=evidence, proven=False))
         else:
             self.saw(SequenceJumped(at=at, frame=evidence, expected=expected))
-
-    # --- orders
-
-    def order(self, order: Order, now: Now) -> None:
-        text = f"{order.kind.value} {order.number}"
-        if not self.session.allow_orders:
-            refusal = "orders to this shoe are not allowed (allow_orders)"
-        elif self.state.line is None:
-            refusal = "the link is closed"
-        elif self.state.asked is not None:
-            refusal = f"{self.state.asked.order} still waits for its answer"
-        else:
-            self.sends.append(theirs.build(as_theirs(order), self.settings))
-            until = now.mono_ns + self.settings.order_timeout_ms * 1_000_000
-            self.state = replace(self.state, asked=Asked(text, until))
-            return
-        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
-
-    def answer(self, at: Now, *, accepted: bool, detail: str) -> None:
-        asked = self.state.asked
-        if asked is None:  # another host owns the shoe, or this came too late
-            self.saw(OrderAnswered(at=at, order="not ours", accepted=accepted, detail=detail))
-            return
-        self.state = replace(self.state, asked=None)
-        self.saw(OrderAnswered(at=at, order=asked.order, accepted=accepted, detail=detail))
-
-    def give_up_order(self, reason: str, now: Now) -> None:
-        if self.state.asked is not None:
-            self.answer(now, accepted=False, detail=reason)
 
 
 def as_theirs(order: Order) -> theirs.Order:

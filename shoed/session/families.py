@@ -25,7 +25,6 @@ class Driver(Struct, Generic[F, S], frozen=True):
     session: Maker[F, S]
     device: Callable[[F], object] | None = None  # its half of the line (say, hear, wake_at), where there is one
     unchecked: tuple[str, ...] = ()  # kinds of frame without a check: a flipped bit may make another message
-    speaks: bool = False  # whether the session sends without an order too, as to acknowledge
 
 
 AnyDriver: TypeAlias = Driver[Settings, SessionState]
@@ -53,6 +52,14 @@ def _bee_tek() -> AnyDriver:
 
 
 @cache
+def _open_shoe() -> AnyDriver:
+    from firmware_protocols.open_shoe import FAMILY
+    from shoed.session.open_shoe import OpenShoeSession
+
+    return any_driver(Driver(FAMILY, OpenShoeSession))
+
+
+@cache
 def _scanner() -> AnyDriver:
     from firmware_protocols.scanner import FAMILY
     from shoed.session.scanner import ScannerSession
@@ -68,6 +75,7 @@ def any_driver(driver: Driver[F, S]) -> AnyDriver:
 BUILT_IN: Final[Mapping[str, Callable[[], AnyDriver]]] = {
     "angel-eye": _angel_eye,
     "bee-tek": _bee_tek,
+    "open-shoe": _open_shoe,
     "scanner": _scanner,
 }
 

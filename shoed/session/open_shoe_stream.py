@@ -96,6 +96,14 @@ def receive(intake: Intake, report: Report, now_ns: int) -> tuple[Intake, tuple[
     return *_missing(intake, report.stream, now_ns), verdict
 
 
+def overhear(intake: Intake, report: Report) -> tuple[Intake, Repeat]:
+    """What a host that only listens makes of a report: it takes all but copies, because it can ask for nothing."""
+    verdict = weigh(replace(intake, greeted=True), report.stream, report.sequence)
+    if verdict is Repeat.COPY:
+        return intake, verdict
+    return Intake(report.stream, following(report.sequence), intake.greeted), verdict
+
+
 def alive(intake: Intake, said: Alive, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
     """An idle device counts, too: what it says to come next may already be missing."""
     if weigh(intake, said.stream, said.next) in (Repeat.LATER, Repeat.STRANGE):

@@ -208,10 +208,10 @@ def evidence(subject: Subject) -> None:
 
 
 def silent(subject: Subject) -> None:
-    """Nothing is sent unasked, unless the driver says that it speaks; and no order where none is allowed."""
+    """Nothing is ever sent by a session that only listens; and no order where none is allowed."""
     for played in subject.played:
-        for allowed in () if subject.driver.speaks else (False, True):
-            session = subject.session(played.settings, allow_orders=allowed)
+        for allowed in (False, True):
+            session = subject.session(played.settings.listening(), allow_orders=allowed)
             for _, each, heard in subject.play(session, played.inputs):
                 if heard.sends:
                     subject.given = shown(each)

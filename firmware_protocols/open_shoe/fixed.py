@@ -1,0 +1,71 @@
+"""Payloads whose fields all have one size, read and made without construct, from the declared fields themselves.
+
+A card takes construct 8 us, and this 1; at 115200 baud a line carries one every 3 ms, over USB they
+follow at once. What does not fit raises, and construct is asked again to say what is wrong.
+"""
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Any, Final
+
+from construct import Adapter, Construct, FormatField, Int16ub, Mapping, Validator
+
+
+class Number(Validator):
+    """A report's number, which is never 0."""
+
+    def _validate(self, obj: int, _context: object, _path: str) -> bool:
+        return obj > 0
+
+
+NUMBER: Final = Number(Int16ub)
+
+
+class Fixed:
+    """One kind of message. What does not fit is a `struct.error` or a `KeyError`."""
+
+    def __init__(self, message: Callable[..., Any], names: Sequence[str], layouts: Sequence[Construct]) -> None:
+        self.message: Final = message
+        self.names: Final = names
+        self.struct: Final = Struct(">" + "".join(size for each in layouts if (size := _size(each))))
+        self.decoders: Final = tuple(map(_decoder, layouts))
+        self.encoders: Final = tuple(map(_encoder, layouts))
+
+    def read(self, payload: bytes) -> Any:  # noqa: ANN401 -- as it was declared
+        values = self.struct.unpack(payload)
+        codes = zip(self.decoders, values, strict=True)
+        return self.message(*[value if code is None else code(value) for code, value in codes])
+
+    def build(self, said: object) -> bytes:
+        codes = zip(self.encoders, [getattr(said, name) for name in self.names], strict=True)
+        return self.struct.pack(*[value if code is None else code(value) for code, value in codes])
+
+
+def has_one_size(layouts: Sequence[Construct]) -> bool:
+    return all(map(_size, layouts))
+
+
+def _size(layout: Construct) -> str | None:
+    while isinstance(layout, Adapter):
+        layout = layout.subcon
+    return layout.fmtstr[1:] if isinstance(layout, FormatField) else None
+
+
+def _decoder(layout: Construct) -> Callable[[Any], object] | None:
+    if isinstance(layout, Mapping):
+        decode: Callable[[Any], object] = layout.decmapping.__getitem__
+        return decode
+    return _counted if isinstance(layout, Number) else None
+
+
+def _encoder(layout: Construct) -> Callable[[Any], object] | None:
+    if isinstance(layout, Mapping):
+        encode: Callable[[Any], object] = layout.encmapping.__getitem__
+        return encode
+    return _counted if isinstance(layout, Number) else None
+
+
+def _counted(number: int) -> int:
+    if number < 1:
+        raise KeyError(number)
+    return number

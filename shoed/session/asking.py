@@ -1,0 +1,81 @@
+"""What sessions of all families do for orders: one at a time, where they are allowed, until its answer or its time."""
+
+from abc import abstractmethod
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from firmware_protocols.family import Direction
+from shoed.now import Now
+from shoed.observations import OrderAnswered
+from shoed.session.link import Hearing, LinkState, M
+from shoed.step import Order
+
+NOT_OURS = "not ours"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An order that waits for its answer."""
+
+    order: str
+    until: int  # monotonic ns
+
+
+class AskingState(LinkState, frozen=True):
+    asked: Asked | None = None
+
+    @property
+    def asked_until(self) -> int | None:
+        return None if self.asked is None else self.asked.until
+
+
+A = TypeVar("A", bound=AskingState)
+
+
+class Asking(Hearing[A, M]):
+    def __init__(
+        self, reports: Direction[M], quiet_after_s: int, state: A, *, allow_orders: bool, order_timeout_ms: int
+    ) -> None:
+        super().__init__(reports, quiet_after_s, state)
+        self.allow_orders = allow_orders
+        self.order_timeout_ms = order_timeout_ms
+
+    @abstractmethod
+    def send(self, order: Order) -> str:
+        """Send it; or why it cannot be."""
+
+    def order(self, order: Order, now: Now) -> None:
+        text = f"{order.kind.value} {order.number}"
+        if not self.allow_orders:
+            refusal = "orders to this device are not allowed (allow_orders)"
+        elif self.state.line is None:
+            refusal = "the link is closed"
+        elif self.state.asked is not None:
+            refusal = f"{self.state.asked.order} still waits for its answer"
+        elif not (refusal := self.send(order)):
+            until = now.mono_ns + self.order_timeout_ms * 1_000_000
+            self.state = replace(self.state, asked=Asked(text, until))
+            return
+        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
+
+    def answer(self, at: Now, *, accepted: bool, detail: str) -> None:
+        asked = self.state.asked
+        if asked is None:  # another host owns the device, or this came too late
+            self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))
+            return
+        self.state = replace(self.state, asked=None)
+        self.saw(OrderAnswered(at=at, order=asked.order, accepted=accepted, detail=detail))
+
+    def give_up_order(self, reason: str, now: Now) -> None:
+        if self.state.asked is not None:
+            self.answer(now, accepted=False, detail=reason)
+
+    def give_up(self, now: Now) -> None:
+        super().give_up(now)
+        self.give_up_order("the link closed", now)
+
+    def expire(self, now: Now) -> None:
+        super().expire(now)
+        if self.state.asked is not None and now.mono_ns >= self.state.asked.until:
+            self.give_up_order("no answer in time", now)

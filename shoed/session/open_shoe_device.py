@@ -1,0 +1,194 @@
+"""An Open Shoe, shoe or shuffler, in the role of the device: the other end of `open_shoe`.
+
+Theory of operation: a fold like the host's. `say` numbers a report and keeps it, `hear` takes what
+came from a host and lets time pass, `opened` greets whoever opened the line; each gives the bytes
+that go out now. The shell draws the first stream's id at random; the id of a further one follows
+from it and the clock. What the device has said is its state, too: locked after LOCK, at fault after
+FAULT. What it does not hear it answers with nothing.
+"""
+
+from struct import pack
+from typing import Final, NamedTuple, assert_never
+from zlib import crc32
+
+import msgspec
+from msgspec.structs import replace
+
+from firmware_protocols.open_shoe import OpenShoeSettings, build, orders
+from firmware_protocols.open_shoe import messages as theirs
+from firmware_protocols.open_shoe.layout import FAULTS
+from shoed import wire
+from shoed.now import Chunk, Now
+from shoed.session import open_shoe_stream as stream
+from shoed.session.open_shoe_stream import NS_PER_MS, Store
+from shoed.wire import Frame, LineState
+
+ALIVE_NS: Final = 10_000 * NS_PER_MS
+CODES: Final = {each.name: each.number for each in FAULTS}
+MEMORY_FULL: Final = CODES[theirs.Fault.MEMORY_FULL]
+STANDING: Final = {CODES[theirs.Fault.LID_OPEN], CODES[theirs.Fault.DOOR_OPEN]}  # no order shuts them
+
+
+class Identity(NamedTuple):
+    vendor: str = ""
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+
+
+NOBODY: Final = Identity()
+
+
+class DeviceState(msgspec.Struct, frozen=True):
+    store: Store
+    line: LineState = LineState()
+    clock_us: int = 0  # of the last report: it never goes back
+    said_ns: int = 0
+    locked: bool = False
+    faults: tuple[int, ...] = ()
+
+
+class OpenShoeDevice:
+    def __init__(
+        self,
+        settings: OpenShoeSettings,
+        *,
+        role: str = "shoe",
+        version: int = 1,
+        room: int = 1024,
+        identity: Identity = NOBODY,
+    ) -> None:
+        self.role = theirs.Role(role)
+        self.version = version
+        self.room = room
+        self.identity = identity
+        self.orders = orders(settings)
+
+    def begin(self, stream_id: int) -> DeviceState:
+        return DeviceState(Store(stream_id, self.version, self.room))
+
+    def opened(self, state: DeviceState, now: Now) -> tuple[DeviceState, bytes]:
+        """Greet whoever opened the line."""
+        saying = Saying(self, replace(state, line=LineState()), now)
+        saying.hello()
+        return saying.done()
+
+    def say(self, state: DeviceState, said: theirs.Reported, now: Now) -> tuple[DeviceState, bytes]:
+        saying = Saying(self, state, now)
+        saying.report(said)
+        return saying.done()
+
+    def hear(self, state: DeviceState, chunk: Chunk) -> tuple[DeviceState, bytes]:
+        """What the device says to the bytes of a host; an empty chunk only lets time pass."""
+        line, found = wire.receive(self.orders, state.line, chunk)
+        saying = Saying(self, replace(state, line=line), chunk.at)
+        for each in found:
+            if isinstance(each, Frame):
+                saying.answer(each.message.said)
+        saying.pass_time()
+        return saying.done()
+
+    def wake_at(self, state: DeviceState) -> int:
+        torn_at = wire.wake_at(self.orders, state.line)
+        moments = (torn_at, state.store.repeat_ns, state.said_ns + ALIVE_NS)
+        return min(moment for moment in moments if moment is not None)
+
+
+class Saying:
+    """One step in progress: the state so far, and what goes out in it."""
+
+    def __init__(self, device: OpenShoeDevice, state: DeviceState, now: Now) -> None:
+        self.device = device
+        self.state = state
+        self.now = now
+        self.out: list[bytes] = []
+
+    def done(self) -> tuple[DeviceState, bytes]:
+        if self.out:
+            self.state = replace(self.state, said_ns=self.now.mono_ns)
+        return self.state, b"".join(self.out)
+
+    def notice(self, said: theirs.Noticed) -> None:
+        self.out.append(build(theirs.Notice(self.device.version, said)))
+
+    def hello(self) -> None:
+        store, device = self.state.store, self.device
+        self.notice(theirs.Hello(store.stream, device.role, store.next, store.oldest, *device.identity))
+
+    def sent(self, kept: tuple[Store, tuple[theirs.Report, ...]] | None) -> None:
+        """None: it fits nothing that is kept."""
+        if kept is None:
+            self.hello()
+            return
+        store, reports = kept
+        self.state = replace(self.state, store=store)
+        self.out += map(build, reports)
+
+    def report(self, said: theirs.Reported) -> None:
+        passage_us = said.passage_us if isinstance(said, theirs.Card) else 0
+        clock_us = max(self.now.mono_ns // 1000 - passage_us, self.state.clock_us)
+        self.state = replace(effected(self.state, said), clock_us=clock_us)
+        self.sent(stream.keep(self.state.store, said, clock_us, self.now.mono_ns))
+
+    def answer(self, said: theirs.Requested) -> None:
+        match said:
+            case theirs.Identify():
+                self.hello()
+            case theirs.Acknowledge():
+                self.sent(stream.forget(self.state.store, said, self.now.mono_ns))
+                if self.state.store.ended:
+                    self.begin_anew()
+            case theirs.Resend():
+                self.sent(stream.again(self.state.store, said, self.now.mono_ns))
+            case theirs.Order():
+                self.obey(said)
+            case _:
+                assert_never(said)
+
+    def begin_anew(self) -> None:
+        """Reports were lost, and all that were kept are acknowledged: the loss has its place here."""
+        store = self.state.store
+        following = crc32(pack(">IQ", store.stream, self.now.mono_ns // 1000))
+        self.state = replace(self.state, store=Store(following, store.version, store.room), clock_us=0)
+        self.hello()
+        for raised in (True, False):
+            self.report(theirs.FaultChanged(MEMORY_FULL, raised, blocking=False))
+
+    def obey(self, order: theirs.Order) -> None:
+        effect: theirs.Reported | None = None
+        result = theirs.Result.DONE
+        match order.order:
+            case theirs.OrderKind.LOCK | theirs.OrderKind.UNLOCK:
+                locked = order.order is theirs.OrderKind.LOCK
+                if self.device.role is not theirs.Role.SHOE:
+                    result = theirs.Result.UNABLE
+                elif locked is not self.state.locked:
+                    effect = theirs.Lock(locked)
+            case theirs.OrderKind.CLEAR:
+                if order.number in self.state.faults:
+                    if order.number in STANDING:
+                        result = theirs.Result.NOT_NOW
+                    else:
+                        effect = theirs.FaultChanged(order.number, raised=False, blocking=False)
+            case _:
+                assert_never(order.order)
+        self.notice(theirs.Done(order.order, order.number, result))
+        if effect is not None:
+            self.report(effect)
+
+    def pass_time(self) -> None:
+        now_ns = self.now.mono_ns
+        self.sent(stream.repeat(self.state.store, now_ns))
+        if not self.out and now_ns >= self.state.said_ns + ALIVE_NS:
+            self.notice(theirs.Alive(self.state.store.stream, self.state.store.next))
+
+
+def effected(state: DeviceState, said: theirs.Reported) -> DeviceState:
+    match said:
+        case theirs.Lock(locked=locked):
+            return replace(state, locked=locked)
+        case theirs.FaultChanged(code=code, raised=raised):
+            others = tuple(each for each in state.faults if each != code)
+            return replace(state, faults=(*others, code) if raised else others)
+        case _:
+            return state

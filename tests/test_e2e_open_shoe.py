@@ -1,0 +1,175 @@
+"""A daemon and an Open Shoe on a pseudo-terminal: killed before its commit and behind it, each card once.
+
+The shoe is our own session in the device's role, so that what it keeps can be looked at. Its clock runs
+ahead by a second with every card: cards are dealt as fast as they are recorded, and were not drawn together.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe.messages import Reported
+from shoed.config import recall
+from shoed.daemon import engine_of
+from shoed.engine import Engine
+from shoed.journal.replay import decode_again, rehearse
+from shoed.journal.store import Reader
+from shoed.now import Chunk, Now
+from shoed.ports.clock import now
+from shoed.session import SessionState
+from shoed.session.open_shoe_device import OpenShoeDevice
+from tests.foreign_shoe import GLANCE_S, PtyShoe
+from tests.open_shoe_line import MS, A
+from tests.test_open_shoe_table import card
+from tests.witnesses import TABLE
+from tests.world import SHOED, World
+
+ROUND = ("8S", "3H", "JD", "4C")  # a natural: the next card opens a round
+
+
+class OpenShoe(PtyShoe):
+    """It answers whatever is on the line, unless it is deaf: then that is lost."""
+
+    def __init__(self, node: Path) -> None:
+        super().__init__(node)
+        self.role = OpenShoeDevice(OpenShoeSettings(), version=2)
+        self.state = self.role.begin(A)
+        self.ahead_ms = 0
+        self.deaf = False
+        self.waking: asyncio.TimerHandle | None = None
+        self.listening: asyncio.TimerHandle | None = None
+
+    async def mend(self) -> None:
+        await super().mend()
+        self.listen()
+
+    async def cut(self) -> None:
+        for timer in (self.waking, self.listening):
+            if timer is not None:
+                timer.cancel()
+        await super().cut()
+
+    def read(self) -> None:
+        with contextlib.suppress(OSError):  # nothing is there, or nobody
+            while data := os.read(self.master, 4096):
+                if not self.deaf:
+                    self.hear(data)
+
+    def listen(self) -> None:
+        """Nobody is told that a host opened its end: look again and again."""
+        self.read()
+        self.listening = asyncio.get_running_loop().call_later(GLANCE_S, self.listen)
+
+    def at(self, data: bytes = b"") -> Chunk:
+        moment = now()
+        return Chunk(data, Now(moment.utc_us, moment.mono_ns + self.ahead_ms * MS))
+
+    def hear(self, data: bytes = b"") -> None:
+        self.state, out = self.role.hear(self.state, self.at(data))
+        self.write(out)
+
+    def write(self, out: bytes) -> None:
+        os.write(self.master, out)
+        if self.waking is not None:
+            self.waking.cancel()
+        due_ns = self.role.wake_at(self.state)
+        due_s = (due_ns - self.at().at.mono_ns) / 1e9
+        self.waking = asyncio.get_running_loop().call_later(due_s, self.hear)
+
+    def report(self, *said: Reported) -> None:
+        for each in said:
+            self.ahead_ms += 1000
+            self.state, out = self.role.say(self.state, each, self.at().at)
+            self.write(out)
+
+
+@pytest.fixture
+async def shoe(tmp_path: Path) -> AsyncIterator[OpenShoe]:
+    async with OpenShoe(tmp_path / "tty") as shoe:
+        yield shoe
+
+
+def engine_for(settings: str) -> Engine[SessionState]:
+    return engine_of(recall(settings), "")
+
+
+async def start(world: World, shoe: OpenShoe) -> None:
+    path = world.configure(shoe)
+    path.write_text(path.read_text().replace('"angel-eye"', '"open-shoe"'))
+    daemon = await world.launch(path)
+    await daemon.ready()
+
+
+async def recorded(world: World, cards: int) -> None:
+    await world.daemons[-1].looking(lambda: world.journal.count("card.drawn") == cards)
+
+
+async def acknowledged(world: World, shoe: OpenShoe, cards: int) -> None:
+    await recorded(world, cards)
+    await world.daemons[-1].looking(lambda: not shoe.state.store.kept)
+
+
+async def killed_behind_the_commit(world: World, shoe: OpenShoe, text: str, cards: int) -> None:
+    """The card is on the disk, and its acknowledgement never arrives."""
+    shoe.deaf = True
+    shoe.report(card(text))
+    await recorded(world, cards)
+    await world.daemons[-1].kill()
+    shoe.read()  # what it said before it died
+    shoe.deaf = False
+
+
+async def killed_before_the_commit(world: World, shoe: OpenShoe, text: str, cards: int) -> None:
+    """The daemon has read the card; the record is somebody else's until the daemon is dead."""
+    with world.journal.locked():
+        shoe.report(card(text))
+        await shoe.taken()
+        await world.daemons[-1].kill()
+    assert world.journal.count("card.drawn") == cards - 1
+
+
+@pytest.mark.parametrize("kill", [killed_behind_the_commit, killed_before_the_commit])
+async def test_a_kill_between_commit_and_acknowledgement_takes_each_card_once(
+    world: World, shoe: OpenShoe, kill: Callable[[World, OpenShoe, str, int], Awaitable[None]]
+) -> None:
+    """Three kills within a round: it is complete all the same, and the record folds again from its bytes."""
+    await start(world, shoe)
+    shoe.report(card(ROUND[0]))
+    await acknowledged(world, shoe, 1)
+    for cards, text in enumerate(ROUND[1:], start=2):
+        await kill(world, shoe, text, cards)
+        assert [each.said for each in shoe.state.store.kept] == [card(text)]
+        await start(world, shoe)
+        await acknowledged(world, shoe, cards)
+    shoe.report(card("2C"))
+    await acknowledged(world, shoe, len(ROUND) + 1)
+    assert await world.daemons[-1].stop() == 0
+
+    record = world.journal.events()
+    drawn = [row.data for row in record if row.type == "card.drawn"]
+    assert [(each["round"], each["card"]) for each in drawn] == [*((1, text) for text in ROUND), (2, "2C")]
+    assert [row.data["integrity"] for row in record if row.type == "round.completed"] == ["complete"]
+    assert not {row.type for row in record} & {"line.missed", "card.set-aside", "round.suspended"}
+    with closing(Reader(world.journal.path)) as reader:
+        differences = chain(rehearse(reader, TABLE, engine_for), decode_again(reader, TABLE, engine_for))
+        assert list(differences) == []
+
+
+def test_a_capture_without_a_greeting_is_decoded_all_the_same(tmp_path: Path) -> None:
+    """Who only listens takes what it hears: here the page's second report."""
+    file = tmp_path / "line"
+    file.write_bytes(
+        bytes.fromhex("7E 01 20 00 02 A1 B2 C3 D4 00 00 00 00 00 1E 84 80 18 01 01 00 01 E8 48 00 E6 9C D6 17 7F")
+    )
+    command = [SHOED, "decode", "--protocol", "open-shoe", str(file)]
+    printed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert (printed["saw"], printed["card"], printed["frame"]["sequence"]) == ("CardSeen", "8S", "2")

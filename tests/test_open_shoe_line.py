@@ -1,0 +1,221 @@
+"""Open Shoe, host and device against each other over bad lines: each card once and in order, or the loss on record."""
+
+import pytest
+
+from firmware_protocols.open_shoe.layout import FACES
+from firmware_protocols.open_shoe.messages import (
+    CardOrder,
+    Delivered,
+    Face,
+    Inventory,
+    Recognised,
+    Reported,
+    Shuffled,
+    Shuffling,
+)
+from shoed.observations import (
+    CardSeen,
+    FaultCleared,
+    FaultRaised,
+    FrameRejected,
+    Resumed,
+    SetDelivered,
+    ShuffleEnded,
+)
+from shoed.session.open_shoe_stream import Intake
+from shoed.session.open_shoe_words import CARDS as OURS
+from shoed.step import LinkUp
+from tests.open_shoe_line import (
+    LISTENING,
+    PORT,
+    A,
+    Clock,
+    Device,
+    Host,
+    Table,
+    Worn,
+    losses_on_record,
+    number_of,
+    numbered,
+    unproven,
+)
+
+CARDS = 150
+
+
+def table(seed: str, every: float, *, version: int = 1, first: int = 1, room: int = 1024) -> Table:
+    clock = Clock()
+    device = Device(clock, version=version, first=first, room=room)
+    return Table(seed, every, device, Host(clock, intake=Intake(A, first)))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("first", [1, 65_450], ids=["from 1", "wrapping"])
+@pytest.mark.parametrize("every", [40, 100, 400, 3000])
+def test_each_card_comes_out_once_and_in_order(
+    every: int, first: int, version: int, request: pytest.FixtureRequest
+) -> None:
+    """Lost, doubled, flipped and swapped bytes, pulled cables and a killed host leave no trace in what is taken."""
+    play = table(request.node.name, every, version=version, first=first)
+    dice = play.dice
+    for number in range(CARDS):
+        play.say(numbered(number))
+        if dice.random() < 0.05:
+            play.pull(seen=dice.random() < 0.5)
+        elif dice.random() < 0.3:
+            play.plug()
+        if dice.random() < 0.1:
+            play.kill = dice.random() < 0.5
+        for _ in range(dice.randrange(4)):
+            play.tick(dice.choice((5, 50, 300)))
+    play.settle()
+    assert play.cards == [*range(CARDS)]
+    assert unproven(play.host.seen) == []
+    assert play.device.state.store.kept == ()
+    assert any(isinstance(each, FrameRejected) for each in play.host.seen)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["noticed", "unnoticed"])
+@pytest.mark.parametrize("out_ms", [100, 3_000, 60_000, 86_400_000])
+def test_a_pulled_cable_loses_nothing_however_long(out_ms: int, seen: bool) -> None:  # noqa: FBT001 -- a column
+    """A whole shoe is dealt meanwhile; it comes in order, and the first thing said proves that it is whole."""
+    play = table("cable", 0)
+    for number in range(10):
+        play.say(numbered(number))
+        play.tick()
+    play.settle(10)
+    play.pull(seen=seen)
+    for number in range(10, 416):
+        play.say(numbered(number))
+        play.tick(out_ms / 406)
+    play.settle()
+    assert play.cards == [*range(416)]
+    assert [each.proven for each in play.host.seen if isinstance(each, Resumed)] == [True] * seen
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("at", range(40))
+def test_a_kill_anywhere_in_a_step_takes_each_card_once(at: int, committed: bool) -> None:  # noqa: FBT001 -- a column
+    """Between commit and acknowledgement, or before the commit; the device is asked and says the rest again."""
+    play = table(f"kill {at}", 0)
+    play.settle(5)
+    for number in range(20):
+        play.say(numbered(number))
+        if number == at // 2:
+            play.kill = committed
+        play.tick(7 if at % 2 else 700)
+    play.settle(200)
+    assert play.cards == [*range(20)]
+    assert [each.proven for each in play.host.seen if isinstance(each, Resumed)] == [True]
+
+
+@pytest.mark.parametrize("every", [0, 60, 400])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_full_memory_is_on_record_where_the_cards_are_missing(seed: int, every: int) -> None:
+    """What was kept comes out; then nothing is proven any more, the device says why, and goes on."""
+    play = table(f"memory {seed} {every}", every, room=16)
+    play.settle(5)
+    play.line.every = every
+    for number in range(8):
+        play.say(numbered(number))
+        play.tick(100)
+    play.pull(seen=bool(seed % 2))
+    for number in range(8, 60):
+        play.say(numbered(number))
+    for _ in range(seed):
+        play.tick(100)
+    play.plug()
+    for _ in range(400):
+        play.tick()
+    for number in range(60, 70):
+        play.say(numbered(number))
+        play.tick(100)
+    play.settle()
+    assert play.cards[-10:] == [*range(60, 70)]
+    assert play.cards[:16] == [*range(16)]
+    assert len(play.cards) < 70
+    assert losses_on_record(play.host.seen)
+    (lost,) = unproven(play.host.seen)
+    behind = [each for each in play.host.seen[play.host.seen.index(lost) :] if not isinstance(each, FrameRejected)]
+    raised, cleared = [each for each in behind if isinstance(each, FaultRaised | FaultCleared)]
+    assert (raised.name, cleared.name) == ("memory-full", "memory-full")
+    assert behind.index(raised) < next(at for at, each in enumerate(behind) if isinstance(each, CardSeen))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_happens_no_card_is_invented_and_no_loss_unnoticed(seed: int) -> None:
+    """Worn bytes, cables, kills, a device that loses its power, a small memory: all of them at once."""
+    play = table(f"all {seed}", 200, version=1 + seed % 2, room=48)
+    dice = play.dice
+    for number in range(CARDS):
+        play.say(numbered(number))
+        match dice.randrange(40):
+            case 0 | 1:
+                play.pull(seen=dice.random() < 0.5)
+            case 2 | 3 | 4 | 5:
+                play.plug()
+            case 6:
+                play.device.lose_power(dice.getrandbits(32))
+                play.up = play.device.open()
+            case 7 | 8:
+                play.kill = dice.random() < 0.5
+            case _:
+                pass
+        for _ in range(dice.randrange(4)):
+            play.tick(dice.choice((5, 50, 700)))
+    play.settle()
+    assert losses_on_record(play.host.seen)
+    assert play.device.state.store.kept == ()
+    play.say(numbered(CARDS))
+    play.settle(100)
+    assert play.cards[-1] == CARDS
+
+
+@pytest.mark.parametrize("every", [60, 300, 1000])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_set_of_a_shuffler_arrives_whole(seed: int, every: int) -> None:
+    """Its long messages are torn more often than cards; the order of each set is put together all the same."""
+    clock = Clock()
+    device = Device(clock, role="shuffler", version=2)
+    play = Table(f"sets {seed} {every}", every, device, Host(clock, role="shuffler", intake=Intake(A)))
+    orders = [play.dice.sample(FACES * 8, 416) for _ in range(4)]
+    for number, order in enumerate(orders):
+        for said in shuffled(f"set {number}", order):
+            play.say(said)
+            if play.dice.random() < 0.1:
+                play.kill = play.dice.random() < 0.5
+            play.tick(play.dice.choice((5, 50, 700)))
+    play.settle()
+    sets = [each for each in play.host.seen if isinstance(each, SetDelivered)]
+    assert [each.set_id for each in sets] == [f"set {number}" for number in range(4)]
+    assert [each.order for each in sets] == [tuple(OURS[face] for face in order) for order in orders]
+    assert all(set(each.counts.values()) == {8} for each in sets)
+    assert [type(each) for each in play.host.seen].count(ShuffleEnded) == 4
+    assert unproven(play.host.seen) == []
+
+
+def shuffled(name: str, order: list[Face]) -> list[Reported]:
+    counts = tuple(order.count(face) for face in FACES)
+    parts = [CardOrder(name, at + 1, tuple(order[at : at + 100])) for at in range(0, len(order), 100)]
+    return [Recognised(name), Shuffling(), Shuffled(), Inventory(name, counts, 0), *parts, Delivered(name)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_second_host_that_only_listens_has_its_losses_on_record(seed: int) -> None:
+    """It hears the same device over a line of its own, asks for nothing, and is told of no card twice."""
+    play = table(f"listener {seed}", 400)
+    worn, listener = Worn(play.dice, 300), Host(play.clock, LISTENING)
+    listener.take(LinkUp(PORT))
+    for number in range(CARDS):
+        play.say(numbered(number))
+        for part in worn.carry(play.up):
+            assert listener.hear(part) == b""
+        play.tick(play.dice.choice((5, 50, 700)))
+    heard = [number_of(each) for each in listener.seen if isinstance(each, CardSeen)]
+    assert len(heard) > CARDS // 2
+    assert heard != play.cards
+    assert losses_on_record(listener.seen[listener.seen.index(first_card(listener)) :], heard[0] - 1)
+
+
+def first_card(host: Host) -> CardSeen:
+    return next(each for each in host.seen if isinstance(each, CardSeen))
