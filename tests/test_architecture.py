@@ -45,6 +45,7 @@ ORDER: Final = (
         "audit_table",
         "watchdog",
         "daemon",
+        "playing",
         "record",
         "demo",
     ),
