@@ -16,10 +16,12 @@ from shoed.config import Config, TableConfig
 from shoed.daemon import Daemon, Desk
 from shoed.errors import CaptureError, JournalError, UsageError
 from shoed.journal import Store, hold
+from shoed.now import Now
 from shoed.ports.address import ReplayAddress, Speed
 from shoed.ports.capture import Header, stream
 from shoed.ports.replay import ENDED
 from shoed.ports.tell import listening
+from shoed.step import AnyInput, LinkDown
 from shoed.watchdog import Systemd
 
 WRONG: Final = 1
@@ -30,10 +32,10 @@ class PlayedDesk(Desk):
 
     over: "asyncio.Future[str]"
 
-    async def refused(self, reason: str) -> None:
-        await super().refused(reason)
-        if not self.over.done():
-            self.over.set_result(reason)
+    def take(self, came: AnyInput, at: Now) -> None:
+        super().take(came, at)
+        if isinstance(came, LinkDown) and not self.over.done():
+            self.over.set_result(came.reason)
 
 
 def play(config: Config, name: str, file: str, *, fast: bool) -> int:
