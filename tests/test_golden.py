@@ -81,12 +81,14 @@ def test_nothing_is_expected_of_a_capture_that_is_gone() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_a_family_has_a_capture_of_all_that_it_can_say(family: Family[Settings]) -> None:
-    """Every message, every choice in it and every fault of the family's own tables."""
-    held = {
-        line for path in EVERY if capture(path).header.family == family.name for line in covering.held(capture(path))
-    }
+    """Every message, every choice in it and every fault of the family's own tables, and the faults in each version."""
+    own = [capture(path) for path in EVERY if capture(path).header.family == family.name]
+    held = {line for each in own for line in covering.held(each)}
     assert family.messages
     assert [line for line in covering.required(family) if line not in held] == []
+    for firmware in family.firmware:
+        of_it = {line for each in own if each.header.firmware == firmware for line in covering.held(each)}
+        assert [line for line in covering.named(family) if line not in of_it] == []
 
 
 def test_what_no_capture_holds_is_missed() -> None:
