@@ -15,14 +15,15 @@ from typing import Final
 
 from benchmarks.bench import TIMES, report
 from benchmarks.latency import Sink
-from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
+from firmware_protocols.family import Line
 from shoed.ports.capture import Direction, Header, Record, header_text, record_text
 from shoed.rig.dealer import Pace, deal
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 
 DECKS: Final = 10
 SEED: Final = 5
+LINE: Final = Line(4800)
 PACE: Final = Pace(card=(0.8, 1.5), round=(25.0, 35.0))
 TIMES_FASTER: Final = 1000
 
@@ -44,7 +45,7 @@ port = "tcp://127.0.0.1:1"
 
 def shoe() -> Iterator[Record]:
     """What the shoe says from its first card to its stand-by, each of the copies when it is there."""
-    family, settings = FAMILIES["angel-eye"], AngelEyeSettings()
+    settings = AngelEyeSettings()
     device, at_us = AngelEyeShoe(settings), 0.0
     state = device.begin()
     for pause_s, said in deal(Random(SEED), DECKS, PACE):
@@ -52,7 +53,7 @@ def shoe() -> Iterator[Record]:
         at_us += pause_s * 1_000_000
         size = len(frames) // settings.copies
         for begin in range(0, len(frames), size):
-            at_us += size * family.line.seconds_per_byte * 1_000_000
+            at_us += size * LINE.seconds_per_byte * 1_000_000
             yield Record(int(at_us), Direction.FROM_DEVICE, frames[begin : begin + size])
         if isinstance(said, StandBy):
             return
@@ -74,8 +75,7 @@ def run() -> None:
 
 def replayed(records: Iterable[Record]) -> float:
     """The whole command, with a journal and a broker of its own."""
-    family, sink = FAMILIES["angel-eye"], Sink()
-    header = header_text(Header(family.name, family.firmware[0], family.line))
+    sink, header = Sink(), header_text(Header("angel-eye", "ii-ex", LINE))
     with tempfile.TemporaryDirectory(prefix="shoed-bench-") as name:
         capture, config = Path(name) / "shoe.capture", Path(name) / "shoed.toml"
         capture.write_text(header + "".join(map(record_text, records)))
