@@ -115,6 +115,15 @@ async def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert source.read_text() == HEADER
 
 
+async def test_a_line_that_cannot_be_had_leaves_no_file(tmp_path: Path) -> None:
+    """So that the same command may be given again."""
+    out = tmp_path / "one.capture"
+    said = await shoed("capture", "tcp://127.0.0.1:1", "--protocol", "angel-eye", "--out", out)
+    assert (said.status, said.out) == (1, "")
+    assert "tcp://127.0.0.1:1" in said.err
+    assert not out.exists()
+
+
 async def test_it_ends_when_its_time_is_over(shoe: TcpShoe) -> None:
     """With what came by then: here nothing, on the standard output."""
     said = await shoed("capture", shoe.port, "--protocol", "angel-eye", "--seconds", "0.05")
