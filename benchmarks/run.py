@@ -1,9 +1,10 @@
 """`./dev bench`: every benchmark with its ratio, its bar, and ok or over. No test judges a time."""
 
-from benchmarks import decoding, detection, footprint, latency, rules
+from benchmarks import decoding, detection, footprint, latency, replaying, rules
 
 decoding.run()
 footprint.run()
 latency.run()
 rules.run()
 detection.run()
+replaying.run()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchmarks import detection
+from docs import devices_page
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import page as angel_eye
 from firmware_protocols.bee_tek import page as bee_tek
@@ -143,6 +144,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/bee_tek/PROTOCOL.md": blocks(bee_tek.tables),
     "firmware_protocols/open_shoe/PROTOCOL.md": blocks(open_shoe.tables),
     "firmware_protocols/scanner/PROTOCOL.md": blocks(scanner.tables),
+    "docs/devices.md": lambda _: devices_page.page(),
     "docs/events.md": lambda _: events_page(),
     "docs/clauses.md": clauses,
     "docs/detection.md": blocks(detection.tables),

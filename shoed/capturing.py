@@ -36,7 +36,7 @@ class File:
             try:
                 self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
             except FileExistsError as error:
-                raise CaptureError(f"{path}: is there already, and is left alone; give --out another name") from error
+                raise taken(path) from error
             except OSError as error:
                 raise CaptureError(f"{path}: {error.strerror}; give --out a file that can be written") from error
 
@@ -56,6 +56,10 @@ class File:
         self.size += len(data)
 
 
+def taken(path: str) -> CaptureError:
+    return CaptureError(f"{path}: is there already, and is left alone; give --out another name")
+
+
 def capture(port: str, protocol: str | None, firmware: str | None, out: str | None, seconds: float | None) -> int:
     """Listen until the time is over, a signal comes or the line is lost."""
     family, address = drivers.asked(protocol).family, address_of(port)
@@ -65,10 +69,12 @@ def capture(port: str, protocol: str | None, firmware: str | None, out: str | No
         )
     line = address.line(family.line) if isinstance(address, SerialAddress | Rfc2217Address) else family.line
     header = Header(family.name, firmware or family.firmware[0], line, note=f"heard on {address}")
-    return asyncio.run(listen(address, header, File(out), seconds))
+    if out is not None and Path(out).exists():  # before the device is disturbed
+        raise taken(out)
+    return asyncio.run(listen(address, header, out, seconds))
 
 
-async def listen(address: Address, header: Header, file: File, seconds: float | None) -> int:
+async def listen(address: Address, header: Header, out: str | None, seconds: float | None) -> int:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(seconds) as patience:
@@ -76,7 +82,7 @@ async def listen(address: Address, header: Header, file: File, seconds: float | 
                 loop.add_signal_handler(number, patience.reschedule, 0)
             link = await open_link(address, header.line)
             try:
-                began = now()
+                file, began = File(out), now()
                 started = datetime.fromtimestamp(began.utc_us / 1_000_000, UTC)
                 file.write(header_text(Header(header.family, header.firmware, header.line, started, header.note)))
                 while True:

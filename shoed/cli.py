@@ -60,6 +60,7 @@ def parser(typed: Sequence[str]) -> argparse.ArgumentParser:
         ("check", check_arguments, "say all that is wrong with a configuration"),
         ("decode", decode_arguments, "bytes of a device to JSON lines, one for each thing that it said"),
         ("capture", capture_arguments, "what goes over a line, into a file"),
+        ("replay", playing_arguments, "a capture, played through the daemon, its journal and its broker"),
         ("ports", ports_arguments, "what is plugged in, and which family it looks like"),
         ("tell", tell_arguments, "tell a table what no shoe sees, or what was decided"),
         ("journal", journal_arguments, "the record: folded again, or shown"),
@@ -100,6 +101,14 @@ def capture_arguments(capture: argparse.ArgumentParser) -> None:
     capture.add_argument("--out", metavar="FILE", help="a new file (default: the standard output)")
     place_arguments(capture)
     capture.set_defaults(command=capture_command)
+
+
+def playing_arguments(playing: argparse.ArgumentParser) -> None:
+    playing.add_argument("file", metavar="FILE")
+    playing.add_argument("--config", required=True, metavar="CONFIG")
+    playing.add_argument("--table", required=True, metavar="NAME", help="whose shoe it is")
+    playing.add_argument("--fast", action="store_true", help="as fast as it goes; else in real time")
+    playing.set_defaults(command=playing_command)
 
 
 def ports_arguments(ports: argparse.ArgumentParser) -> None:
@@ -288,6 +297,13 @@ def decode_command(arguments: argparse.Namespace) -> int:
     from shoed.decode import decode
 
     return decode(arguments.protocol, arguments.source)
+
+
+def playing_command(arguments: argparse.Namespace) -> int:
+    from shoed import config, playing
+
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    return playing.play(config.load(arguments.config), arguments.table, arguments.file, fast=arguments.fast)
 
 
 def capture_command(arguments: argparse.Namespace) -> int:

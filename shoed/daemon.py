@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic, monotonic_ns
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -276,6 +276,9 @@ class Desk:
                 self.take(Woken(), now())
 
 
+D = TypeVar("D", bound=Desk)
+
+
 def cause(error: BaseException) -> str:
     """The first leaf of a group of errors, in one line."""
     while isinstance(error, BaseExceptionGroup):
@@ -283,12 +286,12 @@ def cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-class Daemon:
+class Daemon(Generic[D]):
     """All tables of one configuration, over one journal."""
 
-    def __init__(self, config: Config, store: Store, systemd: Systemd, door: socket.socket) -> None:
+    def __init__(self, config: Config, store: Store, systemd: Systemd, door: socket.socket, desk: type[D]) -> None:
         self.writer = Writer(store, ENGINE)
-        self.desks = [Desk(table, config.site, config.broker, store, self.writer) for table in config.tables]
+        self.desks = [desk(table, config.site, config.broker, store, self.writer) for table in config.tables]
         self.systemd = systemd
         self.door = door
         self.stop = asyncio.Event()
@@ -384,6 +387,6 @@ def run(config: Config) -> int:
         store = Store(state_dir)
 
         async def serve() -> int:
-            return await Daemon(config, store, Systemd(), door).run()
+            return await Daemon(config, store, Systemd(), door, Desk).run()
 
         return asyncio.run(serve())

@@ -46,6 +46,7 @@ ORDER: Final = (
         "audit_table",
         "watchdog",
         "daemon",
+        "playing",
         "record",
         "demo",
     ),

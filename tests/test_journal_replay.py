@@ -55,7 +55,7 @@ def engine_for(settings: str) -> Engine[SessionState]:
     in_force = msgspec.json.decode(settings, type=dict[str, str])
     session: Session[SessionState] = DRIVERS["angel-eye"].session(AngelEyeSettings(), allow_orders=True)
     if in_force.get("family") == "deaf":
-        session = Deaf()  # type: ignore[assignment]  # as SESSIONS has it: a session reads its own state only
+        session = Deaf()  # type: ignore[assignment]  # as a Driver has it: a session reads its own state only
     return Engine(session, WatchSettings(250), TableSettings("commission", in_force.get("port", PORT)))
 
 

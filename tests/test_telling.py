@@ -21,7 +21,19 @@ from shoed.commands import (
 )
 from shoed.errors import UsageError
 from shoed.step import Told
-from shoed.telling import COMMANDS, EXAMPLE, NOTICES, Request, command_of, line_of, read, request, typed
+from shoed.telling import (
+    COMMANDS,
+    EXAMPLE,
+    NOTICES,
+    Request,
+    Save,
+    command_of,
+    line_of,
+    line_of_save,
+    read,
+    request,
+    typed,
+)
 from shoed.words import FOLLOWS, Event, Role, Stage
 
 LINE: Final = (
@@ -195,3 +207,26 @@ def test_every_role_is_understood() -> None:
         told = read(lined(role=role.value))
         assert isinstance(told, Request)
         assert told.told.author == Author("ann", role)
+
+
+def test_a_capture_is_asked_for_on_the_same_line() -> None:
+    """By a key that no command has, and no others than its own."""
+    wanted = Save("bac-901", "7f3a", "shoe")
+    assert line_of_save(wanted) == b'{"table":"bac-901","id":"7f3a","capture":"shoe"}\n'
+    assert read(line_of_save(wanted)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"table":"bac-901","capture":"shoe"}', "id is missing; give text"),
+        (b'{"table":"bac-901","id":"7","capture":9}', "capture: 9 will not do; give the device"),
+        (
+            b'{"table":"bac-901","id":"7","capture":"shoe","author":"ann"}',
+            '"author": no such key; known: table',
+        ),
+    ],
+)
+def test_a_capture_that_is_asked_for_wrongly_is_refused(line: bytes, said: str) -> None:
+    """With what would be right."""
+    assert said in refused(line).detail

@@ -54,6 +54,7 @@ class Publisher:
         self.busy_since: float | None = None  # on the loop's clock; None: nothing to do
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged: int | None = None  # the last event that the broker has; None: not looked up yet
+        self.progress = asyncio.Event()  # `acknowledged` is another one
         self.complaint = ""  # the last trouble that was logged
         self.stale = True  # the state that the broker has is not ours
         self.question: PublicQuestion | None = None  # as the broker has it
@@ -61,6 +62,12 @@ class Publisher:
     def committed(self) -> None:
         self.stale = True
         self.news.set()
+
+    async def caught_up(self, sequence: int) -> None:
+        """Return when the broker has every event up to this one."""
+        while (self.acknowledged or 0) < sequence:
+            self.progress.clear()
+            await self.progress.wait()
 
     def leave(self, reason: str) -> None:
         """Say goodbye once all that is committed is told."""
@@ -117,6 +124,7 @@ class Publisher:
         """Be born, and tell until it is time to go."""
         if self.acknowledged is None:
             self.acknowledged = reader.cursor(self.voice.table)
+            self.progress.set()
         boundary = reader.last_sequence(self.voice.table)
         reason = "reconnected" if self.births else "started"
         await connection.probe(self.status(Presence.ONLINE, reason, birth))
@@ -209,6 +217,7 @@ class Publisher:
         """The broker has every event up to here."""
         if sequence > (self.acknowledged or 0):
             self.acknowledged = sequence
+            self.progress.set()
             self.busy_since = asyncio.get_running_loop().time()  # a long backlog that moves is no standstill
             self.writer.move_cursor(self.voice.table, sequence)
 

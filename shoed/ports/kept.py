@@ -43,10 +43,14 @@ def text(kept: bytes, device: Device, note: str, at: Now) -> str:
 
 
 def spelt_out(settings: Settings) -> str:
-    """Those that are not as the family has them, as a capture's header says them."""
-    values = {name: getattr(settings, name) for name, it in declared(type(settings)).items()}
-    changed = {name: value for name, value in values.items() if value != declared(type(settings))[name].default}
-    return " ".join(f"{name}={value.value if isinstance(value, Enum) else value}" for name, value in changed.items())
+    """Those that are not as the family has them, as a capture's header says them; a table has no place there."""
+    values = {name: (getattr(settings, name), it.default) for name, it in declared(type(settings)).items()}
+    changed = {name: value for name, (value, default) in values.items() if value != default}
+    return " ".join(
+        f"{name}={value.value if isinstance(value, Enum) else value}"
+        for name, value in changed.items()
+        if isinstance(value, int | Enum)
+    )
 
 
 def unpacked(kept: bytes) -> Iterator[Record | Remark]:

@@ -20,8 +20,12 @@ from shoed.wire import Frame, LineState
 
 def required(family: Family[Settings]) -> list[str]:
     """All of it, each in one line, as in `ErrorRaised code=3`."""
-    named = [f"{each.message.__name__} {each.field}={number}" for each in family.codes for number in each.numbers]
-    return [*dict.fromkeys(line for message in family.messages for line in _of_type(message)), *named]
+    return [*dict.fromkeys(line for message in family.messages for line in _of_type(message)), *named(family)]
+
+
+def named(family: Family[Settings]) -> list[str]:
+    """The numbers to which the family's page gives a name: its faults among them."""
+    return [f"{each.message.__name__} {each.field}={number}" for each in family.codes for number in each.numbers]
 
 
 def _of_type(message: type) -> Iterator[str]:

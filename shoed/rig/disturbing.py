@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
+from msgspec.structs import replace
+
 from shoed.rig.golden import Moment, Script
 from shoed.step import AnyInput, LinkDown, Received
 
@@ -18,9 +20,9 @@ LATE: Final = 3  # records that one of them may be late
 Disturbance = Callable[[Script, Random], Script]
 
 
-def said(script: Script) -> list[tuple[int, int, bytes]]:
+def said(script: Script) -> list[tuple[int, int, Received]]:
     """Each record: its place in the script, its moment, its bytes."""
-    return [(at, each.at_us, each.came.data) for at, each in enumerate(script) if isinstance(each.came, Received)]
+    return [(at, each.at_us, each.came) for at, each in enumerate(script) if isinstance(each.came, Received)]
 
 
 def drop(script: Script, dice: Random) -> Script:
@@ -38,11 +40,11 @@ def duplicate(script: Script, dice: Random) -> Script:
 
 def flip(script: Script, dice: Random) -> Script:
     """One bit is another one."""
-    at, at_us, data = dice.choice(said(script))
-    bit = dice.randrange(len(data) * 8)
-    damaged = bytearray(data)
+    at, at_us, record = dice.choice(said(script))
+    bit = dice.randrange(len(record.data) * 8)
+    damaged = bytearray(record.data)
     damaged[bit // 8] ^= 1 << bit % 8
-    return (*script[:at], Moment(at_us, Received(bytes(damaged))), *script[at + 1 :])
+    return (*script[:at], Moment(at_us, replace(record, data=bytes(damaged))), *script[at + 1 :])
 
 
 def split(script: Script, _: Random) -> Script:
@@ -51,7 +53,7 @@ def split(script: Script, _: Random) -> Script:
 
 
 def parts(came: AnyInput) -> list[AnyInput]:
-    return [Received(bytes((byte,))) for byte in came.data] if isinstance(came, Received) else [came]
+    return [replace(came, data=bytes((byte,))) for byte in came.data] if isinstance(came, Received) else [came]
 
 
 def reorder(script: Script, dice: Random) -> Script:
@@ -70,8 +72,10 @@ def unplug(script: Script, dice: Random) -> Script:
     back_us = out_us + AWAY_US
     before = [each for each in script[:-1] if each.at_us < out_us]
     behind = [each for each in script[:-1] if each.at_us >= back_us]
-    away = [Moment(out_us, LinkDown("the cable is out")), Moment(back_us, script[0].came)]
-    return (*before, *away, *behind, Moment(max(back_us, script[-1].at_us), script[-1].came))
+    end_us, end = script[-1]
+    out = replace(end, reason="the cable is out") if isinstance(end, LinkDown) else end
+    away = [Moment(out_us, out), Moment(back_us, script[0].came)]
+    return (*before, *away, *behind, Moment(max(back_us, end_us), end))
 
 
 EVERY: Final[Mapping[str, Disturbance]] = {

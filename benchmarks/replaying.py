@@ -1,0 +1,86 @@
+"""A whole shoe's capture through the daemon, its journal and its broker, against the time that the shoe took.
+
+Ten decks at a real table's pace: half a minute from one round to the next. The subject is `shoed replay --fast`,
+the process from its start to its end; the broker is ours, and answers at once.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from time import perf_counter
+from typing import Final
+
+from benchmarks.bench import TIMES, report
+from benchmarks.latency import Sink
+from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
+from firmware_protocols.family import Line
+from shoed.ports.capture import Direction, Header, Record, header_text, record_text
+from shoed.rig.dealer import Pace, deal
+from shoed.session.angel_eye_shoe import AngelEyeShoe
+
+DECKS: Final = 10
+SEED: Final = 5
+LINE: Final = Line(4800)
+PACE: Final = Pace(card=(0.8, 1.5), round=(25.0, 35.0))
+TIMES_FASTER: Final = 1000
+
+CONFIG: Final = """\
+[site]
+name = "bench"
+state_dir = "state"
+[mqtt]
+url = "mqtt://127.0.0.1:{port}"
+[[table]]
+name = "bac-1"
+game = "fortune-six"
+decks = 10
+[table.shoe]
+protocol = "angel-eye"
+port = "tcp://127.0.0.1:1"
+"""
+
+
+def shoe() -> Iterator[Record]:
+    """What the shoe says from its first card to its stand-by, each of the copies when it is there."""
+    settings = AngelEyeSettings()
+    device, at_us = AngelEyeShoe(settings), 0.0
+    state = device.begin()
+    for pause_s, said in deal(Random(SEED), DECKS, PACE):
+        state, frames = device.say(state, said)
+        at_us += pause_s * 1_000_000
+        size = len(frames) // settings.copies
+        for begin in range(0, len(frames), size):
+            at_us += size * LINE.seconds_per_byte * 1_000_000
+            yield Record(int(at_us), Direction.FROM_DEVICE, frames[begin : begin + size])
+        if isinstance(said, StandBy):
+            return
+
+
+def alone(records: Iterable[Record]) -> Iterator[Record]:
+    """Each byte by itself, as a serial line may hand them out."""
+    return (Record(each.at_us, each.direction, bytes((byte,))) for each in records for byte in each.data)
+
+
+def run() -> None:
+    whole = list(shoe())
+    seconds = whole[-1].at_us / 1_000_000
+    for how, records in (("a report", whole), ("a byte", list(alone(whole)))):
+        best = min(replayed(records) for _ in range(TIMES))
+        name = f"(g) {DECKS} decks replayed, {how} at a time / 1/{TIMES_FASTER} of it"
+        report(name, best, seconds / TIMES_FASTER, 1.0, unit="s")
+
+
+def replayed(records: Iterable[Record]) -> float:
+    """The whole command, with a journal and a broker of its own."""
+    sink, header = Sink(), header_text(Header("angel-eye", "ii-ex", LINE))
+    with tempfile.TemporaryDirectory(prefix="shoed-bench-") as name:
+        capture, config = Path(name) / "shoe.capture", Path(name) / "shoed.toml"
+        capture.write_text(header + "".join(map(record_text, records)))
+        config.write_text(CONFIG.format(port=sink.port))
+        command = [str(Path(sys.executable).with_name("shoed")), "replay", str(capture), "--config", str(config)]
+        began = perf_counter()
+        subprocess.run([*command, "--table", "bac-1", "--fast"], check=True, stderr=subprocess.DEVNULL)
+        return perf_counter() - began
