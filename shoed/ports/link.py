@@ -12,7 +12,16 @@ from typing import Final, Never, Protocol, assert_never
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortRefused
 from shoed.now import Chunk
-from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, TcpAddress
+from shoed.ports.address import (
+    Address,
+    HidrawAddress,
+    ReplayAddress,
+    Rfc2217Address,
+    SerialAddress,
+    TcpAddress,
+    UsbAddress,
+)
+from shoed.ports.hidraw import open_hidraw
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
@@ -64,6 +73,12 @@ async def open_link(address: Address, line: Line) -> Link:
             from shoed.ports.rfc2217 import open_rfc2217  # noqa: PLC0415 -- for who has such a server
 
             return await open_rfc2217(address, line)
+        case UsbAddress():
+            from shoed.ports.usb import open_usb  # noqa: PLC0415 -- and ctypes with it, for who has such a device
+
+            return await open_usb(address)
+        case HidrawAddress():
+            return await open_hidraw(address)
         case ReplayAddress():
             from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
 
