@@ -22,10 +22,12 @@ from shoed.ports.address import (
     UsbAddress,
 )
 from shoed.ports.hidraw import open_hidraw
+from shoed.ports.hotplug import Watch
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
-# A node that returns is open within 2 s: the longest wait, and half a second for udev and for opening.
+# A node that returns is open within 2 s, also where nothing tells of it: the longest wait, and half a second for udev
+# and for opening.
 BACKOFF_LEAST_S: Final = 0.1
 BACKOFF_MOST_S: Final = 1.5
 
@@ -97,23 +99,25 @@ async def keep_open(address: Address, line: Line, events: Events, *, rng: random
     loop = asyncio.get_running_loop()
     failures = 0
     told: str | None = None
-    while True:
-        try:
-            link = await open_link(address, line)
-        except PortRefused as refusal:
-            if told != str(refusal):
-                told = str(refusal)
-                await events.refused(told)
-        else:
-            told = None
-            opened_s = loop.time()
-            await _live(link, events)
-            if isinstance(address, ReplayAddress):
-                await loop.create_future()
-            if loop.time() - opened_s >= SETTLED_S:
-                failures = 0
-        await asyncio.sleep(backoff_s(failures, rng))
-        failures += 1
+    with contextlib.closing(Watch(address)) as watch:
+        while True:
+            try:
+                link = await open_link(address, line)
+            except PortRefused as refusal:
+                if told != str(refusal):
+                    told = str(refusal)
+                    await events.refused(told)
+            else:
+                told = None
+                watch.close()
+                opened_s = loop.time()
+                await _live(link, events)
+                if isinstance(address, ReplayAddress):
+                    await loop.create_future()
+                if loop.time() - opened_s >= SETTLED_S:
+                    failures = 0
+            plugged = await watch.wait(backoff_s(failures, rng))
+            failures = 0 if plugged else failures + 1
 
 
 async def _live(link: Link, events: Events) -> None:
