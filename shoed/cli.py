@@ -90,6 +90,9 @@ def decode_arguments(decode: argparse.ArgumentParser) -> None:
 
 
 def ports_arguments(ports: argparse.ArgumentParser) -> None:
+    ports.add_argument(
+        "--listen", type=int, metavar="SECONDS", help="and open each, to hear by what it says which family it is"
+    )
     ports.set_defaults(command=ports_command)
 
 
@@ -277,21 +280,28 @@ def decode_command(arguments: argparse.Namespace) -> int:
     return decode(arguments.protocol, arguments.source)
 
 
-def ports_command(_: argparse.Namespace) -> int:
+def ports_command(arguments: argparse.Namespace) -> int:
     from firmware_protocols import FAMILIES
     from shoed.ports.discover import discover, families_of
 
-    found = discover()
-    for port in found:
+    found = discover(FAMILIES)
+    heard: list[str] = []
+    if arguments.listen is not None:
+        import asyncio
+
+        from shoed.ports.listen import listen
+
+        heard = asyncio.run(listen([port.address for port in found], FAMILIES, arguments.listen))
+    for number, port in enumerate(found):
         usb = "built in" if port.vendor is None else f"usb {port.vendor:04x}:{port.product or 0:04x}"
         families = ", ".join(FAMILIES if port.vendor is None else families_of(port, FAMILIES))
-        print(f"serial://{port.by_id or port.device}")
+        print(port.address)
         print(f"    {port.description} ({usb}, {port.device})")
         print(f"    {'may be: ' + families if families else 'no family is known behind it'}")
+        for said in heard[number : number + 1]:
+            print(f"    {said}")
     if not found:
-        print(
-            "no serial port is plugged in: check the cable and the adapter; a device server needs none (tcp://HOST:PORT)"
-        )
+        print("no port is plugged in: check the cable and the adapter; a device server needs none (tcp://HOST:PORT)")
     return 0
 
 
