@@ -45,6 +45,9 @@ SET_PROTOCOL: Final = 0x0B
 BOOT: Final = 0
 REPORT: Final = 1
 
+# Whatever keeps libusb from starting is said once, by our refusal, not at every attempt.
+logging.getLogger("usb").setLevel(logging.CRITICAL)
+
 _LOADING: Final = threading.Lock()  # pyusb makes its one context when first asked, and does not expect two who ask
 
 
@@ -129,7 +132,10 @@ def open_device(address: UsbAddress) -> Device:
     with _LOADING:
         backend = libusb1.get_backend()
     if backend is None:
-        raise PortRefused(f"{address}: libusb is not there; install it: sudo apt-get install -y libusb-1.0-0")
+        raise PortRefused(
+            f"{address}: libusb is not there, or does not start; install it (sudo apt-get install -y libusb-1.0-0), and"
+            " leave AF_NETLINK to a service that is fenced in"
+        )
     try:
         found = usb.core.find(find_all=True, backend=backend, idVendor=address.vendor, idProduct=address.product)
         device = _choice(address, list(found))
