@@ -63,6 +63,7 @@ class FakeDevice:
     opened: int = 0
     claimed: set[int] = field(default_factory=set)
     gone: bool = False
+    hangs: threading.Event | None = None  # a read that is over when this is set
 
 
 class FakeUsb(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no types
@@ -180,6 +181,8 @@ class FakeUsb(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no types
             said = device.says.get(timeout=timeout / 1000)
         except queue.Empty:
             said = errno.ETIMEDOUT
+        if device.hangs is not None:
+            device.hangs.wait()
         if device.gone:
             raise failure(errno.ENODEV)
         if isinstance(said, int):

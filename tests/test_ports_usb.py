@@ -4,6 +4,8 @@ import asyncio
 import errno
 import itertools
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -327,6 +329,30 @@ async def test_no_thread_outlives_its_link_by_more_than_a_read(plug: Plug) -> No
         await link.close()
         with pytest.raises(LinkLost, match="closed"):
             await link.receive()
+
+
+async def test_a_read_that_never_returns_is_left_to_itself(
+    plug: Plug, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The end of the link is told all the same, and the log says what to do."""
+    monkeypatch.setattr("shoed.ports.usb.HANGS_S", 0.01)
+    device = FakeDevice(hangs=threading.Event())
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
+    await link.close()
+    assert "usb://1209:0001: the kernel does not let go of it; pull it" in caplog.text
+    assert device.claimed == {0}
+    assert device.hangs is not None
+    device.hangs.set()
+    for thread in threading.enumerate():
+        if thread.name == "shoed-usb":
+            thread.join(PATIENCE_S)
+
+
+def test_who_has_no_usb_device_does_not_pay_for_it() -> None:
+    """A start has little time to spare."""
+    asked = "import sys, shoed.daemon; print({'usb', 'ctypes', 'shoed.ports.usb'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True).stdout == b"set()\n"
 
 
 @pytest.mark.parametrize("present", [True, False])

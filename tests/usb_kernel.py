@@ -8,6 +8,7 @@ here, as Linux's drivers/usb/core/devio.c does. `test_ports_usb_kernel.py` runs 
 import asyncio
 import ctypes
 import errno
+import os
 import random
 import socket
 import struct
@@ -43,6 +44,7 @@ IN: Final = 0x80
 SETUP_BYTES: Final = 8
 GET_DESCRIPTOR: Final = b"\x80\x06"
 SERIAL: Final = "A7"
+NOBODY: Final = 65534
 NO_PACKET_SIZE_LIMIT_AND_REAP_AFTER_DISCONNECT: Final = 0x14
 
 # umockdev's requests and answers
@@ -195,6 +197,8 @@ class Kernel:
         kind, endpoint, _, _, buffer, length, *_ = URB.unpack(read(client, address, URB.size))
         urb = Urb(address, endpoint, buffer, length)
         with self.changed:
+            if self.gone:  # since it was looked at
+                return -errno.ENODEV
             if kind == CONTROL:
                 setup = read(client, buffer, SETUP_BYTES)
                 text = {0: b"\x09\x04", 3: SERIAL.encode("utf-16-le")}.get(setup[2], b"")  # 0: in English
@@ -307,6 +311,23 @@ async def a_program_that_has_it(kernel: Kernel) -> None:
         raise AssertionError("it was opened")
 
 
+async def a_node_that_is_denied(kernel: Kernel) -> None:
+    """What to do depends on its group; here that one may not use it either."""
+    kernel.plug()
+    await (await open_link(ADDRESS, LINE)).close()  # whatever Python has to load for it, while it may
+    kernel.root.chmod(0o755)
+    (kernel.root / "dev/bus/usb/001/002").chmod(0)
+    (kernel.root / "ioctl/dev/bus/usb/001/002").chmod(0o777)  # umockdev's own way, not the device's
+    if os.geteuid() == 0:
+        os.seteuid(NOBODY)
+    try:
+        await open_link(ADDRESS, LINE)
+    except PortRefused as refusal:
+        assert "install shoed's udev rules and plug it anew" in str(refusal)  # noqa: PT017 -- pytest is not here
+    else:
+        raise AssertionError("it was opened")
+
+
 async def a_serial_number(kernel: Kernel) -> None:
     """It is asked of the device."""
     kernel.plug()
@@ -347,6 +368,7 @@ CASES: Final[dict[str, Case]] = {
     "a stall": a_stall,
     "a keyboard": a_keyboard,
     "a program that has it": a_program_that_has_it,
+    "a node that is denied": a_node_that_is_denied,
     "a serial number": a_serial_number,
     "a plug that is pulled": a_plug_that_is_pulled,
 }

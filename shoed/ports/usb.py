@@ -6,8 +6,10 @@ device tells why; the device is let go of, by `close`, when both have ended.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from shoed.errors import PortError
 from shoed.now import Chunk
@@ -16,6 +18,11 @@ from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
 from shoed.ports.threads import off_loop, tell
 from shoed.ports.usb_device import TRANSFER_MS, Device, Gone, open_device
+
+LOG: Final = logging.getLogger("shoed")
+
+# A thread that a driver holds for longer is left to it, with the device.
+HANGS_S: Final = 2.0
 
 
 async def open_usb(address: UsbAddress) -> "UsbLink":
@@ -71,8 +78,11 @@ class UsbLink:
 
     def _let_go(self) -> None:
         for thread in self._threads:
-            thread.join()
-        self._device.close()
+            thread.join(HANGS_S)
+        if any(thread.is_alive() for thread in self._threads):
+            LOG.error("%s: the kernel does not let go of it; pull it, and restart shoed if it stays busy", self._at)
+        else:
+            self._device.close()
 
     # --- in threads
 
