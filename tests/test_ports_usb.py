@@ -18,6 +18,7 @@ from shoed.errors import LinkLost, PortError, PortRefused
 from shoed.ports.address import UsbAddress
 from shoed.ports.inbox import LIMIT_BYTES, UNSENT_BYTES
 from shoed.ports.link import Link, keep_open, open_link
+from shoed.ports.usb import MOST_HANDED
 from shoed.ports.usb_device import MOST_STALLS, TRANSFER_MS
 from tests.fake_usb import BULK, INTERRUPT, FakeDevice, FakeInterface, FakeUsb, keyboard, unplug
 from tests.links import PATIENCE_S, receive
@@ -151,6 +152,21 @@ async def test_a_consumer_that_lags_holds_the_device_up(plug: Plug) -> None:
     async with asyncio.timeout(PATIENCE_S):
         taken += [(await link.receive()).data for _ in range(count - 100)]
     assert taken == [number.to_bytes(4) * 16 for number in range(count)]
+    await link.close()
+
+
+async def test_a_loop_that_stands_still_holds_the_device_up(plug: Plug) -> None:
+    """So many packets wait for it, and no more; all come in order once it goes on."""
+    device = FakeDevice()
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
+    for number in range(2 * MOST_HANDED):
+        device.says.put(number.to_bytes(2))
+    while device.says.qsize() > MOST_HANDED:
+        device.heard.wait(0.01)  # and with it the loop
+    device.heard.wait(0.05)
+    assert device.says.qsize() == MOST_HANDED
+    assert await receive(link, 4 * MOST_HANDED) == b"".join(number.to_bytes(2) for number in range(2 * MOST_HANDED))
     await link.close()
 
 

@@ -43,6 +43,7 @@ CONTROL: Final = 2
 IN: Final = 0x80
 SETUP_BYTES: Final = 8
 GET_DESCRIPTOR: Final = b"\x80\x06"
+EIGHT_OF_SPADES: Final = bytes.fromhex("05 31 44 81 B8 03 34 46")  # of an Angel Eye
 SERIAL: Final = "A7"
 NOBODY: Final = 65534
 NO_PACKET_SIZE_LIMIT_AND_REAP_AFTER_DISCONNECT: Final = 0x14
@@ -342,6 +343,21 @@ async def a_serial_number(kernel: Kernel) -> None:
     assert kernel.calls == ["claim", "release"]
 
 
+async def a_program_that_is_killed(kernel: Kernel) -> None:
+    """`shoed decode` hears the shoe; killed, it leaves the device to the next one."""
+    kernel.plug()
+    for _ in range(2):
+        command = (sys.executable, "-m", "shoed", "decode", "--protocol", "angel-eye", str(ADDRESS))
+        program = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        kernel.say(EIGHT_OF_SPADES)
+        assert program.stdout is not None
+        assert b'"card":"8S"' in await program.stdout.readline()
+        program.kill()
+        await program.wait()
+        kernel.waiting.clear()  # as Linux does with what a process had submitted
+    assert kernel.calls == ["claim", "claim"]
+
+
 async def a_plug_that_is_pulled(kernel: Kernel) -> None:
     """Twice: what was said before is delivered, the loss is told, and the device is open again at once."""
     listener = Listener()
@@ -370,6 +386,7 @@ CASES: Final[dict[str, Case]] = {
     "a program that has it": a_program_that_has_it,
     "a node that is denied": a_node_that_is_denied,
     "a serial number": a_serial_number,
+    "a program that is killed": a_program_that_is_killed,
     "a plug that is pulled": a_plug_that_is_pulled,
 }
 

@@ -24,6 +24,9 @@ LOG: Final = logging.getLogger("shoed")
 # A thread that a driver holds for longer is left to it, with the device.
 HANGS_S: Final = 2.0
 
+# Packets on their way to a loop that is busy; the device keeps the rest.
+MOST_HANDED: Final = 256
+
 
 async def open_usb(address: UsbAddress) -> "UsbLink":
     device = await off_loop(lambda: open_device(address), undo=Device.close)
@@ -40,6 +43,7 @@ class UsbLink:
         self._flowing = threading.Event()
         self._flowing.set()
         self._inbox = Inbox(pause=self._flowing.clear, resume=self._flowing.set)
+        self._handed = threading.Semaphore(MOST_HANDED)
         self._unsent = bytearray()
         self._queued = threading.Condition()  # guards what is unsent
         self._leaving = threading.Event()
@@ -71,6 +75,10 @@ class UsbLink:
         self._leave()
         await off_loop(self._let_go)
 
+    def _put(self, chunk: Chunk) -> None:
+        self._handed.release()
+        self._inbox.put(chunk)
+
     def _leave(self) -> None:
         self._leaving.set()
         with self._queued:
@@ -98,8 +106,12 @@ class UsbLink:
             self._leave()
 
     def _read(self) -> None:
-        if self._flowing.wait(TRANSFER_MS / 1000) and (data := self._device.source.read()):
-            tell(self._loop, self._inbox.put, Chunk(data, now()))
+        if not self._flowing.wait(TRANSFER_MS / 1000) or not self._handed.acquire(timeout=TRANSFER_MS / 1000):
+            return
+        if data := self._device.source.read():
+            tell(self._loop, self._put, Chunk(data, now()))
+        else:
+            self._handed.release()
 
     def _write(self) -> None:
         with self._queued:
