@@ -21,7 +21,6 @@ from shoed.ports.address import (
     TcpAddress,
     UsbAddress,
 )
-from shoed.ports.hidraw import open_hidraw
 from shoed.ports.hotplug import Watch
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
@@ -80,6 +79,8 @@ async def open_link(address: Address, line: Line) -> Link:
 
             return await open_usb(address)
         case HidrawAddress():
+            from shoed.ports.hidraw import open_hidraw  # noqa: PLC0415 -- for who has a scanner there
+
             return await open_hidraw(address)
         case ReplayAddress():
             from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
