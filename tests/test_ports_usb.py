@@ -104,6 +104,16 @@ async def test_a_keyboard_is_taken_from_the_kernel_and_given_back(plug: Plug) ->
     ]  # fmt: skip
 
 
+async def test_a_keyboard_without_its_driver_gets_it_back_too(plug: Plug) -> None:
+    """A daemon that was killed had sent it away."""
+    device = FakeDevice(interfaces=[keyboard()])
+    device.interfaces[0].driver = False
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
+    await link.close()
+    assert device.interfaces[0].driver
+
+
 @pytest.mark.parametrize(
     ("interfaces", "asked", "claimed"),
     [

@@ -113,18 +113,11 @@ class Device:
 
     device: Pyusb
     interface: Pyusb
-    stepped_aside: bool  # the kernel's driver
     source: Endpoint
     sink: Endpoint | None
 
     def close(self) -> None:
-        number = self.interface.bInterfaceNumber
-        with suppress(usb.core.USBError):
-            if self.stepped_aside:
-                _ask_for(self.device, self.interface, REPORT)
-            usb.util.release_interface(self.device, number)
-            if self.stepped_aside:
-                self.device.attach_kernel_driver(number)
+        _give_back(self.device, self.interface)
         usb.util.dispose_resources(self.device)
 
 
@@ -194,21 +187,17 @@ def _serial_number(device: Pyusb) -> str | None:
 
 def _claim(address: UsbAddress, device: Pyusb) -> Device:
     interface = _interface(address, device)
-    number = interface.bInterfaceNumber
-    source = _endpoint(interface, usb.util.ENDPOINT_IN)
-    sink = _endpoint(interface, usb.util.ENDPOINT_OUT)
-    stepped_aside = _step_aside(address, device, interface)
+    _send_driver_away(address, device, interface)
     try:
-        usb.util.claim_interface(device, number)
+        usb.util.claim_interface(device, interface.bInterfaceNumber)
         _ask_for(device, interface, BOOT)
     except usb.core.USBError:
-        if stepped_aside:
-            with suppress(usb.core.USBError):
-                device.attach_kernel_driver(number)
+        _give_back(device, interface)
         raise
     at = str(address)
-    takes = None if sink is None else Endpoint(at, device, sink)
-    return Device(device, interface, stepped_aside, Endpoint(at, device, source), takes)
+    source = Endpoint(at, device, _endpoint(interface, usb.util.ENDPOINT_IN))
+    sink = _endpoint(interface, usb.util.ENDPOINT_OUT)
+    return Device(device, interface, source, None if sink is None else Endpoint(at, device, sink))
 
 
 def _interface(address: UsbAddress, device: Pyusb) -> Pyusb:
@@ -244,21 +233,27 @@ def _is_bulk(endpoint: Pyusb) -> bool:
     return bool(usb.util.endpoint_type(endpoint.bmAttributes) == usb.util.ENDPOINT_TYPE_BULK)
 
 
-def _step_aside(address: UsbAddress, device: Pyusb, interface: Pyusb) -> bool:
-    """Whether a driver of the kernel had the interface, and has left it."""
+def _send_driver_away(address: UsbAddress, device: Pyusb, interface: Pyusb) -> None:
     number = interface.bInterfaceNumber
-    try:
-        if not device.is_kernel_driver_active(number):
-            return False
-    except NotImplementedError:
-        return False
+    if not device.is_kernel_driver_active(number):
+        return
     if interface.bInterfaceClass != HID:
         raise PortRefused(
             f"{address}: a driver of the kernel serves interface {number}; use the node that it makes"
             " (`shoed ports`), or name another with ?interface=N"
         )
     device.detach_kernel_driver(number)
-    return True
+
+
+def _give_back(device: Pyusb, interface: Pyusb) -> None:
+    """To the kernel's driver, if it is a HID: also where a daemon before us sent that away and was killed."""
+    with suppress(usb.core.USBError):
+        _ask_for(device, interface, REPORT)
+    with suppress(usb.core.USBError):
+        usb.util.release_interface(device, interface.bInterfaceNumber)
+    if interface.bInterfaceClass == HID:
+        with suppress(usb.core.USBError):
+            device.attach_kernel_driver(interface.bInterfaceNumber)
 
 
 def _ask_for(device: Pyusb, interface: Pyusb, protocol: int) -> None:
