@@ -61,13 +61,17 @@ UDEV_RULES: Final = """\
 # The group of a tty is left as Debian sets it: dialout, which the service's user is in.
 
 ACTION=="remove", GOTO="shoed_end"
-SUBSYSTEM!="usb|tty", GOTO="shoed_end"
+SUBSYSTEM!="usb|tty|hidraw", GOTO="shoed_end"
 
-{adapters}
-ENV{{SHOED}}!="1", GOTO="shoed_end"
+{devices}
+ENV{{SHOED}}!="?*", GOTO="shoed_end"
 
 # ModemManager tries out new ttys with AT commands: a shoe must not see them.
 ENV{{ID_MM_DEVICE_IGNORE}}="1"
+
+# A device that has no tty is opened by its USB node or its HID node; nobody but root may, unless told here.
+ENV{{SHOED}}=="raw", ENV{{DEVTYPE}}=="usb_device", GROUP="dialout", MODE="0660"
+ENV{{SHOED}}=="raw", SUBSYSTEM=="hidraw", GROUP="dialout", MODE="0660"
 
 SUBSYSTEM!="tty", GOTO="shoed_end"
 
@@ -87,16 +91,20 @@ LABEL="shoed_end"
 
 def udev_rules(_: str) -> str:
     # One adapter serves several families: one rule for it, naming them all.
-    adapters: dict[tuple[int, int, str], list[str]] = {}
+    devices: dict[tuple[int, int, str, str], list[str]] = {}
     for family in FAMILIES.values():
         for usb in family.usb_ids:
-            adapters.setdefault((usb.vendor, usb.product, usb.name), []).append(f"{family.name} ({usb.mark.value})")
+            kind = "raw" if usb.raw else "adapter"
+            devices.setdefault((usb.vendor, usb.product, usb.name, kind), []).append(
+                f"{family.name} ({usb.mark.value})"
+            )
     rules = (
         f"# {name}: {', '.join(families)}\n"
-        f'SUBSYSTEMS=="usb", ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}", ENV{{SHOED}}="1"\n'
-        for (vendor, product, name), families in sorted(adapters.items())
+        f'SUBSYSTEMS=="usb", ATTRS{{idVendor}}=="{vendor:04x}", ATTRS{{idProduct}}=="{product:04x}",'
+        f' ENV{{SHOED}}="{kind}"\n'
+        for (vendor, product, name, kind), families in sorted(devices.items())
     )
-    return UDEV_RULES.format(adapters="".join(rules))
+    return UDEV_RULES.format(devices="".join(rules))
 
 
 EXAMPLE: Final = ROOT / "tests" / "example_family"

@@ -112,6 +112,7 @@ class UsbId(NamedTuple):
     name: str
     mark: Mark
     note: str
+    raw: bool = False  # it is the device itself, not an adapter with a tty: its USB or HID node is opened
 
 
 @dataclass(frozen=True, slots=True)

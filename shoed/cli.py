@@ -112,6 +112,9 @@ def playing_arguments(playing: argparse.ArgumentParser) -> None:
 
 
 def ports_arguments(ports: argparse.ArgumentParser) -> None:
+    ports.add_argument(
+        "--listen", type=int, metavar="SECONDS", help="and open each, to hear by what it says which family it is"
+    )
     ports.set_defaults(command=ports_command)
 
 
@@ -316,7 +319,7 @@ def capture_command(arguments: argparse.Namespace) -> int:
     return capturing.capture(arguments.port, arguments.protocol, arguments.firmware, arguments.out, arguments.seconds)
 
 
-def ports_command(_: argparse.Namespace) -> int:
+def ports_command(arguments: argparse.Namespace) -> int:
     from shoed import drivers
     from shoed.ports.discover import discover, families_of
 
@@ -326,17 +329,25 @@ def ports_command(_: argparse.Namespace) -> int:
             known[name] = drivers.find(name).family
         except DriverError as error:  # somebody else's package: the ports are there without it
             print(error, file=sys.stderr)
-    found = discover()
-    for port in found:
+
+    found = discover(known)
+    heard: list[str] = []
+    if arguments.listen is not None:
+        import asyncio
+
+        from shoed.ports.listen import listen
+
+        heard = asyncio.run(listen([port.address for port in found], known, arguments.listen))
+    for number, port in enumerate(found):
         usb = "built in" if port.vendor is None else f"usb {port.vendor:04x}:{port.product or 0:04x}"
         families = ", ".join(known if port.vendor is None else families_of(port, known))
-        print(f"serial://{port.by_id or port.device}")
+        print(port.address)
         print(f"    {port.description} ({usb}, {port.device})")
         print(f"    {'may be: ' + families if families else 'no family is known behind it'}")
+        for said in heard[number : number + 1]:
+            print(f"    {said}")
     if not found:
-        print(
-            "no serial port is plugged in: check the cable and the adapter; a device server needs none (tcp://HOST:PORT)"
-        )
+        print("no port is plugged in: check the cable and the adapter; a device server needs none (tcp://HOST:PORT)")
     return 0
 
 

@@ -93,4 +93,6 @@ def test_every_adapter_of_a_family_has_its_udev_rule() -> None:
     rules = generate.udev_rules("")
     for family in FAMILIES.values():
         for usb in family.usb_ids:
-            assert f'ATTRS{{idVendor}}=="{usb.vendor:04x}", ATTRS{{idProduct}}=="{usb.product:04x}"' in rules
+            kind = "raw" if usb.raw else "adapter"
+            ids = f'ATTRS{{idVendor}}=="{usb.vendor:04x}", ATTRS{{idProduct}}=="{usb.product:04x}"'
+            assert f'{ids}, ENV{{SHOED}}="{kind}"\n' in rules

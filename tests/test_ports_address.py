@@ -8,11 +8,13 @@ from firmware_protocols.family import Line, Parity
 from shoed.ports.address import (
     KEEPALIVE_S,
     Address,
+    HidrawAddress,
     ReplayAddress,
     Rfc2217Address,
     SerialAddress,
     Speed,
     TcpAddress,
+    UsbAddress,
     parse_address,
 )
 
@@ -33,6 +35,9 @@ CUSTOM = Line(4800)
         ("tcp://[fd00::7]:4001", TcpAddress("fd00::7", 4001)),
         ("rfc2217://10.0.0.7:4001?baud=9600", Rfc2217Address("10.0.0.7", 4001, baud=9600)),
         ("rfc2217://[fd00::7]:4001", Rfc2217Address("fd00::7", 4001)),
+        ("usb://1209:0001", UsbAddress(0x1209, 1)),
+        ("usb://1209:0001/A 7/b?interface=2", UsbAddress(0x1209, 1, "A 7/b", 2)),
+        ("hidraw:///dev/hidraw0", HidrawAddress("/dev/hidraw0")),
         ("replay:captures/one.capture", ReplayAddress("captures/one.capture")),
         ("replay:/srv/one.capture?speed=fast", ReplayAddress("/srv/one.capture", Speed.FAST)),
     ],
@@ -50,6 +55,7 @@ def test_an_address_is_understood_and_its_text_is_canonical(text: str, address: 
         ("replay:one?speed=real", "replay:one"),
         ("serial:///dev/ttyS0?stopbits=1&baud=4800", "serial:///dev/ttyS0?baud=4800&stopbits=1"),
         ("tcp://host:04001", "tcp://host:4001"),
+        ("usb://1A86:ABCD?interface=00", "usb://1a86:abcd?interface=0"),
     ],
 )
 def test_two_spellings_of_an_address_have_one_text(text: str, canonical: str) -> None:
@@ -79,7 +85,7 @@ def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) 
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        ("", "write serial:///dev/NODE, tcp://HOST:PORT, rfc2217://HOST:PORT or replay:FILE"),
+        ("", "write serial:///dev/NODE, usb://VENDOR:PRODUCT, hidraw:///dev/NODE, tcp://HOST:PORT"),
         ("/dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
         ("10.0.0.7:4001", "write tcp://10.0.0.7:4001"),
         ("seral:///dev/ttyUSB0", "the nearest known scheme is serial"),
@@ -114,7 +120,14 @@ def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) 
         ("rfc2217://host", "write rfc2217://HOST:PORT"),
         ("rfc2217://[fd00::x]:4001", "write one, as in rfc2217://[fd00::7]:4001"),
         ("rfc2217://host:4001?keepalive_s=5", "of baud, bytesize, parity, stopbits"),
-        ("usb://1209:0001", "usb:// is not supported yet"),
+        ("usb://1209", "write usb://VENDOR:PRODUCT in four hex digits each"),
+        ("usb://1209:1", "write usb://VENDOR:PRODUCT in four hex digits each"),
+        ("usb://1209:0001/", "as in usb://1209:0001/A7"),
+        ("usb:///dev/bus/usb/001/002", "write usb://VENDOR:PRODUCT"),
+        ("usb://1209:0001?interface=256", "write a whole number from 0 to 255"),
+        ("usb://1209:0001?baud=9600", "the nearest known is interface"),
+        ("hidraw://hidraw0", "write hidraw:///hidraw0"),
+        ("hidraw:///dev/hidraw0?baud=9600", "leave out what follows the ?"),
     ],
 )
 def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remedy: str) -> None:
@@ -127,7 +140,7 @@ def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remed
 @given(st.text())
 def test_any_text_is_an_address_or_a_value_error(text: str) -> None:
     """Nothing that a person may type ends in another exception, and an address's text means itself."""
-    for scheme in ("", "serial:///", "tcp://", "tcp://host:1?", "replay:"):
+    for scheme in ("", "serial:///", "tcp://", "tcp://host:1?", "usb://1209:0001/", "hidraw:///", "replay:"):
         try:
             address = parse_address(scheme + text)
         except ValueError:

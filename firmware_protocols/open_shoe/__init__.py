@@ -21,6 +21,7 @@ FAMILY: Final = Family(
             "Open Shoe on a test id",
             Mark.DOCUMENTED,
             "a test id of pid.codes, for experiments only: anything may bear it",
+            raw=True,
         ),
     ),
     settings=OpenShoeSettings,

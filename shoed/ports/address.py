@@ -1,4 +1,4 @@
-"""Device addresses: `serial:///dev/ttyUSB0?baud=4800`, `tcp://host:4001`, `replay:FILE`.
+"""Device addresses: `serial:///dev/ttyUSB0?baud=4800`, `tcp://host:4001`, `usb://1209:0001`, `replay:FILE`.
 
 An address is what a person writes into the configuration, so whatever cannot be right is refused
 here, before anything is opened: the ValueError says `PROBLEM; WHAT WOULD BE RIGHT`. `str(address)`
@@ -21,8 +21,11 @@ T = TypeVar("T")
 # A device server that has vanished is noticed after about so long. Each quarter of it costs two small packets.
 KEEPALIVE_S: Final = 20
 
-FORMS: Final = "write serial:///dev/NODE, tcp://HOST:PORT, rfc2217://HOST:PORT or replay:FILE"
-SCHEMES: Final = ("serial", "tcp", "replay", "rfc2217", "usb")
+FORMS: Final = (
+    "write serial:///dev/NODE, usb://VENDOR:PRODUCT, hidraw:///dev/NODE, tcp://HOST:PORT, rfc2217://HOST:PORT"
+    " or replay:FILE"
+)
+SCHEMES: Final = ("serial", "tcp", "replay", "rfc2217", "usb", "hidraw")
 LAST_PORT: Final = 65535
 LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 HOST_NAME: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*\.?")
@@ -107,6 +110,29 @@ def _own(address: SerialAddress | Rfc2217Address) -> str:
     return _query({key: value for key, value in own.items() if value is not None})
 
 
+class UsbAddress(Struct, frozen=True):
+    """A USB device that no kernel driver makes a node of, or none that serves: bulk or interrupt endpoints."""
+
+    vendor: int
+    product: int
+    serial: str | None = None  # needed where several devices of these ids are plugged in
+    interface: int | None = None  # the first that sends, where none is named
+
+    def __str__(self) -> str:
+        own = {"interface": self.interface} if self.interface is not None else {}
+        serial = f"/{self.serial}" if self.serial is not None else ""
+        return f"usb://{self.vendor:04x}:{self.product:04x}{serial}{_query(own)}"
+
+
+class HidrawAddress(Struct, frozen=True):
+    """The raw reports of a HID device whose driver the kernel keeps."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"hidraw://{self.path}"
+
+
 class ReplayAddress(Struct, frozen=True):
     """A recorded capture."""
 
@@ -118,7 +144,7 @@ class ReplayAddress(Struct, frozen=True):
         return f"replay:{self.path}{_query(own)}"
 
 
-Address = SerialAddress | TcpAddress | Rfc2217Address | ReplayAddress
+Address = SerialAddress | TcpAddress | Rfc2217Address | UsbAddress | HidrawAddress | ReplayAddress
 
 
 def _query(options: Mapping[str, object]) -> str:
@@ -138,7 +164,10 @@ def parse_address(text: str) -> Address:
         case "rfc2217":
             return _rfc2217(place, query)
         case "usb":
-            raise ValueError("usb:// is not supported yet; where the kernel gives a tty, write serial:///dev/NODE")
+            return _usb(place, query)
+        case "hidraw":
+            _Options(query, ())
+            return HidrawAddress(_node(place, "hidraw"))
         case unknown:
             raise ValueError(f"{text!r} is no address of a device; {_meant(text, unknown)}")
 
@@ -155,11 +184,15 @@ def _meant(text: str, scheme: str) -> str:
 
 
 def _serial(place: str, query: str) -> SerialAddress:
+    return SerialAddress(_node(place, "serial"), *_line_options(query))
+
+
+def _node(place: str, scheme: str) -> str:
     if not re.fullmatch(r"///[^/].*", place):
         raise ValueError(
-            f"serial:{place} names no node by its whole path; write serial:///{place.strip('/') or 'dev/NODE'}"
+            f"{scheme}:{place} names no node by its whole path; write {scheme}:///{place.strip('/') or 'dev/NODE'}"
         )
-    return SerialAddress(place.removeprefix("//"), *_line_options(query))
+    return place.removeprefix("//")
 
 
 def _line_options(query: str) -> tuple[int | None, int | None, Parity | None, int | None]:
@@ -200,6 +233,18 @@ def _host(place: str, scheme: str) -> tuple[str, int]:
     return six or name, int(port)
 
 
+def _usb(place: str, query: str) -> UsbAddress:
+    ids = re.fullmatch(r"//([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})(?:/(.+))?", place)
+    if ids is None:
+        raise ValueError(
+            f"usb:{place} names no device; write usb://VENDOR:PRODUCT in four hex digits each, and perhaps its serial"
+            " number, as in usb://1209:0001/A7"
+        )
+    vendor, product, serial = ids.groups()
+    interface = _Options(query, ("interface",)).whole("interface", 0, 255)
+    return UsbAddress(int(vendor, 16), int(product, 16), serial, interface)
+
+
 def check_ipv6(text: str, example: str) -> None:
     """A ValueError says what is wrong, and shows the whole address that would be right."""
     try:
@@ -222,6 +267,8 @@ class _Options:
         self._values: dict[str, str] = {}
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
+            if not known:
+                raise ValueError(f"option {key!r} is unknown; such an address has none: leave out what follows the ?")
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1, cutoff=0) or known
                 raise ValueError(f"option {key!r} is unknown; the nearest known is {near[0]}, of {', '.join(known)}")

@@ -12,11 +12,21 @@ from typing import Final, Never, Protocol, assert_never
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortRefused
 from shoed.now import Chunk
-from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, TcpAddress
+from shoed.ports.address import (
+    Address,
+    HidrawAddress,
+    ReplayAddress,
+    Rfc2217Address,
+    SerialAddress,
+    TcpAddress,
+    UsbAddress,
+)
+from shoed.ports.hotplug import Watch
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
-# A node that returns is open within 2 s: the longest wait, and half a second for udev and for opening.
+# A node that returns is open within 2 s, also where nothing tells of it: the longest wait, and half a second for udev
+# and for opening.
 BACKOFF_LEAST_S: Final = 0.1
 BACKOFF_MOST_S: Final = 1.5
 
@@ -64,6 +74,14 @@ async def open_link(address: Address, custom: Line | None) -> Link:
             from shoed.ports.rfc2217 import open_rfc2217  # noqa: PLC0415 -- for who has such a server
 
             return await open_rfc2217(address, _line(address, custom))
+        case UsbAddress():
+            from shoed.ports.usb import open_usb  # noqa: PLC0415 -- and ctypes with it, for who has such a device
+
+            return await open_usb(address)
+        case HidrawAddress():
+            from shoed.ports.hidraw import open_hidraw  # noqa: PLC0415 -- for who has a scanner there
+
+            return await open_hidraw(address)
         case ReplayAddress():
             from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
 
@@ -89,23 +107,25 @@ async def keep_open(address: Address, custom: Line | None, events: Events, *, rn
     loop = asyncio.get_running_loop()
     failures = 0
     told: str | None = None
-    while True:
-        try:
-            link = await open_link(address, custom)
-        except PortRefused as refusal:
-            if told != str(refusal):
-                told = str(refusal)
-                await events.refused(told)
-        else:
-            told = None
-            opened_s = loop.time()
-            await _live(link, events)
-            if isinstance(address, ReplayAddress):
-                await loop.create_future()
-            if loop.time() - opened_s >= SETTLED_S:
-                failures = 0
-        await asyncio.sleep(backoff_s(failures, rng))
-        failures += 1
+    with contextlib.closing(Watch(address)) as watch:
+        while True:
+            try:
+                link = await open_link(address, custom)
+            except PortRefused as refusal:
+                if told != str(refusal):
+                    told = str(refusal)
+                    await events.refused(told)
+            else:
+                told = None
+                watch.close()
+                opened_s = loop.time()
+                await _live(link, events)
+                if isinstance(address, ReplayAddress):
+                    await loop.create_future()
+                if loop.time() - opened_s >= SETTLED_S:
+                    failures = 0
+            plugged = await watch.wait(backoff_s(failures, rng))
+            failures = 0 if plugged else failures + 1
 
 
 async def _live(link: Link, events: Events) -> None:

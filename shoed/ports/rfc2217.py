@@ -20,7 +20,7 @@ from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
 from shoed.ports.inbox import LIMIT_BYTES, Inbox
 from shoed.ports.tcp import set_options
-from shoed.ports.threads import off_loop
+from shoed.ports.threads import off_loop, tell
 
 LOOK_S: Final = 0.05  # the longest that an order, or the end of the link, waits for the thread
 READ_BYTES: Final = 4096
@@ -113,8 +113,7 @@ class Rfc2217Link:
         except (serial.SerialException, OSError) as error:
             reason = f"{self._at}: the connection broke: {error}; check the device server and the network"
         finally:
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._inbox.end, reason)
+            tell(self._loop, self._inbox.end, reason)
             self._port.close()
 
     def _take(self) -> None:
@@ -125,7 +124,7 @@ class Rfc2217Link:
             return
         if data := self._port.read(1):
             data += self._port.read(min(READ_BYTES, self._port.in_waiting))
-            self._loop.call_soon_threadsafe(self._inbox.put, Chunk(data, now()))
+            tell(self._loop, self._inbox.put, Chunk(data, now()))
 
     def _give(self) -> None:
         with self._sending:

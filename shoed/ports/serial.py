@@ -159,7 +159,7 @@ def _refusal(path: str, line: Line, error: Exception) -> str:
         case errno.ENOENT | errno.ENOTDIR:
             return "there is no such node; check the cable and the path, `shoed ports` lists what is there"
         case errno.EACCES | errno.EPERM:
-            return _denial(path)
+            return denial(path)
         case errno.EBUSY | errno.EAGAIN:
             return f"another program has it open; stop that one (`fuser -v {path}` names it)"
         case errno.ENOTTY | errno.EISDIR:
@@ -170,7 +170,7 @@ def _refusal(path: str, line: Line, error: Exception) -> str:
             return f"it cannot be opened at {line}: {error}; check that the line can be set so"
 
 
-def _denial(path: str) -> str:
+def denial(path: str) -> str:
     try:
         node = Path(path).stat()
     except OSError:

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Final, TypeVar
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 # A cancelled caller waits so long for its thread. One that hangs longer undoes its work alone, if it ever returns.
 PATIENCE_S: Final = 2.0
@@ -20,9 +21,11 @@ PATIENCE_S: Final = 2.0
 async def off_loop(work: Callable[[], T], undo: Callable[[T], object] = lambda _: None) -> T:
     """The result of `work`. When cancelled meanwhile, the work still ends, and its result is undone."""
     working = _start(work)
+    result = asyncio.wrap_future(working)
     try:
-        return await asyncio.shield(asyncio.wrap_future(working))
+        return await asyncio.shield(result)
     except asyncio.CancelledError:
+        result.add_done_callback(lambda done: done.exception())  # nobody else asks for it
 
         def finish() -> None:
             with contextlib.suppress(Exception):  # work that failed leaves nothing to undo
@@ -30,6 +33,12 @@ async def off_loop(work: Callable[[], T], undo: Callable[[T], object] = lambda _
 
         await asyncio.wait([asyncio.wrap_future(_start(finish))], timeout=PATIENCE_S)
         raise
+
+
+def tell(loop: asyncio.AbstractEventLoop, call: Callable[[X], object], what: X) -> None:
+    """From a thread, what the loop is to hear; one that has ended hears nothing."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, what)
 
 
 def _start(work: Callable[[], T]) -> Future[T]:

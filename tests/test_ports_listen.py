@@ -1,0 +1,81 @@
+"""A family is recognised by what its device says, whoever else's decoder hears it; and nothing is written."""
+
+import asyncio
+import contextlib
+import os
+import tty
+from collections.abc import Iterator
+
+import pytest
+
+from firmware_protocols import FAMILIES
+from shoed.now import Chunk, Now
+from shoed.ports.address import SerialAddress, TcpAddress
+from shoed.ports.listen import listen, recognise
+
+CARD = {  # the eight of spades, in literal bytes
+    "angel-eye": bytes.fromhex("05 31 44 81 B8 03 34 46"),
+    "bee-tek": b"[Game]<Card:8S>\r\n",
+}
+SHORT_S = 0.2
+
+
+@pytest.fixture
+def lines() -> Iterator[list[tuple[int, str]]]:
+    """Two serial lines: the device's end, and the node."""
+    pairs = [os.openpty() for _ in range(2)]
+    for _, slave in pairs:
+        tty.setraw(slave)
+    yield [(device, os.ttyname(slave)) for device, slave in pairs]
+    for descriptor in (each for pair in pairs for each in pair):
+        os.close(descriptor)
+
+
+def chunks(*data: bytes) -> list[Chunk]:
+    return [Chunk(each, Now(0, 0)) for each in data]
+
+
+@pytest.mark.parametrize("family", CARD)
+def test_the_family_whose_messages_they_are_is_named(family: str) -> None:
+    """Cut anywhere, among noise; noise alone is of no family."""
+    card = CARD[family]
+    assert recognise(chunks(b"\x00\xff", card[:3], card[3:], b"\xff"), FAMILIES) == family
+    assert recognise(chunks(b"\x00\xff", card[:3]), FAMILIES) is None
+    assert recognise([], FAMILIES) is None
+
+
+async def test_lines_are_heard_at_the_same_time_and_nothing_is_written(lines: list[tuple[int, str]]) -> None:
+    """One speaks, one is silent; the setting at which it was understood is named."""
+    (speaking, first), (silent, second) = lines
+    os.set_blocking(speaking, False)  # the os module knows no other way
+    loop = asyncio.get_running_loop()
+
+    def speak() -> None:
+        os.write(speaking, CARD["bee-tek"])
+        again[0] = loop.call_later(SHORT_S / 10, speak)
+
+    again = [loop.call_soon(speak)]
+    heard = await listen([SerialAddress(first), SerialAddress(second)], FAMILIES, SHORT_S)
+    again[0].cancel()
+    assert heard[0].startswith("it speaks bee-tek at ")
+    assert heard[1].startswith("it said nothing: draw a card")
+    for device in (speaking, silent):
+        os.set_blocking(device, False)
+        with pytest.raises(BlockingIOError):
+            os.read(device, 1)
+
+
+async def test_a_port_that_is_not_heard_says_why() -> None:
+    """It cannot be opened, or what comes is of no family; a device that goes away ends the listening."""
+
+    async def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request")
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+        address = TcpAddress("127.0.0.1", server.sockets[0].getsockname()[1])
+        heard = await listen([address, SerialAddress("/dev/no-such-shoe")], FAMILIES, 60)
+    assert heard[0] == f"24 bytes came, and none of them is a message of {', '.join(FAMILIES)}"
+    assert "there is no such node" in heard[1]
