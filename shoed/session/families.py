@@ -45,26 +45,41 @@ def _angel_eye() -> AnyDriver:
 
 @cache
 def _bee_tek() -> AnyDriver:
-    from firmware_protocols.bee_tek import FAMILY
+    from firmware_protocols.bee_tek import FAMILY, BeeTekSettings
     from shoed.session.bee_tek import BeeTekSession
 
-    return any_driver(Driver(FAMILY, BeeTekSession, unchecked=("line",)))
+    def device(settings: BeeTekSettings) -> object:
+        from shoed.session.bee_tek_shoe import BeeTekShoe
+
+        return BeeTekShoe(settings)
+
+    return any_driver(Driver(FAMILY, BeeTekSession, device, unchecked=("line",)))
 
 
 @cache
 def _open_shoe() -> AnyDriver:
-    from firmware_protocols.open_shoe import FAMILY
+    from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings
     from shoed.session.open_shoe import OpenShoeSession
 
-    return any_driver(Driver(FAMILY, OpenShoeSession))
+    def device(settings: OpenShoeSettings) -> object:
+        from shoed.session.open_shoe_device import OpenShoeDevice
+
+        return OpenShoeDevice(settings)
+
+    return any_driver(Driver(FAMILY, OpenShoeSession, device))
 
 
 @cache
 def _scanner() -> AnyDriver:
-    from firmware_protocols.scanner import FAMILY
+    from firmware_protocols.scanner import FAMILY, ScannerSettings
     from shoed.session.scanner import ScannerSession
 
-    return any_driver(Driver(FAMILY, ScannerSession, unchecked=("report",)))
+    def device(_: ScannerSettings) -> object:
+        from shoed.session.scanner_device import Scanner
+
+        return Scanner()
+
+    return any_driver(Driver(FAMILY, ScannerSession, device, unchecked=("report",)))
 
 
 def any_driver(driver: Driver[F, S]) -> AnyDriver:
