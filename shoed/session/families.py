@@ -16,10 +16,10 @@ class Maker(Protocol):
     def __call__(self, settings: Settings, *, allow_orders: bool) -> Session[SessionState]: ...
 
 
-def _open_shoe(settings: "OpenShoeSettings", *, allow_orders: bool, role: str = "shoe") -> object:
+def _open_shoe(settings: "OpenShoeSettings", *, allow_orders: bool) -> object:
     from shoed.session.open_shoe import OpenShoeSession  # 10 ms, which a start without one need not spend
 
-    return OpenShoeSession(settings, allow_orders=allow_orders, role=role)
+    return OpenShoeSession(settings, allow_orders=allow_orders)
 
 
 # A session reads only its own family's settings and state; a mapping of many families cannot say so.
