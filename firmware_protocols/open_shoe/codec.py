@@ -155,7 +155,7 @@ def _read_report(body: bytes) -> FromDevice | Malformed:
     payload = payload[STAMP.size :]
     said = _read_payload(version, type_, payload)
     # Its number must be taken, or everything behind it would wait for ever.
-    said = Unreadable(type_, payload, said.reason, said.detail) if isinstance(said, Malformed) else said
+    said = Unreadable(type_, payload, said) if isinstance(said, Malformed) else said
     return Report(version, sequence, stream, clock_us, said)
 
 

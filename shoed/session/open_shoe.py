@@ -13,7 +13,7 @@ from typing import Final, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from firmware_protocols.family import Reason
+from firmware_protocols.family import Malformed, Reason
 from firmware_protocols.open_shoe import OpenShoeSettings, build, reports
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.layout import VERSIONS
@@ -227,11 +227,11 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def taken(self, frame: Frame[theirs.FromDevice], report: theirs.Report, evidence: Evidence) -> None:
         said, role = report.said, self.session.settings.role
         if ROLES.get(type(said), role) is not role:
-            detail = f"{type(said).__name__} is nothing that a {role.value} says"
-            said = theirs.Unreadable(0, b"", Reason.WRONG_ROLE, detail)
+            why = Malformed(Reason.WRONG_ROLE, f"{type(said).__name__} is nothing that a {role.value} says")
+            said = theirs.Unreadable(0, b"", why)
         match said:
-            case theirs.Unreadable(reason=reason, detail=detail):
-                self.refuse(frame, reason, f"report {report.sequence}: {detail}")
+            case theirs.Unreadable(why=why):
+                self.refuse(frame, why.reason, f"report {report.sequence}: {why.detail}")
                 # A card may have been in it.
                 self.saw(SequenceJumped(at=frame.at, frame=evidence, expected=evidence.sequence))
             case theirs.Inventory(set_id=name, counts=counts, unread=unread):
