@@ -119,6 +119,10 @@ class UsbId(NamedTuple):
 class Settings:
     """The base of every family's settings: one frozen dataclass, each field made by `setting`."""
 
+    def standing(self, role: str) -> Self:  # noqa: ARG002 -- for families of several roles
+        """The same for a device that stands at its table as this: shoe or shuffler."""
+        return self
+
     def listening(self) -> Self:
         """The same for a host that only listens: most families' hosts say nothing anyway but orders."""
         return self

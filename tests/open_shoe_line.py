@@ -50,7 +50,7 @@ class Clock:
 class Device:
     def __init__(self, clock: Clock, *, role: str = "shoe", version: int = 1, first: int = 1, room: int = 1024) -> None:
         self.clock = clock
-        self.role = OpenShoeDevice(OpenShoeSettings(), role=role, version=version, room=room, identity=ACME)
+        self.role = OpenShoeDevice(OpenShoeSettings().standing(role), version=version, room=room, identity=ACME)
         self.state = DeviceState(Store(A, version, room, next=first))
 
     def open(self) -> bytes:
@@ -80,7 +80,8 @@ class Host:
         intake: Intake | None = None,
     ) -> None:
         self.clock = clock
-        self.session = OpenShoeSession(settings or OpenShoeSettings(), allow_orders=allow_orders, role=role)
+        settings = (settings or OpenShoeSettings()).standing(role)
+        self.session = OpenShoeSession(settings, allow_orders=allow_orders)
         self.state = replace(self.session.begin(), intake=intake or Intake())
         self.seen: list[AnyObservation] = []
 

@@ -41,3 +41,11 @@ def test_a_listening_host_says_nothing_whatever_the_family(name: str) -> None:
     _, heard = session.step(state, Woken(), Now(0, 3600 * 10**9))
     assert heard.sends == ()
     assert (settings.listening() == settings) is (name != "open-shoe")
+
+
+def test_a_device_stands_where_its_table_has_it() -> None:
+    """Of a family of one role nothing changes."""
+    for name, family in FAMILIES.items():
+        settings = family.settings()
+        assert settings.standing("shoe") == settings
+        assert (settings.standing("shuffler") == settings) is (len(family.roles) == 1), name

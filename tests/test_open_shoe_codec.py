@@ -301,8 +301,8 @@ def test_a_report_that_says_nothing_keeps_its_number(version: int, literal: str,
     assert (said.sequence, said.stream, said.clock_us) == (0x107, STREAM, CLOCK)
     assert isinstance(said.said, Unreadable)
     assert (said.said.type, said.said.payload) == (int(literal[:2], 16), bytes.fromhex(literal[2:]))
-    assert said.said.reason is reason
-    assert said.said.detail
+    assert said.said.why.reason is reason
+    assert said.said.why.detail
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_a_report_that_says_nothing_keeps_its_number(version: int, literal: str,
         Report(3, 1, STREAM, CLOCK, Empty()),
         Report(1, 0, STREAM, CLOCK, Empty()),
         Report(1, 65536, STREAM, CLOCK, Empty()),
-        Report(1, 1, STREAM, CLOCK, Unreadable(0x25, b"", Reason.UNKNOWN_COMMAND, "")),
+        Report(1, 1, STREAM, CLOCK, Unreadable(0x25, b"", Malformed(Reason.UNKNOWN_COMMAND, ""))),
         Report(1, 1, STREAM, CLOCK, Loaded("x" * 65)),
         Report(1, 1, STREAM, CLOCK, Inventory("", (1, 2), 0)),
         Report(1, 1, STREAM, CLOCK, Card(Face(Suit.SPADES, 14), Place.DEALT, 0, 0)),

@@ -85,7 +85,7 @@ def build(message: Message) -> bytes:
                 read = _read_report(body)
             case Request(version, said):
                 body = _built(version, 0, b"", said)
-                read = _read_request(body)
+                read = message  # each has one size: it is read by what it is made by
             case _:
                 assert_never(message)
     except (ConstructError, KeyError, StructError) as error:
@@ -116,10 +116,12 @@ def _built_by_construct(version: int, body: Body, said: object) -> bytes:
 
 def _body(raw: bytes) -> bytes | Malformed:
     """Version to payload of a frame whose check is right and whose version is known."""
-    inside = raw[1:-1]
-    if wrong := PLAIN.search(ESCAPED.sub(b"", inside)):
+    body = bare = raw[1:-1]
+    if ESCAPE in bare:
+        body = ESCAPED.sub(lambda match: bytes((match[1][0] ^ FLIP,)), bare)
+        bare = ESCAPED.sub(b"", bare)
+    if wrong := PLAIN.search(bare):
         return Malformed(Reason.MALFORMED, f"{wrong[0].hex().upper()} stands in the frame without its escape")
-    body = ESCAPED.sub(lambda match: bytes((match[1][0] ^ FLIP,)), inside)
     if len(body) > BODY_MAX:
         return Malformed(Reason.OVER_LONG, f"{len(body)} bytes without escapes; at most {BODY_MAX} are allowed")
     if len(body) < HEAD.size + CHECK.size:
@@ -155,7 +157,7 @@ def _read_report(body: bytes) -> FromDevice | Malformed:
     payload = payload[STAMP.size :]
     said = _read_payload(version, type_, payload)
     # Its number must be taken, or everything behind it would wait for ever.
-    said = Unreadable(type_, payload, said.reason, said.detail) if isinstance(said, Malformed) else said
+    said = Unreadable(type_, payload, said) if isinstance(said, Malformed) else said
     return Report(version, sequence, stream, clock_us, said)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, Flag
 from typing import Final, TypeAlias
 
-from firmware_protocols.family import Reason
+from firmware_protocols.family import Malformed
 
 FIRST: Final = 1
 LAST: Final = 0xFFFF  # after it comes FIRST again: 0 is never a report's number
@@ -184,8 +184,7 @@ class Unreadable:
 
     type: int
     payload: bytes
-    reason: Reason
-    detail: str
+    why: Malformed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Self
 
 from firmware_protocols.family import Mark, Settings, setting
+from firmware_protocols.open_shoe.messages import Role
 
 
 class Acknowledging(Enum):
@@ -18,6 +19,11 @@ class Acknowledging(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenShoeSettings(Settings):
+    role: Role = setting(
+        Role.SHOE,
+        reason="what the device is at the table: one that says otherwise is refused, and keeps its reports",
+        mark=Mark.DOCUMENTED,
+    )
     acknowledge: Acknowledging = setting(
         Acknowledging.YES,
         reason="a device forgets what is acknowledged, so exactly one host may do it: a second one only listens",
@@ -52,6 +58,9 @@ class OpenShoeSettings(Settings):
         reason="an exit's lock moves in less than a second; what is silent for 3 s has not heard the order",
         mark=Mark.DOCUMENTED,
     )
+
+    def standing(self, role: str) -> Self:
+        return replace(self, role=Role(role))
 
     def listening(self) -> Self:
         return replace(self, acknowledge=Acknowledging.NO)

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from firmware_protocols.family import Reason
+from firmware_protocols.family import Malformed, Reason
 from firmware_protocols.open_shoe import OpenShoeSettings, build, reports
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.layout import VERSIONS
@@ -74,14 +74,11 @@ class OpenShoeState(AskingState, frozen=True):
 
 
 class OpenShoeSession:
-    """`role`: what the device is at the table, whatever it says itself."""
-
     state_type = OpenShoeState
 
-    def __init__(self, settings: OpenShoeSettings, *, allow_orders: bool, role: str = "shoe") -> None:
+    def __init__(self, settings: OpenShoeSettings, *, allow_orders: bool) -> None:
         self.settings = settings
         self.allow_orders = allow_orders
-        self.role = theirs.Role(role)
         self.listens = settings.acknowledge is Acknowledging.NO
         self.reports = reports(settings)
 
@@ -164,7 +161,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     # --- the stream
 
     def hello(self, frame: Frame[theirs.FromDevice], hello: theirs.Hello) -> None:
-        role, before = self.session.role, self.state.intake
+        role, before = self.session.settings.role, self.state.intake
         if hello.role is not role:
             self.refuse(
                 frame,
@@ -228,13 +225,13 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.state = replace(self.state, sets={})
 
     def taken(self, frame: Frame[theirs.FromDevice], report: theirs.Report, evidence: Evidence) -> None:
-        said, role = report.said, self.session.role
+        said, role = report.said, self.session.settings.role
         if ROLES.get(type(said), role) is not role:
-            detail = f"{type(said).__name__} is nothing that a {role.value} says"
-            said = theirs.Unreadable(0, b"", Reason.WRONG_ROLE, detail)
+            why = Malformed(Reason.WRONG_ROLE, f"{type(said).__name__} is nothing that a {role.value} says")
+            said = theirs.Unreadable(0, b"", why)
         match said:
-            case theirs.Unreadable(reason=reason, detail=detail):
-                self.refuse(frame, reason, f"report {report.sequence}: {detail}")
+            case theirs.Unreadable(why=why):
+                self.refuse(frame, why.reason, f"report {report.sequence}: {why.detail}")
                 # A card may have been in it.
                 self.saw(SequenceJumped(at=frame.at, frame=evidence, expected=evidence.sequence))
             case theirs.Inventory(set_id=name, counts=counts, unread=unread):

@@ -53,12 +53,11 @@ class OpenShoeDevice:
         self,
         settings: OpenShoeSettings,
         *,
-        role: str = "shoe",
         version: int = 1,
         room: int = 1024,
         identity: Identity = NOBODY,
     ) -> None:
-        self.role = theirs.Role(role)
+        self.role = settings.role
         self.version = version
         self.room = room
         self.identity = identity
