@@ -1,7 +1,7 @@
-"""The daemon's configuration: which site, which broker, which tables with which shoes.
+"""The daemon's configuration: which site, which broker, which tables with which devices.
 
 Theory of operation: one pass over a Sheet asks for every key there may be; the keys of a
-[table.shoe] are ours and those that its device family declares. What one key cannot tell
+[table.shoe] or [table.shuffler] are ours and those that its device family declares. What one key cannot tell
 (two tables on one port, a certificate without its key) is checked along the way. Nothing
 is opened but the files that are named, and those only to see that they can be read.
 """
@@ -9,7 +9,7 @@ is opened but the files that are named, and those only to see that they can be r
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from firmware_protocols import FAMILIES
 from firmware_protocols.family import Setting, Settings, declared
 from shoed.bus.settings import BrokerSettings, Version, parse_url
+from shoed.observations import Device
 from shoed.ports.address import parse_address
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
@@ -62,6 +63,14 @@ class ShoeConfig(Struct, frozen=True):
     settings: Settings  # the family's own
 
 
+class ShufflerConfig(Struct, frozen=True):
+    protocol: str
+    firmware: str
+    port: str
+    allow_orders: bool
+    settings: Settings
+
+
 class Close(Enum):
     """What closes the bets of a round that was announced."""
 
@@ -90,6 +99,11 @@ class TableConfig(Struct, frozen=True):
     shoe: ShoeConfig
     seats: int | None = None  # where the document names no layouts
     house: HouseRules = HouseRules()
+    shuffler: ShufflerConfig | None = None
+
+    @property
+    def devices(self) -> Mapping[Device, ShoeConfig | ShufflerConfig]:
+        return {Device.SHOE: self.shoe} | ({} if self.shuffler is None else {Device.SHUFFLER: self.shuffler})
 
 
 class Config(Struct, frozen=True):
@@ -107,10 +121,12 @@ def describe(table: TableConfig) -> bytes:
 def recall(description: str) -> TableConfig:
     """What `describe` wrote, read back from the journal."""
     raw = msgspec.json.decode(description)
-    family = FAMILIES[raw["shoe"]["protocol"]]
-    table = msgspec.convert(raw | {"shoe": raw["shoe"] | {"settings": {}}}, TableConfig)
-    settings = msgspec.convert(raw["shoe"]["settings"], family.settings)
-    return replace(table, shoe=replace(table.shoe, settings=settings))
+    devices = {each.value: raw[each.value] for each in Device if raw.get(each.value)}
+    table = msgspec.convert(raw | {name: device | {"settings": {}} for name, device in devices.items()}, TableConfig)
+    for name, device in devices.items():
+        settings = msgspec.convert(device["settings"], FAMILIES[device["protocol"]].settings)
+        table = replace(table, **{name: replace(getattr(table, name), settings=settings)})
+    return table
 
 
 NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", r"[a-z0-9-]{1,32}")
@@ -175,12 +191,15 @@ def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
     names: dict[str, int] = {}  # and the line of each
     ports: dict[str, int] = {}
     for table in sheet.root.tables("table", at_least=1):
-        config, shoe = _table(table), table.table("shoe")
+        config = _table(table)
         tables.append(config)
-        device = config.shoe.port.partition("?")[0]  # other options make no other device of it
-        for section, key, value, taken in ((table, "name", config.name, names), (shoe, "port", device, ports)):
+        unique = [(table, "name", config.name, names, "table")]
+        for device, of in config.devices.items():
+            port = of.port.partition("?")[0]  # other options make no other device of it
+            unique.append((table.table(device.value), "port", port, ports, "device"))
+        for section, key, value, taken, what in unique:
             if value in taken:
-                section.fault(key, f"{shown(value)} is taken by line {taken[value]}", "give each table its own")
+                section.fault(key, f"{shown(value)} is taken by line {taken[value]}", f"give each {what} its own")
             elif value:  # not the stand-in
                 taken[value] = section.line(key)
     return tuple(tables)
@@ -191,7 +210,7 @@ def _table(table: Table) -> TableConfig:
     game = table.require("game", or_none(choice({each: each for each in GAMES})))
     if game is None:
         table.allow(KEYS_OF_GAMES)
-        return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")))
+        return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")), shuffler=_shuffler(table))
     rules = book(game)
     # Nothing hangs on the layout before bets are placed by seat: it may be absent, not wrong.
     layouts = rules.seats or {}
@@ -203,6 +222,7 @@ def _table(table: Table) -> TableConfig:
         seats=None if layouts else table.get("seats", integer(1, MOST_SEATS), None),
         house=_house(table, rules),
         shoe=_shoe(table.table("shoe")),
+        shuffler=_shuffler(table),
     )
 
 
@@ -259,25 +279,41 @@ def names_of(rules: RuleBook) -> list[str]:
 
 
 def _shoe(shoe: Table) -> ShoeConfig:
-    family = shoe.require("protocol", or_none(choice(FAMILIES)))
-    port = shoe.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
-    common = ShoeConfig(
-        protocol="",
-        firmware="",
-        port=str(port or ""),
-        allow_orders=shoe.get("allow_orders", BOOLEAN, default=False),
+    return ShoeConfig(
+        **_device(shoe, Device.SHOE),
         min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
-        settings=Settings(),
     )
+
+
+def _shuffler(table: Table) -> ShufflerConfig | None:
+    return ShufflerConfig(**_device(table.table("shuffler"), Device.SHUFFLER)) if "shuffler" in table else None
+
+
+class _OfAny(TypedDict):
+    """What may be set of any device."""
+
+    protocol: str
+    firmware: str
+    port: str
+    allow_orders: bool
+    settings: Settings
+
+
+def _device(section: Table, device: Device) -> _OfAny:
+    families = {name: family for name, family in FAMILIES.items() if device.value in family.roles}
+    family = section.require("protocol", or_none(choice(families)))
+    port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
+    allow_orders = section.get("allow_orders", BOOLEAN, default=False)
     if family is None:
-        shoe.allow(("firmware", *(key for each in FAMILIES.values() for key in declared(each.settings))))
-        return common
+        section.allow(("firmware", *(key for each in families.values() for key in declared(each.settings))))
+        return _OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
     versions = {version: version for version in family.firmware}
-    values = {name: shoe.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}
-    return msgspec.structs.replace(
-        common,
+    values = {name: section.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}
+    return _OfAny(
         protocol=family.name,
-        firmware=shoe.get("firmware", choice(versions), family.firmware[0]),
+        firmware=section.get("firmware", choice(versions), family.firmware[0]),
+        port=str(port or ""),
+        allow_orders=allow_orders,
         settings=family.settings(**values),
     )
 

@@ -12,6 +12,7 @@ import logging
 import random
 import signal
 import socket
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,6 @@ from time import monotonic, monotonic_ns
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from firmware_protocols import FAMILIES
 from shoed import VERSION, watchdog
@@ -27,12 +27,13 @@ from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.commands import Answer
-from shoed.config import Close, Config, TableConfig, describe, recall
+from shoed.config import Close, Config, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
+from shoed.observations import Device
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
@@ -54,7 +55,7 @@ PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which ta
 
 def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
-    shoe, custom = table.shoe, FAMILIES[table.shoe.protocol].line
+    shoe, shuffler, custom = table.shoe, table.shuffler, FAMILIES[table.shoe.protocol].line
     address = parse_address(shoe.port)
     line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
     return Engine(
@@ -70,7 +71,10 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
                 burn_cards=table.house.burn_cards,
                 rounds_after_cut=table.house.rounds_after_cut,
             ),
+            decks=table.decks,
+            shuffler_port=shuffler.port if shuffler else None,
         ),
+        SESSIONS[shuffler.protocol](shuffler.settings, allow_orders=shuffler.allow_orders) if shuffler else None,
     )
 
 
@@ -82,8 +86,53 @@ class Waiting(msgspec.Struct):
     taken: bool = False  # its Step is on its way to the disk, and the answer comes with the commit
 
 
+class Ear:
+    """One device of a table: its port, and all that comes by it."""
+
+    def __init__(self, table: str, device: Device, config: ShoeConfig | ShufflerConfig, desk: "Desk") -> None:
+        self.name = f"{table}: {device.value}"
+        self.device = device
+        self.config = config
+        self.desk = desk
+        self.link: Link | None = None
+        self.hearing_since: float | None = None  # bytes that wait to be taken
+
+    async def run(self) -> None:
+        line = FAMILIES[self.config.protocol].line
+        rng = random.Random()  # noqa: S311 -- jitter
+        await keep_open(parse_address(self.config.port), line, self, rng=rng)
+
+    async def opened(self, link: Link) -> None:
+        self.link = link
+        LOG.info("%s: %s is open", self.name, self.config.port)
+        self.desk.take(LinkUp(self.config.port, device=self.device), now())
+
+    async def received(self, chunk: Chunk) -> None:
+        self.hearing_since = monotonic()
+        for begin in range(0, len(chunk.data), PIECE):
+            self.desk.take(Received(chunk.data[begin : begin + PIECE], device=self.device), chunk.at)
+            await self.desk.writer.has_room.wait()
+        self.hearing_since = None
+
+    async def closed(self, reason: str) -> None:
+        self.link = None
+        await self.refused(reason)
+
+    async def refused(self, reason: str) -> None:
+        LOG.warning("%s: %s", self.name, reason)
+        self.desk.take(LinkDown(reason, device=self.device), now())
+
+    def send(self, data: bytes, link: Link | None) -> None:
+        """To the device at once, if it is still the same line."""
+        try:
+            if link is not None and link is self.link:
+                link.send(data)
+        except PortError as error:  # the session hears of it by the answer that does not come
+            LOG.warning("%s: an order was not sent: %s", self.name, error)
+
+
 class Desk:
-    """One table's place in the daemon: its engine, its port and its publisher."""
+    """One table's place in the daemon: its engine, its devices and its publisher."""
 
     def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
         self.config = config
@@ -94,8 +143,7 @@ class Desk:
         self.state = self.restore(store)
         voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance)
         self.publisher = Publisher(voice, broker, store, writer)
-        self.link: Link | None = None
-        self.hearing_since: float | None = None  # bytes that wait to be taken
+        self.ears = {device: Ear(self.name, device, of, self) for device, of in config.devices.items()}
         self.earlier = asyncio.Event()  # the next deadline has come forward
         self.armed: int | None = None
         self.sound = True  # false while an input is folded, and for ever if that failed
@@ -117,9 +165,7 @@ class Desk:
                 rebuild(reader, self.name, lambda settings: engine_of(recall(settings), reader.word))
                 or self.engine.begin()
             )
-            if isinstance(state.session, self.engine.session.state_type):
-                return state
-            return replace(state, session=self.engine.session.begin())
+            return self.engine.suited(state)
 
     # --- the one way in, and the one way out
 
@@ -130,7 +176,8 @@ class Desk:
         self.state, step = self.engine.step(self.state, came, at)
         self.sound = True
         if step is not None:
-            done = partial(self.leave, step, self.link) if step.urgent else None
+            links = {device: ear.link for device, ear in self.ears.items()}
+            done = partial(self.leave, step, links) if step.urgent else None
             self.writer.submit(self.name, step, self.state, done)
             for order in step.orders:
                 self.take(Ordered(order), at)
@@ -138,20 +185,20 @@ class Desk:
         if due is not None and (self.armed is None or due < self.armed):
             self.earlier.set()
 
-    def leave(self, step: Step, link: Link | None) -> None:
-        """After the commit: to the device at once, if it is still the same line; to the broker by its publisher."""
-        for data in step.sends:
-            try:
-                if link is not None and link is self.link:
-                    link.send(data)
-            except PortError as error:  # the session hears of it by the answer that does not come
-                LOG.warning("%s: an order was not sent: %s", self.name, error)
+    def leave(self, step: Step, links: Mapping[Device, Link | None]) -> None:
+        """After the commit: to the devices, as they were linked then; to the broker by its publisher."""
+        for send in step.sends:
+            self.ears[send.device].send(send.data, links[send.device])
         self.publisher.committed()
         for answer in step.answers:
             if (waiting := self.waiting.pop(answer.id, None)) is not None:
                 waiting.answer.set_result(answer)
         for finding in step.findings:  # in the log once the publisher had its turn
             asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, finding)
+
+    @property
+    def links(self) -> str:
+        return ", ".join(f"{device.value} {'online' if ear.link else 'offline'}" for device, ear in self.ears.items())
 
     # --- what people tell
 
@@ -193,38 +240,14 @@ class Desk:
                 waiting.answer.set_result(Answer(sender, accepted=False, detail=reason))
                 del self.waiting[sender]
 
-    # --- what the port tells
-
-    async def opened(self, link: Link) -> None:
-        self.link = link
-        LOG.info("%s: %s is open", self.name, self.config.shoe.port)
-        self.take(LinkUp(self.config.shoe.port), now())
-
-    async def received(self, chunk: Chunk) -> None:
-        self.hearing_since = monotonic()
-        for begin in range(0, len(chunk.data), PIECE):
-            self.take(Received(chunk.data[begin : begin + PIECE]), chunk.at)
-            await self.writer.has_room.wait()
-        self.hearing_since = None
-
-    async def closed(self, reason: str) -> None:
-        self.link = None
-        await self.refused(reason)
-
-    async def refused(self, reason: str) -> None:
-        LOG.warning("%s: %s", self.name, reason)
-        self.take(LinkDown(reason), now())
-
     # --- its tasks
 
     async def run(self) -> None:
-        """Port and deadlines, until cancelled; a fault of ours ends this table and no other."""
-        shoe = self.config.shoe
+        """Ports and deadlines, until cancelled; a fault of ours ends this table and no other."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                line = FAMILIES[shoe.protocol].line
-                rng = random.Random()  # noqa: S311 -- jitter
-                tasks.create_task(keep_open(parse_address(shoe.port), line, self, rng=rng))
+                for ear in self.ears.values():
+                    tasks.create_task(ear.run())
                 tasks.create_task(self.wake())
                 tasks.create_task(self.hear())
         except Exception as error:  # the task's border
@@ -342,7 +365,8 @@ class Daemon:
             publishing = desk.publisher.busy_since
             if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
-            if desk.ended is None and desk.hearing_since is not None and monotonic() - desk.hearing_since > limit_s:
+            hearing = [ear.hearing_since for ear in desk.ears.values() if ear.hearing_since is not None]
+            if desk.ended is None and hearing and monotonic() - min(hearing) > limit_s:
                 parts.append(f"{desk.name} port")
             if desk.ended is None and desk.armed is not None and (monotonic_ns() - desk.armed) / 1e9 > limit_s:
                 parts.append(f"{desk.name} table")
@@ -350,8 +374,7 @@ class Daemon:
 
     def condition(self) -> str:
         return "; ".join(
-            f"{desk.name}: {desk.ended or ('shoe online' if desk.link else 'shoe offline')}"
-            f", broker {desk.publisher.trouble or 'online'}"
+            f"{desk.name}: {desk.ended or desk.links}, broker {desk.publisher.trouble or 'online'}"
             for desk in self.desks
         )
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from shoed.cards import Card
-from shoed.observations import Outcome, Pair
+from shoed.observations import Device, Outcome, Pair
 
 
 class Hand(msgspec.Struct, frozen=True):
@@ -355,27 +355,43 @@ class QuestionLapsed(EventData, frozen=True, kw_only=True):
     question: str
 
 
-class DeviceOnline(EventData, frozen=True, kw_only=True):
+class OfDevice(EventData, frozen=True, kw_only=True):
+    """The base of what is told of one device of the table; an older shoed, which knew but shoes, did not say which."""
+
+    device: Device = Device.SHOE
+
+
+class DeviceOnline(OfDevice, frozen=True, kw_only=True):
     """The link is open, or is heard again after it was quiet."""
 
     port: str
 
 
-class DeviceOffline(EventData, frozen=True, kw_only=True):
+class DeviceOffline(OfDevice, frozen=True, kw_only=True):
     """The link is closed, and why."""
 
     port: str
     reason: str
 
 
-class DeviceQuiet(EventData, frozen=True, kw_only=True):
+class DeviceQuiet(OfDevice, frozen=True, kw_only=True):
     """The link is open and nothing was heard for longer than the family's custom."""
 
     port: str
     since: str
 
 
-class DeviceFault(EventData, frozen=True, kw_only=True):
+class DeviceIdentified(OfDevice, frozen=True, kw_only=True):
+    """Who the device is, as it says itself; a text is empty where it does not."""
+
+    vendor: str
+    model: str
+    serial: str
+    firmware: str
+    protocol: str
+
+
+class DeviceFault(OfDevice, frozen=True, kw_only=True):
     """The device reports an error; `blocking`: it stays in its error mode until cleared."""
 
     code: int
@@ -383,27 +399,27 @@ class DeviceFault(EventData, frozen=True, kw_only=True):
     blocking: bool
 
 
-class DeviceCleared(EventData, frozen=True, kw_only=True):
+class DeviceCleared(OfDevice, frozen=True, kw_only=True):
     code: int
     name: str
 
 
-class DeviceLocked(EventData, frozen=True, kw_only=True):
+class DeviceLocked(OfDevice, frozen=True, kw_only=True):
     pass
 
 
-class DeviceUnlocked(EventData, frozen=True, kw_only=True):
+class DeviceUnlocked(OfDevice, frozen=True, kw_only=True):
     pass
 
 
-class DeviceChanged(EventData, frozen=True, kw_only=True):
+class DeviceChanged(OfDevice, frozen=True, kw_only=True):
     """Somebody changed a preset at the device."""
 
     address: str
     value: str
 
 
-class LineRejected(EventData, frozen=True, kw_only=True):
+class LineRejected(OfDevice, frozen=True, kw_only=True):
     """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
 
     bytes: str
@@ -413,14 +429,14 @@ class LineRejected(EventData, frozen=True, kw_only=True):
     count: int
 
 
-class LineMissed(EventData, frozen=True, kw_only=True):
+class LineMissed(OfDevice, frozen=True, kw_only=True):
     """The sequence of the reports jumped on an open line: at least one is lost."""
 
     expected: str
     seen: str
 
 
-class LineClashed(EventData, frozen=True, kw_only=True):
+class LineClashed(OfDevice, frozen=True, kw_only=True):
     """A report came with the sequence of the one before it and other bytes; it was taken."""
 
     sequence: str
@@ -456,6 +472,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     DeviceOnline: "device.online",
     DeviceOffline: "device.offline",
     DeviceQuiet: "device.quiet",
+    DeviceIdentified: "device.identified",
     DeviceFault: "device.fault",
     DeviceCleared: "device.cleared",
     DeviceLocked: "device.locked",

@@ -203,7 +203,7 @@ def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
         b'"rounding":"down","rounds_after_cut":null},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
         b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
-        b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}}}'
+        b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}},"shuffler":null}'
     )
 
 
@@ -423,8 +423,8 @@ def test_tables_share_neither_names_nor_devices(here: Path) -> None:
     """Options of the address make no other device; the line says who was first. Wrong ones are no namesakes."""
     assert complaints(here, SITE + shoe() + shoe(port="tcp://127.0.0.1:4001?keepalive_s=5") + shoe("bac-902")) == [
         'shoed.toml:14: table.name: "bac-901" is taken by line 5; give each table its own',
-        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each table its own',
-        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each table its own',
+        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
+        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
     ]
     assert len(complaints(here, SITE + shoe("A", "a") + shoe("A", "a"))) == 4
 

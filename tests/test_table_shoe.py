@@ -399,6 +399,7 @@ def test_a_table_that_has_heard_nothing_shows_so() -> None:
         "last_round": None,
         "device": {"link": "offline", "reason": None, "heard_at": None, "fault": None, "locked": False},
         "insurance": [],
+        "shuffler": None,
     }
 
 
@@ -440,6 +441,7 @@ def test_a_late_joiner_can_draw_the_table() -> None:
             "locked": False,
         },
         "insurance": [],
+        "shuffler": None,
     }
 
 

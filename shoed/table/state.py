@@ -98,19 +98,22 @@ class Fault(msgspec.Struct, frozen=True):
     blocking: bool
 
 
-class Device(msgspec.Struct, frozen=True):
-    link: Link | None = None  # None: nothing is known yet
-    reason: str = ""  # of an offline link
-    heard_utc_us: int | None = None
-    fault: Fault | None = None
-    locked: bool = False
-
-
 class Rejections(msgspec.Struct, frozen=True):
     """Rejected frames after the first are counted until a moment, then told."""
 
     until: int  # monotonic ns
     counted: LineRejected | None = None
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """How a device is, and its line."""
+
+    link: Link | None = None  # None: nothing is known yet
+    reason: str = ""  # of an offline link
+    heard_utc_us: int | None = None
+    fault: Fault | None = None
+    locked: bool = False
+    rejections: Rejections | None = None
 
 
 class Noticed(msgspec.Struct, frozen=True):
@@ -230,8 +233,8 @@ class TableState(msgspec.Struct, frozen=True):
     past: tuple[int, int] | None = None  # the last round of the shoe before, as long as this one has none
     asked: Open | None = None
     questions: int = 0  # that were ever asked
-    device: Device = Device()
-    rejections: Rejections | None = None
+    device: Condition = Condition()  # the shoe's
+    shuffler: Condition | None = None  # None: the table has none, or nothing is known yet
 
     @property
     def shoe_integrity(self) -> str:
