@@ -76,8 +76,8 @@ class Engine(Generic[S]):
     def restore(self, state: str) -> EngineState[S]:
         stored: Stored[S] = msgspec.json.decode(state, type=self.stored_type)
         shuffler = None
-        if self.shuffler is not None and stored.shuffler != b"null":
-            shuffler = msgspec.json.decode(stored.shuffler, type=self.shuffler.state_type)
+        if self.shuffler is not None:
+            shuffler = msgspec.json.decode(stored.shuffler, type=self.shuffler.state_type | None)
         return self.suited(EngineState(stored.row, stored.session, stored.watch, stored.table, shuffler))
 
     def suited(self, state: EngineState[S]) -> EngineState[S]:
