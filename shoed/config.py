@@ -286,7 +286,8 @@ def _shoe(shoe: Table) -> ShoeConfig:
 
 
 def _shuffler(table: Table) -> ShufflerConfig | None:
-    return ShufflerConfig(**_device(table.table("shuffler"), Device.SHUFFLER)) if "shuffler" in table else None
+    section = table.table("shuffler")
+    return ShufflerConfig(**_device(section, Device.SHUFFLER)) if "shuffler" in table else None
 
 
 class _OfAny(TypedDict):
