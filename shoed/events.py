@@ -9,8 +9,10 @@ from typing import Final
 
 import msgspec
 
+from shoed import device_events
 from shoed.cards import Card
-from shoed.observations import Device, Outcome, Pair
+from shoed.device_events import EventData
+from shoed.observations import Outcome, Pair
 
 
 class Hand(msgspec.Struct, frozen=True):
@@ -43,10 +45,6 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     hand: str | None = None
     position: int | None = None
     result: Result | None = None
-
-
-class EventData(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of every event's `data`."""
 
 
 class ShoeStarted(EventData, frozen=True, kw_only=True):
@@ -355,95 +353,6 @@ class QuestionLapsed(EventData, frozen=True, kw_only=True):
     question: str
 
 
-class OfDevice(EventData, frozen=True, kw_only=True):
-    """The base of what is told of one device of the table; an older shoed, which knew but shoes, did not say which."""
-
-    device: Device = Device.SHOE
-
-
-class DeviceOnline(OfDevice, frozen=True, kw_only=True):
-    """The link is open, or is heard again after it was quiet."""
-
-    port: str
-
-
-class DeviceOffline(OfDevice, frozen=True, kw_only=True):
-    """The link is closed, and why."""
-
-    port: str
-    reason: str
-
-
-class DeviceQuiet(OfDevice, frozen=True, kw_only=True):
-    """The link is open and nothing was heard for longer than the family's custom."""
-
-    port: str
-    since: str
-
-
-class DeviceIdentified(OfDevice, frozen=True, kw_only=True):
-    """Who the device is, as it says itself; a text is empty where it does not."""
-
-    vendor: str
-    model: str
-    serial: str
-    firmware: str
-    protocol: str
-
-
-class DeviceFault(OfDevice, frozen=True, kw_only=True):
-    """The device reports an error; `blocking`: it stays in its error mode until cleared."""
-
-    code: int
-    name: str
-    blocking: bool
-
-
-class DeviceCleared(OfDevice, frozen=True, kw_only=True):
-    code: int
-    name: str
-
-
-class DeviceLocked(OfDevice, frozen=True, kw_only=True):
-    pass
-
-
-class DeviceUnlocked(OfDevice, frozen=True, kw_only=True):
-    pass
-
-
-class DeviceChanged(OfDevice, frozen=True, kw_only=True):
-    """Somebody changed a preset at the device."""
-
-    address: str
-    value: str
-
-
-class LineRejected(OfDevice, frozen=True, kw_only=True):
-    """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
-
-    bytes: str
-    offset: int
-    reason: str
-    detail: str
-    count: int
-
-
-class LineMissed(OfDevice, frozen=True, kw_only=True):
-    """The sequence of the reports jumped on an open line: at least one is lost."""
-
-    expected: str
-    seen: str
-
-
-class LineClashed(OfDevice, frozen=True, kw_only=True):
-    """A report came with the sequence of the one before it and other bytes; it was taken."""
-
-    sequence: str
-    bytes: str
-    previous: str
-
-
 TYPES: Final[Mapping[type[EventData], str]] = {
     ShoeStarted: "shoe.started",
     ShoeCut: "shoe.cut",
@@ -469,18 +378,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     QuestionAsked: "question.asked",
     QuestionAnswered: "question.answered",
     QuestionLapsed: "question.lapsed",
-    DeviceOnline: "device.online",
-    DeviceOffline: "device.offline",
-    DeviceQuiet: "device.quiet",
-    DeviceIdentified: "device.identified",
-    DeviceFault: "device.fault",
-    DeviceCleared: "device.cleared",
-    DeviceLocked: "device.locked",
-    DeviceUnlocked: "device.unlocked",
-    DeviceChanged: "device.changed",
-    LineRejected: "line.rejected",
-    LineMissed: "line.missed",
-    LineClashed: "line.clashed",
+    **device_events.TYPES,
 }
 
 

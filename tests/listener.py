@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from shoed import events
+from shoed import device_events, events
 from shoed.cards import Card
-from shoed.events import EventData
+from shoed.device_events import EventData
 from shoed.observations import Device, Outcome, Pair
 from shoed.table import PublicState
 
@@ -288,36 +288,36 @@ class Listener:
 
     # --- the devices
 
-    def of(self, data: events.OfDevice) -> dict[str, object]:
+    def of(self, data: device_events.OfDevice) -> dict[str, object]:
         return self.devices.setdefault(data.device, dict(UNHEARD))
 
     @hear.register
-    def _(self, data: events.OfDevice) -> None:
+    def _(self, data: device_events.OfDevice) -> None:
         self.of(data)
 
     @hear.register
-    def _(self, data: events.DeviceOnline) -> None:
+    def _(self, data: device_events.DeviceOnline) -> None:
         self.of(data).update(link="online", reason=None)
 
     @hear.register
-    def _(self, data: events.DeviceQuiet) -> None:
+    def _(self, data: device_events.DeviceQuiet) -> None:
         self.of(data).update(link="quiet")
 
     @hear.register
-    def _(self, data: events.DeviceOffline) -> None:
+    def _(self, data: device_events.DeviceOffline) -> None:
         self.of(data).update(link="offline", reason=data.reason)
 
     @hear.register
-    def _(self, data: events.DeviceFault) -> None:
+    def _(self, data: device_events.DeviceFault) -> None:
         self.of(data)["fault"] = {"code": data.code, "name": data.name, "blocking": data.blocking}
 
     @hear.register
-    def _(self, data: events.DeviceCleared) -> None:
+    def _(self, data: device_events.DeviceCleared) -> None:
         self.of(data)["fault"] = None
 
     @hear.register
-    def _(self, data: events.DeviceLocked | events.DeviceUnlocked) -> None:
-        self.of(data)["locked"] = isinstance(data, events.DeviceLocked)
+    def _(self, data: device_events.DeviceLocked | device_events.DeviceUnlocked) -> None:
+        self.of(data)["locked"] = isinstance(data, device_events.DeviceLocked)
 
     def drawn(self, sequence: int, heard_at: str | None, shuffler_at: str | None = None) -> dict[str, object]:
         """The state message as it must be after so many events, without what the rule book adds."""

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import Answer, AnyCommand, Author, Decide
-from shoed.events import Event, EventData, RoundCompleted, Slot
+from shoed.device_events import EventData
+from shoed.events import Event, RoundCompleted, Slot
 from shoed.findings import AnyFinding, DrawnTogether
 from shoed.now import Now
 from shoed.observations import (

@@ -8,12 +8,7 @@ import pytest
 from firmware_protocols.family import Reason
 from shoed.cards import Card
 from shoed.contract import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
-from shoed.events import (
-    TYPES,
-    BetsClosed,
-    BetsLate,
-    CardDrawn,
-    CardSetAside,
+from shoed.device_events import (
     DeviceChanged,
     DeviceCleared,
     DeviceFault,
@@ -23,16 +18,28 @@ from shoed.events import (
     DeviceOnline,
     DeviceQuiet,
     DeviceUnlocked,
-    Event,
     EventData,
-    Hand,
-    InsuranceWaived,
-    IrregularityNoticed,
-    IrregularityRuled,
     LineClashed,
     LineMissed,
     LineRejected,
     OfDevice,
+    SetDelivered,
+    SetFailed,
+    SetRecognised,
+    SetShuffled,
+    SetShuffling,
+)
+from shoed.events import (
+    TYPES,
+    BetsClosed,
+    BetsLate,
+    CardDrawn,
+    CardSetAside,
+    Event,
+    Hand,
+    InsuranceWaived,
+    IrregularityNoticed,
+    IrregularityRuled,
     Paid,
     Points,
     QuestionAnswered,
@@ -295,6 +302,15 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         "question.lapsed",
         QuestionLapsed(shoe=1, round=None, id="3", question="next-round"),
         '{"shoe":1,"round":null,"id":"3","question":"next-round"}',
+    ),
+    ("set.recognised", SetRecognised(set_id="A7"), '{"set_id":"A7"}'),
+    ("set.shuffling", SetShuffling(), "{}"),
+    ("set.shuffled", SetShuffled(), "{}"),
+    ("set.failed", SetFailed(reason="a card jammed"), '{"reason":"a card jammed"}'),
+    (
+        "set.delivered",
+        SetDelivered(set_id=None, cards=416, missing={Card.D9: 1}, extra={Card.C2: 1}, unread=0),
+        '{"set_id":null,"cards":416,"missing":{"9D":1},"extra":{"2C":1},"unread":0}',
     ),
     ("device.online", DeviceOnline(port="tcp://shoe:4001"), '{"device":"shoe","port":"tcp://shoe:4001"}'),
     (

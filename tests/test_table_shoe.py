@@ -4,8 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from shoed.events import (
-    CardDrawn,
+from shoed.device_events import (
     DeviceChanged,
     DeviceCleared,
     DeviceFault,
@@ -17,6 +16,9 @@ from shoed.events import (
     LineClashed,
     LineMissed,
     LineRejected,
+)
+from shoed.events import (
+    CardDrawn,
     Result,
     RoundConfirmed,
     RoundDisputed,

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-from shoed import events
+from shoed import device_events, events
 from shoed.bus.messages import Status
 from shoed.cards import RANK_TEXT, Card, Suit
 from shoed.display.view import Heard, ShownDevice, TableView, Told
@@ -256,9 +256,9 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
             return f"  round {number} is VOID: {clause or 'the document is silent'}; every stake goes back"
         case events.RoundSettled(round=number):
             return f"  round {number} is settled"
-        case events.DeviceOnline(device=device, port=port):
+        case device_events.DeviceOnline(device=device, port=port):
             return f"the {device.value} is online: {port}"
-        case events.DeviceOffline(device=device, reason=reason):
+        case device_events.DeviceOffline(device=device, reason=reason):
             return f"the {device.value} is offline: {reason}"
         case _:
             return f"{told.kind} {msgspec.json.encode(told.data).decode()}"

@@ -11,10 +11,11 @@ from typing import Final, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from shoed import events
+from shoed import device_events, events
 from shoed.bus.messages import CloudEvent, Status
 from shoed.cards import Card
-from shoed.events import TYPES, EventData, Hand, Result
+from shoed.device_events import EventData
+from shoed.events import TYPES, Hand, Result
 from shoed.observations import Device, Pair
 from shoed.rules.irregular import lay
 from shoed.rules.load import book
@@ -169,28 +170,29 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return view if void.supersedes is None else replace(view, past=amended(view.past, void, void=True))
         case events.RoundSettled(carried=carried):
             return replace(view, phase=Phase.SETTLED, left_over=carried)
-        case events.OfDevice(device=device) as data if shown := of_device(view.devices.get(device, UNKNOWN), data):
-            return replace(view, devices={**view.devices, device: shown})
+        case device_events.OfDevice(device=device) as data:
+            shown = of_device(view.devices.get(device, UNKNOWN), data)
+            return replace(view, devices={**view.devices, device: shown}) if shown else replace(view, remark=told)
         case _:
             return replace(view, remark=told)
 
 
-def of_device(shown: ShownDevice, told: events.OfDevice) -> ShownDevice | None:
+def of_device(shown: ShownDevice, told: device_events.OfDevice) -> ShownDevice | None:
     """How the device is behind this event; None if that is no matter of its line, its fault or its lock."""
     of = shown.of
     match told:
-        case events.DeviceOnline(port=port):
+        case device_events.DeviceOnline(port=port):
             return ShownDevice(replace(of, link=Link.ONLINE, reason=None), port)
-        case events.DeviceQuiet(port=port):
+        case device_events.DeviceQuiet(port=port):
             return ShownDevice(replace(of, link=Link.QUIET), port)
-        case events.DeviceOffline(port=port, reason=reason):
+        case device_events.DeviceOffline(port=port, reason=reason):
             return ShownDevice(replace(of, link=Link.OFFLINE, reason=reason), port)
-        case events.DeviceFault(code=code, name=name, blocking=blocking):
+        case device_events.DeviceFault(code=code, name=name, blocking=blocking):
             return replace(shown, of=replace(of, fault=Fault(code, name, blocking)))
-        case events.DeviceCleared():
+        case device_events.DeviceCleared():
             return replace(shown, of=replace(of, fault=None))
-        case events.DeviceLocked() | events.DeviceUnlocked():
-            return replace(shown, of=replace(of, locked=isinstance(told, events.DeviceLocked)))
+        case device_events.DeviceLocked() | device_events.DeviceUnlocked():
+            return replace(shown, of=replace(of, locked=isinstance(told, device_events.DeviceLocked)))
         case _:
             return None
 

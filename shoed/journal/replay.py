@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from shoed.device_events import EventData, OfDevice
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
-from shoed.events import EventData, OfDevice
 from shoed.journal.store import Reader
 from shoed.journal.writer import text
 from shoed.now import Now

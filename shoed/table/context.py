@@ -6,7 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed.commands import Answer, Author
-from shoed.events import Event, EventData, Hand, Paid, RoundCompleted
+from shoed.device_events import EventData
+from shoed.events import Event, Hand, Paid, RoundCompleted
 from shoed.now import Now
 from shoed.observations import Device
 from shoed.rules import drawing

@@ -5,7 +5,7 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from shoed import events
+from shoed import device_events as events
 from shoed.now import Now, rfc3339
 from shoed.observations import (
     Device,
@@ -100,7 +100,10 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
             table.emit(seen.at, events.DeviceCleared(device=device, code=code, name=name))
         case LockChanged(locked=locked):
             table.set_condition(device, replace(was, locked=locked))
-            table.emit(seen.at, events.DeviceLocked(device=device) if locked else events.DeviceUnlocked(device=device))
+            table.emit(
+                seen.at,
+                events.DeviceLocked(device=device) if locked else events.DeviceUnlocked(device=device),
+            )
         case PresetChanged(address=address, value=value):
             table.emit(seen.at, events.DeviceChanged(device=device, address=address, value=value))
         case _:

@@ -49,7 +49,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.step import AnyInput, Configured, Told
-from shoed.table import line, play
+from shoed.table import line, play, sets
 from shoed.table.context import Table
 from shoed.table.orders import obey
 from shoed.table.state import OPEN, Phase, TableState
@@ -110,17 +110,17 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
             line.device(table, seen)
         case FrameRejected():
             line.rejected(table, seen)
-        case CopyHeard() | StoodBy() | OrderAnswered() | SetDelivered():
+        case CopyHeard() | StoodBy() | OrderAnswered():
             pass  # on record, and nothing changes for anybody
         case ShoeLoaded():
             loaded(table, seen)
         case ShoeEmptied():
             play.run_empty(table, seen.at, None)
-        case SetRecognised() | ShuffleStarted() | ShuffleEnded():
-            pass  # no device tells it yet
+        case SetRecognised() | ShuffleStarted() | ShuffleEnded() | SetDelivered():
+            sets.said(table, seen)
         case _:
             assert_never(seen)
-    play.doubt(table, seen.at, findings)
+    play.doubt(table, seen.at, sets.put_off(table, findings))
 
 
 def communication_started(table: Table, seen: CommunicationStarted) -> None:

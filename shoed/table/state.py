@@ -8,7 +8,8 @@ import msgspec
 
 from shoed.cards import Card
 from shoed.commands import Author
-from shoed.events import LineRejected, Result, RoundCompleted, RoundSuspended, Seen
+from shoed.device_events import LineRejected
+from shoed.events import Result, RoundCompleted, RoundSuspended, Seen
 from shoed.observations import Evidence
 from shoed.rules.irregular import Happened, Ruling
 from shoed.rules.questions import Ask
@@ -228,6 +229,7 @@ class TableState(msgspec.Struct, frozen=True):
     last: Completed | None = None
     suspended: RoundSuspended | None = None  # why the round waits
     hold: tuple[Noticed, ...] = ()  # found between two rounds: the next one waits for a person
+    coming: tuple[Noticed, ...] = ()  # found in the set that the next shoe deals: asked before its first round
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
     kept: tuple[Card, ...] = ()  # and those that came after it
     past: tuple[int, int] | None = None  # the last round of the shoe before, as long as this one has none
