@@ -25,6 +25,7 @@ from shoed.session.angel_eye import AngelEyeSession
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.step import LinkDown, LinkUp, Received
 from shoed.table import TableSettings, public_state
+from shoed.table.state import Link
 from shoed.watch import WatchSettings
 from tests.onlooker import Onlooker
 from tests.trouble import troubled_rounds
@@ -389,7 +390,8 @@ def test_who_follows_the_events_sees_what_the_state_shows_whatever_happens() -> 
 
 def standing(view: TableView) -> tuple[object, ...]:
     past = [replace(each, pays={}) for each in view.past[-1:]]  # which only the state tells
-    return view.shoe, view.round, view.phase, view.hands, past, [shown.of.link for shown in view.devices.values()]
+    up = {device: shown.of.link for device, shown in view.devices.items() if shown.of.link is not Link.OFFLINE}
+    return view.shoe, view.round, view.phase, view.hands, past, up
 
 
 def stored(event: Event) -> StoredEvent:

@@ -101,9 +101,9 @@ def delivered(
     after = sets.delivered(state.sets, seen, begun=begun(state), cut=state.cut)
     coming = after.dealt is state.sets.dealt
     wrong = counts.delivered(settings.decks, seen, coming=coming)
-    if not coming and after.dealt is not None:
-        ordered = Order(after.dealt.order, state.counts.cards, lost=state.missed and bool(after.dealt.order))
-        state = replace(state, order=ordered)
+    if not coming:  # told late, its place is to be found
+        letters = sets.letters(seen.order)
+        state = replace(state, order=Order(letters, state.counts.cards, lost=begun(state) and letters != ""))
     return replace(state, sets=after), () if wrong is None else (wrong,)
 
 
@@ -134,9 +134,9 @@ def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
     """
     if state.begun_us != utc_us:
         state, _ = anew(state, "")
-    after = sets.new_shoe(state.sets)
-    if after.dealt is not None and after.dealt is not state.sets.dealt:
-        state = replace(state, order=Order(after.dealt.order, state.counts.cards))
+    after, letters = sets.new_shoe(state.sets)
+    if letters is not None:
+        state = replace(state, order=Order(letters, state.counts.cards))
     return replace(state, counts=replace(state.counts, whole=whole), sets=after, cut=False, missed=False)
 
 

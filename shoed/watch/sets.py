@@ -18,7 +18,7 @@ class Delivered(msgspec.Struct, frozen=True, omit_defaults=True):
     faces: tuple[int, ...]  # in the order of Card
     unread: int = 0
     set_id: str = ""
-    order: str = ""  # in letters; empty: it was not told
+    order: str = ""  # in letters, until its shoe begins; empty: it was not told
 
     @property
     def cards(self) -> int:
@@ -35,7 +35,7 @@ def delivered(sets: Sets, seen: SetDelivered, *, begun: bool, cut: bool) -> Sets
     told = Delivered(counted(seen), seen.unread, seen.set_id, letters(seen.order))
     # A shuffler that was away tells late what is dealt already. A set keeps its id from shuffle to shuffle.
     late = sets.dealt is None and seen.set_id != "" and seen.set_id == sets.loaded and not cut
-    return replace(sets, coming=told) if begun and not late else replace(sets, dealt=told)
+    return replace(sets, coming=told) if begun and not late else replace(sets, dealt=replace(told, order=""))
 
 
 def counted(seen: SetDelivered) -> tuple[int, ...]:
@@ -57,5 +57,8 @@ def loaded(sets: Sets, set_id: str, *, begun: bool) -> tuple[Sets, str | None]:
     return Sets(dealt, sets.coming, set_id), None
 
 
-def new_shoe(sets: Sets) -> Sets:
-    return replace(sets, dealt=sets.coming or sets.dealt, coming=None)
+def new_shoe(sets: Sets) -> tuple[Sets, str | None]:
+    """It deals the set that was coming; and the order of that, if there was one."""
+    if sets.coming is None:
+        return sets, None
+    return replace(sets, dealt=replace(sets.coming, order=""), coming=None), sets.coming.order
