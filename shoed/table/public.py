@@ -51,6 +51,8 @@ class PublicDevice(msgspec.Struct, frozen=True):
 
 
 class PublicState(msgspec.Struct, frozen=True):
+    """`device` is the shoe; `shuffler` is null where the table has none, or nothing is known of its line yet."""
+
     sequence: str  # of the last event that is included
     phase: Phase
     game: str
