@@ -12,7 +12,7 @@ import logging
 import random
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
 from shoed.ports.tell import Counter, listening
-from shoed.session import SessionState
+from shoed.session import Session, SessionState
 from shoed.session.families import SESSIONS
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings
@@ -59,7 +59,7 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     address = parse_address(shoe.port)
     line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
     return Engine(
-        SESSIONS[shoe.protocol](shoe.settings, allow_orders=shoe.allow_orders),
+        session_of(shoe, Device.SHOE),
         WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line.seconds_per_byte * 1_000_000),
         TableSettings(
             game=table.game,
@@ -74,8 +74,15 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
             decks=table.decks,
             shuffler_port=shuffler.port if shuffler else None,
         ),
-        SESSIONS[shuffler.protocol](shuffler.settings, allow_orders=shuffler.allow_orders) if shuffler else None,
+        session_of(shuffler, Device.SHUFFLER) if shuffler else None,
     )
+
+
+def session_of(of: ShoeConfig | ShufflerConfig, device: Device) -> Session[SessionState]:
+    make: Callable[..., Session[SessionState]] = SESSIONS[of.protocol]
+    if device is not Device.SHOE:  # a family that can be more than a shoe is told what it is here
+        make = partial(make, role=device.value)
+    return make(of.settings, allow_orders=of.allow_orders)
 
 
 class Waiting(msgspec.Struct):
