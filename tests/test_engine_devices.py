@@ -165,8 +165,8 @@ def test_devices_that_are_others_than_before_begin_anew() -> None:
     state, _ = both.step(both.restore(stored), UP, at(1))
     assert state.shuffler == shuffler.State(open=True)
     assert alone.restore(msgspec.json.encode(state).decode()).shuffler is None
-    of_another = msgspec.structs.replace(state, shuffler=state.session)
-    assert both.suited(of_another).shuffler == shuffler.State()
+    others = both.suited(msgspec.structs.replace(state, session=shuffler.State(), shuffler=state.session))
+    assert (others.session, others.shuffler) == (both.begin().session, shuffler.State())
     assert both.suited(state) == state
     configured = Configured("{}", ENGINE, "0")
     gone, _ = alone.step(alone.suited(state), configured, at(2))
