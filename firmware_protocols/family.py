@@ -8,7 +8,7 @@ with its reason, never an exception.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=Enum)
@@ -116,6 +116,10 @@ class UsbId(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The base of every family's settings: one frozen dataclass, each field made by `setting`."""
+
+    def standing(self, role: str) -> Self:  # noqa: ARG002 -- for families of several roles
+        """The same for a device that stands at its table as this: shoe or shuffler."""
+        return self
 
 
 class Setting(NamedTuple):

@@ -310,12 +310,17 @@ def _device(section: Table, device: Device) -> _OfAny:
         return _OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
     versions = {version: version for version in family.firmware}
     values = {name: section.get(name, _kind(each), each.default) for name, each in declared(family.settings).items()}
+    settings = family.settings(**values)
+    standing = settings.standing(device.value)
+    for name in values:
+        if name in section and getattr(settings, name) != getattr(standing, name):
+            section.fault(name, f"is of no use: this is the table's {device.value}", "leave it out")
     return _OfAny(
         protocol=family.name,
         firmware=section.get("firmware", choice(versions), family.firmware[0]),
         port=str(port or ""),
         allow_orders=allow_orders,
-        settings=family.settings(**values),
+        settings=standing,
     )
 
 

@@ -12,7 +12,7 @@ import logging
 import random
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -59,7 +59,7 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     address = parse_address(shoe.port)
     line = address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
     return Engine(
-        session_of(shoe, Device.SHOE),
+        session_of(shoe),
         WatchSettings(shoe.min_draw_gap_ms, table.decks, byte_us=line.seconds_per_byte * 1_000_000),
         TableSettings(
             game=table.game,
@@ -74,15 +74,12 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
             decks=table.decks,
             shuffler_port=shuffler.port if shuffler else None,
         ),
-        session_of(shuffler, Device.SHUFFLER) if shuffler else None,
+        session_of(shuffler) if shuffler else None,
     )
 
 
-def session_of(of: ShoeConfig | ShufflerConfig, device: Device) -> Session[SessionState]:
-    make: Callable[..., Session[SessionState]] = SESSIONS[of.protocol]
-    if device is not Device.SHOE:  # a family that can be more than a shoe is told what it is here
-        make = partial(make, role=device.value)
-    return make(of.settings, allow_orders=of.allow_orders)
+def session_of(of: ShoeConfig | ShufflerConfig) -> Session[SessionState]:
+    return SESSIONS[of.protocol](of.settings, allow_orders=of.allow_orders)
 
 
 class Waiting(msgspec.Struct):

@@ -1,6 +1,8 @@
 """The daemon's configuration: what it gives, and what it says of everything that is wrong."""
 
 import re
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import cast
 
@@ -9,7 +11,7 @@ from msgspec.structs import replace
 
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, Span
-from firmware_protocols.family import Family, Settings, declared
+from firmware_protocols.family import Family, Mark, Settings, declared, setting
 from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings
 from shoed.bus.settings import BrokerSettings
 from shoed.config import Config, HouseRules, ShoeConfig, ShufflerConfig, TableConfig, describe, load, recall
@@ -437,6 +439,33 @@ def test_a_table_may_have_a_shuffler(here: Path) -> None:
     assert table.devices == {Device.SHOE: table.shoe, Device.SHUFFLER: table.shuffler}
     assert recall(describe(table).decode()) == table
     assert loaded(here, SITE + shoe()).tables[0].devices == {Device.SHOE: table.shoe}
+
+
+class Standing(Enum):
+    SHOE = "shoe"
+    SHUFFLER = "shuffler"
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralSettings(Settings):
+    stands: Standing = setting(Standing.SHOE, reason="it can be either", mark=Mark.ASSUMED)  # noqa: RUF009 -- declared
+
+    def standing(self, role: str) -> "SeveralSettings":
+        return SeveralSettings(Standing(role))
+
+
+def test_what_a_device_is_follows_from_where_it_stands(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a family that can be both: the section says which, and nobody may say otherwise in it."""
+    both = cast("Family[Settings]", FAMILY)._replace(name="both", settings=SeveralSettings)
+    monkeypatch.setattr("shoed.config.FAMILIES", {"both": both})
+    toml = SITE + (shoe() + SHUFFLER).replace("angel-eye", "both").replace("open-shoe", "both")
+    (table,) = loaded(here, toml.replace("quiet_after_s = 60", "")).tables
+    settings = [of.settings for of in table.devices.values()]
+    assert settings == [SeveralSettings(Standing.SHOE), SeveralSettings(Standing.SHUFFLER)]
+    assert recall(describe(table).decode()) == table
+    assert complaints(here, toml.replace("quiet_after_s = 60", 'stands = "shoe"')) == [
+        "shoed.toml:16: table.shuffler.stands: is of no use: this is the table's shuffler; leave it out"
+    ]
 
 
 @pytest.mark.usefixtures("open_shoe")
