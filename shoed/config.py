@@ -1,7 +1,7 @@
-"""The daemon's configuration: which site, which broker, which tables with which shoes.
+"""The daemon's configuration: which site, which broker, which tables with which devices.
 
 Theory of operation: one pass over a Sheet asks for every key there may be; the keys of a
-[table.shoe] are ours and those that its device family declares. What one key cannot tell
+[table.shoe] or [table.shuffler] are ours and those that its device family declares. What one key cannot tell
 (two tables on one port, a certificate without its key) is checked along the way. Nothing
 is opened but the files that are named, and those only to see that they can be read.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +21,7 @@ from shoed import drivers
 from shoed.bus.settings import BrokerSettings, Version, parse_url
 from shoed.cards import Card
 from shoed.errors import DriverError
+from shoed.observations import Device
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
@@ -66,6 +67,14 @@ class ShoeConfig(Struct, frozen=True):
     settings: Settings  # the family's own
 
 
+class ShufflerConfig(Struct, frozen=True):
+    protocol: str
+    firmware: str
+    port: str
+    allow_orders: bool
+    settings: Settings
+
+
 class Close(Enum):
     """What closes the bets of a round that was announced."""
 
@@ -94,6 +103,11 @@ class TableConfig(Struct, frozen=True):
     shoe: ShoeConfig
     seats: int | None = None  # where the document names no layouts
     house: HouseRules = HouseRules()
+    shuffler: ShufflerConfig | None = None
+
+    @property
+    def devices(self) -> Mapping[Device, ShoeConfig | ShufflerConfig]:
+        return {Device.SHOE: self.shoe} | ({} if self.shuffler is None else {Device.SHUFFLER: self.shuffler})
 
 
 class Config(Struct, frozen=True):
@@ -111,10 +125,12 @@ def describe(table: TableConfig) -> bytes:
 def recall(description: str) -> TableConfig:
     """What `describe` wrote, read back from the journal."""
     raw = msgspec.json.decode(description)
-    family = drivers.find(raw["shoe"]["protocol"]).family
-    table = msgspec.convert(raw | {"shoe": raw["shoe"] | {"settings": {}}}, TableConfig)
-    settings = msgspec.convert(raw["shoe"]["settings"], family.settings)
-    return replace(table, shoe=replace(table.shoe, settings=settings))
+    devices = {each.value: raw[each.value] for each in Device if raw.get(each.value)}
+    table = msgspec.convert(raw | {name: device | {"settings": {}} for name, device in devices.items()}, TableConfig)
+    for name, device in devices.items():
+        settings = msgspec.convert(device["settings"], drivers.find(device["protocol"]).family.settings)
+        table = replace(table, **{name: replace(getattr(table, name), settings=settings)})
+    return table
 
 
 NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", r"[a-z0-9-]{1,32}")
@@ -179,12 +195,15 @@ def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
     names: dict[str, int] = {}  # and the line of each
     ports: dict[str, int] = {}
     for table in sheet.root.tables("table", at_least=1):
-        config, shoe = _table(table), table.table("shoe")
+        config = _table(table)
         tables.append(config)
-        device = config.shoe.port.partition("?")[0]  # other options make no other device of it
-        for section, key, value, taken in ((table, "name", config.name, names), (shoe, "port", device, ports)):
+        unique = [(table, "name", config.name, names, "table")]
+        for device, of in config.devices.items():
+            port = of.port.partition("?")[0]  # other options make no other device of it
+            unique.append((table.table(device.value), "port", port, ports, "device"))
+        for section, key, value, taken, what in unique:
             if value in taken:
-                section.fault(key, f"{shown(value)} is taken by line {taken[value]}", "give each table its own")
+                section.fault(key, f"{shown(value)} is taken by line {taken[value]}", f"give each {what} its own")
             elif value:  # not the stand-in
                 taken[value] = section.line(key)
     return tuple(tables)
@@ -195,7 +214,7 @@ def _table(table: Table) -> TableConfig:
     game = table.require("game", or_none(one_of(GAMES)))
     if game is None:
         table.allow(KEYS_OF_GAMES)
-        return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")))
+        return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")), shuffler=_shuffler(table))
     rules = book(game)
     # Nothing hangs on the layout before bets are placed by seat: it may be absent, not wrong.
     layouts = rules.seats or {}
@@ -207,6 +226,7 @@ def _table(table: Table) -> TableConfig:
         seats=None if layouts else table.get("seats", integer(1, MOST_SEATS), None),
         house=_house(table, rules),
         shoe=_shoe(table.table("shoe")),
+        shuffler=_shuffler(table),
     )
 
 
@@ -266,45 +286,81 @@ def one_of(words: Iterable[str]) -> Kind[str]:
     return choice({each: each for each in words})
 
 
-def _read_driver(node: Node) -> AnyDriver:
-    built_in = node.value in tuple(DRIVERS)  # if so, nobody else's packages are looked through
-    name = one_of(DRIVERS if built_in else drivers.names()).read(node)
-    try:
-        return drivers.find(name)
-    except DriverError as error:
-        raise ValueError(error.problem, error.remedy) from error
+def _built_in(device: Device) -> list[str]:
+    """The families that can be this; all of them are imported for it."""
+    return [name for name, driver in DRIVERS.items() if device.value in driver.family.roles]
 
 
-PROTOCOL: Final = Kind[AnyDriver | None](one_of(DRIVERS).right, None, _read_driver)
+def _driver(section: Table, device: Device) -> AnyDriver | None:
+    """That of the section's protocol. Other families and packages are looked through where it is wrong or theirs."""
+
+    def read(node: Node) -> AnyDriver:
+        built_in = next((name for name in DRIVERS if name == node.value), None)
+        if built_in is not None and device.value in DRIVERS[built_in].family.roles:
+            return DRIVERS[built_in]
+        others = [name for name in drivers.names() if name not in DRIVERS]
+        name = one_of([*_built_in(device), *others]).read(node)
+        try:
+            driver = drivers.find(name)
+        except DriverError as error:
+            raise ValueError(error.problem, error.remedy) from error
+        if device.value not in driver.family.roles:
+            raise ValueError(f"{shown(name)} is no {device.value}", one_of(_built_in(device)).right)
+        return driver
+
+    right = "" if "protocol" in section else one_of(_built_in(device)).right
+    return section.require("protocol", Kind[AnyDriver | None](right, None, read))
 
 
 def _shoe(shoe: Table) -> ShoeConfig:
-    driver = shoe.require("protocol", PROTOCOL)
-    port = shoe.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
-    common = ShoeConfig(
-        protocol="",
-        firmware="",
-        port=str(port or ""),
-        allow_orders=shoe.get("allow_orders", BOOLEAN, default=False),
+    return ShoeConfig(
+        **_device(shoe, Device.SHOE),
         min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
-        settings=Settings(),
     )
+
+
+def _shuffler(table: Table) -> ShufflerConfig | None:
+    section = table.table("shuffler")
+    return ShufflerConfig(**_device(section, Device.SHUFFLER)) if "shuffler" in table else None
+
+
+class _OfAny(TypedDict):
+    """What may be set of any device."""
+
+    protocol: str
+    firmware: str
+    port: str
+    allow_orders: bool
+    settings: Settings
+
+
+def _device(section: Table, device: Device) -> _OfAny:
+    driver = _driver(section, device)
+    port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
+    allow_orders = section.get("allow_orders", BOOLEAN, default=False)
     if driver is None:
-        shoe.allow(("firmware", *(key for each in DRIVERS.values() for key in declared(each.family.settings))))
-        return common
+        every = (declared(DRIVERS[name].family.settings) for name in _built_in(device))
+        section.allow(("firmware", *(key for each in every for key in each)))
+        return _OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
     family = driver.family
     if isinstance(port, SerialAddress | Rfc2217Address):
         try:
             port.line(family.line)
         except ValueError as error:
-            shoe.fault("port", *str(error).split("; "))
+            section.fault("port", *str(error).split("; "))
     versions = {version: version for version in family.firmware}
-    values = {name: _value(shoe, name, each) for name, each in declared(family.settings).items()}
-    return msgspec.structs.replace(
-        common,
+    values = {name: _value(section, name, each) for name, each in declared(family.settings).items()}
+    settings = family.settings(**values)
+    standing = settings.standing(device.value)
+    for name in values:
+        if name in section and getattr(settings, name) != getattr(standing, name):
+            section.fault(name, f"is of no use: this is the table's {device.value}", "leave it out")
+    return _OfAny(
         protocol=family.name,
-        firmware=shoe.get("firmware", choice(versions), family.firmware[0]),
-        settings=family.settings(**values),
+        firmware=section.get("firmware", choice(versions), family.firmware[0]),
+        port=str(port or ""),
+        allow_orders=allow_orders,
+        settings=standing,
     )
 
 

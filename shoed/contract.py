@@ -14,12 +14,11 @@ from msgspec.structs import fields as declared
 from firmware_protocols.family import Reason
 from shoed.bus.messages import CloudEvent, Presence, Status, Voice
 from shoed.cards import Card
+from shoed.device_events import EventData, LineRejected
 from shoed.events import (
     TYPES,
     CardDrawn,
     CardSetAside,
-    EventData,
-    LineRejected,
     Points,
     RoundCompleted,
     RoundResumed,

@@ -12,6 +12,7 @@ import logging
 import random
 import signal
 import socket
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,6 @@ from time import monotonic, monotonic_ns
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from firmware_protocols.family import Line
 from shoed import VERSION, drivers, watchdog
@@ -27,18 +27,19 @@ from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.commands import Answer
-from shoed.config import Close, Config, ShoeConfig, TableConfig, describe, recall
+from shoed.config import Close, Config, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
+from shoed.observations import Device
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
 from shoed.ports.tap import Ring, Tap
 from shoed.ports.tell import Counter, listening
-from shoed.session import SessionState
+from shoed.session import Session, SessionState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings
 from shoed.telling import Request, Save, Saved
@@ -52,18 +53,18 @@ PUBLISH_AGAIN_S: Final = 1.0
 PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
 
 
-def line_of(shoe: ShoeConfig) -> Line | None:
+def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
     """As its port has it, or by the family's custom."""
-    address, custom = parse_address(shoe.port), drivers.find(shoe.protocol).family.line
+    address, custom = parse_address(of.port), drivers.find(of.protocol).family.line
     return address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
 
 
 def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
     """The engine under these settings; `word` is the journal's, of which the ids of events are made."""
-    shoe = table.shoe
+    shoe, shuffler = table.shoe, table.shuffler
     line = line_of(shoe)
     return Engine(
-        drivers.find(shoe.protocol).session(shoe.settings, allow_orders=shoe.allow_orders),
+        session_of(shoe),
         WatchSettings(
             shoe.min_draw_gap_ms, table.decks, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000
         ),
@@ -77,8 +78,15 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
                 burn_cards=table.house.burn_cards,
                 rounds_after_cut=table.house.rounds_after_cut,
             ),
+            decks=table.decks,
+            shuffler_port=shuffler.port if shuffler else None,
         ),
+        session_of(shuffler) if shuffler else None,
     )
+
+
+def session_of(of: ShoeConfig | ShufflerConfig) -> Session[SessionState]:
+    return drivers.find(of.protocol).session(of.settings, allow_orders=of.allow_orders)
 
 
 class Waiting(msgspec.Struct):
@@ -89,8 +97,54 @@ class Waiting(msgspec.Struct):
     taken: bool = False  # its Step is on its way to the disk, and the answer comes with the commit
 
 
+class Ear:
+    """One device of a table: its port, and all that comes by it."""
+
+    def __init__(self, table: str, device: Device, config: ShoeConfig | ShufflerConfig, desk: "Desk") -> None:
+        self.name = f"{table}: {device.value}"
+        self.device = device
+        self.config = config
+        self.desk = desk
+        self.ring = Ring()  # what went over its line lately
+        self.link: Link | None = None
+        self.hearing_since: float | None = None  # bytes that wait to be taken
+
+    async def run(self) -> None:
+        line = drivers.find(self.config.protocol).family.line
+        rng = random.Random()  # noqa: S311 -- jitter
+        await keep_open(parse_address(self.config.port), line, Tap(self, self.ring), rng=rng)
+
+    async def opened(self, link: Link) -> None:
+        self.link = link
+        LOG.info("%s: %s is open", self.name, self.config.port)
+        self.desk.take(LinkUp(self.config.port, device=self.device), now())
+
+    async def received(self, chunk: Chunk) -> None:
+        self.hearing_since = monotonic()
+        for begin in range(0, len(chunk.data), PIECE):
+            self.desk.take(Received(chunk.data[begin : begin + PIECE], device=self.device), chunk.at)
+            await self.desk.writer.has_room.wait()
+        self.hearing_since = None
+
+    async def closed(self, reason: str) -> None:
+        self.link = None
+        await self.refused(reason)
+
+    async def refused(self, reason: str) -> None:
+        LOG.warning("%s: %s", self.name, reason)
+        self.desk.take(LinkDown(reason, device=self.device), now())
+
+    def send(self, data: bytes, link: Link | None) -> None:
+        """To the device at once, if it is still the same line."""
+        try:
+            if link is not None and link is self.link:
+                link.send(data)
+        except PortError as error:  # the session hears of it by the answer that does not come
+            LOG.warning("%s: an order was not sent: %s", self.name, error)
+
+
 class Desk:
-    """One table's place in the daemon: its engine, its port and its publisher."""
+    """One table's place in the daemon: its engine, its devices and its publisher."""
 
     def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
         self.config = config
@@ -101,9 +155,7 @@ class Desk:
         self.state = self.restore(store)
         voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance)
         self.publisher = Publisher(voice, broker, store, writer)
-        self.link: Link | None = None
-        self.rings = {"shoe": Ring()}  # what went over the line of each device lately
-        self.hearing_since: float | None = None  # bytes that wait to be taken
+        self.ears = {device: Ear(self.name, device, of, self) for device, of in config.devices.items()}
         self.earlier = asyncio.Event()  # the next deadline has come forward
         self.armed: int | None = None
         self.sound = True  # false while an input is folded, and for ever if that failed
@@ -125,9 +177,7 @@ class Desk:
                 rebuild(reader, self.name, lambda settings: engine_of(recall(settings), reader.word))
                 or self.engine.begin()
             )
-            if isinstance(state.session, self.engine.session.state_type):
-                return state
-            return replace(state, session=self.engine.session.begin())
+            return self.engine.suited(state)
 
     # --- the one way in, and the one way out
 
@@ -138,7 +188,8 @@ class Desk:
         self.state, step = self.engine.step(self.state, came, at)
         self.sound = True
         if step is not None:
-            done = partial(self.leave, step, self.link) if step.urgent else None
+            links = {device: ear.link for device, ear in self.ears.items()}
+            done = partial(self.leave, step, links) if step.urgent else None
             self.writer.submit(self.name, step, self.state, done)
             for order in step.orders:
                 self.take(Ordered(order), at)
@@ -146,20 +197,20 @@ class Desk:
         if due is not None and (self.armed is None or due < self.armed):
             self.earlier.set()
 
-    def leave(self, step: Step, link: Link | None) -> None:
-        """After the commit: to the device at once, if it is still the same line; to the broker by its publisher."""
-        for data in step.sends:
-            try:
-                if link is not None and link is self.link:
-                    link.send(data)
-            except PortError as error:  # the session hears of it by the answer that does not come
-                LOG.warning("%s: an order was not sent: %s", self.name, error)
+    def leave(self, step: Step, links: Mapping[Device, Link | None]) -> None:
+        """After the commit: to the devices, as they were linked then; to the broker by its publisher."""
+        for send in step.sends:
+            self.ears[send.device].send(send.data, links[send.device])
         self.publisher.committed()
         for answer in step.answers:
             if (waiting := self.waiting.pop(answer.id, None)) is not None:
                 waiting.answer.set_result(answer)
         for finding in step.findings:  # in the log once the publisher had its turn
             asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, finding)
+
+    @property
+    def links(self) -> str:
+        return ", ".join(f"{device.value} {'online' if ear.link else 'offline'}" for device, ear in self.ears.items())
 
     # --- what people tell
 
@@ -203,48 +254,25 @@ class Desk:
 
     async def save(self, save: Save) -> Answer:
         """The capture of what went over a device's line lately."""
-        ring, shoe = self.rings.get(save.device), self.config.shoe
-        if ring is None:
-            known = ", ".join(self.rings)
+        ear = next((ear for ear in self.ears.values() if ear.device.value == save.device), None)
+        if ear is None:
+            known = ", ".join(device.value for device in self.ears)
             return Answer(save.id, accepted=False, detail=f"{self.name} has no {save.device}; known: {known}")
-        from shoed.ports.kept import Device, text  # noqa: PLC0415 -- 3 ms of every start, for who asks
+        from shoed.ports import kept  # noqa: PLC0415 -- 3 ms of every start, for who asks
 
-        device = Device(shoe.protocol, shoe.firmware, line_of(shoe), shoe.settings)
+        device = kept.Device(ear.config.protocol, ear.config.firmware, line_of(ear.config), ear.config.settings)
         note = f"kept by shoed {VERSION}: {self.name}, {save.device}"
-        return Saved(save.id, accepted=True, capture=await asyncio.to_thread(text, ring.kept(), device, note, now()))
-
-    # --- what the port tells
-
-    async def opened(self, link: Link) -> None:
-        self.link = link
-        LOG.info("%s: %s is open", self.name, self.config.shoe.port)
-        self.take(LinkUp(self.config.shoe.port), now())
-
-    async def received(self, chunk: Chunk) -> None:
-        self.hearing_since = monotonic()
-        for begin in range(0, len(chunk.data), PIECE):
-            self.take(Received(chunk.data[begin : begin + PIECE]), chunk.at)
-            await self.writer.has_room.wait()
-        self.hearing_since = None
-
-    async def closed(self, reason: str) -> None:
-        self.link = None
-        await self.refused(reason)
-
-    async def refused(self, reason: str) -> None:
-        LOG.warning("%s: %s", self.name, reason)
-        self.take(LinkDown(reason), now())
+        text = await asyncio.to_thread(kept.text, ear.ring.kept(), device, note, now())
+        return Saved(save.id, accepted=True, capture=text)
 
     # --- its tasks
 
     async def run(self) -> None:
-        """Port and deadlines, until cancelled; a fault of ours ends this table and no other."""
-        shoe = self.config.shoe
+        """Ports and deadlines, until cancelled; a fault of ours ends this table and no other."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                line = drivers.find(shoe.protocol).family.line
-                rng = random.Random()  # noqa: S311 -- jitter
-                tasks.create_task(keep_open(parse_address(shoe.port), line, Tap(self, self.rings["shoe"]), rng=rng))
+                for ear in self.ears.values():
+                    tasks.create_task(ear.run())
                 tasks.create_task(self.wake())
                 tasks.create_task(self.hear())
         except Exception as error:  # the task's border
@@ -366,7 +394,8 @@ class Daemon(Generic[D]):
             publishing = desk.publisher.busy_since
             if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
-            if desk.ended is None and desk.hearing_since is not None and monotonic() - desk.hearing_since > limit_s:
+            hearing = [ear.hearing_since for ear in desk.ears.values() if ear.hearing_since is not None]
+            if desk.ended is None and hearing and monotonic() - min(hearing) > limit_s:
                 parts.append(f"{desk.name} port")
             if desk.ended is None and desk.armed is not None and (monotonic_ns() - desk.armed) / 1e9 > limit_s:
                 parts.append(f"{desk.name} table")
@@ -374,8 +403,7 @@ class Daemon(Generic[D]):
 
     def condition(self) -> str:
         return "; ".join(
-            f"{desk.name}: {desk.ended or ('shoe online' if desk.link else 'shoe offline')}"
-            f", broker {desk.publisher.trouble or 'online'}"
+            f"{desk.name}: {desk.ended or desk.links}, broker {desk.publisher.trouble or 'online'}"
             for desk in self.desks
         )
 

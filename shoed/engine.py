@@ -1,9 +1,9 @@
-"""The engine: session, watch and table joined into one fold that gives Steps.
+"""The engine: sessions, watch and table joined into one fold that gives Steps.
 
-Theory of operation: `step` takes one input of a table's queue. The session makes observations of
-it, the watch findings, the table events. Nothing ticks: the engine names the moment at which it
-wants to be woken, and a waking that changed nothing leaves no Step. `conclude` is the half that
-knows no bytes: replay folds the recorded observations through it.
+Theory of operation: `step` takes one input of a table's queue. The session of the device that it concerns, or each,
+makes observations of it, the watch findings, the table events. Nothing ticks: the engine names the moment at which it
+wants to be woken, and a waking that changed nothing leaves no Step. `conclude` is the half that knows no bytes: replay
+folds the recorded observations through it.
 """
 
 from typing import Final, Generic
@@ -15,23 +15,36 @@ from shoed.commands import Answer, EmptyShoe
 from shoed.events import Event, ShoeStarted
 from shoed.findings import AnyFinding
 from shoed.now import Now
-from shoed.observations import AnyObservation
-from shoed.session import S, Session
-from shoed.step import AnyInput, Step, Told, Woken
+from shoed.observations import AnyObservation, Device
+from shoed.session import Heard, S, Session, SessionState
+from shoed.step import AnyInput, OfDevice, Send, Step, Told, Woken
 from shoed.table import Table, TableSettings, TableState, Watched, fold
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import WatchSettings, WatchState, emptied, new_shoe, watch
 
-ENGINE: Final = 3  # goes up when the same inputs would give other events
+ENGINE: Final = 4  # goes up when the same inputs would give other events
+
+NOTHING: Final = Heard()
 
 
 class EngineState(msgspec.Struct, Generic[S], frozen=True):
     """All that a checkpoint holds: with it, a table goes on where it was."""
 
     row: int
+    session: S  # the shoe's
+    watch: WatchState
+    table: TableState
+    shuffler: SessionState | None = None  # None: the table has none
+
+
+class Stored(msgspec.Struct, Generic[S], frozen=True):
+    """An EngineState as it is read: of which type the shuffler's state is, only the engine knows."""
+
+    row: int
     session: S
     watch: WatchState
     table: TableState
+    shuffler: msgspec.Raw
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -43,35 +56,66 @@ class Concluded(msgspec.Struct, frozen=True):
 
 
 class Engine(Generic[S]):
-    def __init__(self, session: Session[S], watch_settings: WatchSettings, table_settings: TableSettings) -> None:
+    def __init__(
+        self,
+        session: Session[S],
+        watch_settings: WatchSettings,
+        table_settings: TableSettings,
+        shuffler: Session[SessionState] | None = None,
+    ) -> None:
         self.session = session
         self.watch_settings = watch_settings
         self.table_settings = table_settings
-        self.state_type = EngineState[session.state_type]  # type: ignore[name-defined]  # a type made at run time
+        self.shuffler = shuffler
+        self.stored_type = Stored[session.state_type]  # type: ignore[name-defined]  # a type made at run time
 
     def begin(self) -> EngineState[S]:
-        return EngineState(0, self.session.begin(), WatchState(), TableState())
+        shuffler = None if self.shuffler is None else self.shuffler.begin()
+        return EngineState(0, self.session.begin(), WatchState(), TableState(), shuffler)
 
     def restore(self, state: str) -> EngineState[S]:
-        restored: EngineState[S] = msgspec.json.decode(state, type=self.state_type)
-        return restored
+        stored: Stored[S] = msgspec.json.decode(state, type=self.stored_type)
+        shuffler = None
+        if self.shuffler is not None:
+            shuffler = msgspec.json.decode(stored.shuffler, type=self.shuffler.state_type | None)
+        return self.suited(EngineState(stored.row, stored.session, stored.watch, stored.table, shuffler))
+
+    def suited(self, state: EngineState[S]) -> EngineState[S]:
+        """The state of a table whose devices were others: what is not of these begins anew."""
+        if not isinstance(state.session, self.session.state_type):
+            state = replace(state, session=self.session.begin())
+        if self.shuffler is None:
+            return replace(state, shuffler=None)
+        if not isinstance(state.shuffler, self.shuffler.state_type):
+            return replace(state, shuffler=self.shuffler.begin())
+        return state
 
     def step(self, state: EngineState[S], came: AnyInput, now: Now) -> tuple[EngineState[S], Step | None]:
         """One input; no Step if it was a waking that changed nothing."""
         row = state.row + 1
-        session, heard = self.session.step(state.session, came, now)
-        concluded = self.conclude(state, came, heard.observations, now, row)
-        after = EngineState(row, session, concluded.watch, concluded.table)
-        if isinstance(came, Woken) and replace(after, row=state.row) == state and not heard.observations:
+        concerned = came.device if isinstance(came, OfDevice) else None  # None: each
+        session, heard, shuffler, also = state.session, NOTHING, state.shuffler, NOTHING
+        if concerned is not Device.SHUFFLER:
+            session, heard = self.session.step(session, came, now)
+        if self.shuffler is not None and shuffler is not None and concerned is not Device.SHOE:
+            shuffler, also = self.shuffler.step(shuffler, came, now)
+        observations = heard.observations
+        if also.observations:
+            observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in also.observations])
+        concluded = self.conclude(state, came, observations, now, row)
+        after = EngineState(row, session, concluded.watch, concluded.table, shuffler)
+        if isinstance(came, Woken) and replace(after, row=state.row) == state and not observations:
             return state, None
+        sends = [Send(Device.SHOE, data) for data in heard.sends]
+        sends += [Send(Device.SHUFFLER, data) for data in also.sends]
         return after, Step(
             row=row,
             now=now,
             input=came,
-            observations=heard.observations,
+            observations=observations,
             findings=concluded.findings,
             events=concluded.events,
-            sends=heard.sends,
+            sends=tuple(sends),
             answers=concluded.answers,
         )
 
@@ -94,5 +138,7 @@ class Engine(Generic[S]):
         return Concluded(watched, folded.state, found, folded.events, folded.answers)
 
     def wake_at(self, state: EngineState[S]) -> int | None:
-        moments = (self.session.wake_at(state.session), table_wake_at(state.table))
+        moments = [self.session.wake_at(state.session), table_wake_at(state.table)]
+        if self.shuffler is not None and state.shuffler is not None:
+            moments.append(self.shuffler.wake_at(state.shuffler))
         return min((moment for moment in moments if moment is not None), default=None)

@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
+from shoed import device_events
 from shoed.cards import Card
+from shoed.device_events import EventData
 from shoed.observations import Outcome, Pair
 
 
@@ -43,10 +45,6 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     hand: str | None = None
     position: int | None = None
     result: Result | None = None
-
-
-class EventData(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of every event's `data`."""
 
 
 class ShoeStarted(EventData, frozen=True, kw_only=True):
@@ -355,79 +353,6 @@ class QuestionLapsed(EventData, frozen=True, kw_only=True):
     question: str
 
 
-class DeviceOnline(EventData, frozen=True, kw_only=True):
-    """The link is open, or is heard again after it was quiet."""
-
-    port: str
-
-
-class DeviceOffline(EventData, frozen=True, kw_only=True):
-    """The link is closed, and why."""
-
-    port: str
-    reason: str
-
-
-class DeviceQuiet(EventData, frozen=True, kw_only=True):
-    """The link is open and nothing was heard for longer than the family's custom."""
-
-    port: str
-    since: str
-
-
-class DeviceFault(EventData, frozen=True, kw_only=True):
-    """The device reports an error; `blocking`: it stays in its error mode until cleared."""
-
-    code: int
-    name: str
-    blocking: bool
-
-
-class DeviceCleared(EventData, frozen=True, kw_only=True):
-    code: int
-    name: str
-
-
-class DeviceLocked(EventData, frozen=True, kw_only=True):
-    pass
-
-
-class DeviceUnlocked(EventData, frozen=True, kw_only=True):
-    pass
-
-
-class DeviceChanged(EventData, frozen=True, kw_only=True):
-    """Somebody changed a preset at the device."""
-
-    address: str
-    value: str
-
-
-class LineRejected(EventData, frozen=True, kw_only=True):
-    """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
-
-    bytes: str
-    offset: int
-    reason: str
-    detail: str
-    count: int
-
-
-class LineMissed(EventData, frozen=True, kw_only=True):
-    """The sequence of the reports jumped on an open line: at least one is lost."""
-
-    expected: str
-    seen: str
-
-
-class LineClashed(EventData, frozen=True, kw_only=True):
-    """A report came with the sequence of the one before it and other bytes; it was taken."""
-
-    sequence: str
-    bytes: str
-    previous: str
-
-
 TYPES: Final[Mapping[type[EventData], str]] = {
     ShoeStarted: "shoe.started",
     ShoeCut: "shoe.cut",
@@ -453,17 +378,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     QuestionAsked: "question.asked",
     QuestionAnswered: "question.answered",
     QuestionLapsed: "question.lapsed",
-    DeviceOnline: "device.online",
-    DeviceOffline: "device.offline",
-    DeviceQuiet: "device.quiet",
-    DeviceFault: "device.fault",
-    DeviceCleared: "device.cleared",
-    DeviceLocked: "device.locked",
-    DeviceUnlocked: "device.unlocked",
-    DeviceChanged: "device.changed",
-    LineRejected: "line.rejected",
-    LineMissed: "line.missed",
-    LineClashed: "line.clashed",
+    **device_events.TYPES,
 }
 
 

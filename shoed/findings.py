@@ -9,7 +9,7 @@ from shoed.now import Now
 from shoed.observations import FaultMeaning
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, tag_field="found", tag=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True, tag_field="found", tag=True, omit_defaults=True):
     at: Now
 
 
@@ -38,18 +38,20 @@ class Unread(Finding, frozen=True, kw_only=True):
 
 
 class TooOften(Finding, frozen=True, kw_only=True):
-    """A card more often than the decks hold it."""
+    """A card more often than the decks hold it, or the set that was delivered."""
 
     card: Card
     times: int
     decks: int
+    delivered: int | None = None  # so many a shuffler counted, and that are fewer
 
     def __str__(self) -> str:
-        return f"{self.card} came {self.times} times from {self.decks} decks: foreign, misread, or another set?"
+        of = f"{self.decks} decks" if self.delivered is None else f"a set with {self.delivered} by the shuffler's count"
+        return f"{self.card} came {self.times} times from {of}: foreign, misread, or another set?"
 
 
 class TooMany(Finding, frozen=True, kw_only=True):
-    """More cards than the set has."""
+    """More cards than the set has, by its decks or as it was delivered."""
 
     cards: int
     whole: int
@@ -64,11 +66,31 @@ class SetWrong(Finding, frozen=True, kw_only=True):
     missing: Mapping[Card, int]
     extra: Mapping[Card, int]
     evidence: str
+    coming: bool = False  # it is the next shoe's
 
     def __str__(self) -> str:
         lacks = ", ".join(f"{times} {card}" for card, times in self.missing.items()) or "nothing"
         extra = ", ".join(f"{times} {card}" for card, times in self.extra.items()) or "nothing"
         return f"the set lacks {lacks} and has {extra} too many: {self.evidence}"
+
+
+class OtherSet(Finding, frozen=True, kw_only=True):
+    """The shoe was loaded with another set than the shuffler delivered."""
+
+    delivered: str
+    loaded: str
+
+    def __str__(self) -> str:
+        return f"the shuffler delivered set {self.delivered}, and the shoe was loaded with set {self.loaded}"
+
+
+class ShuffleFailed(Finding, frozen=True, kw_only=True):
+    """The set that comes next is not shuffled, as the shuffler says itself."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the shuffler did not shuffle the set: {self.reason}"
 
 
 class OrderAltered(Finding, frozen=True, kw_only=True):
@@ -92,4 +114,6 @@ class NotShuffled(Finding, frozen=True, kw_only=True):
         return f"after {self.cards} cards this set does not look shuffled: {self.evidence}"
 
 
-AnyFinding = DrawnTogether | Unread | TooOften | TooMany | SetWrong | OrderAltered | NotShuffled
+AnyFinding = (
+    DrawnTogether | Unread | TooOften | TooMany | SetWrong | OtherSet | ShuffleFailed | OrderAltered | NotShuffled
+)

@@ -14,6 +14,13 @@ from shoed.cards import Card
 from shoed.now import Now
 
 
+class Device(Enum):
+    """What stands at a table."""
+
+    SHOE = "shoe"
+    SHUFFLER = "shuffler"
+
+
 class Place(Enum):
     """Where the device says that a card was drawn."""
 
@@ -60,6 +67,7 @@ class Edges(msgspec.Struct, frozen=True):
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, tag_field="saw", tag=True, omit_defaults=True):
     at: Now
+    device: Device = Device.SHOE  # that told it
 
 
 class LinkOpened(Observation, frozen=True, kw_only=True):
@@ -220,6 +228,9 @@ class OrderAnswered(Observation, frozen=True, kw_only=True):
     accepted: bool
     detail: str
 
+
+# What is so of a shoe alone, whichever device says it.
+OfTheShoe = CardSeen | ResultSeen | CutCardSeen | CommunicationStarted | ShoeLoaded | ShoeEmptied
 
 AnyObservation = (
     LinkOpened

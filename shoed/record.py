@@ -20,7 +20,9 @@ from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader, StoredStep
 from shoed.journal.replay import decode_again, rehearse
 from shoed.now import rfc3339
+from shoed.observations import Device
 from shoed.session import SessionState
+from shoed.step import Received
 
 LAST_ROW: Final = 2**63 - 1  # of SQLite
 LONGEST_PAIR: Final = 30
@@ -101,7 +103,11 @@ def pair(text: str, sign: str, right: str) -> tuple[int, int]:
 
 def told(reader: Reader, name: str, step: StoredStep) -> Iterator[str]:
     yield f"{name} row {step.row} at {rfc3339(step.utc_us)}"
-    yield f"    came: {step.input if step.data is None else step.data.hex(' ')}"
+    if step.data is None:
+        yield f"    came: {step.input}"
+    else:
+        device = msgspec.json.decode(step.input, type=Received).device
+        yield f"    came{from_or_to('from', device)}: {step.data.hex(' ')}"
     for what, several in (
         ("observation", step.observations),
         ("finding", step.findings),
@@ -110,7 +116,12 @@ def told(reader: Reader, name: str, step: StoredStep) -> Iterator[str]:
     ):
         for each in msgspec.json.decode(several, type=list[msgspec.Raw]):
             yield f"    {what}: {bytes(each).decode()}"
-    if step.sent:
-        yield f"    sent: {step.sent.hex(' ')}"
+    for device, sent in ((Device.SHOE, step.sent), (Device.SHUFFLER, step.sent_to_shuffler)):
+        if sent:
+            yield f"    sent{from_or_to('to', device)}: {sent.hex(' ')}"
     for event in reader.of_step(name, step.row):
         yield f"    event {event.sequence}: {event.type} {event.data}"
+
+
+def from_or_to(way: str, device: Device) -> str:
+    return "" if device is Device.SHOE else f" {way} the {device.value}"

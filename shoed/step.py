@@ -13,7 +13,7 @@ from shoed.commands import Answer, AnyCommand, Author
 from shoed.events import Event
 from shoed.findings import AnyFinding
 from shoed.now import Now
-from shoed.observations import AnyObservation, CopyHeard
+from shoed.observations import AnyObservation, CopyHeard, Device
 
 
 class OrderKind(Enum):
@@ -30,29 +30,35 @@ class Order(msgspec.Struct, frozen=True):
     number: int = 0
 
 
-class Input(msgspec.Struct, frozen=True, tag_field="came", tag=True):
+class Input(msgspec.Struct, frozen=True, tag_field="came", tag=True, omit_defaults=True):
     """The base of all that enters a table's queue."""
 
 
+class OfDevice(Input, frozen=True, kw_only=True):
+    """The base of what concerns one device of the table."""
+
+    device: Device = Device.SHOE
+
+
 class Configured(Input, frozen=True):
-    """The daemon took this table up under these settings; its link begins closed."""
+    """The daemon took this table up under these settings; its links begin closed."""
 
     settings: str  # canonical JSON of what is in force
     engine: int
     version: str
 
 
-class LinkUp(Input, frozen=True):
+class LinkUp(OfDevice, frozen=True):
     port: str
 
 
-class LinkDown(Input, frozen=True):
+class LinkDown(OfDevice, frozen=True):
     """The link closed, or could not be opened."""
 
     reason: str
 
 
-class Received(Input, frozen=True):
+class Received(OfDevice, frozen=True):
     data: bytes
 
 
@@ -60,7 +66,7 @@ class Woken(Input, frozen=True):
     """The moment that an earlier Step named has come."""
 
 
-class Ordered(Input, frozen=True):
+class Ordered(OfDevice, frozen=True):
     """An order of the table, on its way to the session."""
 
     order: Order
@@ -77,6 +83,13 @@ class Told(Input, frozen=True):
 AnyInput = Configured | LinkUp | LinkDown | Received | Woken | Ordered | Told
 
 
+class Send(msgspec.Struct, frozen=True):
+    """Bytes for a device."""
+
+    device: Device
+    data: bytes
+
+
 class Step(msgspec.Struct, frozen=True):
     row: int  # counts a table's steps from 1: the journal row, and the provenance of a card
     now: Now
@@ -85,7 +98,7 @@ class Step(msgspec.Struct, frozen=True):
     findings: tuple[AnyFinding, ...] = ()
     events: tuple[Event, ...] = ()
     orders: tuple[Order, ...] = ()
-    sends: tuple[bytes, ...] = ()
+    sends: tuple[Send, ...] = ()
     answers: tuple[Answer, ...] = ()
 
     @property

@@ -9,6 +9,7 @@ from typing import Final
 
 from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed.cards import Card
+from shoed.engine import ENGINE
 from shoed.now import Now
 from shoed.observations import AnyObservation, Outcome, Pair
 from shoed.session import Heard
@@ -19,7 +20,7 @@ from tests.listener import next_hand, reckoned
 MS: Final = 1_000_000
 START: Final = Now(1_700_000_000_000_000, 3_600_000 * MS)
 PORT: Final = "tcp://127.0.0.1:4001"
-CONFIGURED: Final = Configured("{}", 1, "0.0")
+CONFIGURED: Final = Configured("{}", ENGINE, "0.0")
 
 # The frames of the protocol page, byte by byte.
 CARD: Final = bytes.fromhex("05 31 44 81 B8 03 34 46")  # 1: Player's first, the eight of spades

@@ -304,6 +304,7 @@ class TcpShoe(Shoe):
         with contextlib.suppress(OSError, asyncio.CancelledError):
             while data := await reader.read(4096):
                 self.heard += data
+                self.news.set()
         self.clients.remove(writer)
         writer.close()
         self.news.set()

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from shoed import events
+from shoed import device_events, events
 from shoed.cards import Card
-from shoed.events import EventData
-from shoed.observations import Outcome, Pair
+from shoed.device_events import EventData
+from shoed.observations import Device, Outcome, Pair
 from shoed.table import PublicState
 
 OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw")
@@ -64,6 +64,7 @@ def shown_to_all(state: PublicState) -> dict[str, Any]:
     return message
 
 
+UNHEARD: Final = {"link": "offline", "reason": None, "fault": None, "locked": False}
 OVER: Final = ("idle", "settled", "voided", "abandoned")
 
 
@@ -83,10 +84,7 @@ class Listener:
         self.irregular = False  # something went wrong in the round: its cards may lie otherwise than they came
         self.complete = False  # every card of the round was drawn, whatever came after it
         self.last: dict[str, object] | None = None
-        self.link = "offline"
-        self.reason: str | None = None
-        self.fault: object = None
-        self.locked = False
+        self.devices: dict[Device, dict[str, object]] = {Device.SHOE: dict(UNHEARD)}
 
     @singledispatchmethod
     def hear(self, data: EventData) -> None:
@@ -288,34 +286,44 @@ class Listener:
         assert (self.last["shoe"], self.last["round"]) == (shoe, number)
         self.last["answer"] = answer
 
-    # --- the device
+    # --- the devices
+
+    def of(self, data: device_events.OfDevice) -> dict[str, object]:
+        return self.devices.setdefault(data.device, dict(UNHEARD))
 
     @hear.register
-    def _(self, _: events.DeviceOnline) -> None:
-        self.link, self.reason = "online", None
+    def _(self, data: device_events.OfDevice) -> None:
+        self.of(data)
 
     @hear.register
-    def _(self, _: events.DeviceQuiet) -> None:
-        self.link = "quiet"
+    def _(self, data: device_events.DeviceOnline) -> None:
+        self.of(data).update(link="online", reason=None)
 
     @hear.register
-    def _(self, data: events.DeviceOffline) -> None:
-        self.link, self.reason = "offline", data.reason
+    def _(self, data: device_events.DeviceQuiet) -> None:
+        self.of(data).update(link="quiet")
 
     @hear.register
-    def _(self, data: events.DeviceFault) -> None:
-        self.fault = msgspec.to_builtins(data)
+    def _(self, data: device_events.DeviceOffline) -> None:
+        self.of(data).update(link="offline", reason=data.reason)
 
     @hear.register
-    def _(self, _: events.DeviceCleared) -> None:
-        self.fault = None
+    def _(self, data: device_events.DeviceFault) -> None:
+        self.of(data)["fault"] = {"code": data.code, "name": data.name, "blocking": data.blocking}
 
     @hear.register
-    def _(self, data: events.DeviceLocked | events.DeviceUnlocked) -> None:
-        self.locked = isinstance(data, events.DeviceLocked)
+    def _(self, data: device_events.DeviceCleared) -> None:
+        self.of(data)["fault"] = None
 
-    def drawn(self, sequence: int, heard_at: str | None) -> dict[str, object]:
+    @hear.register
+    def _(self, data: device_events.DeviceLocked | device_events.DeviceUnlocked) -> None:
+        self.of(data)["locked"] = isinstance(data, device_events.DeviceLocked)
+
+    def drawn(self, sequence: int, heard_at: str | None, shuffler_at: str | None = None) -> dict[str, object]:
         """The state message as it must be after so many events, without what the rule book adds."""
+        if shuffler_at is not None:  # also by what no event tells
+            self.devices.setdefault(Device.SHUFFLER, dict(UNHEARD))
+        shuffler = self.devices.get(Device.SHUFFLER)
         return {
             "sequence": str(sequence),
             "phase": self.phase,
@@ -325,11 +333,6 @@ class Listener:
             "round": self.round,
             "hands": {"player": shown_hand(self.player), "banker": shown_hand(self.banker)},
             "last_round": self.last,
-            "device": {
-                "link": self.link,
-                "reason": self.reason,
-                "heard_at": heard_at,
-                "fault": self.fault,
-                "locked": self.locked,
-            },
+            "device": self.devices[Device.SHOE] | {"heard_at": heard_at},
+            "shuffler": shuffler and shuffler | {"heard_at": shuffler_at},
         }

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import Answer, AnyCommand, Author, Decide
-from shoed.events import Event, EventData, RoundCompleted, Slot
+from shoed.device_events import EventData
+from shoed.events import Event, RoundCompleted, Slot
 from shoed.findings import AnyFinding, DrawnTogether
 from shoed.now import Now
 from shoed.observations import (
@@ -62,6 +63,7 @@ SECOND_NS: Final = 1_000_000_000
 START: Final = Now(1_700_000_000_000_000, 50 * SECOND_NS)
 FRAME: Final = Evidence("05 31 44 81 b8 03 34 46", 40, "4")
 PORT: Final = "tcp://127.0.0.1:4001"
+SHUFFLER_PORT: Final = "tcp://127.0.0.1:4002"
 
 HANDS: Final = {"P": Place.PLAYER, "B": Place.BANKER}
 
@@ -146,7 +148,7 @@ class Sitting:
     kind = Table
 
     def __init__(self, game: str = "commission", custom: Custom = NO_CUSTOM) -> None:
-        self.settings = TableSettings(game, PORT, "word-bac-901", custom=custom)
+        self.settings = TableSettings(game, PORT, "word-bac-901", custom=custom, shuffler_port=SHUFFLER_PORT)
         self.state = TableState()
         self.now = START
         self.row = 0

@@ -17,7 +17,7 @@ from shoed.commands import Author, CorrectCard, Decide
 from shoed.engine import ENGINE
 from shoed.events import Event
 from shoed.now import rfc3339
-from shoed.observations import CardSeen, FrameRejected, Reported
+from shoed.observations import CardSeen, Device, FrameRejected, Reported
 from shoed.step import Configured, Told
 from shoed.table import PublicQuestion, TableState, public_question
 from shoed.table.judging import house_of, judge
@@ -88,7 +88,7 @@ class Onlooker:
     def __init__(self, game: str) -> None:
         self.table = Sitting(game)
         self.listener, self.ledger = Listener(game), Ledger()
-        self.heard_at: str | None = None
+        self.heard_at: dict[Device, str] = {}
 
     def play(self, played: Iterable[Played]) -> None:
         for each in played:
@@ -112,12 +112,14 @@ class Onlooker:
 
     def hear(self, heard: Heard) -> None:
         told = self.table.step(*heard.seen, found=heard.found, after_s=heard.after_s)
-        reported = [each.card for each in heard.seen if isinstance(each, CardSeen)]
+        cards = [each for each in heard.seen if isinstance(each, CardSeen)]
+        reported = [each.card for each in cards if each.device is Device.SHOE]
         told_of = [each.data for each in told if isinstance(each.data, events.CardDrawn | events.CardSetAside)]
         assert [each.card for each in told_of] == reported
         assert all(each.provenance == self.table.row for each in told_of)
-        if any(isinstance(each, Reported | FrameRejected) for each in heard.seen):
-            self.heard_at = rfc3339(self.table.now.utc_us)
+        for each in heard.seen:
+            if isinstance(each, Reported | FrameRejected):
+                self.heard_at[each.device] = rfc3339(self.table.now.utc_us)
         self.check(told)
 
     def say(self, said: Said) -> bool:
@@ -137,7 +139,9 @@ class Onlooker:
             self.listener.hear(event.data)
             self.ledger.hear(event)
         table, state = self.table, self.table.state
-        assert shown_to_all(table.shown) == self.listener.drawn(len(table.told), self.heard_at)
+        assert shown_to_all(table.shown) == self.listener.drawn(
+            len(table.told), self.heard_at.get(Device.SHOE), self.heard_at.get(Device.SHUFFLER)
+        )
         hands = (*table.shown.hands.player.cards, *table.shown.hands.banker.cards)
         assert Counter(hands) <= self.ledger.told, "a card that nobody told, or in two places"
         self.ledger.check(state)

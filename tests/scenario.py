@@ -8,7 +8,9 @@ What a step may say:
                                `result banker player-pair`, `error 1`, `cleared 1`, cut, start, stand-by
     unheard = "B1 3H"          the same, while nobody hears it
     window = "P1 8S 0-80"      a card of a shoe that tells when it passed the window, in ms; `double`: two cards thick
-    delivered = { ... }        what a shuffler told of the set: missing, extra, order
+    shuffler = "failed jam"    what a shuffler says: recognised (and an id), shuffling, shuffled, failed (and why)
+    delivered = { ... }        and of the set that it hands over: missing, extra, order, unread, set (its id)
+    loaded = "A7"              what a shoe that knows its sets says of the one that was put into it
     tell = "foreign-card at=3" what somebody says, as `shoed tell` takes it, in a role, or
     answer = "yes"             the answer to the open question
     line, daemon               "away" and "back"
@@ -45,7 +47,7 @@ HONEST: Final = {
     *("round.completed", "round.confirmed", "round.unconfirmed"),
 }
 HANDS: Final = {"P": "player", "B": "banker"}
-ACTS: Final = ("shoe", "unheard", "window", "delivered", "tell", "answer", "line", "daemon")
+ACTS: Final = ("shoe", "unheard", "window", "shuffler", "delivered", "loaded", "tell", "answer", "line", "daemon")
 Away = Literal["away", "back"]
 
 
@@ -55,13 +57,17 @@ class Delivered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     missing: str = ""
     extra: str = ""
     order: str = ""
+    unread: int = 0
+    set: str = ""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shoe: str | None = None
     unheard: str | None = None
     window: str | None = None
+    shuffler: str | None = None
     delivered: Delivered | None = None
+    loaded: str | None = None
     tell: str | None = None
     answer: str | None = None
     line: Away | None = None
@@ -118,7 +124,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def by_line(self) -> bool:
         """Whether an Angel Eye shoe can say it all."""
-        return all(each.window is None and each.delivered is None for each in self.step)
+        others = (told for each in self.step for told in (each.window, each.shuffler, each.delivered, each.loaded))
+        return all(told is None for told in others)
 
 
 def read(path: Path) -> list[Scenario]:
@@ -247,6 +254,8 @@ def text(value: Any) -> str:  # noqa: ANN401, C901, PLR0912 -- JSON, and one lin
             return text(card or result)
         case {"pays": pays, "clause": _}:
             return str(pays)
+        case dict() if all(isinstance(times, int) for times in value.values()):
+            return ",".join(f"{times} {card}" for card, times in value.items()) or "none"
         case {"bettor": bettor, "clause": clause}:
             return f"{bettor} {clause}"
         case {"bet": bet, "odds": odds}:
@@ -308,7 +317,7 @@ def check_end(scenario: Scenario, number: int, ended: Ended) -> None:
 
 
 def listed(step: str) -> list[str]:
-    return [each.strip() for each in step.split(",")]
+    return [each.strip() for each in step.split(",") if each.strip()]
 
 
 TARGETS: Final = {"P": 0x00, "B": 0x10, "burn": 0x20, "first-card": 0x40}

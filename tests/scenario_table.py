@@ -10,7 +10,19 @@ from shoed.commands import AnyCommand, Author, Decide
 from shoed.engine import ENGINE, Engine
 from shoed.events import Event
 from shoed.now import Now
-from shoed.observations import AnyObservation, CardSeen, Edges, Evidence, Place, SetDelivered
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    Device,
+    Edges,
+    Evidence,
+    Place,
+    SetDelivered,
+    SetRecognised,
+    ShoeLoaded,
+    ShuffleEnded,
+    ShuffleStarted,
+)
 from shoed.rules.load import book
 from shoed.session.angel_eye import AngelEyeSession, AngelEyeState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
@@ -40,6 +52,8 @@ class Sitting:
                 f"test-{number}",
                 insurance=written.insurance == "on",
                 custom=Custom(bets_close_by_command=written.bets_close == "command"),
+                decks=written.decks,
+                shuffler_port="tcp://127.0.0.1:4002",
             ),
         )
         self.state = self.engine.begin()
@@ -82,7 +96,7 @@ class Sitting:
         self.sequence = self.sequence % 9 + 1
         return str(self.sequence)
 
-    def do(self, step: scenario.Step) -> None:  # noqa: C901 -- one line an act
+    def do(self, step: scenario.Step) -> None:  # noqa: C901, PLR0912 -- one line an act
         after_ms = USUAL_MS if step.after_ms is None else step.after_ms
         if step.shoe is not None:
             for words in scenario.listed(step.shoe):
@@ -97,8 +111,12 @@ class Sitting:
         if step.window is not None:
             for words in scenario.listed(step.window):
                 self.see(window(words, self.now))
+        for words in scenario.listed(step.shuffler or ""):
+            self.see(of_shuffler(words, self.now))
         if step.delivered is not None:
             self.see(delivered(step.delivered, self.now))
+        if step.loaded is not None:
+            self.see(ShoeLoaded(at=self.now, frame=NO_FRAME, set_id=step.loaded))
         if step.tell is not None or step.answer is not None:
             asked = self.state.table.asked
             self.take(told(step, str(len(self.steps)), asked.id if asked else "none"))
@@ -185,7 +203,29 @@ def delivered(written: scenario.Delivered, at: Now) -> SetDelivered:
         counts[card] -= 1
     for card in known(written.extra):
         counts[card] += 1
-    return SetDelivered(at=at, frame=NO_FRAME, counts=counts, order=known(written.order))
+    return SetDelivered(
+        at=at,
+        device=Device.SHUFFLER,
+        frame=NO_FRAME,
+        counts=counts,
+        order=known(written.order),
+        set_id=written.set,
+        unread=written.unread,
+    )
+
+
+def of_shuffler(words: str, at: Now) -> AnyObservation:
+    match words.split(maxsplit=1):
+        case ["recognised", set_id]:
+            return SetRecognised(at=at, device=Device.SHUFFLER, frame=NO_FRAME, set_id=set_id)
+        case ["shuffling"]:
+            return ShuffleStarted(at=at, device=Device.SHUFFLER, frame=NO_FRAME)
+        case ["shuffled"]:
+            return ShuffleEnded(at=at, device=Device.SHUFFLER, frame=NO_FRAME)
+        case ["failed", reason]:
+            return ShuffleEnded(at=at, device=Device.SHUFFLER, frame=NO_FRAME, failed=reason)
+        case _:
+            raise ValueError(f"{words}: no shuffler says this")
 
 
 class Played(NamedTuple):

@@ -24,6 +24,7 @@ ORDER: Final = (
         "commands",
         "observations",
         "findings",
+        "device_events",
         "events",
         "step",
         "telling",

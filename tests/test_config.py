@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, Span
 from firmware_protocols.family import Family, Settings, declared
+from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings
 from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
-from shoed.config import Config, HouseRules, ShoeConfig, TableConfig, describe, load, recall
+from shoed.config import Config, HouseRules, ShoeConfig, ShufflerConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
+from shoed.observations import Device
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
 from shoed.rules.load import GAMES
 from tests import printed
@@ -54,8 +56,8 @@ FAMILIES_SAID = 'write "angel-eye" or "bee-tek" or "open-shoe" or "scanner"'
 GAMES_SAID = "write " + " or ".join(f'"{game}"' for game in GAMES)
 NO_FILE = "name a file that is there and may be read"
 HOUSE = "rounding, outcome_basis, insurance, insurance_forgone, limits, bets_close, burn_cards, rounds_after_cut"
-LAID_OUT = f"name, game, decks, layout, {HOUSE}, shoe"
-SEATED = f"name, game, decks, seats, {HOUSE}, shoe"
+LAID_OUT = f"name, game, decks, layout, {HOUSE}, shoe, shuffler"
+SEATED = f"name, game, decks, seats, {HOUSE}, shoe, shuffler"
 SITE = '[site]\nname = "rws"\n'
 
 
@@ -205,7 +207,7 @@ def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
         b'"rounding":"down","rounds_after_cut":null},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
         b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
-        b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}}}'
+        b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}},"shuffler":null}'
     )
 
 
@@ -461,7 +463,57 @@ def test_what_a_game_has_not_cannot_be_settled_for_it(here: Path, line: str, com
 def test_a_table_that_an_earlier_version_described_is_recalled() -> None:
     """The journal keeps descriptions for ever, those without seats too."""
     described = describe(TABLE).decode()
-    assert recall(described.replace('"seats":null,', "")) == TABLE
+    assert recall(described.replace('"seats":null,', "").replace(',"shuffler":null', "")) == TABLE
+
+
+SHUFFLER = """
+[table.shuffler]
+protocol = "open-shoe"
+port = "tcp://127.0.0.1:4002"
+quiet_after_s = 60
+"""
+
+
+def test_a_table_may_have_a_shuffler(here: Path) -> None:
+    """With the settings of its family; what is on record of it comes back as it was."""
+    (table,) = loaded(here, SITE + shoe() + SHUFFLER).tables
+    settings = OpenShoeSettings(quiet_after_s=60).standing("shuffler")
+    assert table.shuffler == ShufflerConfig("open-shoe", FAMILY.firmware[0], "tcp://127.0.0.1:4002", False, settings)  # noqa: FBT003 -- no orders
+    assert table.devices == {Device.SHOE: table.shoe, Device.SHUFFLER: table.shuffler}
+    assert recall(describe(table).decode()) == table
+    assert loaded(here, SITE + shoe()).tables[0].devices == {Device.SHOE: table.shoe}
+
+
+def test_what_a_device_is_follows_from_where_it_stands(here: Path) -> None:
+    """Of a family that can be both: the section says which, and nobody may say otherwise in it."""
+    toml = SITE + shoe().replace("angel-eye", "open-shoe") + SHUFFLER
+    (table,) = loaded(here, toml).tables
+    assert table.shoe.settings == OpenShoeSettings().standing("shoe")
+    assert table.devices[Device.SHUFFLER].settings == OpenShoeSettings(quiet_after_s=60).standing("shuffler")
+    assert recall(describe(table).decode()) == table
+    assert complaints(here, toml.replace("quiet_after_s = 60", 'role = "shoe"')) == [
+        "shoed.toml:16: table.shuffler.role: is of no use: this is the table's shuffler; leave it out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("open-shoe", "angel-eye", '14: table.shuffler.protocol: "angel-eye" is unknown; write "open-shoe"'),
+        (
+            "4002",
+            "4001",
+            '15: table.shuffler.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
+        ),
+        ("quiet", "quit", "16: table.shuffler.quit_after_s: is no known key; the nearest known is quiet_after_s"),
+        ("quiet_after_s", "min_draw_gap_ms", "16: table.shuffler.min_draw_gap_ms: is no known key; known here: "),
+        ('protocol = "open-shoe"\n', "", '13: table.shuffler.protocol: is missing; write "open-shoe"'),
+    ],
+)
+def test_what_is_wrong_with_a_shuffler_is_named(here: Path, old: str, new: str, complaint: str) -> None:
+    """A family that is none, the shoe's own port, a key that only a shoe has."""
+    (said,) = complaints(here, SITE + shoe() + SHUFFLER.replace(old, new))
+    assert said.startswith(f"shoed.toml:{complaint}")
 
 
 def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) -> None:
@@ -478,8 +530,8 @@ def test_tables_share_neither_names_nor_devices(here: Path) -> None:
     """Options of the address make no other device; the line says who was first. Wrong ones are no namesakes."""
     assert complaints(here, SITE + shoe() + shoe(port="tcp://127.0.0.1:4001?keepalive_s=5") + shoe("bac-902")) == [
         'shoed.toml:14: table.name: "bac-901" is taken by line 5; give each table its own',
-        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each table its own',
-        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each table its own',
+        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
+        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
     ]
     assert len(complaints(here, SITE + shoe("A", "a") + shoe("A", "a"))) == 4
 

@@ -19,10 +19,10 @@ from firmware_protocols.angel_eye import (
     Target,
 )
 from firmware_protocols.family import Line
-from shoed import events
+from shoed import device_events, events
 from shoed.cards import Card
+from shoed.device_events import EventData
 from shoed.engine import Engine
-from shoed.events import EventData
 from shoed.now import Now
 from shoed.observations import Outcome, Pair
 from shoed.rig.dealer import CUT_FROM_END, PACE, Dealt, deal
@@ -208,7 +208,7 @@ def test_a_table_sees_every_card_and_result_of_two_whole_shoes(seed: int) -> Non
     aside = [each.card for each in table.events if isinstance(each, events.CardSetAside)]
     assert aside == [face(each) for each in reports if isinstance(each, CardInGame) and each.target not in HANDS]
     assert set(kinds) == {
-        *(events.DeviceOnline, events.ShoeCut, events.ShoeStarted, events.CardSetAside),
+        *(device_events.DeviceOnline, events.ShoeCut, events.ShoeStarted, events.CardSetAside),
         *(events.RoundStarted, events.CardDrawn, events.RoundCompleted, events.RoundConfirmed),
     }
 
@@ -229,6 +229,6 @@ def test_a_line_that_loses_reports_never_completes_a_round_wrongly(seed: int) ->
     assert all(each in dealt for each in whole)  # in the order in which they were dealt
     assert 10 < len(whole) < 60
     kinds = Counter(type(each) for each in table.events)
-    assert kinds[events.LineMissed]
+    assert kinds[device_events.LineMissed]
     assert kinds[events.RoundSuspended]
     assert not kinds[events.RoundDisputed]  # no result is taken for another round

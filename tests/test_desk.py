@@ -1,4 +1,4 @@
-"""A table's desk: what becomes of those who wait for an answer when the table ends, or the journal."""
+"""A table's desk: the lines of its devices, and what becomes of those who wait for an answer when it all ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,16 +7,24 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
+from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings
+from firmware_protocols.family import Settings
 from shoed.bus.settings import BrokerSettings
 from shoed.commands import Answer, Author, OpenBets
-from shoed.config import ShoeConfig, TableConfig
+from shoed.config import ShoeConfig, ShufflerConfig, TableConfig, describe
 from shoed.daemon import Desk
 from shoed.engine import ENGINE
 from shoed.journal import Store, Writer
-from shoed.step import Told
+from shoed.ports.clock import now
+from shoed.session.families import BUILT_IN, Driver
+from shoed.step import Configured, Told
 from shoed.words import Role
+from tests import shuffler
+from tests.foreign_shoe import TcpShoe
+from tests.observed import fault
 from tests.witnesses import PATIENCE_S, Journal
 
 TABLE: Final = TableConfig(
@@ -31,11 +39,11 @@ ENDED: Final = "table failed: KeyError: 7"
 
 
 @asynccontextmanager
-async def desk(place: Path) -> AsyncIterator[tuple[Desk, Journal]]:
-    """One that takes commands, without a port and without a broker."""
+async def desk(place: Path, table: TableConfig = TABLE) -> AsyncIterator[tuple[Desk, Journal]]:
+    """One without a broker."""
     store = Store(place)
     writer = Writer(store, ENGINE)
-    made = Desk(TABLE, "rws", BrokerSettings("127.0.0.1", 1), store, writer)
+    made = Desk(table, "rws", BrokerSettings("127.0.0.1", 1), store, writer)
     try:
         async with asyncio.timeout(PATIENCE_S):
             yield made, Journal(store.path)
@@ -104,3 +112,41 @@ async def test_a_journal_that_is_gone_answers_so(tmp_path: Path) -> None:
         answer = await table.tell(TOLD)
         assert not answer.accepted
         assert f"journal failed: {journal.path}: " in answer.detail
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shufflers that say their observations in JSON are a family of their own."""
+    family = FAMILIES["angel-eye"]._replace(name="telling", roles=("shuffler",))
+    telling = Driver(family, lambda *_, **__: shuffler.shuffler())
+    monkeypatch.setattr("shoed.session.families.BUILT_IN", {**BUILT_IN, "telling": lambda: telling})
+
+
+@pytest.mark.usefixtures("known")
+async def test_a_desk_keeps_a_line_to_each_device(tmp_path: Path) -> None:
+    """What comes is that device's, what is sent goes to it and no other, and one that is cut leaves the other."""
+    async with TcpShoe() as shoe, TcpShoe() as other:
+        telling = ShufflerConfig("telling", "any", other.port, False, Settings())  # noqa: FBT003 -- no orders
+        table = replace(TABLE, shoe=replace(TABLE.shoe, port=shoe.port), shuffler=telling)
+        async with desk(tmp_path, table) as (made, journal):
+            assert made.links == "shoe offline, shuffler offline"
+            made.take(Configured(describe(table).decode(), ENGINE, "0"), now())
+            running = asyncio.create_task(made.run())
+            await shoe.connected()
+            await other.connected()
+            await other.send(shuffler.says(fault(2, "jam")).data)
+            await other.until(lambda: bytes(other.heard) == b"heard 1")
+            assert made.links == "shoe online, shuffler online"
+            await other.cut()
+            await other.mend()
+            await other.connected()
+            assert not shoe.heard
+            running.cancel()
+            await asyncio.wait([running])
+            await made.writer.flush()
+            told = [(event.type, event.data["device"]) for event in journal.events()]
+    assert [kind for kind, device in told if device == "shoe"] == ["device.online", "device.offline"]
+    assert [kind for kind, device in told if device == "shuffler"] == [
+        *("device.online", "device.fault"),
+        *("device.offline", "device.online", "device.offline"),
+    ]

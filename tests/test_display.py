@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from itertools import product
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -25,10 +25,12 @@ from shoed.session.angel_eye import AngelEyeSession
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.step import LinkDown, LinkUp, Received
 from shoed.table import TableSettings, public_state
+from shoed.table.state import Link
 from shoed.watch import WatchSettings
 from tests.onlooker import Onlooker
 from tests.trouble import troubled_rounds
 
+IDENTITY: Final = ("vendor", "model", "serial", "firmware", "protocol")
 ROOT: Final = "shoed/v1/rws/bac-901"
 VOICE: Final = Voice("rws", "bac-901", "word", "commission", "0")
 
@@ -95,7 +97,7 @@ def answered(subscriber: Subscriber, kind: str, theirs: Mapping[str, object]) ->
     subscriber.told(9, f"round.{kind}", {**ROUND, "ours": OURS, "theirs": theirs})
 
 
-STATE: Final = {
+STATE: Final[dict[str, Any]] = {
     "sequence": "50",
     "phase": "dealing",
     "game": "commission",
@@ -241,10 +243,10 @@ def test_what_suspended_a_round_is_told_in_words(subscriber: Subscriber, seen: d
 
 def test_what_has_no_words_of_its_own_is_told_as_it_is(subscriber: Subscriber) -> None:
     """The event's name, and its data; on the screen no longer than the line."""
-    data = {"bytes": "05 " * 40, "offset": 0, "reason": "torn", "detail": "", "count": 1}
+    data = {"device": "shoe", "bytes": "05 " * 40, "offset": 0, "reason": "torn", "detail": "", "count": 1}
     subscriber.told(1, "line.rejected", data)
     assert subscriber.lines == [f"line.rejected {json.dumps(data, separators=(',', ':'))}"]
-    assert subscriber.shows('line.rejected {"bytes":"05 05')
+    assert subscriber.shows('line.rejected {"device":"shoe","bytes":"05 05')
     assert max(map(len, subscriber.screen)) == WIDTH
 
 
@@ -266,6 +268,23 @@ def test_the_health_of_the_device_is_shown(subscriber: Subscriber) -> None:
     subscriber.told(8, "device.offline", {**port, "reason": "the cable is out"})
     assert subscriber.shows("shoe", "offline · the cable is out")
     assert subscriber.lines[-1] == "the shoe is offline: the cable is out"
+
+
+def test_the_health_of_a_shuffler_is_shown_where_there_is_one(subscriber: Subscriber) -> None:
+    """By its events and by the retained state; the shoe's own is what it was."""
+    assert not subscriber.shows("shuffler")
+    subscriber.told(2, "device.online", {"device": "shuffler", "port": "tcp://10.0.0.7:4002"})
+    assert subscriber.lines[-1] == "the shuffler is online: tcp://10.0.0.7:4002"
+    subscriber.told(3, "device.fault", {"device": "shuffler", "code": 5, "name": "door-open", "blocking": True})
+    subscriber.told(4, "device.identified", {"device": "shuffler", **dict.fromkeys(IDENTITY, "7")})
+    assert subscriber.shows("shuffler", "online", "fault 5, door-open")
+    assert subscriber.shows("shoe", "offline")
+    assert not subscriber.shows("shoe ", "fault")
+    late = Subscriber()
+    shuffler = {**STATE["device"], "fault": None, "link": "quiet"}
+    late.hear(f"{ROOT}/state", json.dumps(STATE | {"shuffler": shuffler}).encode())
+    assert late.shows("shuffler", "quiet")
+    assert late.shows("shoe", "online", "fault 1")
 
 
 def test_the_health_of_the_daemon_is_shown(subscriber: Subscriber) -> None:
@@ -371,7 +390,8 @@ def test_who_follows_the_events_sees_what_the_state_shows_whatever_happens() -> 
 
 def standing(view: TableView) -> tuple[object, ...]:
     past = [replace(each, pays={}) for each in view.past[-1:]]  # which only the state tells
-    return view.shoe, view.round, view.phase, view.hands, past, view.device.link
+    up = {device: shown.of.link for device, shown in view.devices.items() if shown.of.link is not Link.OFFLINE}
+    return view.shoe, view.round, view.phase, view.hands, past, up
 
 
 def stored(event: Event) -> StoredEvent:

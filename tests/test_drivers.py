@@ -162,3 +162,16 @@ def test_a_built_in_family_costs_no_look_at_other_packages() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "shoed.daemon" in done.stdout.split()
     assert "importlib.metadata" not in done.stdout.split()
+
+
+def test_what_stands_at_a_table_can_be_what_it_stands_as(packages: Packages) -> None:
+    """A family of shoes is no shuffler, whoever brings it."""
+    packages.install("standing-shoe", "standing = standing_shoe:DRIVER")
+    file = packages.place / "shoed.toml"
+    shuffler = '[table.shuffler]\nprotocol = "standing"\nport = "tcp://127.0.0.1:4002"\n'
+    file.write_text(CONFIGURATION.replace("PROTOCOL", "standing") + shuffler)
+    with pytest.raises(SettingsError) as raised:
+        config.load(str(file))
+    assert [(each.key, each.problem, each.remedy) for each in raised.value.problems] == [
+        ("table.shuffler.protocol", '"standing" is no shuffler', 'write "open-shoe"')
+    ]

@@ -14,10 +14,10 @@ from shoed.engine import Engine, EngineState
 from shoed.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed
 from shoed.findings import DrawnTogether
 from shoed.now import Now
-from shoed.observations import AnyObservation, Outcome
+from shoed.observations import AnyObservation, Device, Outcome
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
-from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Step, Woken
+from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Send, Step, Woken
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import CONFIGURED, PORT, Reporter, at, report, traffic
@@ -90,7 +90,7 @@ def test_only_what_is_waited_for_is_urgent() -> None:
 def test_an_order_leaves_in_its_step_and_cannot_wait() -> None:
     """The bytes for the device are part of the Step: they leave after its commit."""
     _, steps = run([(LinkUp(PORT), at(0)), (Ordered(Order(OrderKind.LOCK)), at(1))])
-    assert steps[1].sends == (bytes.fromhex("02 4F 50 4C 4B 30 32 03 31 42"),)
+    assert steps[1].sends == (Send(Device.SHOE, bytes.fromhex("02 4F 50 4C 4B 30 32 03 31 42")),)
     assert steps[1].urgent
 
 

@@ -8,29 +8,38 @@ import pytest
 from firmware_protocols.family import Reason
 from shoed.cards import Card
 from shoed.contract import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
+from shoed.device_events import (
+    DeviceChanged,
+    DeviceCleared,
+    DeviceFault,
+    DeviceIdentified,
+    DeviceLocked,
+    DeviceOffline,
+    DeviceOnline,
+    DeviceQuiet,
+    DeviceUnlocked,
+    EventData,
+    LineClashed,
+    LineMissed,
+    LineRejected,
+    OfDevice,
+    SetDelivered,
+    SetFailed,
+    SetRecognised,
+    SetShuffled,
+    SetShuffling,
+)
 from shoed.events import (
     TYPES,
     BetsClosed,
     BetsLate,
     CardDrawn,
     CardSetAside,
-    DeviceChanged,
-    DeviceCleared,
-    DeviceFault,
-    DeviceLocked,
-    DeviceOffline,
-    DeviceOnline,
-    DeviceQuiet,
-    DeviceUnlocked,
     Event,
-    EventData,
     Hand,
     InsuranceWaived,
     IrregularityNoticed,
     IrregularityRuled,
-    LineClashed,
-    LineMissed,
-    LineRejected,
     Paid,
     Points,
     QuestionAnswered,
@@ -55,7 +64,7 @@ from shoed.events import (
     Slot,
     TookBack,
 )
-from shoed.observations import Outcome, Pair
+from shoed.observations import Device, Outcome, Pair
 from shoed.table.state import MOVES, Move, Phase
 from tests.observed import Sitting, card, cards
 
@@ -294,32 +303,50 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         QuestionLapsed(shoe=1, round=None, id="3", question="next-round"),
         '{"shoe":1,"round":null,"id":"3","question":"next-round"}',
     ),
-    ("device.online", DeviceOnline(port="tcp://shoe:4001"), '{"port":"tcp://shoe:4001"}'),
-    ("device.offline", DeviceOffline(port="p", reason="refused"), '{"port":"p","reason":"refused"}'),
+    ("set.recognised", SetRecognised(set_id="A7"), '{"set_id":"A7"}'),
+    ("set.shuffling", SetShuffling(), "{}"),
+    ("set.shuffled", SetShuffled(), "{}"),
+    ("set.failed", SetFailed(reason="a card jammed"), '{"reason":"a card jammed"}'),
+    (
+        "set.delivered",
+        SetDelivered(set_id=None, cards=416, missing={Card.D9: 1}, extra={Card.C2: 1}, unread=0),
+        '{"set_id":null,"cards":416,"missing":{"9D":1},"extra":{"2C":1},"unread":0}',
+    ),
+    ("device.online", DeviceOnline(port="tcp://shoe:4001"), '{"device":"shoe","port":"tcp://shoe:4001"}'),
+    (
+        "device.offline",
+        DeviceOffline(device=Device.SHUFFLER, port="p", reason="refused"),
+        '{"device":"shuffler","port":"p","reason":"refused"}',
+    ),
     (
         "device.quiet",
         DeviceQuiet(port="p", since="2023-11-14T22:13:20.000000Z"),
-        '{"port":"p","since":"2023-11-14T22:13:20.000000Z"}',
+        '{"device":"shoe","port":"p","since":"2023-11-14T22:13:20.000000Z"}',
+    ),
+    (
+        "device.identified",
+        DeviceIdentified(vendor="Rij", model="S1", serial="7", firmware="2.1", protocol="2"),
+        '{"device":"shoe","vendor":"Rij","model":"S1","serial":"7","firmware":"2.1","protocol":"2"}',
     ),
     (
         "device.fault",
         DeviceFault(code=1, name="cannot-read", blocking=True),
-        '{"code":1,"name":"cannot-read","blocking":true}',
+        '{"device":"shoe","code":1,"name":"cannot-read","blocking":true}',
     ),
-    ("device.cleared", DeviceCleared(code=1, name="cannot-read"), '{"code":1,"name":"cannot-read"}'),
-    ("device.locked", DeviceLocked(), "{}"),
-    ("device.unlocked", DeviceUnlocked(), "{}"),
-    ("device.changed", DeviceChanged(address="01", value="0005"), '{"address":"01","value":"0005"}'),
+    ("device.cleared", DeviceCleared(code=1, name="cannot-read"), '{"device":"shoe","code":1,"name":"cannot-read"}'),
+    ("device.locked", DeviceLocked(), '{"device":"shoe"}'),
+    ("device.unlocked", DeviceUnlocked(), '{"device":"shoe"}'),
+    ("device.changed", DeviceChanged(address="01", value="0005"), '{"device":"shoe","address":"01","value":"0005"}'),
     (
         "line.rejected",
         LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off by 05", count=1),
-        '{"bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1}',
+        '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1}',
     ),
-    ("line.missed", LineMissed(expected="2", seen="4"), '{"expected":"2","seen":"4"}'),
+    ("line.missed", LineMissed(expected="2", seen="4"), '{"device":"shoe","expected":"2","seen":"4"}'),
     (
         "line.clashed",
         LineClashed(sequence="4", bytes="05 34", previous="05 34 50"),
-        '{"sequence":"4","bytes":"05 34","previous":"05 34 50"}',
+        '{"device":"shoe","sequence":"4","bytes":"05 34","previous":"05 34 50"}',
     ),
 ]
 
@@ -333,7 +360,7 @@ def test_the_json_of_each_event_has_exactly_its_fields(name: str, data: EventDat
 
 def test_every_event_has_its_name_and_no_name_serves_two() -> None:
     """`<noun>.<verb>`, in lower case; what has no name could not be told."""
-    assert set(TYPES) == set(EventData.__subclasses__())
+    assert set(TYPES) == {*EventData.__subclasses__(), *OfDevice.__subclasses__()} - {OfDevice}
     assert all(re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", name) for name in TYPES.values())
     assert len(set(TYPES.values())) == len(TYPES)
     assert {name for name, _, _ in EXAMPLES} == set(TYPES.values())

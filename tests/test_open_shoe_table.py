@@ -54,7 +54,7 @@ class Played:
         if step is not None:
             self.told += [event.type for event in step.events]
             for sent in step.sends:
-                if answer := self.device.hear(sent):
+                if answer := self.device.hear(sent.data):
                     self.take(Received(answer))
 
     def say(self, *said: Reported, after_ms: float = 1000) -> None:

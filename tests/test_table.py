@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cards import Card
+from shoed.device_events import EventData
 from shoed.events import (
     CardDrawn,
     CardSetAside,
-    EventData,
     Hand,
     Points,
     RoundAbandoned,

@@ -4,7 +4,15 @@ import pytest
 
 from shoed.cards import Card
 from shoed.commands import CloseBets, Decide, OpenBets, SettleRound
-from shoed.events import CardDrawn, CardSetAside, RoundCompleted, RoundStarted, RoundVoided, ShoeEmptied, ShoeStarted
+from shoed.events import (
+    CardDrawn,
+    CardSetAside,
+    RoundCompleted,
+    RoundStarted,
+    RoundVoided,
+    ShoeEmptied,
+    ShoeStarted,
+)
 from shoed.table import Custom
 from tests.observed import EMPTIED, LOADED, NATURAL, Sitting, after, card, kinds
 

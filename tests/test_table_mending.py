@@ -4,9 +4,9 @@ import pytest
 
 from shoed.cards import Card
 from shoed.commands import AnyCommand, CorrectCard, VoidRound
+from shoed.device_events import EventData
 from shoed.events import (
     CardDrawn,
-    EventData,
     IrregularityNoticed,
     QuestionAsked,
     RoundCompleted,

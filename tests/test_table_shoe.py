@@ -4,8 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from shoed.events import (
-    CardDrawn,
+from shoed.device_events import (
     DeviceChanged,
     DeviceCleared,
     DeviceFault,
@@ -17,6 +16,9 @@ from shoed.events import (
     LineClashed,
     LineMissed,
     LineRejected,
+)
+from shoed.events import (
+    CardDrawn,
     Result,
     RoundConfirmed,
     RoundDisputed,
@@ -399,6 +401,7 @@ def test_a_table_that_has_heard_nothing_shows_so() -> None:
         "last_round": None,
         "device": {"link": "offline", "reason": None, "heard_at": None, "fault": None, "locked": False},
         "insurance": [],
+        "shuffler": None,
     }
 
 
@@ -440,6 +443,7 @@ def test_a_late_joiner_can_draw_the_table() -> None:
             "locked": False,
         },
         "insurance": [],
+        "shuffler": None,
     }
 
 

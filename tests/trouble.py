@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import (
@@ -25,16 +26,28 @@ from shoed.commands import (
     StartShoe,
     VoidRound,
 )
-from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften, Unread
+from shoed.findings import (
+    AnyFinding,
+    NotShuffled,
+    OrderAltered,
+    OtherSet,
+    SetWrong,
+    ShuffleFailed,
+    TooMany,
+    TooOften,
+    Unread,
+)
 from shoed.observations import (
     AnyObservation,
     CardSeen,
+    Device,
     FaultMeaning,
     Identified,
     Outcome,
     Pair,
     Place,
     ResultSeen,
+    SetDelivered,
     SetRecognised,
     ShuffleEnded,
     ShuffleStarted,
@@ -61,6 +74,7 @@ from tests.observed import (
     STARTED,
     STOOD_BY,
     UNPROVEN,
+    card,
     closed,
     fault,
     lock,
@@ -108,10 +122,15 @@ SAID_OF_THE_SET: Final[list[AnyObservation]] = [
     SetRecognised(at=START, frame=FRAME, set_id="A7"),
     ShuffleStarted(at=START, frame=FRAME),
     ShuffleEnded(at=START, frame=FRAME),
+    ShuffleEnded(at=START, frame=FRAME, failed="a card jammed"),
+    SetDelivered(at=START, frame=FRAME, counts=dict.fromkeys(Card, 8), set_id="A7"),
 ]
 REPORTS: Final[list[AnyObservation]] = [
     *(OPENED, QUIET, AGAIN, PROVEN, UNPROVEN, JUMPED, CLASHED, CUT, STARTED, STOOD_BY, COPY, PRESET, CLEARED, fault()),
     *(lock(locked=True), lock(locked=False), closed("cable"), closed("power"), rejected(), rejected(offset=9)),
+]
+OF_THE_SHUFFLER: Final[list[AnyObservation]] = [
+    replace(seen, device=Device.SHUFFLER) for seen in (*REPORTS, *SAID_OF_THE_SET, card("P1", "8S"))
 ]
 FINDINGS: Final[list[AnyFinding]] = [
     *(together("8S 9H"), together("8S 9H", order_known=True), together("8S 9H KD"), together("? 8S"), together("8S ?")),
@@ -122,6 +141,11 @@ FINDINGS: Final[list[AnyFinding]] = [
     SetWrong(at=START, missing={Card.S8: 1}, extra={}, evidence="415 of 416"),
     OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="one card behind"),
     NotShuffled(at=START, cards=60, evidence="in suits"),
+]
+FOUND_IN_SETS: Final[list[AnyFinding]] = [
+    SetWrong(at=START, missing={Card.S8: 1}, extra={}, evidence="415 of 416", coming=True),
+    OtherSet(at=START, delivered="A7", loaded="B2"),
+    ShuffleFailed(at=START, reason="a card jammed"),
 ]
 
 
@@ -167,11 +191,13 @@ results = st.builds(
     outcome=st.sampled_from(Outcome),
     pairs=st.sampled_from(((), (Pair.PLAYER,), (Pair.BANKER,), (Pair.PLAYER, Pair.BANKER))),
 )
-report = st.one_of(anywhere, in_hands, in_hands, results, st.sampled_from([*REPORTS, *SAID_OF_THE_SET]))
+report = st.one_of(
+    anywhere, in_hands, in_hands, results, st.sampled_from([*REPORTS, *SAID_OF_THE_SET, *OF_THE_SHUFFLER])
+)
 heard = st.builds(
     Heard,
     st.lists(report, max_size=4).map(tuple),
-    st.just(()) | st.lists(st.sampled_from(FINDINGS), max_size=2).map(tuple),
+    st.just(()) | st.lists(st.sampled_from([*FINDINGS, *FOUND_IN_SETS]), max_size=2).map(tuple),
     st.sampled_from((0.0, 0.3, 4.0, 11.0)),
 )
 ordinals = st.integers(1, 8)
@@ -279,12 +305,21 @@ def afterwards(seed: int, dice: random.Random) -> list[Played]:
     return []
 
 
+def shuffling(dice: random.Random) -> list[Played]:
+    """What a shuffler says meanwhile, and what may be found in it."""
+    said: list[Played] = []
+    for _ in range(dice.choice((0, 0, 1, 3))):
+        found = (dice.choice(FOUND_IN_SETS),) if dice.random() < 0.3 else ()
+        said.append(Heard((dice.choice(OF_THE_SHUFFLER),), found))
+    return said
+
+
 def troubled_rounds(seed: int) -> list[Played]:
     """Rounds nearly as they are dealt: now and then a report is lost, doubled or false, or something comes between.
 
     People open bets or not, notice this and that, answer most questions at once and mend what they may.
     """
-    dice = random.Random(seed)
+    dice, sets = random.Random(seed), random.Random(-seed)
     played: list[Played] = []
     for _ in range(12):
         seen = honest_round(dice)
@@ -301,6 +336,7 @@ def troubled_rounds(seed: int) -> list[Played]:
             played += [something_said(dice)] if dice.random() < 0.06 else []
             if dice.random() < 0.5:
                 played += [Answered(dice.randrange(24)) for _ in range(dice.randint(1, 5))]
+        played += shuffling(sets)
         played += mending(dice)
         played += afterwards(seed, random.Random(-seed))
     return played

@@ -7,10 +7,10 @@ from typing import Final, assert_never
 
 import msgspec
 
-from shoed import events
+from shoed import device_events, events
 from shoed.bus.messages import Status
 from shoed.cards import RANK_TEXT, Card, Suit
-from shoed.display.view import Heard, TableView, Told
+from shoed.display.view import Heard, ShownDevice, TableView, Told
 from shoed.events import Hand, Result, Seen, Slot
 from shoed.observations import Outcome, Pair
 from shoed.table.public import LastRound, PublicState
@@ -166,22 +166,26 @@ def small(cards: Sequence[Card]) -> str:
 
 
 def health(view: TableView) -> list[str]:
-    device, presence = view.device, view.presence
-    shoe = [device.link.value, device.reason or view.port]
-    if device.fault:
-        shoe.append(f"fault {device.fault.code}, {device.fault.name}")
-    if device.locked:
-        shoe.append("locked")
-    well = device.link is Link.ONLINE and device.fault is None
+    presence = view.presence
     daemon = ["unknown"] if presence is None else [presence.status.value, presence.reason]
     return [
-        lamp("shoe", shoe, well=well),
+        *(device_lamp(device.value, shown) for device, shown in view.devices.items()),
         lamp("daemon", [*daemon, f"event {view.sequence}"], well=daemon[0] == "online"),
     ]
 
 
+def device_lamp(name: str, shown: ShownDevice) -> str:
+    device = shown.of
+    words = [device.link.value, device.reason or shown.port]
+    if device.fault:
+        words.append(f"fault {device.fault.code}, {device.fault.name}")
+    if device.locked:
+        words.append("locked")
+    return lamp(name, words, well=device.link is Link.ONLINE and device.fault is None)
+
+
 def lamp(name: str, words: Sequence[str], *, well: bool) -> str:
-    return f"  {name:<8}{paint('●', Ink.GREEN if well else Ink.RED)} {' · '.join(filter(None, words))}"
+    return f"  {name:<9}{paint('●', Ink.GREEN if well else Ink.RED)} {' · '.join(filter(None, words))}"
 
 
 # --- plain lines
@@ -252,10 +256,10 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
             return f"  round {number} is VOID: {clause or 'the document is silent'}; every stake goes back"
         case events.RoundSettled(round=number):
             return f"  round {number} is settled"
-        case events.DeviceOnline(port=port):
-            return f"the shoe is online: {port}"
-        case events.DeviceOffline(reason=reason):
-            return f"the shoe is offline: {reason}"
+        case device_events.DeviceOnline(device=device, port=port):
+            return f"the {device.value} is online: {port}"
+        case device_events.DeviceOffline(device=device, reason=reason):
+            return f"the {device.value} is offline: {reason}"
         case _:
             return f"{told.kind} {msgspec.json.encode(told.data).decode()}"
 

@@ -5,16 +5,18 @@ those that were told before we listened. What is not in this contract is ignored
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
-from shoed import events
+from shoed import device_events, events
 from shoed.bus.messages import CloudEvent, Status
 from shoed.cards import Card
-from shoed.events import TYPES, EventData, Hand, Result
-from shoed.observations import Pair
+from shoed.device_events import EventData
+from shoed.events import TYPES, Hand, Result
+from shoed.observations import Device, Pair
 from shoed.rules.irregular import lay
 from shoed.rules.load import book
 from shoed.table.context import both
@@ -28,9 +30,17 @@ ANSWERS: Final[Mapping[type[EventData], Comparison]] = {
     events.RoundUnconfirmed: Comparison.UNCONFIRMED,
 }
 NO_HANDS: Final = PublicHands(Hand((), 0), Hand((), 0))
-UNKNOWN: Final = PublicDevice(Link.OFFLINE, "nothing is known of it yet", None, None, locked=False)
 
 REMEMBERED: Final = 100  # completed rounds: more than a shoe has
+
+
+class ShownDevice(msgspec.Struct, frozen=True):
+    of: PublicDevice
+    port: str = ""
+
+
+UNKNOWN: Final = ShownDevice(PublicDevice(Link.OFFLINE, "nothing is known of it yet", None, None, locked=False))
+ONE_DEVICE: Final[Mapping[Device, ShownDevice]] = MappingProxyType({Device.SHOE: UNKNOWN})
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -56,8 +66,7 @@ class TableView(msgspec.Struct, frozen=True):
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
     kept: tuple[Card, ...] = ()  # and those that came after it
     past: tuple[LastRound, ...] = ()  # the newest last
-    device: PublicDevice = UNKNOWN
-    port: str = ""
+    devices: Mapping[Device, ShownDevice] = ONE_DEVICE
     remark: Told | None = None  # the last event that the rest of the view does not show
 
 
@@ -105,6 +114,7 @@ def hear(view: TableView, heard: Heard) -> TableView:
 
 
 def late(view: TableView, state: PublicState) -> TableView:
+    devices = ((Device.SHOE, state.device), (Device.SHUFFLER, state.shuffler))
     return replace(
         view,
         sequence=int(state.sequence),
@@ -114,7 +124,7 @@ def late(view: TableView, state: PublicState) -> TableView:
         phase=state.phase,
         hands=state.hands,
         past=(state.last_round,) if state.last_round else (),
-        device=state.device,
+        devices={device: ShownDevice(of) for device, of in devices if of is not None},
     )
 
 
@@ -160,22 +170,31 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return view if void.supersedes is None else replace(view, past=amended(view.past, void, void=True))
         case events.RoundSettled(carried=carried):
             return replace(view, phase=Phase.SETTLED, left_over=carried)
-        case events.DeviceOnline(port=port):
-            return replace(view, port=port, device=replace(view.device, link=Link.ONLINE, reason=None))
-        case events.DeviceQuiet(port=port):
-            return replace(view, port=port, device=replace(view.device, link=Link.QUIET))
-        case events.DeviceOffline(port=port, reason=reason):
-            return replace(view, port=port, device=replace(view.device, link=Link.OFFLINE, reason=reason))
-        case events.DeviceFault(code=code, name=name, blocking=blocking):
-            return replace(view, device=replace(view.device, fault=Fault(code, name, blocking)))
-        case events.DeviceCleared():
-            return replace(view, device=replace(view.device, fault=None))
-        case events.DeviceLocked():
-            return replace(view, device=replace(view.device, locked=True))
-        case events.DeviceUnlocked():
-            return replace(view, device=replace(view.device, locked=False))
+        case device_events.OfDevice(device=device) as data:
+            shown = of_device(view.devices.get(device, UNKNOWN), data)
+            return replace(view, devices={**view.devices, device: shown}) if shown else replace(view, remark=told)
         case _:
             return replace(view, remark=told)
+
+
+def of_device(shown: ShownDevice, told: device_events.OfDevice) -> ShownDevice | None:
+    """How the device is behind this event; None if that is no matter of its line, its fault or its lock."""
+    of = shown.of
+    match told:
+        case device_events.DeviceOnline(port=port):
+            return ShownDevice(replace(of, link=Link.ONLINE, reason=None), port)
+        case device_events.DeviceQuiet(port=port):
+            return ShownDevice(replace(of, link=Link.QUIET), port)
+        case device_events.DeviceOffline(port=port, reason=reason):
+            return ShownDevice(replace(of, link=Link.OFFLINE, reason=reason), port)
+        case device_events.DeviceFault(code=code, name=name, blocking=blocking):
+            return replace(shown, of=replace(of, fault=Fault(code, name, blocking)))
+        case device_events.DeviceCleared():
+            return replace(shown, of=replace(of, fault=None))
+        case device_events.DeviceLocked() | device_events.DeviceUnlocked():
+            return replace(shown, of=replace(of, locked=isinstance(told, device_events.DeviceLocked)))
+        case _:
+            return None
 
 
 def begun(view: TableView) -> TableView:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from shoed.device_events import EventData, OfDevice
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal.store import Reader
@@ -28,6 +29,7 @@ from shoed.table import TableState
 
 EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
 STEP_COLUMNS: Final = 8  # of a step; an event has five
+DEVICES_SINCE: Final = 4  # the first engine whose events say which device told them
 
 Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
@@ -85,13 +87,18 @@ def recorded(table: str, number: int, columns: tuple[Any, ...]) -> Recorded:
     try:
         return Recorded(
             now=Now(utc_us, mono_ns),
-            came=msgspec.json.decode(came, type=AnyInput) if data is None else Received(data),
+            came=whole(msgspec.json.decode(came, type=AnyInput), data),
             observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
             findings=findings,
             answers=answers,
         )
     except msgspec.DecodeError as error:
         raise JournalUnusable(f"{table}: row {number} cannot be read: {error}; this shoed did not write it") from error
+
+
+def whole(came: AnyInput, data: bytes | None) -> AnyInput:
+    """With its bytes, which stand in a column of their own."""
+    return replace(came, data=data) if isinstance(came, Received) and data is not None else came
 
 
 def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[tuple[Engine[SessionState], Row]]:
@@ -108,14 +115,19 @@ def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterato
 def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
     """Fold the recorded observations and commands; compare what follows from them."""
     state: EngineState[SessionState] | None = None
+    version = 0  # of the engine that made the row
     for engine, row in under_settings(reader, table, engine_for):
         if row.step is None:
             yield Difference(row.number, "events", text(row.events), "no Step is on record")
             continue
+        if isinstance(row.step.came, Configured):
+            version = row.step.came.engine
         state = state or engine.begin()
         concluded = engine.conclude(state, row.step.came, row.step.observations, row.step.now, row.number)
         state = replace(state, row=row.number, watch=concluded.watch, table=counted(concluded.table, row))
-        again = tuple((event.sequence, event.type, event.utc_us, text(event.data)) for event in concluded.events)
+        again = tuple(
+            (event.sequence, event.type, event.utc_us, text(as_told(version, event.data))) for event in concluded.events
+        )
         for what, on_record, anew in (
             ("events", text(row.events), text(again)),
             ("findings", row.step.findings, text(concluded.findings)),
@@ -123,6 +135,13 @@ def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Diff
         ):
             if anew != on_record:
                 yield Difference(row.number, what, on_record, anew)
+
+
+def as_told(version: int, data: EventData) -> object:
+    """The event as this engine told it."""
+    if version < DEVICES_SINCE and isinstance(data, OfDevice):
+        return {key: value for key, value in msgspec.to_builtins(data).items() if key != "device"}
+    return data
 
 
 def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
@@ -147,9 +166,7 @@ def folded(
     for engine, row in under_settings(reader, table, engine_for):
         if row.step is None:
             continue
-        state = state or engine.begin()
-        if not isinstance(state.session, engine.session.state_type):  # the table got a shoe of another family
-            state = replace(state, session=engine.session.begin())
+        state = engine.suited(state or engine.begin())  # the table may have got a device of another family
         state, step = engine.step(replace(state, row=row.number - 1), row.step.came, row.step.now)
         state = replace(state, table=counted(state.table, row))
         yield row.number, row.step, state, () if step is None else step.observations

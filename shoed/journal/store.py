@@ -19,8 +19,9 @@ from shoed.errors import JournalLocked, JournalUnusable
 
 APPLICATION_ID: Final = 0x53484F45  # "SHOE", as the first schema sets it: tells our file from any other
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
-SCHEMAS: Final = ("v1.sql", "v2.sql")
+SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql")
 ANSWERED: Final = 2  # the first schema that has answers
+SHUFFLED: Final = 3  # and the first that knows shufflers
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -49,6 +50,7 @@ class StoredStep(msgspec.Struct, frozen=True):
     findings: str
     orders: str
     sent: bytes
+    sent_to_shuffler: bytes
     answers: str
 
 
@@ -164,6 +166,10 @@ class Reader:
         return "answers" if self.schema >= ANSWERED else "'[]'"
 
     @property
+    def sent_to_shuffler(self) -> str:
+        return "sent_to_shuffler" if self.schema >= SHUFFLED else "x''"
+
+    @property
     def tables(self) -> list[str]:
         query = "SELECT table_name FROM step UNION SELECT table_name FROM event ORDER BY 1"
         return [name for (name,) in self.rows(query)]
@@ -185,7 +191,8 @@ class Reader:
 
     def step(self, table: str, first: int, last: int) -> Iterator[StoredStep]:
         query = (
-            f"SELECT row, utc_us, input, bytes, observations, findings, orders, sent, {self.answers} FROM step"  # noqa: S608 -- ours
+            "SELECT row, utc_us, input, bytes, observations, findings, orders, sent,"  # noqa: S608 -- ours
+            f" {self.sent_to_shuffler}, {self.answers} FROM step"
             " WHERE table_name = ? AND row BETWEEN ? AND ? ORDER BY row"
         )
         return (StoredStep(*row) for row in self.rows(query, table, first, last))

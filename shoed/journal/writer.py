@@ -19,10 +19,12 @@ from functools import partial
 from typing import Final, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.errors import CommitFailed, JournalError
 from shoed.events import Event
 from shoed.journal.store import Store
+from shoed.observations import Device
 from shoed.step import Received, Step
 
 RIDE_S: Final = 1.0  # how long a Step that nobody waits for may be in memory only
@@ -32,7 +34,7 @@ RIDERS: Final = 256  # and how many of them
 CLOSE_S: Final = 5.0
 BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
 
-STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
 CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
@@ -204,14 +206,19 @@ def step_row(table: str, step: Step) -> tuple[object, ...]:
         step.row,
         step.now.utc_us,
         step.now.mono_ns,
-        text(step.input if received is None else Received(b"")),
+        text(step.input if received is None else replace(received, data=b"")),
         None if received is None else received.data,
         text(step.observations),
         text(step.findings),
         text(step.orders),
-        b"".join(step.sends),
+        sent(step, Device.SHOE),
         text(step.answers),
+        sent(step, Device.SHUFFLER),
     )
+
+
+def sent(step: Step, device: Device) -> bytes:
+    return b"".join([each.data for each in step.sends if each.device is device])
 
 
 def event_row(table: str, step: Step, event: Event) -> tuple[object, ...]:

@@ -6,15 +6,17 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed.commands import Answer, Author
-from shoed.events import Event, EventData, Hand, Paid, RoundCompleted
+from shoed.device_events import EventData
+from shoed.events import Event, Hand, Paid, RoundCompleted
 from shoed.now import Now
+from shoed.observations import Device
 from shoed.rules import drawing
 from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.rules.results import rows
 from shoed.table.judging import House, Judgement, house_of, judge
-from shoed.table.state import MOVES, Device, Move, Phase, Round, TableState
+from shoed.table.state import MOVES, Condition, Move, Phase, Round, TableState
 
 
 class Custom(msgspec.Struct, frozen=True):
@@ -30,10 +32,12 @@ BY_FIRST_CARD: Final = -1
 
 class TableSettings(msgspec.Struct, frozen=True):
     game: str
-    port: str
+    port: str  # the shoe's
     id_prefix: str = ""  # of the ids of its events
     insurance: bool = True
     custom: Custom = Custom()
+    decks: int = 8
+    shuffler_port: str | None = None  # None: the table has no shuffler
 
 
 class Table:
@@ -70,8 +74,17 @@ class Table:
             self.state = replace(self.state, left_over=())
         self.state = replace(self.state, phase=MOVES[self.state.phase, move])
 
-    def set_device(self, device: Device) -> None:
-        self.state = replace(self.state, device=device)
+    def condition(self, device: Device) -> Condition:
+        return self.state.device if device is Device.SHOE else self.state.shuffler or Condition()
+
+    def set_condition(self, device: Device, condition: Condition) -> None:
+        if device is Device.SHOE:
+            self.state = replace(self.state, device=condition)
+        else:
+            self.state = replace(self.state, shuffler=condition)
+
+    def port(self, device: Device) -> str:
+        return self.settings.port if device is Device.SHOE else self.settings.shuffler_port or ""
 
     def set_round(self, current: Round, judged: Judgement | None = None) -> None:
         self.state = replace(self.state, round=current)

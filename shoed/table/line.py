@@ -1,16 +1,19 @@
-"""The line and the device of a table, as the world is told of them. No card and no round hangs on it here."""
+"""The lines and the devices of a table, as the world is told of them. No card and no round hangs on it here."""
 
+from collections.abc import Iterator
 from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from shoed import events
+from shoed import device_events as events
 from shoed.now import Now, rfc3339
 from shoed.observations import (
+    Device,
     FaultCleared,
     FaultRaised,
     FrameRejected,
     HeardAgain,
+    Identified,
     LinkClosed,
     LinkOpened,
     LockChanged,
@@ -21,9 +24,15 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.table.context import Table
-from shoed.table.state import DRAWN, OPEN, Fault, Link, Phase, Rejections
+from shoed.table.state import DRAWN, OPEN, Condition, Fault, Link, Phase, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
+
+
+def devices(table: Table) -> Iterator[tuple[Device, Condition]]:
+    yield Device.SHOE, table.state.device
+    if table.state.shuffler is not None:
+        yield Device.SHUFFLER, table.state.shuffler
 
 
 def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -> None:
@@ -31,16 +40,18 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         case Resumed():
             pass  # that the line was away has been told
         case SequenceJumped():
-            table.emit(seen.at, events.LineMissed(expected=seen.expected, seen=seen.frame.sequence))
+            missed = events.LineMissed(device=seen.device, expected=seen.expected, seen=seen.frame.sequence)
+            table.emit(seen.at, missed)
         case SequenceClashed():
-            table.emit(
-                seen.at,
-                events.LineClashed(sequence=seen.frame.sequence, bytes=seen.frame.raw, previous=seen.previous),
+            frame = seen.frame
+            clashed = events.LineClashed(
+                device=seen.device, sequence=frame.sequence, bytes=frame.raw, previous=seen.previous
             )
+            table.emit(seen.at, clashed)
         case _:
             assert_never(seen)
     unproven = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and not seen.proven)
-    if unproven:
+    if unproven and seen.device is Device.SHOE:
         current = table.state.round
         waiting = table.state.phase is Phase.SUSPENDED
         partial = current.partial or table.state.phase in OPEN
@@ -50,42 +61,51 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
 
 
 def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:
-    device, port = table.state.device, table.settings.port
+    device, port = seen.device, table.port(seen.device)
+    was = table.condition(device)
     match seen:
         case LinkOpened() | HeardAgain():
-            if isinstance(seen, LinkOpened) and table.state.rejections is not None:
+            if isinstance(seen, LinkOpened) and was.rejections is not None:
                 # What was counted on the line before; after another boot its window would be of no clock.
-                tell_rejections(table, Now(seen.at.utc_us, table.state.rejections.until))
-                table.state = replace(table.state, rejections=None)
-            table.set_device(replace(device, link=Link.ONLINE, reason=""))
-            table.emit(seen.at, events.DeviceOnline(port=port))
+                tell_rejections_of(table, device, Now(seen.at.utc_us, was.rejections.until))
+                was = replace(was, rejections=None)
+            table.set_condition(device, replace(was, link=Link.ONLINE, reason=""))
+            table.emit(seen.at, events.DeviceOnline(device=device, port=port))
         case WentQuiet():
-            table.set_device(replace(device, link=Link.QUIET))
-            table.emit(seen.at, events.DeviceQuiet(port=port, since=rfc3339(seen.since.utc_us)))
+            table.set_condition(device, replace(was, link=Link.QUIET))
+            table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
         case LinkClosed():
-            if table.state.phase in (*OPEN, *DRAWN):
+            if device is Device.SHOE and table.state.phase in (*OPEN, *DRAWN):
                 table.set_round(replace(table.state.round, away=True))
-            if (device.link, device.reason) != (Link.OFFLINE, seen.reason):
-                table.set_device(replace(device, link=Link.OFFLINE, reason=seen.reason))
-                table.emit(seen.at, events.DeviceOffline(port=port, reason=seen.reason))
+            if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
+                table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
+                table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
         case _:
             assert_never(seen)
 
 
-def device(table: Table, seen: FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:
-    device = table.state.device
+def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:
+    device, was = seen.device, table.condition(seen.device)
     match seen:
+        case Identified(vendor=vendor, model=model, serial=serial, firmware=firmware, protocol=protocol):
+            told = events.DeviceIdentified(
+                device=device, vendor=vendor, model=model, serial=serial, firmware=firmware, protocol=protocol
+            )
+            table.emit(seen.at, told)
         case FaultRaised(code=code, name=name, blocking=blocking):
-            table.set_device(replace(device, fault=Fault(code, name, blocking)))
-            table.emit(seen.at, events.DeviceFault(code=code, name=name, blocking=blocking))
+            table.set_condition(device, replace(was, fault=Fault(code, name, blocking)))
+            table.emit(seen.at, events.DeviceFault(device=device, code=code, name=name, blocking=blocking))
         case FaultCleared(code=code, name=name):
-            table.set_device(replace(device, fault=None))
-            table.emit(seen.at, events.DeviceCleared(code=code, name=name))
+            table.set_condition(device, replace(was, fault=None))
+            table.emit(seen.at, events.DeviceCleared(device=device, code=code, name=name))
         case LockChanged(locked=locked):
-            table.set_device(replace(device, locked=locked))
-            table.emit(seen.at, events.DeviceLocked() if locked else events.DeviceUnlocked())
+            table.set_condition(device, replace(was, locked=locked))
+            table.emit(
+                seen.at,
+                events.DeviceLocked(device=device) if locked else events.DeviceUnlocked(device=device),
+            )
         case PresetChanged(address=address, value=value):
-            table.emit(seen.at, events.DeviceChanged(address=address, value=value))
+            table.emit(seen.at, events.DeviceChanged(device=device, address=address, value=value))
         case _:
             assert_never(seen)
 
@@ -94,23 +114,31 @@ def device(table: Table, seen: FaultRaised | FaultCleared | LockChanged | Preset
 
 
 def rejected(table: Table, seen: FrameRejected) -> None:
-    counting = table.state.rejections
-    told = events.LineRejected(bytes=seen.raw, offset=seen.offset, reason=seen.reason, detail=seen.detail, count=1)
+    device, was = seen.device, table.condition(seen.device)
+    counting = was.rejections
+    told = events.LineRejected(
+        device=device, bytes=seen.raw, offset=seen.offset, reason=seen.reason, detail=seen.detail, count=1
+    )
     if counting is None:
         table.emit(seen.at, told)
         counting = Rejections(seen.at.mono_ns + REJECTIONS_COUNTED_NS)
     else:
         told = replace(told, count=1 if counting.counted is None else counting.counted.count + 1)
         counting = replace(counting, counted=told)
-    table.state = replace(table.state, rejections=counting)
+    table.set_condition(device, replace(was, rejections=counting))
 
 
 def tell_rejections(table: Table, now: Now) -> None:
-    counting = table.state.rejections
-    if counting is None or now.mono_ns < counting.until:
+    for device, _ in devices(table):
+        tell_rejections_of(table, device, now)
+
+
+def tell_rejections_of(table: Table, device: Device, now: Now) -> None:
+    was = table.condition(device)
+    if was.rejections is None or now.mono_ns < was.rejections.until:
         return
-    if counting.counted is None:
-        table.state = replace(table.state, rejections=None)
-        return
-    table.emit(now, counting.counted)
-    table.state = replace(table.state, rejections=Rejections(now.mono_ns + REJECTIONS_COUNTED_NS))
+    counted = was.rejections.counted
+    after = None if counted is None else Rejections(now.mono_ns + REJECTIONS_COUNTED_NS)
+    table.set_condition(device, replace(was, rejections=after))
+    if counted is not None:
+        table.emit(now, counted)

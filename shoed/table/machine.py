@@ -22,6 +22,7 @@ from shoed.observations import (
     CommunicationStarted,
     CopyHeard,
     CutCardSeen,
+    Device,
     FaultCleared,
     FaultRaised,
     FrameRejected,
@@ -30,6 +31,7 @@ from shoed.observations import (
     LinkClosed,
     LinkOpened,
     LockChanged,
+    OfTheShoe,
     OrderAnswered,
     PresetChanged,
     Reported,
@@ -47,7 +49,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.step import AnyInput, Configured, Told
-from shoed.table import line, play
+from shoed.table import line, play, sets
 from shoed.table.context import Table
 from shoed.table.orders import obey
 from shoed.table.state import OPEN, Phase, TableState
@@ -65,6 +67,8 @@ def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Seq
     """One Step of a table; the findings are those of what was told."""
     line.tell_rejections(table, now)
     if isinstance(came, Configured):
+        if table.settings.shuffler_port is None:
+            table.state = replace(table.state, shuffler=None)
         play.reconsider(table, now)
     for seen, found in noticed:
         observe(table, seen, found)
@@ -76,12 +80,15 @@ def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Seq
 
 
 def wake_at(state: TableState) -> int | None:
-    return None if state.rejections is None else state.rejections.until
+    conditions = (state.device, state.shuffler)
+    return min((each.rejections.until for each in conditions if each and each.rejections), default=None)
 
 
 def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901, PLR0912 -- one line each
     if isinstance(seen, Reported | FrameRejected):
-        table.set_device(replace(table.state.device, heard_utc_us=seen.at.utc_us))
+        table.set_condition(seen.device, replace(table.condition(seen.device), heard_utc_us=seen.at.utc_us))
+    if seen.device is Device.SHUFFLER and isinstance(seen, OfTheShoe):
+        return  # on record: no shuffler says so
     match seen:
         case CardSeen():
             play.card(table, seen, findings)
@@ -99,21 +106,21 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
             line.continuity(table, seen)
         case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain():
             line.link(table, seen)
-        case FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
+        case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
             line.device(table, seen)
         case FrameRejected():
             line.rejected(table, seen)
-        case CopyHeard() | StoodBy() | OrderAnswered() | SetDelivered():
+        case CopyHeard() | StoodBy() | OrderAnswered():
             pass  # on record, and nothing changes for anybody
         case ShoeLoaded():
             loaded(table, seen)
         case ShoeEmptied():
             play.run_empty(table, seen.at, None)
-        case Identified() | SetRecognised() | ShuffleStarted() | ShuffleEnded():
-            pass  # no device tells it yet
+        case SetRecognised() | ShuffleStarted() | ShuffleEnded() | SetDelivered():
+            sets.said(table, seen)
         case _:
             assert_never(seen)
-    play.doubt(table, seen.at, findings)
+    play.doubt(table, seen.at, sets.put_off(table, findings))
 
 
 def communication_started(table: Table, seen: CommunicationStarted) -> None:

@@ -15,7 +15,7 @@ from shoed import events
 from shoed.cards import Card, Rank
 from shoed.commands import Author
 from shoed.events import Points, Result, Seen, Slot
-from shoed.findings import AnyFinding, DrawnTogether, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften, Unread
+from shoed.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
 from shoed.now import Now
 from shoed.observations import CardSeen, Pair, Place, ResultSeen
 from shoed.rules import drawing
@@ -37,19 +37,13 @@ from shoed.table.follow import (
 )
 from shoed.table.judging import LINGERING, left_open, renewal
 from shoed.table.reading import beside, fits, missing, opens
+from shoed.table.sets import SUSPECTED
 from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Last, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
 
 HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
 NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
 AT_A_TABLE: Final = (*OPEN, *DRAWN)  # a round is there to be doubted
-SUSPECTED: Final = {
-    TooOften: Mishap.DECK_COUNT,
-    TooMany: Mishap.DECK_COUNT,
-    SetWrong: Mishap.DECK_COUNT,
-    NotShuffled: Mishap.NOT_SHUFFLED,
-    OrderAltered: Mishap.ORDER_ALTERED,
-}
 
 
 # --- what the device reports
@@ -375,6 +369,9 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     past = (before.shoe, before.number) if before.number else table.state.past
     table.state = replace(table.state, burnt=0, first_card=None, cut_in=0, past=past)
     table.emit(at, events.ShoeStarted(shoe=shoe, shoe_integrity=table.state.shoe_integrity))
+    coming, table.state = table.state.coming, replace(table.state, coming=())
+    for found in coming:
+        note(table, at, found)
     ask(table, at)
 
 

@@ -11,7 +11,7 @@ from shoed.rules.insurance import CARDS_AT, offers, waived
 from shoed.rules.load import book
 from shoed.table.context import both, pays_of
 from shoed.table.judging import House, house_of, judge, shown
-from shoed.table.state import Comparison, Completed, Fault, Link, Phase, TableState
+from shoed.table.state import Comparison, Completed, Condition, Fault, Link, Phase, TableState
 
 
 class PublicHands(msgspec.Struct, frozen=True):
@@ -41,6 +41,8 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 class PublicDevice(msgspec.Struct, frozen=True):
+    """How a device is, and its line."""
+
     link: Link
     reason: str | None
     heard_at: str | None
@@ -49,6 +51,8 @@ class PublicDevice(msgspec.Struct, frozen=True):
 
 
 class PublicState(msgspec.Struct, frozen=True):
+    """`device` is the shoe; `shuffler` is null where the table has none, or nothing is known of its line yet."""
+
     sequence: str  # of the last event that is included
     phase: Phase
     game: str
@@ -59,10 +63,11 @@ class PublicState(msgspec.Struct, frozen=True):
     last_round: LastRound | None
     device: PublicDevice
     insurance: tuple[Offered, ...] = ()
+    shuffler: PublicDevice | None = None
 
 
 def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
-    device, last = state.device, state.last
+    last = state.last
     house = house_of(game, state, insurance=insurance)
     found = judge(house, state.round)
     hands = shown(house, state.round, found)
@@ -75,14 +80,19 @@ def public_state(game: str, state: TableState, *, insurance: bool = True) -> Pub
         round=state.round.number or None,
         hands=PublicHands(*both(book(game), hands)),
         last_round=None if last is None else last_round(last),
-        device=PublicDevice(
-            link=device.link or Link.OFFLINE,
-            reason=device.reason or None,
-            heard_at=None if device.heard_utc_us is None else rfc3339(device.heard_utc_us),
-            fault=device.fault,
-            locked=device.locked,
-        ),
+        device=public_device(state.device),
         insurance=on_offer(house, state, found.course.hands),
+        shuffler=None if state.shuffler is None else public_device(state.shuffler),
+    )
+
+
+def public_device(condition: Condition) -> PublicDevice:
+    return PublicDevice(
+        link=condition.link or Link.OFFLINE,
+        reason=condition.reason or None,
+        heard_at=None if condition.heard_utc_us is None else rfc3339(condition.heard_utc_us),
+        fault=condition.fault,
+        locked=condition.locked,
     )
 
 

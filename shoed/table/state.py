@@ -8,7 +8,8 @@ import msgspec
 
 from shoed.cards import Card
 from shoed.commands import Author
-from shoed.events import LineRejected, Result, RoundCompleted, RoundSuspended, Seen
+from shoed.device_events import LineRejected
+from shoed.events import Result, RoundCompleted, RoundSuspended, Seen
 from shoed.observations import Evidence
 from shoed.rules.irregular import Happened, Ruling
 from shoed.rules.questions import Ask
@@ -98,19 +99,22 @@ class Fault(msgspec.Struct, frozen=True):
     blocking: bool
 
 
-class Device(msgspec.Struct, frozen=True):
-    link: Link | None = None  # None: nothing is known yet
-    reason: str = ""  # of an offline link
-    heard_utc_us: int | None = None
-    fault: Fault | None = None
-    locked: bool = False
-
-
 class Rejections(msgspec.Struct, frozen=True):
     """Rejected frames after the first are counted until a moment, then told."""
 
     until: int  # monotonic ns
     counted: LineRejected | None = None
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """How a device is, and its line."""
+
+    link: Link | None = None  # None: nothing is known yet
+    reason: str = ""  # of an offline link
+    heard_utc_us: int | None = None
+    fault: Fault | None = None
+    locked: bool = False
+    rejections: Rejections | None = None
 
 
 class Noticed(msgspec.Struct, frozen=True):
@@ -225,13 +229,14 @@ class TableState(msgspec.Struct, frozen=True):
     last: Completed | None = None
     suspended: RoundSuspended | None = None  # why the round waits
     hold: tuple[Noticed, ...] = ()  # found between two rounds: the next one waits for a person
+    coming: tuple[Noticed, ...] = ()  # found in the set that the next shoe deals: asked before its first round
     left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
     kept: tuple[Card, ...] = ()  # and those that came after it
     past: tuple[int, int] | None = None  # the last round of the shoe before, as long as this one has none
     asked: Open | None = None
     questions: int = 0  # that were ever asked
-    device: Device = Device()
-    rejections: Rejections | None = None
+    device: Condition = Condition()  # the shoe's
+    shuffler: Condition | None = None  # None: the table has none, or nothing is known yet
 
     @property
     def shoe_integrity(self) -> str:

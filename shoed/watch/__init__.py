@@ -10,13 +10,14 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.findings import AnyFinding, OrderAltered, Unread
+from shoed.findings import AnyFinding, OrderAltered, OtherSet, ShuffleFailed, Unread
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
     CutCardSeen,
+    Device,
     FaultMeaning,
     FaultRaised,
     LinkClosed,
@@ -27,10 +28,12 @@ from shoed.observations import (
     SetDelivered,
     ShoeEmptied,
     ShoeLoaded,
+    ShuffleEnded,
 )
-from shoed.watch import counts, order, shuffle, spacing
+from shoed.watch import counts, order, sets, shuffle, spacing
 from shoed.watch.counts import FACES, Counts
 from shoed.watch.order import Order
+from shoed.watch.sets import Sets
 from shoed.watch.settings import WatchSettings
 from shoed.watch.shuffle import Shuffle
 from shoed.watch.spacing import Spacing
@@ -44,6 +47,7 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
     spacing: Spacing = Spacing()
     counts: Counts = Counts()
     order: Order = Order()
+    sets: Sets = Sets()
     shuffle: Shuffle = Shuffle()
     missed: bool = False  # reports of this shoe were: its cards so far are not known
     away: bool = False  # the link closed, and nothing proved since that no report was missed
@@ -51,11 +55,17 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
     begun_us: int | None = None  # when the shoe last started to speak after its cut: perhaps with another set
 
 
-def watch(  # noqa: C901 -- one line each
+def watch(  # noqa: C901, PLR0912 -- one line each
     settings: WatchSettings, state: WatchState, seen: AnyObservation
 ) -> tuple[WatchState, tuple[AnyFinding, ...]]:
     """One observation, and what is to be noticed in it."""
     match seen:
+        case SetDelivered():
+            return delivered(settings, state, seen)
+        case ShuffleEnded(failed=reason) if reason:
+            return state, (ShuffleFailed(at=seen.at, reason=reason),)
+        case _ if seen.device is Device.SHUFFLER:
+            return state, ()  # its line and its faults are no matter of the cards
         case CardSeen():
             return card(settings, state, seen)
         case FaultRaised():
@@ -72,15 +82,44 @@ def watch(  # noqa: C901 -- one line each
             return replace(state, cut=True), ()
         case ShoeEmptied():
             return state, emptied(settings, state, seen.at)
-        case CommunicationStarted() | ShoeLoaded() if state.cut or isinstance(seen, ShoeLoaded):
-            anew = replace(state, counts=Counts(), shuffle=Shuffle(), order=order.drop(state.order))
-            return replace(anew, begun_us=seen.at.utc_us), ()
-        case SetDelivered():
-            wrong = counts.delivered(settings.decks, seen)
-            ordered = order.delivered(state.order, seen, begun=state.missed or state.counts.cards > 0)
-            return replace(state, order=ordered), () if wrong is None else (wrong,)
+        case ShoeLoaded(set_id=set_id):
+            return loaded(state, seen.at, set_id)
+        case CommunicationStarted() if state.cut:
+            return loaded(state, seen.at, "")
         case _:
             return state, ()
+
+
+def begun(state: WatchState) -> bool:
+    """Whether cards of this shoe came, or may have come."""
+    return state.missed or state.counts.cards > 0
+
+
+def delivered(
+    settings: WatchSettings, state: WatchState, seen: SetDelivered
+) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    after = sets.delivered(state.sets, seen, begun=begun(state), cut=state.cut)
+    coming = after.dealt is state.sets.dealt
+    wrong = counts.delivered(settings.decks, seen, coming=coming)
+    if not coming:  # told late, its place is to be found
+        letters = sets.letters(seen.order)
+        state = replace(state, order=Order(letters, state.counts.cards, lost=begun(state) and letters != ""))
+    return replace(state, sets=after), () if wrong is None else (wrong,)
+
+
+def loaded(state: WatchState, at: Now, set_id: str) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    """Another shoe begins, unless a round still needs cards of this one."""
+    state, due = anew(state, set_id)
+    other = () if due is None else (OtherSet(at=at, delivered=due, loaded=set_id),)
+    return replace(state, begun_us=at.utc_us), other
+
+
+def anew(state: WatchState, set_id: str) -> tuple[WatchState, str | None]:
+    """The cards are counted anew; and the id of the set that was due, if this one is another."""
+    was_begun = begun(state)
+    after, due = sets.loaded(state.sets, set_id, begun=was_begun)
+    ordered = state.order if after.dealt is not None and not was_begun else Order()
+    return replace(state, counts=Counts(), shuffle=Shuffle(), order=ordered, sets=after), due
 
 
 def missed(state: WatchState) -> WatchState:
@@ -94,14 +133,16 @@ def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
     What came behind that start in the same Step is this shoe's already. `whole`: nothing of it was missed.
     """
     if state.begun_us != utc_us:
-        state = replace(state, counts=Counts(), shuffle=Shuffle(), order=order.drop(state.order))
-    ordered = order.new_shoe(state.order, state.counts.cards)
-    return replace(state, counts=replace(state.counts, whole=whole), order=ordered, cut=False, missed=False)
+        state, _ = anew(state, "")
+    after, letters = sets.new_shoe(state.sets)
+    if letters is not None:
+        state = replace(state, order=Order(letters, state.counts.cards))
+    return replace(state, counts=replace(state.counts, whole=whole), sets=after, cut=False, missed=False)
 
 
 def emptied(settings: WatchSettings, state: WatchState, at: Now) -> tuple[AnyFinding, ...]:
     """Hold what came out of an empty shoe against the set; nothing to say where it was not seen whole."""
-    wrong = None if state.away else counts.emptied(settings.decks, state.counts, at)
+    wrong = None if state.away else counts.emptied(settings.decks, state.sets.dealt, state.counts, at)
     return () if wrong is None else (wrong,)
 
 
@@ -124,7 +165,7 @@ def card(settings: WatchSettings, state: WatchState, seen: CardSeen) -> tuple[Wa
             settings.decks, after, before.faces, (FACES[before.last], FACES[seen.card]), seen.at
         )
         found += [] if unshuffled is None else [unshuffled]
-    counted, wrong = counts.card(settings.decks, before, seen)
+    counted, wrong = counts.card(settings.decks, state.sets.dealt, before, seen)
     ordered, altered = order.card(state.order, seen)
     found += [*wrong, *([] if altered is None else [altered])]
     return replace(state, counts=counted, shuffle=after, order=ordered), tuple(found)

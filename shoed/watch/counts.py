@@ -5,7 +5,8 @@ missed is not in the count, so a count is never too high, and may only be called
 shoe was seen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from operator import sub
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ from shoed.cards import Card
 from shoed.findings import AnyFinding, SetWrong, TooMany, TooOften
 from shoed.now import Now
 from shoed.observations import CardSeen, Place, SetDelivered
+from shoed.watch.sets import Delivered, counted
 
 FACES: Final = {card: number for number, card in enumerate(Card)}
 NONE_YET: Final = (0,) * len(FACES)
@@ -52,7 +54,7 @@ def slot_of(seen: CardSeen) -> str:
     return f"{seen.place.value} {seen.position}"
 
 
-def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFinding]]:
+def card(decks: int, held: Delivered | None, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFinding]]:
     if seen.card is None:
         state = replace(state, faceless=state.faceless + 1, last=None)
     else:
@@ -61,9 +63,12 @@ def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFin
         state = replace(state, faces=faces, last=seen.card)
     state = replace(state, slot=slot_of(seen))
     found: list[AnyFinding] = []
-    if seen.card is not None and state.of(seen.card) == decks + 1:  # told once
-        found.append(TooOften(at=seen.at, card=seen.card, times=state.of(seen.card), decks=decks))
-    whole = decks * len(FACES)
+    if seen.card is not None:
+        times, at_most = state.of(seen.card), most(decks, held, seen.card)
+        if times == at_most + 1:  # told once
+            delivered = at_most if at_most < decks else None
+            found.append(TooOften(at=seen.at, card=seen.card, times=times, decks=decks, delivered=delivered))
+    whole = decks * len(FACES) if held is None else min(decks * len(FACES), held.cards)
     if state.cards == whole + 1:
         found.append(TooMany(at=seen.at, cards=state.cards, whole=whole))
     return state, found
@@ -73,25 +78,35 @@ def doubted(state: Counts) -> Counts:
     return replace(state, unread=state.unread + 1)
 
 
-def difference(decks: int, held: Mapping[Card, int]) -> tuple[dict[Card, int], dict[Card, int]]:
-    """What is missing from whole decks, and what there is too much of."""
-    over = {each: held.get(each, 0) - decks for each in Card}
+def most(decks: int, held: Delivered | None, card: Card) -> int:
+    """A card that the shuffler could not recognise may be any."""
+    return decks if held is None else min(decks, held.faces[FACES[card]] + held.unread)
+
+
+def difference(whole: Sequence[int], faces: Sequence[int]) -> tuple[dict[Card, int], dict[Card, int]]:
+    """What is missing from a whole set, and what there is too much of."""
+    over = dict(zip(Card, map(sub, faces, whole), strict=True))
     return {each: -n for each, n in over.items() if n < 0}, {each: n for each, n in over.items() if n > 0}
 
 
-def delivered(decks: int, seen: SetDelivered) -> SetWrong | None:
-    missing, extra = difference(decks, seen.counts)
-    if not missing and not extra:
+def delivered(decks: int, seen: SetDelivered, *, coming: bool) -> SetWrong | None:
+    """As many may be missing as the shuffler could not recognise, for all that anybody knows."""
+    faces = counted(seen)
+    missing, extra = difference([decks] * len(FACES), faces)
+    if not extra and sum(missing.values()) == seen.unread:
         return None
-    evidence = f"the shuffler counted {sum(seen.counts.values())} cards of {decks * len(FACES)}"
-    return SetWrong(at=seen.at, missing=missing, extra=extra, evidence=evidence)
+    unknown = f", and {seen.unread} that it could not recognise" if seen.unread else ""
+    evidence = f"the shuffler counted {sum(faces)} cards of {decks * len(FACES)}{unknown}"
+    return SetWrong(at=seen.at, missing=missing, extra=extra, evidence=evidence, coming=coming)
 
 
-def emptied(decks: int, state: Counts, at: Now) -> SetWrong | None:
+def emptied(decks: int, held: Delivered | None, state: Counts, at: Now) -> SetWrong | None:
     """The shoe is empty. As many may be missing as cards passed without a face, for all that anybody knows."""
-    missing, extra = difference(decks, dict(zip(Card, state.faces, strict=True)))
+    whole, spare = ([decks] * len(FACES), 0) if held is None else (held.faces, held.unread)
+    missing, extra = difference(whole, state.faces)
     unknown = state.faceless + state.unread
-    if not state.whole or (not extra and sum(missing.values()) <= unknown):
+    if not state.whole or (sum(extra.values()) <= spare and sum(missing.values()) <= unknown):
         return None
-    evidence = f"{state.cards} cards of {decks * len(FACES)} came out of the shoe, and {unknown} could not be read"
+    of = f"of {sum(whole)}" if held is None else f"of {held.cards} that the shuffler delivered"
+    evidence = f"{state.cards} cards {of} came out of the shoe, and {unknown} could not be read"
     return SetWrong(at=at, missing=missing, extra=extra, evidence=evidence)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.findings import OrderAltered
-from shoed.observations import CardSeen, Place, SetDelivered
+from shoed.observations import CardSeen, Place
 
 # By chance some six cards in a row are at one of 520 places once in 38 million: each would be a false alarm.
 SURE: Final = 6
@@ -27,27 +27,10 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
     next: int = 0
     lost: bool = False
     recent: str = ""  # while lost, the last cards
-    following: str = ""  # the order of the set that comes next
-
-
-def delivered(order: Order, seen: SetDelivered, *, begun: bool) -> Order:
-    """A set that is delivered while another is dealt is the next shoe's."""
-    letters = "".join(LETTERS[card] for card in seen.order)
-    return replace(order, following=letters) if begun else Order(letters)
-
-
-def new_shoe(order: Order, cards: int) -> Order:
-    """So many of the shoe's cards have come already."""
-    return Order(order.following, cards) if order.following else order
 
 
 def lose(order: Order) -> Order:
     return replace(order, lost=True, recent="") if order.cards else order
-
-
-def drop(order: Order) -> Order:
-    """Another shoe may have begun: what was begun of this order is over."""
-    return replace(order, cards="", next=0, lost=False, recent="") if order.next else order
 
 
 def card(order: Order, seen: CardSeen) -> tuple[Order, OrderAltered | None]:
