@@ -5,7 +5,8 @@ missed is not in the count, so a count is never too high, and may only be called
 shoe was seen.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -61,12 +62,22 @@ def card(decks: int, state: Counts, seen: CardSeen) -> tuple[Counts, list[AnyFin
         state = replace(state, faces=faces, last=seen.card)
     state = replace(state, slot=slot_of(seen))
     found: list[AnyFinding] = []
-    if seen.card is not None and state.of(seen.card) == decks + 1:  # told once
+    if seen.card is not None and state.of(seen.card) > decks:
         found.append(TooOften(at=seen.at, card=seen.card, times=state.of(seen.card), decks=decks))
     whole = decks * len(FACES)
-    if state.cards == whole + 1:
+    if state.cards == whole + 1:  # told once: each card behind it is one more
         found.append(TooMany(at=seen.at, cards=state.cards, whole=whole))
     return state, found
+
+
+def mended(state: Counts, before: Sequence[Card | None], after: Sequence[Card | None]) -> Counts:
+    """A person said which cards of a round these were."""
+    was, now = Counter(before), Counter(after)
+    faces = [max(0, n + now[face] - was[face]) for face, n in zip(Card, state.faces, strict=True)]
+    told = max(0, was[None] - now[None])  # they have a face now
+    of_faceless = min(told, state.faceless)
+    unread = max(0, state.unread - (told - of_faceless))
+    return replace(state, faces=tuple(faces), faceless=state.faceless - of_faceless, unread=unread)
 
 
 def doubted(state: Counts) -> Counts:
