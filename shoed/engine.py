@@ -20,9 +20,9 @@ from shoed.session import Heard, S, Session, SessionState
 from shoed.step import AnyInput, OfDevice, Send, Step, Told, Woken
 from shoed.table import Table, TableSettings, TableState, Watched, fold
 from shoed.table import wake_at as table_wake_at
-from shoed.watch import WatchSettings, WatchState, emptied, new_shoe, watch
+from shoed.watch import WatchSettings, WatchState, emptied, mended, new_shoe, watch
 
-ENGINE: Final = 4  # goes up when the same inputs would give other events
+ENGINE: Final = 5  # goes up when the same inputs would give other events
 
 NOTHING: Final = Heard()
 
@@ -131,6 +131,9 @@ class Engine(Generic[S]):
         empty = isinstance(came, Told) and isinstance(came.command, EmptyShoe)
         findings = emptied(self.watch_settings, watched, now) if empty else ()
         folded = fold(Table(self.table_settings, state.table, row), noticed, came, findings, now)
+        before, after = state.table.round, folded.state.round
+        if isinstance(came, Told) and (before.shoe, before.number) == (after.shoe, after.number):
+            watched = mended(watched, before.faces, after.faces)
         for event in folded.events:
             if isinstance(event.data, ShoeStarted):
                 watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")

@@ -314,7 +314,10 @@ class IrregularityRuled(EventData, frozen=True, kw_only=True):
 
 
 class QuestionAsked(EventData, frozen=True, kw_only=True):
-    """What a person has to say, or may; the retained `question` has it whole. The hands are as they lie."""
+    """What a person has to say, or may; the retained `question` has it whole. The hands are as they lie.
+
+    `role`: this one or above; null: anybody of the house.
+    """
 
     shoe: int | None
     round: int | None
@@ -345,7 +348,7 @@ class QuestionAnswered(EventData, frozen=True, kw_only=True):
 
 
 class QuestionLapsed(EventData, frozen=True, kw_only=True):
-    """A question that nobody answered before it was without an object."""
+    """A question that nobody answered is asked no more under this id: it has no object, or another one comes first."""
 
     shoe: int | None
     round: int | None

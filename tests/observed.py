@@ -248,9 +248,9 @@ def after(*before: AnyObservation, game: str = "commission") -> Sitting:
     return table
 
 
-def left_over() -> Sitting:
+def left_over(face: str = "5D") -> Sitting:
     """A round in which one card too many was drawn: it opens the next."""
-    table = after(*NATURAL, card("B3", "5D"))
+    table = after(*NATURAL, card("B3", face))
     table.answer("yes")
     return table
 

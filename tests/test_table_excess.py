@@ -108,21 +108,30 @@ def test_an_overdrawn_card_without_a_face_is_told_by_a_person_first() -> None:
     assert table.question.kind == "card-in-excess"
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        cards("P1 6S, B1 3S, P2 KS, B2 KD, P3 4D"),  # no card was due there
-        cards("P1 8S, B1 ?, P2 4D"),  # it waits
-        [*NATURAL[:3], card("overdraw", "4D")],
-        [*NATURAL, card("overdraw", "4D"), card("overdraw", "4D")],
-    ],
-)
-def test_a_card_told_again_as_that_of_an_overdraw_is_no_further_one(before: list[AnyObservation]) -> None:
-    """It was set aside, or is in excess: the event goes out, and nothing follows."""
-    table = after(*before)
+def test_a_card_too_many_told_again_once_its_error_is_cleared_is_no_further_one() -> None:
+    """It is in excess: the event goes out, and nothing follows."""
+    table = after(*cards("P1 6S, B1 3S, P2 KS, B2 KD, P3 4D"))
     asked = table.question
     assert [event.type for event in table.step(card("overdraw", "4D"))] == ["card.set-aside"]
     assert table.question == asked
+
+
+@pytest.mark.parametrize(
+    ("before", "answers"),
+    [
+        (cards("P1 8S, B1 ?, P2 4D"), ["2C"]),  # it waits, and may be due
+        ([*NATURAL[:3], card("overdraw", "4D")], ["excess"]),
+        ([*NATURAL, card("overdraw", "4D")], ["yes"]),
+    ],
+)
+def test_an_overdrawn_card_with_the_face_of_one_that_waits_or_was_overdrawn_is_asked_about(
+    before: list[AnyObservation], answers: list[str]
+) -> None:
+    """It may be the same, told again, or one more of its face."""
+    table = after(*before, card("overdraw", "4D"))
+    for each in answers:
+        table.answer(each)
+    assert table.asks("reading", "same-card", *table.question.choices[1:])
 
 
 def test_a_card_that_was_due_and_then_told_as_an_overdraw_is_asked_about() -> None:
@@ -308,9 +317,9 @@ def test_an_overdrawn_card_before_the_first_round_of_a_shoe_is_on_record_only() 
 @pytest.mark.parametrize(
     ("place", "choices"),
     [
-        ("B1", ("next-round", "excess")),
-        ("P2", ("next-round", "excess")),
-        ("B2", ("next-round", "excess")),
+        ("B1", ("next-round", "excess", "same-card", "read-again")),
+        ("P2", ("next-round", "excess", "same-card", "read-again")),
+        ("B2", ("next-round", "excess", "same-card", "read-again")),
         ("P3", ("excess", "next-round")),
         ("B3", ("excess", "next-round")),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets, SettleRound, StartShoe, VoidRound
+from shoed.commands import Decide, Notice, OpenBets, StartShoe, VoidRound
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -154,60 +154,34 @@ def test_cards_in_a_known_order_are_a_dealing_error() -> None:
     assert table.phase == "dealing"
 
 
-def behind_a_natural(*, order_known: bool = True) -> Sitting:
-    """A card that came with the last one of a round that needed no other."""
-    table = after(*NATURAL)
+def behind_a_natural(*, order_known: bool, game: str) -> Sitting:
+    """The first card of a round came with the last one of the round before."""
+    table = after(*NATURAL, game=game)
     table.step(card("P1", "4S"), found=[together("4H 4S", order_known=order_known)])
+    assert (table.state.round.number, table.lies) == (2, "4S /")
     return table
 
 
-def test_a_card_that_came_with_the_last_one_of_a_round_does_not_open_the_next() -> None:
-    """Nobody was due a card: whether it is one too many or the next round has begun, a person says."""
-    table = behind_a_natural()
-    assert (table.phase, table.state.round.number) == ("suspended", 1)
-    assert (table.question.question, table.question.choices) == ("reading", ("excess", "next-round"))
+@pytest.mark.parametrize(
+    ("game", "order", "asked"),
+    [
+        ("commission", "known", ("option", "5.10.1")),
+        ("commission", "unknown", ("ruling", "5.17")),
+        ("fortune-six", "unknown", ("ruling", None)),
+    ],
+)
+def test_a_first_card_that_came_with_the_last_one_of_the_round_before_is_a_matter_of_its_round(
+    game: str, order: str, asked: tuple[str, str | None]
+) -> None:
+    """C 5.10.1 in a known order; an order through two rounds nobody can be asked for, and a person rules."""
+    table = behind_a_natural(order_known=order == "known", game=game)
+    assert (table.question.question, table.question.clause) == asked
+    assert "of the round before" in table.question.evidence[0]
 
 
-def test_a_card_too_many_that_came_with_the_last_one_is_ruled_with_it() -> None:
-    """C 5.10.1: the players choose; C 5.7: it opens the next round."""
-    table = behind_a_natural()
-    told = table.answer("excess")
-    ruled = {each.kind: each.clause for each in told if isinstance(each, IrregularityRuled)}
-    assert (ruled["drawn-together"], table.question.question, table.question.clause) == ("5.10.1", "option", "5.10.1")
-    noticed = {each.kind: (each.at, each.count) for each in told if isinstance(each, IrregularityNoticed)}
-    assert noticed["drawn-together"] == (4, 2)
-
-
-def test_of_a_card_too_many_and_the_last_one_a_person_says_which_came_first() -> None:
-    """C 5.10: either of them may be the last card of the round."""
-    table = behind_a_natural(order_known=False)
-    table.answer("excess")
-    assert (table.question.question, table.question.choices) == ("card-order", ("4H", "4S"))
-    table.answer(("4S", "4H"))
-    assert table.lies == "8S KS / 3H 4S"
-
-
-def test_the_round_that_a_person_says_has_begun_begins_with_that_card() -> None:
-    """None was missed before it."""
-    table = behind_a_natural()
-    told = table.answer("next-round")
-    assert RoundStarted in kinds(told)
-    assert (table.phase, table.state.round.number, table.lies) == ("dealing", 2, "4S /")
-
-
-def test_a_card_that_came_with_the_last_one_waits_behind_a_round_that_is_paid() -> None:
-    """It is in excess between two rounds (C 5.7)."""
-    table = after(*NATURAL)
-    table.tell(SettleRound())
-    told = table.step(card("P1", "4S"), found=[together("4H 4S")])
-    assert kinds([event.data for event in told]) == [
-        CardSetAside,
-        IrregularityNoticed,
-        IrregularityRuled,
-        QuestionAsked,
-        IrregularityNoticed,
-    ]
-    assert (table.question.question, table.question.choices) == ("next-round", ("carried", "go-on"))
+def test_a_first_card_in_a_known_order_changes_nothing_where_the_book_says_so() -> None:
+    """F: the round goes on."""
+    assert behind_a_natural(order_known=True, game="fortune-six").phase == "dealing"
 
 
 @pytest.mark.parametrize("before", [[], NATURAL[:2]])
@@ -254,35 +228,45 @@ def test_a_card_that_nobody_could_read_follows_the_one_left_over() -> None:
     table.tell(OpenBets())
     table.step(fault(), found=[together("4H ?"), UNREAD_FAULT])
     table.answer("6C")
+    table.answer("continue")  # it came with the last card of the round before
     assert table.lies.startswith("5D / 6C")
 
 
-@pytest.mark.parametrize(
-    ("read", "then", "asked"),
-    [
-        ("P1 2S, B1 3S, B2 5S", "", ("4S", "5S")),  # the unread one before the one that was read
-        ("P1 2S, B1 3S", "B2 5S", ("3S", "4S")),  # and after it
-    ],
-)
-def test_a_card_beside_one_that_nobody_could_read_came_together_with_a_missed_one(
-    read: str, then: str, asked: tuple[str, ...]
-) -> None:
-    """A fault came close before a card: if one was missed beside it, their order is asked as well."""
-    *before, last = cards(read)
-    table = after(*before)
-    table.step(last, found=[together("? 9H")])
-    table.hear_each(cards(then) if then else [])
+def test_a_card_in_no_place_beside_one_that_nobody_could_read_came_together_with_the_missed_one() -> None:
+    """A fault came close before it: if the card that was due was missed, their order is asked as well."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.step(card("B2", "5S"), found=[together("? 9H")])
     table.answer("missed")
     table.answer("4S")
-    assert (table.question.question, table.question.choices) == ("card-order", asked)
+    assert (table.question.question, table.question.choices) == ("card-order", ("4S", "5S"))
 
 
-def test_a_card_that_was_read_at_last_came_together_with_nothing() -> None:
-    """The fault was about that very card: it is told, and the round goes on."""
+def test_a_fault_close_before_a_card_is_asked_about() -> None:
+    """It may be the same card, read at last, or one that passed unread with it: then its face and their order."""
     table = after(*cards("P1 2S, B1 3S"))
     told = [event.data for event in table.step(card("P2", "4S"), found=[together("? 4S")])]
-    assert kinds(told) == [CardDrawn, IrregularityNoticed]
+    assert kinds(told) == [CardDrawn, RoundSuspended, IrregularityNoticed, QuestionAsked]
+    assert (table.question.question, table.question.kind) == ("confirm", "drawn-together")
+    before = table.state
+    table.answer("no")
+    assert (table.phase, table.lies) == ("dealing", "2S 4S / 3S")
+    table.state = before
+    table.answer("yes")
+    table.answer("5S")
+    assert (table.question.question, table.question.choices) == ("card-order", ("4S", "5S"))
+
+
+def test_the_watch_voids_no_round_by_itself() -> None:
+    """F 5.3: what it infers of an initial deal is confirmed by a person first."""
+    table = after(*cards("P1 2S, B1 3S"), game="fortune-six")
+    table.step(card("P2", "4S"), found=[together("3S 4S")])
+    assert (table.phase, table.question.question, table.question.role) == ("suspended", "confirm", "pit-supervisor")
+    before = table.state
+    table.answer("no")
     assert table.phase == "dealing"
+    table.state = before
+    (void,) = (each for each in table.answer("yes") if isinstance(each, RoundVoided))
+    assert (void.clause, void.role) == ("5.3", "pit-supervisor")
 
 
 def test_a_third_card_beside_cards_whose_players_choose_is_told_at_once() -> None:

@@ -2,9 +2,11 @@
 
 import random
 from collections import Counter
+from functools import cache
 from itertools import pairwise, product
 from typing import ClassVar
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,20 +62,28 @@ def test_whatever_comes_events_state_and_cards_hold_together(
     check_order(onlooker.table.told)
 
 
-def test_rounds_with_troubles_hold_together_and_make_every_legal_move() -> None:
-    """The same of shoes in which most is dealt as it should be, so that rounds complete and follow each other.
-
-    MOVES is exactly what reports, findings and people can lead to: no row of it is dead, and none is missing.
-    """
+@cache
+def moves_in_troubled_shoes(game: str) -> frozenset[tuple[Phase, Move]]:
     Tapped.made.clear()
-    rare = ("commission", 192)  # an answer takes the end of a round away that was complete
-    for game, seed in [*product(GAMES, range(60)), rare]:
+    rare = [192] if game == "commission" else []  # an answer takes the end of a round away that was complete
+    for seed in [*range(60), *rare]:
         onlooker = Onlooker(game)
         onlooker.table.kind = Tapped
         onlooker.play(troubled_rounds(seed))
         onlooker.end(random.Random(seed))
         check_order(onlooker.table.told)
-    assert Tapped.made == set(MOVES)
+    return frozenset(Tapped.made)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_rounds_with_troubles_hold_together(game: str) -> None:
+    """The same of shoes in which most is dealt as it should be, so that rounds complete and follow each other."""
+    assert moves_in_troubled_shoes(game) <= set(MOVES)
+
+
+def test_every_legal_move_is_made() -> None:
+    """MOVES is exactly what reports, findings and people can lead to: no row of it is dead, and none is missing."""
+    assert frozenset().union(*map(moves_in_troubled_shoes, GAMES)) == set(MOVES)
 
 
 class Curious(Onlooker):

@@ -28,6 +28,7 @@ from shoed.table.state import MOST_WAITING
 from shoed.words import Event
 from tests.observed import (
     CUT,
+    JUMPED,
     NATURAL,
     OPENED,
     STARTED,
@@ -190,7 +191,7 @@ def test_a_card_that_the_shoe_counts_otherwise_is_the_one_that_is_due() -> None:
     """No irregularity follows; whoever holds that it was one too many may say so."""
     table = exposed()
     table.hear(card("B3", "JH"))
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
     assert (table.question.proposed, table.question.clause) == ("due", None)
     assert kinds(table.answer("due")) == [QuestionAnswered, RoundResumed]
     assert table.lies == "2D 3S JH / KC KH"
@@ -200,7 +201,7 @@ def test_the_slot_that_is_due_may_be_one_that_the_shoe_told_before() -> None:
     """It did not count the exposed card, or tells it again."""
     table = exposed()
     table.hear(card("P3", "JH"))
-    assert table.asks("reading", "due", "excess", "same-card")
+    assert table.asks("reading", "due", "excess", "missed", "same-card")
     table.answer("same-card")
     assert table.lies == "2D 3S / KC KH"
 
@@ -220,7 +221,7 @@ def test_a_shoe_that_read_another_face_draws_by_it() -> None:
     table = after(*cards("P1 2S, B1 3S, P2 KS, B2 KD"))
     table.tell(CorrectCard(index=1, card=Card.S6))
     table.hear(card("P3", "4D"))
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
     table.answer("due")
     assert table.lies == "6S KS / 3S KD 4D"
 
@@ -230,7 +231,7 @@ def test_behind_a_card_on_the_wrong_side_the_shoe_counts_otherwise() -> None:
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
     table.answer("wrong-side")
     table.hear_each([closed(), OPENED, card("P2", "5S")])
-    assert table.asks("reading", "due", "excess", "interruption")
+    assert table.asks("reading", "due", "excess", "missed", "interruption")
     table.answer("due")
     assert table.lies == "2S 4S / 3S 5S"
 
@@ -241,9 +242,37 @@ def test_a_third_card_of_a_shoe_that_does_not_count_the_card_left_over_is_the_on
     table.hear(card("P1", "3C"))
     table.answer("carried")
     table.hear_each(cards("B1 KC, P2 2H, B2 9H"))
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
     table.answer("due")
     assert (table.phase, table.lies) == ("complete", "5D KC 9H / 3C 2H")
+
+
+@pytest.mark.parametrize(
+    ("before", "report", "missed", "lies"),
+    [
+        # The shoe read another face, and reports were lost: Player's third card was among them.
+        ("P1 KC, B1 9C, P2 3D, B2 4H", "B3 10S", "5C", "KC 3D 5C / 9C 6S 10S"),
+        # It is one behind, by the card left over, and says so: what it calls Player's second is Player's.
+        (None, "P2 9S", "8C", "3C 8C / 9H 9S"),
+    ],
+)
+def test_where_the_count_of_the_shoe_is_another_a_card_may_have_been_missed(
+    before: str | None, report: str, missed: str, lies: str
+) -> None:
+    """It is proposed where reports were lost: to lay the card where one is due would be to invent its place."""
+    if before is not None:
+        table = after(*cards(before))
+        table.tell(CorrectCard(index=4, card=Card.S6))
+    else:
+        table = left_over("3C")
+        table.hear(card("P1", "9H"))
+        table.answer("carried")
+    table.hear_each([JUMPED, *cards(report)])
+    assert table.asks("reading", "missed", "due", "excess")
+    assert table.question.proposed == "missed"
+    table.answer("missed")
+    table.answer(missed)
+    assert table.lies == lies
 
 
 # --- what was left over

@@ -302,18 +302,19 @@ def test_a_card_left_over_that_was_misread_is_settled_anew() -> None:
     assert table.lies == "6D / 2C"
 
 
-@pytest.mark.parametrize("answer", ["yes", "no"])
-def test_a_settled_round_that_waits_has_nothing_left_over_until_it_is_settled_again(answer: str) -> None:
-    """Void, it leaves nothing to the next."""
+@pytest.mark.parametrize(("answer", "then"), [("yes", "continue"), ("no", "carried"), ("no", "go-on")])
+def test_a_settled_round_that_waits_has_nothing_left_over_until_it_is_settled_again(answer: str, then: str) -> None:
+    """Void, it leaves to the next what a person says."""
     table = left_over()
     table.tell(SettleRound())
     table.tell(Notice(kind=Event.WRONG_COUNT))
     assert table.state.left_over == ()
     table.answer(answer)
     while table.state.asked is not None:
-        table.answer("continue")
+        table.answer(then)
     table.tell(OpenBets())
-    assert table.state.left_over == ((Card.D5,) if answer == "yes" else ())
+    lies = (table.state.left_over, table.state.kept)
+    assert lies == {"continue": ((Card.D5,), ()), "carried": ((), (Card.D5,)), "go-on": ((), ())}[then]
 
 
 def test_a_doubt_about_insurance_outlives_the_round_that_it_was_about() -> None:

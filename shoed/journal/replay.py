@@ -29,7 +29,7 @@ from shoed.table import TableState
 
 EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
 STEP_COLUMNS: Final = 8  # of a step; an event has five
-DEVICES_SINCE: Final = 4  # the first engine whose events say which device told them
+DEVICES_SINCE: Final = 5  # the first engine whose events say which device told them
 
 Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 

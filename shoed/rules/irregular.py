@@ -18,7 +18,6 @@ Whether an outcome is established is reckoned from the cards that had been drawn
 """
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Final, assert_never
 
 import msgspec
@@ -64,15 +63,17 @@ class Happened(msgspec.Struct, frozen=True):
     between_rounds: bool = False  # noticed while no round was open
     noticed_late: bool = False  # noticed once the next round had begun
     stage: Stage = Stage.AFTER_FOUR  # of insurance that was not offered
+    withdrawn: bool = False  # it was taken to have happened, and did not
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """What of the bets matters here."""
+    """What of the bets matters here, and whether the cards are all that were drawn: what hangs on others waits."""
 
     bettors: tuple[str, ...] = ()  # who has bets, each once
     left: Mapping[str, int] = {}  # who walked away, and how many cards had been drawn
     # Bettor, bet, and stage of an insurance: what may establish an outcome. None: all bets of the game.
     placed: frozenset[tuple[str, str, Stage | None]] | None = None
+    all_known: bool = True
 
 
 NO_BETS: Final = Layout()
@@ -120,10 +121,10 @@ def course(
     inquiry: Inquiry,
     layout: Layout = NO_BETS,
 ) -> Course:
-    fold = _Fold(book, tuple(cards), tuple(happened), inquiry, layout.placed)
+    fold = _Fold(book, tuple(cards), tuple(happened), inquiry, layout)
     for position, each in enumerate(happened):
         if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:  # once the round is over: `neglect.py`
-            fold.take(position, each, layout)
+            fold.take(position, each)
     return fold.course()
 
 
@@ -136,13 +137,13 @@ class _Fold:
         cards: tuple[Card, ...],
         happened: tuple[Happened, ...],
         inquiry: Inquiry,
-        placed: AbstractSet[tuple[str, str, Stage | None]] | None,
+        layout: Layout,
     ) -> None:
         self.book = book
         self.came: Final = cards
         self.cards = cards
         self.inquiry = inquiry
-        self.placed = placed
+        self.layout: Final = layout
         self.known = len(cards)  # how many of them have a place in the order
         self.awaited: Question | None = None  # the order of the others
         self.swaps = _changed_places(book, cards, happened)  # ordinals; None: a hand has a wrong number of cards
@@ -173,14 +174,14 @@ class _Fold:
         carried = sorted({*here[len(here) - len(left_over) :]} | {at for at in self.aside if at <= len(cards)})
         return hands, tuple(cards[at - 1] for at in carried)
 
-    def take(self, position: int, each: Happened, layout: Layout) -> None:
+    def take(self, position: int, each: Happened) -> None:
         ruling = self._outside(position, each)
         if ruling is not None:
             self.rulings.append(ruling)
             return
         order = self._order_awaited(each)
-        if order is not None and self._hangs_on_the_cards(each):
-            self.rulings.append(_waiting(position, order))
+        if (order is not None or self._awaits_cards(each)) and self._hangs_on_the_cards(each):
+            self.rulings.append(Ruling(position, Then.ASK, "") if order is None else _waiting(position, order))
             return
         back = self._reconstructable(position, each)
         if back is None:
@@ -190,11 +191,15 @@ class _Fold:
         ruling = self._followed(position, each, row, back=back)
         self.rulings.append(ruling)
         if row is not None and self._gives_options(each, row):
-            there = [name for name in layout.bettors if layout.left.get(name, each.noticed_at) >= each.noticed_at]
+            left = self.layout.left
+            there = [name for name in self.layout.bettors if left.get(name, each.noticed_at) >= each.noticed_at]
             self._ask_players(position, row, there, back=back)
 
     def _outside(self, position: int, each: Happened) -> Ruling | None:
         """What leaves this round alone: noticed too late, or while none was open, or it had all its cards."""
+        if each.withdrawn:
+            reading = "it did not happen: by the faces as they are, the card was the one that was due"
+            return Ruling(position, Then.STANDS, "", reading=reading)
         if each.noticed_late:  # C 5.11
             late = row_of(self.book, Event.NOTICED_LATE, {})
             reading = "what is noticed once the next round has begun leaves this one as it is"
@@ -205,13 +210,17 @@ class _Fold:
             reading = "nothing is open that could be void; the next round waits for a person"
             silent = not any(row.clause for row in rows_of(self.book, each.event))
             return Ruling(position, Then.STANDS, clause, decides, silent=silent, reading=reading)
-        if each.event is Event.TOO_FEW_CARDS and due(self.book, self._lies(each.at)[0]) is None:
+        completed = due(self.book, self._lies(each.noticed_at)[0]) is None
+        if each.event is Event.TOO_FEW_CARDS and completed and not self._awaits_cards(each):
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
         return None
 
     def _order_awaited(self, each: Happened) -> Question | None:
         """A void that hangs on cards whose order is to be told must wait: it would take the question away."""
         return self.awaited if each.noticed_at > self.known else None
+
+    def _awaits_cards(self, each: Happened) -> bool:
+        return not self.layout.all_known and each.noticed_at > len(self.came)
 
     def _hangs_on_the_cards(self, each: Happened) -> bool:
         rows = rows_of(self.book, each.event)
@@ -263,7 +272,7 @@ class _Fold:
 
     def _established(self, each: Happened) -> bool:
         hands, _ = self._lies(each.noticed_at)
-        stands = self.placed
+        stands = self.layout.placed
         placed = (
             None if stands is None else {(bet, stage) for bettor, bet, stage in stands if bettor not in self.returned}
         )

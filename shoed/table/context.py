@@ -18,6 +18,8 @@ from shoed.rules.results import rows
 from shoed.table.judging import House, Judgement, house_of, judge
 from shoed.table.state import MOVES, Condition, Move, Phase, Round, TableState
 
+UNKNOWN: Final = Condition()
+
 
 class Custom(msgspec.Struct, frozen=True):
     """What no document asks for, and a house may."""
@@ -75,7 +77,7 @@ class Table:
         self.state = replace(self.state, phase=MOVES[self.state.phase, move])
 
     def condition(self, device: Device) -> Condition:
-        return self.state.device if device is Device.SHOE else self.state.shuffler or Condition()
+        return self.state.device if device is Device.SHOE else self.state.shuffler or UNKNOWN
 
     def set_condition(self, device: Device, condition: Condition) -> None:
         if device is Device.SHOE:

@@ -18,10 +18,11 @@ from shoed.rules import drawing
 from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
+from shoed.table.advance import advance
 from shoed.table.context import Table, both, pays_of, signed
-from shoed.table.judging import Asked, Judgement, advance, open_questions, shown
+from shoed.table.judging import Asked, Judgement, left_by_void, open_questions, shown
 from shoed.table.reading import slot
-from shoed.table.state import DRAWN, Comparison, Completed, Move, Noticed, Open, Phase, Round
+from shoed.table.state import DRAWN, MOST_WAITING, Comparison, Completed, Move, Noticed, Open, Phase, Round
 from shoed.words import Event as Mishap
 from shoed.words import Role
 
@@ -255,6 +256,9 @@ def void(table: Table, at: Now, after: Judgement, ruling: Ruling) -> None:
         ),
     )
     table.move(Move.VOID)
+    for left in left_by_void(current, after):
+        tell_noticed(table, at, left)
+        table.state = replace(table.state, hold=(*table.state.hold, left)[:MOST_WAITING])
     table.set_round(replace(current, voided=ruling))
     table.state = replace(table.state, suspended=None)
     if told and last is not None:

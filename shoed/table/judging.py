@@ -1,9 +1,8 @@
 """How a round stands, from its cards in order, what went wrong and what was decided: a function of the Round alone.
 
-Theory of operation: `judge` asks the rules, and the first question that is open holds the round. `advance` takes the
-cards that wait into the order, one by one, as long as each is the one that is due by its reported slot. One that is not
-has readings; where there is but one it is taken, else a person says which is true. `choose` is what an answer makes
-of the round, and so also what it would make of it: the consequences that a question shows.
+Theory of operation: `judge` asks the rules, and the first question that is open holds the round; what a report that is
+not due may mean is asked where there is more than one reading. `advance.py` takes in what waits. `choose` is what an
+answer makes of the round, and so also what it would make of it: the consequences that a question shows.
 """
 
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay,
 from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.reading import Reading, added, corrected, excess, fits, missing, put_by, read, readings, slot
+from shoed.table.reading import Reading, corrected, read, readings, slot, with_unread
 from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Mishap
@@ -46,7 +45,6 @@ NO_CARD: Final = "no-card"  # the device said that one passed unread, in no slot
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, Ask.NEXT_ROUND, *Doubt})
 RECORD: Final = Role.PIT_SUPERVISOR  # our reading: who may mend the record, or above
 WANTED: Final = HOLDING - {Ask.OPTION} | {Ask.INTENDED}  # whoever does not choose plays on; this nobody chooses
-LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -120,7 +118,8 @@ def judge(house: House, current: Round) -> Judgement:
     named = dict.fromkeys(each.bettor for each in current.decisions if each.bettor is not None)
     bettors = (*(name for name in named if name != OTHERS), OTHERS)
     happened = [each.what for each in current.happened]
-    found = course(house.book, faces, happened, inquiry, Layout(bettors))
+    all_known = len(faces) == len(current.cards) and not current.waiting
+    found = course(house.book, faces, happened, inquiry, Layout(bettors, all_known=all_known))
     rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
     ground = current.voided or found.void
     if ground is None and current.void is not None:
@@ -134,7 +133,7 @@ def judge(house: House, current: Round) -> Judgement:
         neglect = neglected(house.book, found, happened, cover, inquiry)
         rulings += neglect.rulings
         returned += [TookBack(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
-    asked = [_asked(each) for each in inquiry.open]
+    asked = [_asked(each) for each in inquiry.open if not (current.overtaken and each.ask is Ask.OPTION)]
     if found.void is None:
         asked = _doubts(house, current, found, asked)
     else:
@@ -234,6 +233,32 @@ def left_open(before: Round, found: Judgement | None = None) -> tuple[Noticed, .
     return tuple(first.values())
 
 
+def unplaced(before: Round, found: Judgement) -> tuple[Noticed, ...]:
+    """Cards behind a complete round of which nobody has said where they go."""
+    if not before.complete or found.course.void is not None:
+        return ()
+    asked = {each.irregularity for each in found.questions if each.ask is Ask.RECONSTRUCTABLE}
+    excess = [
+        before.cards[each.what.at - 1]
+        for number, each in enumerate(before.happened)
+        if number in asked and each.what.event is Mishap.CARD_IN_EXCESS
+    ]
+    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    return tuple(
+        Noticed(what, f"{each.card or 'a card without a face'} came behind round {before.number}", card=each.card)
+        for each in (*excess, *before.over, *before.waiting)
+    )
+
+
+def left_by_void(current: Round, found: Judgement) -> tuple[Noticed, ...]:
+    """Cards that were to open the next round: whether they still do, a person says."""
+    if found.course.void is None or all(each.then is not Then.RECONSTRUCT_OR_CARRY for each in found.rulings):
+        return ()
+    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    evidence = f"was left over by round {current.number}, which is void"
+    return tuple(Noticed(what, f"{card} {evidence}", card=card) for card in found.course.carried)
+
+
 def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> list[Asked]:
     """The questions of the rules, and those about the record, in the order in which they are asked."""
     holding = [each for each in asked if each.holds]
@@ -295,58 +320,6 @@ def _decision(told: Decided) -> Decision:
     return Decision(told.ask, choice, told.by.role or PLAYER, told.irregularity, told.bettor, told.bet)
 
 
-# --- cards that wait
-
-
-def advance(house: House, current: Round) -> tuple[Round, Judgement]:
-    """Take in what waits, as far as nobody has to be asked."""
-    while True:
-        if current.result is not None and not current.waiting:
-            current = replace(current, early=True)
-        found = judge(house, current)
-        left_over = found.course.void is None and not found.held and found.course.carried
-        if left_over and not any(each.what.event in LEFT_OVER for each in current.happened):
-            current = excess(current, len(found.course.hands) + 1)
-            continue
-        if (short := ran_out(current, found)) is not current:
-            current = short
-            continue
-        if found.held or found.course.void is not None:
-            return current, found
-        if not current.waiting:
-            if not current.over or not current.complete or found.course.due is not None:
-                return current, found
-            current = replace(current, waiting=current.over, over=())
-            continue
-        first = current.waiting[0]
-        rest = replace(current, waiting=current.waiting[1:])
-        if first.excess and not current.complete:  # no card is due, and this has not been told
-            current = put_by(rest, first)
-            continue
-        current = added(rest, first)
-        if not fits(rest, found.due, first, found.course):  # judge asks where there is more than one reading
-            current = excess(current, len(current.cards))
-
-
-def ran_out(current: Round, found: Judgement) -> Round:
-    """C 5.5.4: a card is due, and none is left; the same Round if that is not so, or was told."""
-    told = any(each.what.event is Mishap.TOO_FEW_CARDS for each in current.happened)
-    lacks = current.number and found.course.due is not None and placed(found) and not current.waiting
-    if current.empty is None or told or not lacks:
-        return current
-    drawn = len(current.cards)
-    what = replace(current.empty.what, at=drawn, noticed_at=drawn)
-    return replace(current, happened=(*current.happened, replace(current.empty, what=what)))
-
-
-def foreseen(house: House, current: Round) -> tuple[Round, Judgement]:
-    """How the round will stand, all that came looked at."""
-    after, found = advance(house, current)
-    if found.held or found.course.void is not None or found.course.due is not None:
-        return after, found
-    return advance(house, replace(after, complete=True))
-
-
 # --- answers
 
 
@@ -357,8 +330,12 @@ def choose(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Auth
             return _faced(current, asked, choice, by)
         case Doubt.CONFIRM:
             first, *rest = current.suspected
-            confirmed = (*current.happened, replace(first, by=by)) if choice == "yes" else current.happened
-            return replace(current, suspected=tuple(rest), happened=confirmed)
+            opened = replace(current, suspected=tuple(rest))
+            if choice != "yes":
+                return opened
+            if first.what.event is Mishap.DRAWN_TOGETHER and first.what.count == 1:
+                return with_unread(opened, replace(first, by=by))
+            return replace(opened, happened=(*current.happened, replace(first, by=by)))
         case Ask.NEXT_ROUND if asked.optional:
             return replace(current, unanswered=left_open(current)[1:], hold=(), suspected=())
         case Ask.NEXT_ROUND:
@@ -389,7 +366,7 @@ def begun(house: House, state: TableState) -> Round:
     return Round(
         current.shoe,
         current.number + 1,
-        cards=left or missing(current.waiting[0]),
+        cards=left or (Taken(None),),
         waiting=current.waiting,
         carried=len(left),
         hold=(*state.hold, *renewal(current)),

@@ -1,6 +1,5 @@
 """The lines and the devices of a table, as the world is told of them. No card and no round hangs on it here."""
 
-from collections.abc import Iterator
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -24,15 +23,9 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.table.context import Table
-from shoed.table.state import DRAWN, OPEN, Condition, Fault, Link, Phase, Rejections
+from shoed.table.state import DRAWN, OPEN, Fault, Link, Phase, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
-
-
-def devices(table: Table) -> Iterator[tuple[Device, Condition]]:
-    yield Device.SHOE, table.state.device
-    if table.state.shuffler is not None:
-        yield Device.SHUFFLER, table.state.shuffler
 
 
 def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -> None:
@@ -129,7 +122,7 @@ def rejected(table: Table, seen: FrameRejected) -> None:
 
 
 def tell_rejections(table: Table, now: Now) -> None:
-    for device, _ in devices(table):
+    for device in Device:
         tell_rejections_of(table, device, now)
 
 

@@ -131,7 +131,8 @@ def communication_started(table: Table, seen: CommunicationStarted) -> None:
 
 def loaded(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
     """A new set is in the shoe, unless a round still needs a card of the old one."""
-    if table.state.phase in OPEN and not table.state.round.complete:
+    current = table.state.round
+    if table.state.phase in OPEN and not current.complete and (current.cards or current.waiting):
         if table.state.phase is Phase.SUSPENDED:  # it may have begun all the same, and nobody can tell
             table.state = replace(table.state, missed=table.state.missed or seen.frame)
         return

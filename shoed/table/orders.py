@@ -39,7 +39,7 @@ from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
 from shoed.table.judging import OTHERS, RECORD, Asked, Doubt, choose, holding, kept, open_questions, refusal
 from shoed.table.reading import Reading, corrected
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
-from shoed.words import FOLLOWS
+from shoed.words import FOLLOWS, Stage
 from shoed.words import Event as Mishap
 
 TOGETHER: Final = 2  # cards, at least
@@ -112,7 +112,8 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     if number > current.number and past is None:
         return f"round {number} has not been played; the last one is {current.number}"
     drawn = len(current.cards) + len(current.waiting)
-    first = drawn if notice.at is None else notice.at
+    together = notice.count if notice.kind is Mishap.DRAWN_TOGETHER else 1
+    first = drawn - together + 1 if notice.at is None and drawn else notice.at or 0
     if past is not None:
         _noticed_late(table, Happened(notice.kind, first, first, noticed_late=True), past, by, at)
         return None
@@ -211,7 +212,8 @@ def _squeeze(table: Table, by: Author, at: Now) -> str | None:
         return "no round is open" if table.state.phase not in OPEN else "no card is left to be squeezed"
     if table.state.round.squeeze:
         return "it was granted already"
-    if any(each.what.event is Mishap.INSURANCE_NEGLECTED for each in table.state.round.happened):
+    neglected = [each.what for each in table.state.round.happened if each.what.event is Mishap.INSURANCE_NEGLECTED]
+    if any(each.stage is Stage.AFTER_PLAYER_THIRD for each in neglected):
         return "it was told that insurance was not offered: a squeeze asked for after that waives nothing"
     current = replace(table.state.round, squeeze=True)
     table.emit(at, events.InsuranceWaived(shoe=current.shoe, round=current.number, clause=ground.clause, **signed(by)))

@@ -21,6 +21,7 @@ from shoed.observations import CardSeen, Pair, Place, ResultSeen
 from shoed.rules import drawing
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
+from shoed.table.advance import advance
 from shoed.table.context import BY_FIRST_CARD, Table, both, signed
 from shoed.table.follow import (
     ask,
@@ -35,8 +36,8 @@ from shoed.table.follow import (
     tell_ruled,
     tell_settled,
 )
-from shoed.table.judging import LINGERING, left_open, renewal
-from shoed.table.reading import beside, fits, missing, opens
+from shoed.table.judging import LINGERING, left_open, renewal, unplaced
+from shoed.table.reading import beside, fits, opens
 from shoed.table.sets import SUSPECTED
 from shoed.table.state import DRAWN, MOST_WAITING, OPEN, OVER, Comparison, Last, Move, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
@@ -72,8 +73,11 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
     is_first = hand is Pair.PLAYER and seen.position == 1 and not waited_for
     begins = is_first or dealt_anew(table, seen) or opens(lying(table), reported(seen))
-    if begins and not (behind(table) and with_another(findings)):
+    if begins:
+        unsure, left = table.state.round.unsure, lying(table)
         open_round(table, seen.at, "card")
+        if unsure and left:  # that the shoe counts them is not proven
+            table.set_round(replace(table.state.round, partial=True))
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
         doubt(table, seen.at, findings)
@@ -87,18 +91,9 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
 
 def dealt_anew(table: Table, seen: CardSeen) -> bool:
     """Where the device names no hand, a card behind a round opens the next, unless each of them is announced."""
-    announced = behind(table) and table.settings.custom.bets_close_by_command
-    return seen.place is Place.DEALT and (behind(table) or table.state.phase is Phase.IDLE) and not announced
-
-
-def behind(table: Table) -> bool:
-    """Whether the round had all its cards, or is over, and no other has begun."""
-    return table.state.phase in (*DRAWN, *OVER)
-
-
-def with_another(findings: Sequence[AnyFinding]) -> bool:
-    """Whether the card came with the one before it; behind a round, that was before the next one could begin."""
-    return any(isinstance(each, DrawnTogether) and each.cards[0] is not None for each in findings)
+    behind = table.state.phase in (*DRAWN, *OVER)
+    announced = behind and table.settings.custom.bets_close_by_command
+    return seen.place is Place.DEALT and (behind or table.state.phase is Phase.IDLE) and not announced
 
 
 def lying(table: Table) -> tuple[Card, ...]:
@@ -155,9 +150,9 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
 
 
 def no_card_due(current: Round, taken: Taken) -> bool:
-    """Whether this one waits, or is in excess."""
+    """Whether this one was reported where none was due: the shoe tells it again once its error is cleared."""
     found = [each.what for each in current.happened if each.what.event is Mishap.CARD_IN_EXCESS]
-    return taken not in current.cards or any(current.cards[each.at - 1] == taken for each in found)
+    return not taken.excess and any(current.cards[each.at - 1] == taken for each in found)
 
 
 def look_at_excess(table: Table, at: Now) -> None:
@@ -225,14 +220,19 @@ def result(table: Table, seen: ResultSeen) -> None:
 
 
 def open_round(table: Table, at: Now, opened_by: str) -> None:
-    last, before = table.state.last, table.state.round
+    before, undecided, lying_there = overtake(table, at)
+    last = table.state.last
     if last is not None and last.answer is Comparison.AWAITED and not last.void:
         table.emit(at, events.RoundUnconfirmed(shoe=last.told.shoe, round=last.told.round))
         table.state = replace(table.state, last=replace(last, answer=Comparison.UNCONFIRMED))
-    undecided = left_open(before, table.judgement)
     end_round(table, at)
     for found in renewal(before):
         note(table, at, found)
+    if opened_by == "announcement":  # what lies there may still be laid in front of its first card
+        undecided = tuple(each for each in undecided if each.what.event is not Mishap.CARD_IN_EXCESS)
+        table.state = replace(table.state, hold=(*table.state.hold, *lying_there)[:MOST_WAITING])
+    elif lying_there and Mishap.CARD_IN_EXCESS not in {each.what.event for each in undecided}:
+        undecided = (*undecided, replace(lying_there[0], card=None))
     table.move(Move.ANNOUNCED if opened_by == "announcement" else Move.OPENING_CARD)
     if table.state.cut and table.state.missed is not None:  # this may be another shoe already
         table.state = replace(table.state, shoe_whole=False)
@@ -259,6 +259,20 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     )
 
 
+def overtake(table: Table, at: Now) -> tuple[Round, tuple[Noticed, ...], tuple[Noticed, ...]]:
+    """The round as it ends, the doubts that it leaves open, and the cards behind it that nobody has placed.
+
+    One that has all its cards, and waits only for what players choose, is played on first.
+    """
+    current, asked = table.state.round, [each for each in table.judgement.questions if each.holds]
+    if table.state.phase is Phase.SUSPENDED and not current.complete and all(each.ask is Ask.OPTION for each in asked):
+        after, found = advance(table.house, replace(current, overtaken=True))
+        if not found.held and found.course.void is None and found.course.due is None and after.cards:
+            follow(table, at, replace(current, overtaken=True))
+    current = table.state.round
+    return current, left_open(current, table.judgement), unplaced(current, table.judgement)
+
+
 def begin_next(table: Table, at: Now) -> None:
     """The next round has begun: what waits is of that one. Its first card was missed, unless some were left over."""
     before = table.state.round
@@ -270,7 +284,7 @@ def begin_next(table: Table, at: Now) -> None:
     suspend(table, at, table.judgement.due, before.waiting[0].seen)
     current = replace(
         current,
-        cards=current.cards or missing(before.waiting[0]),
+        cards=current.cards or (Taken(None),),
         waiting=before.waiting,
         suspected=(*current.suspected, *against),
     )
@@ -359,7 +373,7 @@ def settle(table: Table, at: Now, *, said: bool) -> None:
 
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
-    before, undecided = table.state.round, left_open(table.state.round, table.judgement)
+    before, undecided, _ = overtake(table, at)
     end_round(table, at)
     shoe = table.state.shoe + 1
     opened = Round(shoe, unsure=before.unsure, unanswered=without_renewal(undecided))
@@ -411,7 +425,8 @@ def noticed(table: Table, at: Now, current: Round, ordinal: int, findings: Seque
         elif isinstance(finding, Unread) or not holds(table, finding):
             pass  # the fault, or the card that was set aside, has told it; or it is on record, and proves nothing
         else:
-            found = Noticed(Happened(SUSPECTED[type(finding)], ordinal, ordinal), str(finding))
+            about = finding.card if isinstance(finding, TooOften) else None
+            found = Noticed(Happened(SUSPECTED[type(finding)], ordinal, ordinal), str(finding), card=about)
             if found.what.event not in {each.what.event for each in (*current.suspected, *current.happened)}:
                 current = replace(current, suspected=(*current.suspected, found))
     return current
@@ -420,8 +435,11 @@ def noticed(table: Table, at: Now, current: Round, ordinal: int, findings: Seque
 def came_together(table: Table, at: Now, current: Round, ordinal: int, finding: DrawnTogether) -> Round:
     found, asked = together(finding), table.judgement.questions
     next_in_line = finding.order_known and asked and isinstance(asked[0].ask, Ask)  # nobody doubts the record
-    if finding.cards[0] is None:  # it may be the same card, read at last
+    if finding.cards[0] is None and ordinal > len(current.cards):  # it may be the same card, read at last
         after = replace(current, with_unread=ordinal)
+    elif finding.cards[0] is None:
+        what = replace(found.what, at=ordinal, noticed_at=ordinal, count=1)
+        return replace(current, suspected=(*current.suspected, replace(found, what=what)))
     elif ordinal > len(current.cards) and not next_in_line:  # with which it came is known once it has a place
         *waiting, last = current.waiting
         after = replace(current, waiting=(*waiting, replace(last, together=found)))

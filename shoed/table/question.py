@@ -15,6 +15,7 @@ from shoed.observations import Outcome
 from shoed.rules import drawing
 from shoed.rules.questions import Ask
 from shoed.rules.results import rows
+from shoed.table.advance import foreseen
 from shoed.table.context import both
 from shoed.table.follow import role_of
 from shoed.table.judging import (
@@ -25,11 +26,11 @@ from shoed.table.judging import (
     Judgement,
     begun,
     choose,
-    foreseen,
     holding,
     house_of,
     judge,
     kept,
+    left_by_void,
     left_open,
     open_questions,
     placed,
@@ -47,7 +48,8 @@ class Consequence(msgspec.Struct, frozen=True):
     """What the round would be after one answer: its hands, and what is due, or its result and what each bet pays.
 
     `void`: the clause that would void it, empty where the document is silent. `returned`: who would get bets back.
-    `new_shoe`: the next round would be dealt from a new set of cards.
+    `new_shoe`: the next round would be dealt from a new set of cards. `then_asks`: the question that would follow; what
+    hangs on that one is shown as if it were answered as proposed. `any 8`: any card of that rank.
     """
 
     choice: tuple[str, ...]
@@ -171,7 +173,8 @@ def consequences(house: House, state: TableState, asked: Asked) -> Iterator[Cons
         next_one = asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value
         would_be = begun(house, state) if next_one else choose(state.round, asked, choice, by, None)
         after, found = foreseen(house, would_be)
-        then = next((each for each in open_questions(house, state, found) if each.holds), None)
+        held = replace(state, hold=(*state.hold, *left_by_void(after, found)))
+        then = next((each for each in open_questions(house, held, found) if each.holds), None)
         would = _consequence(house, after, found, then)
         yield replace(would, choice=told, clause=clauses.get(told[0]) or None)
 
@@ -182,7 +185,7 @@ def between(house: House, state: TableState, asked: Asked) -> Iterator[Consequen
     then = next((each for each in open_questions(house, after, found) if each.holds), None)
     would = _consequence(house, state.round, found, then)
     for choice in asked.choices:
-        yield replace(would, choice=(choice,), carried=(*would.carried, *kept(state, asked, choice)))
+        yield replace(would, choice=(choice,), carried=(*would.carried, *state.kept, *kept(state, asked, choice)))
 
 
 def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:

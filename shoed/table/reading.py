@@ -48,10 +48,18 @@ def added(current: Round, taken: Taken) -> Round:
 
 
 def beside(current: Round, together: Noticed, last: int) -> Round:
-    """The card of this ordinal came together with those before it, as far as they are of this round."""
+    """The card of this ordinal came together with those before it, as far as they are of this round.
+
+    Of one that came with the last card of the round before, nobody can be asked for an order.
+    """
     first = max(current.carried + 1, last - together.what.count + 1)
-    if first >= last:
+    if first > last or (first == last and current.number == 1):
         return current
+    if first == last:
+        event = Mishap.DRAWN_TOGETHER if together.what.order_known else Mishap.OTHER
+        evidence = f"{together.evidence}; the one before it was of the round before"
+        what = replace(together.what, event=event, at=first, noticed_at=last, count=1)
+        return replace(current, happened=(*current.happened, replace(together, what=what, evidence=evidence)))
     what = replace(together.what, at=first, noticed_at=last, count=last - first + 1)
     return replace(current, happened=(*current.happened, replace(together, what=what)))
 
@@ -59,9 +67,9 @@ def beside(current: Round, together: Noticed, last: int) -> Round:
 def excess(current: Round, at: int, *, back: bool | None = None) -> Round:
     """`back`: somebody has said that it serves this round."""
     what = Happened(Mishap.CARD_IN_EXCESS, at, len(current.cards), reconstructable=back)
-    taken = current.cards[at - 1]
-    why = "the shoe says that it was overdrawn" if taken.excess else "no card was due where it was reported"
-    evidence = f"card {at} is {taken.card or 'a card without a face'}, and {why}"
+    overdrawn = current.cards[at - 1].excess
+    why = "the shoe says that it was overdrawn" if overdrawn else "no card was due where it was reported"
+    evidence = f"card {at}: {why}"
     return replace(current, happened=(*current.happened, Noticed(what, evidence)))
 
 
@@ -76,6 +84,8 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
         return False
     if taken.dealt:
         return True
+    if current.partial and behind_carried(current):
+        return False  # whether the device counts them, or a report was missed
     shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
     if not shift:
         return place(taken.seen) == (due.hand.value, due.position)
@@ -88,11 +98,6 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
 def first_deal(index: int) -> tuple[str, int]:
     """The slot of one of the first four cards (C 3.10)."""
     return "player" if index % 2 else "banker", (index + 1) // 2
-
-
-def missing(first: Taken) -> tuple[Taken, ...]:
-    """What left the shoe unseen before the first report of a round."""
-    return () if first.dealt or place(first.seen) == first_deal(1) else (Taken(None),)
 
 
 def opens(left: Sequence[Card], seen: Seen) -> bool:
@@ -127,26 +132,31 @@ def _of_the_next(current: Round, found: Course, first: Taken | None) -> tuple[Re
         return ()
     if opens(found.carried, first.seen):
         return Reading.NEXT_ROUND, Reading.EXCESS
-    if first.together is not None:  # it came with the last card
-        return Reading.EXCESS, Reading.NEXT_ROUND
-    hand, position = place(first.seen) if current.unsure else (None, None)
+    hand, position = place(first.seen)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return ()
+    lies = any(place(each.seen) == (hand, position) for each in current.cards[: len(found.hands)])
+    same = (Reading.SAME_CARD, Reading.READ_AGAIN) if lies else ()
+    if not current.unsure:
+        return (*same, Reading.EXCESS) if same else ()
     dealt = Reading.NEXT_ROUND, Reading.EXCESS
-    return dealt if position < FULL_HAND else dealt[::-1]
+    return (*(dealt if position < FULL_HAND else dealt[::-1]), *same)
 
 
 def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...]) -> tuple[Reading, ...]:
-    if current.carried and not current.shift and len(current.cards) == current.carried:
-        doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
-        return (Reading.CARRIED,) if doubted else (Reading.CARRIED, Reading.NOT_CARRIED)
     hand, position = place(current.waiting[0].seen)
+    is_due = (hand, position) == (due.hand.value, due.position)
+    if behind_carried(current):
+        counted = (Reading.DUE,) if is_due else ()
+        doubted = any(each.what.event in OF_A_CARD for each in current.happened)  # so they are this round's
+        return (*counted, Reading.CARRIED) if doubted else (*counted, Reading.CARRIED, Reading.NOT_CARRIED)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return Reading.EXCESS, Reading.SAME_CARD
-    is_due = (hand, position) == (due.hand.value, due.position)
     if counts_otherwise(current, found) and (is_due or is_next(current, current.waiting[0].seen)):
         same = (Reading.SAME_CARD,) if (hand, position) in [place(each.seen) for each in current.cards] else ()
-        return (Reading.DUE, Reading.EXCESS, *same, *gap)
+        if current.partial or (current.shift and due.index <= INITIAL_CARDS):  # its count is known, or it lost reports
+            return (Reading.MISSED, Reading.DUE, Reading.EXCESS, *same, *gap)
+        return (Reading.DUE, Reading.EXCESS, Reading.MISSED, *same, *gap)
     there = len(found.hands.of(Pair(hand)))
     if position <= there:
         return Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
@@ -155,6 +165,11 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     if position == there + 1 and hand != due.hand.value:
         return (Reading.MISSED, Reading.WRONG_SIDE, *gap)
     return (Reading.MISSED, Reading.EXCESS, *gap)
+
+
+def behind_carried(current: Round) -> bool:
+    """Whether this is the first report behind cards that were left over."""
+    return bool(current.carried) and not current.shift and len(current.cards) == current.carried
 
 
 def counts_otherwise(current: Round, found: Course) -> bool:
@@ -204,19 +219,29 @@ def _read_card(rest: Round, first: Taken, reading: Reading) -> Round:
     at = len(taken.cards)
     match reading:
         case Reading.SAME_CARD:
-            return rest
+            return noticed_among(rest, at - 1 + len(rest.waiting))
         case Reading.READ_AGAIN:
             before = next((at for at, each in enumerate(rest.cards, 1) if place(each.seen) == place(first.seen)), None)
             return rest if before is None or first.card is None else corrected(rest, before, first.card)
         case Reading.DUE:
             return excess(taken, at, back=True) if first.excess else taken
+        case Reading.EXCESS if first.excess and not rest.complete:
+            return put_by(rest, replace(first, again=False))
         case Reading.EXCESS:
-            return put_by(rest, replace(first, again=False)) if first.excess else excess(taken, at)
+            return excess(taken, at)
         case _:  # the wrong side
             what = Happened(Mishap.WRONG_SIDE, at, at)
             return replace(
                 taken, happened=(*taken.happened, Noticed(what, f"card {at} was reported in the other hand"))
             )
+
+
+def noticed_among(current: Round, drawn: int) -> Round:
+    """No more cards than these had been drawn, whenever it was noticed."""
+    happened = [
+        replace(each, what=replace(each.what, noticed_at=min(each.what.noticed_at, drawn))) for each in current.happened
+    ]
+    return replace(current, happened=tuple(happened))
 
 
 def missed(current: Round) -> Round:
@@ -233,6 +258,13 @@ def missed(current: Round) -> Round:
     return replace(current, happened=(*current.happened, found), with_unread=None)
 
 
+def with_unread(current: Round, found: Noticed) -> Round:
+    """A card passed unread beside the last one: which, and in what order, is asked."""
+    what = replace(found.what, noticed_at=len(current.cards) + 1, count=2)
+    cards = (*current.cards, Taken(None))
+    return replace(current, cards=cards, happened=(*current.happened, replace(found, what=what)))
+
+
 def place(seen: Seen) -> tuple[str | None, int | None]:
     return seen.hand, seen.position
 
@@ -242,7 +274,8 @@ def corrected(current: Round, at: int, card: Card) -> Round:
     taken = replace(current.cards[at - 1], card=card)
     happened = tuple(_with_face(each, at, before, card) for each in current.happened)
     decisions = tuple(_put_in_order(current, each, at, card) for each in current.decisions)
-    mended = replace(current, happened=happened, decisions=decisions)
+    suspected = tuple(each for each in current.suspected if each.card is None or each.card is not before)
+    mended = replace(current, happened=happened, decisions=decisions, suspected=suspected)
     return replace(mended, cards=(*current.cards[: at - 1], taken, *current.cards[at:]))
 
 

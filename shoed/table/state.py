@@ -123,7 +123,7 @@ class Noticed(msgspec.Struct, frozen=True):
     what: Happened
     evidence: str
     by: Author | None = None  # None: the watch
-    card: Card | None = None  # that came too many between two rounds: it may open the next
+    card: Card | None = None  # that it is about: one that came too many between two rounds may open the next
 
 
 class Last(msgspec.Struct, frozen=True):
@@ -177,10 +177,13 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     carried: int = 0  # the first so many cards were left over from the round before
     with_unread: int | None = None  # the ordinal of a card that came together with one that nobody could read
     shift: int = 0  # and so many the device counts to that one
+    left: int = 0  # so many were left over when nobody had to be asked last
+    looked_at: int = 0  # and so much had happened: what is left over since has another ground, or none
     hold: tuple[Noticed, ...] = ()  # found between two rounds: this one waits for a person
     unanswered: tuple[Noticed, ...] = ()  # doubts that rounds before it left open: asked, and nothing waits for them
     play: Phase = Phase.IDLE  # betting, closed, then dealing: how far it is, also while it waits
     squeeze: bool = False
+    overtaken: bool = False  # the next one has begun: who has not chosen plays on
     empty: Noticed | None = None  # no card is left in the shoe: what that is once one is due
     void: Author | None = None  # who voided it, with no other ground
     voided: Ruling | None = None  # it was told that it is void: nothing makes it another round any more
@@ -190,6 +193,11 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     paid: bool = False  # it was told that the bets are paid
     complete: bool = False  # every card due was drawn, whatever came after it
     unsure: bool = False  # reports were missed since: a result may be another round's
+
+    @property
+    def faces(self) -> tuple[Card | None, ...]:
+        """Of all that left the shoe for it; what was left over before it was another round's."""
+        return tuple(each.card for each in (*self.cards[self.carried :], *self.over, *self.waiting))
 
 
 class Completed(msgspec.Struct, frozen=True):

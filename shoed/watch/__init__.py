@@ -5,11 +5,13 @@ the round; it goes on record with the Step that found it. Whatever is counted ov
 anew where another shoe may have begun unseen: a count that is too low raises no false alarm.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from shoed.cards import Card
 from shoed.findings import AnyFinding, OrderAltered, OtherSet, ShuffleFailed, Unread
 from shoed.now import Now
 from shoed.observations import (
@@ -38,7 +40,7 @@ from shoed.watch.settings import WatchSettings
 from shoed.watch.shuffle import Shuffle
 from shoed.watch.spacing import Spacing
 
-__all__ = ["WatchSettings", "WatchState", "emptied", "new_shoe", "watch"]
+__all__ = ["WatchSettings", "WatchState", "emptied", "mended", "new_shoe", "watch"]
 
 UNREAD: Final = {FaultMeaning.UNREAD, FaultMeaning.BAD_CODE}
 
@@ -138,6 +140,11 @@ def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
     if letters is not None:
         state = replace(state, order=Order(letters, state.counts.cards))
     return replace(state, counts=replace(state.counts, whole=whole), sets=after, cut=False, missed=False)
+
+
+def mended(state: WatchState, before: Sequence[Card | None], after: Sequence[Card | None]) -> WatchState:
+    """A person said which cards of a round these were: the shoe is counted by them."""
+    return state if before == after else replace(state, counts=counts.mended(state.counts, before, after))
 
 
 def emptied(settings: WatchSettings, state: WatchState, at: Now) -> tuple[AnyFinding, ...]:

@@ -5,6 +5,7 @@ missed is not in the count, so a count is never too high, and may only be called
 shoe was seen.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from operator import sub
 from typing import Final
@@ -65,13 +66,23 @@ def card(decks: int, held: Delivered | None, state: Counts, seen: CardSeen) -> t
     found: list[AnyFinding] = []
     if seen.card is not None:
         times, at_most = state.of(seen.card), most(decks, held, seen.card)
-        if times == at_most + 1:  # told once
+        if times > at_most:
             delivered = at_most if at_most < decks else None
             found.append(TooOften(at=seen.at, card=seen.card, times=times, decks=decks, delivered=delivered))
     whole = decks * len(FACES) if held is None else min(decks * len(FACES), held.cards)
-    if state.cards == whole + 1:
+    if state.cards == whole + 1:  # told once: each card behind it is one more
         found.append(TooMany(at=seen.at, cards=state.cards, whole=whole))
     return state, found
+
+
+def mended(state: Counts, before: Sequence[Card | None], after: Sequence[Card | None]) -> Counts:
+    """A person said which cards of a round these were."""
+    was, now = Counter(before), Counter(after)
+    faces = [max(0, n + now[face] - was[face]) for face, n in zip(Card, state.faces, strict=True)]
+    told = max(0, was[None] - now[None])  # they have a face now
+    of_faceless = min(told, state.faceless)
+    unread = max(0, state.unread - (told - of_faceless))
+    return replace(state, faces=tuple(faces), faceless=state.faceless - of_faceless, unread=unread)
 
 
 def doubted(state: Counts) -> Counts:
