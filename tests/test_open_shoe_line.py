@@ -125,7 +125,7 @@ def test_a_full_memory_is_on_record_where_the_cards_are_missing(seed: int, every
     for _ in range(seed):
         play.tick(100)
     play.plug()
-    for _ in range(400):
+    for _ in range(800):
         play.tick()
     for number in range(60, 70):
         play.say(numbered(number))

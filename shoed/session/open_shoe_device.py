@@ -45,7 +45,7 @@ class DeviceState(msgspec.Struct, frozen=True):
     clock_us: int = 0  # of the last report: it never goes back
     said_ns: int = 0
     locked: bool = False
-    faults: tuple[int, ...] = ()
+    faults: tuple[theirs.FaultChanged, ...] = ()  # that stand
 
 
 class OpenShoeDevice:
@@ -152,6 +152,10 @@ class Saying:
         self.hello()
         for raised in (True, False):
             self.report(theirs.FaultChanged(MEMORY_FULL, raised, blocking=False))
+        if self.device.role is theirs.Role.SHOE:
+            self.report(theirs.Lock(self.state.locked))
+        for fault in self.state.faults:
+            self.report(fault)
 
     def obey(self, order: theirs.Order) -> None:
         effect: theirs.Reported | None = None
@@ -164,7 +168,7 @@ class Saying:
                 elif locked is not self.state.locked:
                     effect = theirs.Lock(locked)
             case theirs.OrderKind.CLEAR:
-                if order.number in self.state.faults:
+                if order.number in {each.code for each in self.state.faults}:
                     if order.number in STANDING:
                         result = theirs.Result.NOT_NOW
                     else:
@@ -187,7 +191,7 @@ def effected(state: DeviceState, said: theirs.Reported) -> DeviceState:
         case theirs.Lock(locked=locked):
             return replace(state, locked=locked)
         case theirs.FaultChanged(code=code, raised=raised):
-            others = tuple(each for each in state.faults if each != code)
-            return replace(state, faults=(*others, code) if raised else others)
+            others = tuple(each for each in state.faults if each.code != code)
+            return replace(state, faults=(*others, said) if raised else others)
         case _:
             return state

@@ -163,7 +163,8 @@ def keep(store: Store, said: Reported, clock_us: int, now_ns: int) -> tuple[Stor
     report = Report(store.version, store.next, store.stream, clock_us, said)
     sent = len(store.kept) < WINDOW
     store = replace(store, next=following(store.next), kept=(*store.kept, report))
-    return (replace(store, repeat_ns=now_ns + REPEAT_NS), (report,)) if sent else (store, ())
+    repeat_ns = now_ns + REPEAT_NS if store.repeat_ns is None else store.repeat_ns
+    return (replace(store, repeat_ns=repeat_ns), (report,)) if sent else (store, ())
 
 
 def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[Report, ...]] | None:
@@ -171,7 +172,7 @@ def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[R
     if said.stream != store.stream:
         return None
     done = steps(store.oldest, said.upto) + 1
-    if done > len(store.kept):
+    if done > len(store.kept) or said.upto < FIRST:
         return store, ()
     kept = store.kept[done:]
     store = replace(store, kept=kept, repeat_ns=now_ns + REPEAT_NS if kept else None)
@@ -181,7 +182,7 @@ def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[R
 def again(store: Store, said: Resend, now_ns: int) -> tuple[Store, tuple[Report, ...]] | None:
     """The window from a number on. None: that number is not kept, say HELLO."""
     start = steps(store.oldest, said.start)
-    if said.stream != store.stream or start >= len(store.kept):
+    if said.stream != store.stream or start >= len(store.kept) or said.start < FIRST:
         return None
     return replace(store, repeat_ns=now_ns + REPEAT_NS), store.kept[start : start + WINDOW]
 
