@@ -20,7 +20,7 @@ from shoed.engine import ENGINE, Engine
 from shoed.errors import CaptureError, ShoedError, UsageError
 from shoed.events import Event
 from shoed.now import Now
-from shoed.observations import AnyObservation
+from shoed.observations import AnyObservation, Device
 from shoed.ports.capture import Capture, Direction, Header, parse
 from shoed.session import SessionState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
@@ -71,27 +71,39 @@ def settings_of(header: Header, family: Family[Settings] | None = None) -> Setti
         raise CaptureError(f"settings {given}: {error}; write KEY=VALUE as {header.family}'s page has them") from error
 
 
+def device_of(header: Header) -> Device:
+    """What the device is at its table: `device shuffler`, or the shoe."""
+    said = dict(header.others).get("device", Device.SHOE.value)
+    if said not in FAMILIES[header.family].roles:
+        known = ", ".join(FAMILIES[header.family].roles)
+        raise CaptureError(f"device {said}: {header.family} is none; known: {known}")
+    return Device(said)
+
+
 def script(capture: Capture) -> Script:
     """What the device said, on a link that is opened for it and closes with the last of it."""
+    device = device_of(capture.header)
     said = [
-        Moment(record.at_us, Received(record.data))
+        Moment(record.at_us, Received(record.data, device=device))
         for record in capture.records
         if record.direction is Direction.FROM_DEVICE
     ]
     end_us = capture.records[-1].at_us if capture.records else 0
-    return Moment(0, LinkUp(PORT)), *said, Moment(end_us, LinkDown("capture ended"))
+    first, last = LinkUp(PORT, device=device), LinkDown("capture ended", device=device)
+    return Moment(0, first), *said, Moment(end_us, last)
 
 
 class Player:
     """One table with the device that a header describes."""
 
     def __init__(self, header: Header) -> None:
-        driver = drivers.find(header.family)
-        line = driver.family.line
+        driver, settings = drivers.find(header.family), settings_of(header)
+        line, shuffles = driver.family.line, device_of(header) is Device.SHUFFLER
         self.engine: Engine[SessionState] = Engine(
-            driver.session(settings_of(header), allow_orders=False),
+            driver.session(settings.standing(Device.SHOE.value), allow_orders=False),
             WatchSettings(MIN_DRAW_GAP_MS, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000),
-            TableSettings("commission", PORT, "golden"),
+            TableSettings("commission", PORT, "golden", shuffler_port=PORT if shuffles else None),
+            driver.session(settings.standing(Device.SHUFFLER.value), allow_orders=False) if shuffles else None,
         )
         self.state = self.engine.begin()
         self.observations: list[AnyObservation] = []
