@@ -3,6 +3,8 @@
 The captures are found where the families keep them: one that somebody adds is tried without a word here.
 """
 
+import re
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -109,6 +111,16 @@ def test_the_checks_of_angel_eye_were_not_reckoned_by_our_codec(path: Path) -> N
             by_hand = foreign_shoe.report(chr(raw[1]), f"{chr(raw[2])} {raw[3:-3].hex()}")
             assert raw[:-2] == by_hand[:-2]
             assert int(raw[-2:], 16) == int(by_hand[-2:], 16) ^ (raw[0] if whole else 0)
+
+
+@pytest.mark.parametrize("path", [path for path in EVERY if path.parts[-3] == "open_shoe"], ids=lambda path: path.stem)
+def test_the_checks_of_open_shoe_were_not_reckoned_by_our_codec(path: Path) -> None:
+    """Each report that is taken ends with the CRC-32 that the standard library gives its unescaped body."""
+    for seen in undisturbed(path).observations:
+        if isinstance(seen, Reported):
+            inside = bytes.fromhex(seen.frame.raw)[1:-1]
+            body = re.sub(rb"\x7d(.)", lambda escape: bytes((escape[1][0] ^ 0x20,)), inside, flags=re.DOTALL)
+            assert zlib.crc32(body[:-4]).to_bytes(4) == body[-4:]
 
 
 # ---------------------------------------------------------------------------------------------- blessing

@@ -74,8 +74,9 @@ def settings_of(header: Header, family: Family[Settings] | None = None) -> Setti
 def device_of(header: Header) -> Device:
     """What the device is at its table: `device shuffler`, or the shoe."""
     said = dict(header.others).get("device", Device.SHOE.value)
-    if said not in FAMILIES[header.family].roles:
-        known = ", ".join(FAMILIES[header.family].roles)
+    roles = drivers.find(header.family).family.roles
+    if said not in roles:
+        known = ", ".join(roles)
         raise CaptureError(f"device {said}: {header.family} is none; known: {known}")
     return Device(said)
 
