@@ -17,6 +17,7 @@ from shoed.daemon import Daemon, Desk
 from shoed.errors import CaptureError, JournalError, UsageError
 from shoed.journal import Store, hold
 from shoed.now import Now
+from shoed.observations import Device
 from shoed.ports.address import ReplayAddress, Speed
 from shoed.ports.capture import Header, stream
 from shoed.ports.replay import ENDED
@@ -45,7 +46,8 @@ def play(config: Config, name: str, file: str, *, fast: bool) -> int:
         raise UsageError(f"--table {name}: no such table; known: {known}")
     check(header_of(file), table, file)
     port = str(ReplayAddress(file, Speed.FAST if fast else Speed.REAL))
-    config = replace(config, tables=(replace(table, shoe=replace(table.shoe, port=port)),))
+    alone = replace(table, shoe=replace(table.shoe, port=port), shuffler=None)
+    config = replace(config, tables=(alone,))
     state_dir = Path(config.state_dir)
     with hold(state_dir), listening(state_dir) as door:
         store = Store(state_dir)
@@ -66,6 +68,8 @@ def header_of(file: str) -> Header:
 
 def check(header: Header, table: TableConfig, file: str) -> None:
     device = table.shoe
+    if dict(header.others).get("device", Device.SHOE.value) != Device.SHOE.value:
+        raise UsageError(f"{file}: a capture of a shuffler, and a shoe's is played; give one that a shoe said")
     if (header.family, header.firmware) != (device.protocol, device.firmware):
         raise UsageError(
             f"{file}: a capture of {header.family} {header.firmware}, and {table.name} has a {device.protocol}"

@@ -267,8 +267,10 @@ async def test_what_cannot_be_played_is_said_before_anything_is_opened(
 ) -> None:
     """No such table, no such file, no capture, or one of another device."""
     other = golden.FAMILIES_HERE / "bee_tek" / "captures" / "rounds.capture"
+    shuffler = golden.FAMILIES_HERE / "open_shoe" / "captures" / "v1-failures.capture"
     for path, words, status, wanted in (
         (other, (), 2, "a capture of bee-tek any, and bac-901 has a angel-eye ii-ex"),
+        (shuffler, (), 2, "a capture of a shuffler, and a shoe's is played"),
         (tmp_path / "none", (), 1, "give a capture"),
         (world.configure(shoe), (), 1, "the first line must be shoed-capture 1"),
         (other, ("--table", "bac-9"), 2, "--table bac-9: no such table; known: bac-901"),
