@@ -77,7 +77,7 @@ def without_false(house: House, current: Round) -> Round:
     for number, each in enumerate(happened):
         what, at = each.what, each.what.at
         inferred = each.by is None and what.event is Mishap.CARD_IN_EXCESS and not what.withdrawn
-        if not inferred or current.cards[at - 1].excess:
+        if not inferred or at > len(current.cards) or current.cards[at - 1].excess:
             continue
         others = [one if one.what.at < at else replace(one, what=replace(one.what, withdrawn=True)) for one in happened]
         before = replace(current, cards=current.cards[: at - 1], waiting=(), happened=tuple(others))

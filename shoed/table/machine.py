@@ -49,7 +49,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.step import AnyInput, Configured, Told
-from shoed.table import line, play, sets
+from shoed.table import line, play, rounds, sets
 from shoed.table.context import Table
 from shoed.table.orders import obey
 from shoed.table.state import OPEN, Phase, TableState
@@ -115,7 +115,7 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case ShoeLoaded():
             loaded(table, seen)
         case ShoeEmptied():
-            play.run_empty(table, seen.at, None)
+            rounds.run_empty(table, seen.at, None)
         case SetRecognised() | ShuffleStarted() | ShuffleEnded() | SetDelivered():
             sets.said(table, seen)
         case _:
@@ -137,4 +137,4 @@ def loaded(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
             table.state = replace(table.state, missed=table.state.missed or seen.frame)
         return
     # Reports missed since the cut may have been this shoe's first; a jump to its own start is none.
-    play.start_shoe(table, seen.at, whole=table.state.missed in (None, seen.frame))
+    rounds.start_shoe(table, seen.at, whole=table.state.missed in (None, seen.frame))

@@ -33,7 +33,8 @@ from shoed.rules.book import Act, Rule
 from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
 from shoed.rules.questions import Ask, Inquiry
 from shoed.step import Told
-from shoed.table import play
+from shoed.table import rounds
+from shoed.table.between import between
 from shoed.table.context import Table, signed
 from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
 from shoed.table.judging import OTHERS, RECORD, Asked, Doubt, choose, holding, kept, open_questions, refusal
@@ -76,10 +77,10 @@ def _obey(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR09
         case SettleRound():
             return _settle(table, at)
         case StartShoe():
-            play.start_shoe(table, at, whole=True)
+            rounds.start_shoe(table, at, whole=True)
             return None
         case EmptyShoe():
-            play.run_empty(table, at, by)
+            rounds.run_empty(table, at, by)
             return None
         case _:
             assert_never(told.command)
@@ -90,16 +91,16 @@ def _open_bets(table: Table, at: Now) -> str | None:
         return f"round {table.state.round.number} is {table.state.phase.value}: end it first, or void it"
     if not table.state.shoe:  # joined midway
         table.state = replace(table.state, shoe=1, round=Round(1))
-    play.open_round(table, at, "announcement")
+    rounds.open_round(table, at, "announcement")
     current = table.state.round
-    follow(table, at, replace(current, suspected=tuple(play.behind_the_cut(table))))  # asked before its first card
+    follow(table, at, replace(current, suspected=tuple(rounds.behind_the_cut(table))))  # asked before its first card
     return None
 
 
 def _close_bets(table: Table, at: Now) -> str | None:
     if table.state.phase not in (Phase.BETTING, Phase.SUSPENDED) or table.state.round.play is not Phase.BETTING:
         return f"no bets are open: the table is {table.state.phase.value}"
-    play.close_bets(table, at, "announcement")
+    rounds.close_bets(table, at, "announcement")
     return None
 
 
@@ -121,7 +122,7 @@ def _notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
     if table.state.phase not in (*OPEN, *DRAWN) and not counts:
         if notice.kind is Mishap.INSURANCE_NEGLECTED:
             return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
-        play.between(table, at, notice.kind, f"told by {by.name}", by)
+        between(table, at, notice.kind, f"told by {by.name}", by)
         return None
     if (reason := _impossible(table, notice, first, drawn)) is not None:
         return reason
@@ -254,7 +255,7 @@ def _decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
         ask(table, at)
         return None
     if asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value:
-        play.begin_next(table, at)
+        rounds.begin_next(table, at)
     else:
         follow(table, at, choose(table.state.round, asked, choice, by, bettor))
     return None
@@ -343,5 +344,5 @@ def _mend_late(table: Table, number: int | None, what: str, by: Author, at: Now)
 def _settle(table: Table, at: Now) -> str | None:
     if table.state.phase not in DRAWN:
         return f"no round is complete: the table is {table.state.phase.value}"
-    play.settle(table, at, said=True)
+    rounds.settle(table, at, said=True)
     return None

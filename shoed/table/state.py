@@ -50,6 +50,7 @@ class Move(Enum):
 OPEN: Final = (Phase.BETTING, Phase.CLOSED, Phase.DEALING, Phase.SUSPENDED)
 DRAWN: Final = (Phase.COMPLETE, Phase.CORRECTED)
 OVER: Final = (Phase.SETTLED, Phase.VOIDED, Phase.ABANDONED)
+AT_A_TABLE: Final = (*OPEN, *DRAWN)  # a round is there to be doubted
 
 MOST_WAITING: Final = 16  # more cards than any round has: what comes after is on record, and in no hand
 MENDABLE: Final = (*OPEN, *DRAWN, Phase.SETTLED)  # until the next round begins

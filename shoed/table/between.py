@@ -1,0 +1,45 @@
+"""What is found between two rounds: it holds the next one until a person says how it goes on."""
+
+from msgspec.structs import replace
+
+from shoed.commands import Author
+from shoed.now import Now
+from shoed.observations import CardSeen
+from shoed.rules.irregular import Happened, course
+from shoed.rules.questions import Inquiry
+from shoed.table.context import Table
+from shoed.table.follow import (
+    ask,
+    present,
+    tell_noticed,
+    tell_ruled,
+)
+from shoed.table.state import MOST_WAITING, Noticed
+from shoed.words import Event as Mishap
+
+
+def too_many(table: Table, seen: CardSeen) -> None:
+    """C 5.7: it came between two rounds, and may open the next."""
+    evidence = f"{seen.card or 'a card without a face'} after the round was over"
+    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    hold(table, seen.at, Noticed(what, evidence, card=seen.card))
+
+
+def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | None = None) -> None:
+    """Noticed while no round is open: there is nothing to void, and the next round waits for a person."""
+    hold(table, at, Noticed(Happened(mishap, 0, 0, reconstructable=True, between_rounds=True), evidence, by))
+
+
+def hold(table: Table, at: Now, found: Noticed) -> None:
+    note(table, at, found)
+    ask(table, at)
+
+
+def note(table: Table, at: Now, found: Noticed) -> None:
+    """One of a kind, but of every card where it goes."""
+    tell_noticed(table, at, found)
+    (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
+    tell_ruled(table, at, found.what.event, ruling, present(table))
+    there = [each.what.event for each in table.state.hold if (each.card is None) is (found.card is None)]
+    if len(there) < MOST_WAITING if found.card is not None else found.what.event not in there:
+        table.state = replace(table.state, hold=(*table.state.hold, found))
