@@ -1,0 +1,131 @@
+"""A daemon with an Open Shoe and a shuffler on lines of their own: the set that is delivered is the set that is dealt.
+
+Each device is our own session in the device's role; its clock runs ahead by a second with every report.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import closing
+from itertools import chain
+
+import pytest
+
+from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe.messages import (
+    Delivered,
+    Failed,
+    Inventory,
+    Loaded,
+    Recognised,
+    Reported,
+    Shuffled,
+    Shuffling,
+)
+from shoed.config import recall
+from shoed.daemon import engine_of
+from shoed.engine import Engine
+from shoed.journal.replay import decode_again, rehearse
+from shoed.journal.store import Reader
+from shoed.now import Chunk, Now
+from shoed.ports.clock import now
+from shoed.session import SessionState
+from shoed.session.open_shoe_device import OpenShoeDevice
+from tests.foreign_shoe import TcpShoe
+from tests.open_shoe_line import MS, A
+from tests.test_open_shoe_table import card
+from tests.witnesses import TABLE
+from tests.world import World
+
+WHOLE = (8,) * 52
+ROUND = ("8S", "3H", "JD", "4C")  # a natural
+
+
+class OpenDevice(TcpShoe):
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self.role = OpenShoeDevice(OpenShoeSettings().standing(role), version=2)
+        self.state = self.role.begin(A)
+        self.ahead_ms = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.clients.append(writer)
+        self.news.set()
+        while data := await reader.read(4096):
+            self.state, out = self.role.hear(self.state, self.at(data))
+            writer.write(out)
+            self.news.set()
+        self.clients.remove(writer)
+        writer.close()
+        self.news.set()
+
+    def at(self, data: bytes = b"") -> Chunk:
+        moment = now()
+        return Chunk(data, Now(moment.utc_us, moment.mono_ns + self.ahead_ms * MS))
+
+    async def report(self, *said: Reported) -> None:
+        for each in said:
+            self.ahead_ms += 1000
+            self.state, out = self.role.say(self.state, each, self.at().at)
+            await self.send(out)
+
+    async def acknowledged(self) -> None:
+        await self.until(lambda: not self.state.store.kept)
+
+
+@pytest.fixture
+async def devices() -> AsyncIterator[tuple[OpenDevice, OpenDevice]]:
+    async with OpenDevice("shoe") as shoe, OpenDevice("shuffler") as shuffler:
+        yield shoe, shuffler
+
+
+def engine_for(settings: str) -> Engine[SessionState]:
+    return engine_of(recall(settings), "")
+
+
+async def start(world: World, shoe: OpenDevice, shuffler: OpenDevice) -> None:
+    path = world.configure(shoe)
+    of_shuffler = f'\n[table.shuffler]\nprotocol = "open-shoe"\nport = "{shuffler.port}"\n'
+    path.write_text(path.read_text().replace('"angel-eye"', '"open-shoe"') + of_shuffler)
+    daemon = await world.launch(path)
+    await daemon.ready()
+    await shoe.connected()
+    await shuffler.connected()
+
+
+async def test_the_set_that_is_delivered_is_the_set_that_is_dealt(
+    world: World, devices: tuple[OpenDevice, OpenDevice]
+) -> None:
+    """Delivered while the daemon is dead, loaded, dealt; then a shuffle that fails, which the next shoe waits for."""
+    shoe, shuffler = devices
+    await start(world, shoe, shuffler)
+    await shuffler.report(Recognised("A7"), Shuffling())
+    await shuffler.acknowledged()
+    await world.daemons[-1].kill()
+    await shuffler.report(Shuffled(), Inventory("A7", WHOLE, 0), Delivered("A7"))
+    await start(world, shoe, shuffler)
+    await shuffler.acknowledged()
+    await shoe.report(Loaded("A7"), *map(card, ROUND))
+    await shoe.acknowledged()
+    await shuffler.report(Failed(1))
+    await shuffler.acknowledged()
+    await shoe.report(Loaded("B2"), card("2C"))
+    await shoe.acknowledged()
+    assert await world.daemons[-1].stop() == 0
+    told = [row.type for row in world.journal.events() if not row.type.startswith("device.")]
+    assert told == [
+        *("set.recognised", "set.shuffling", "set.shuffled", "set.delivered", "shoe.started", "round.started"),
+        *(["card.drawn"] * 4),
+        *("round.completed", "set.failed", "shoe.started"),
+        *("irregularity.noticed", "irregularity.ruled", "question.asked"),
+        *(
+            "round.unconfirmed",
+            "question.lapsed",
+            "round.started",
+            "card.set-aside",
+            "round.suspended",
+            "question.asked",
+        ),
+    ]
+    with closing(Reader(world.journal.path)) as reader:
+        ways = [way(reader, TABLE, engine_for) for way in (rehearse, decode_again)]
+        assert list(chain(*ways)) == []
