@@ -57,7 +57,7 @@ def load(path: Path) -> Capture:
 
 
 def settings_of(header: Header, family: Family[Settings] | None = None) -> Settings:
-    """The family's settings, with those that the header says: `settings copies=1 bcc_span=whole`."""
+    """The family's settings, with those that the header says: `settings copies=1 bcc_span=whole`, `device shuffler`."""
     of = (family or drivers.find(header.family).family).settings
     given = dict(header.others).get("settings", "")
     pairs = dict(pair.partition("=")[::2] for pair in given.split())
@@ -66,7 +66,7 @@ def settings_of(header: Header, family: Family[Settings] | None = None) -> Setti
             known = ", ".join(declared(of))
             raise CaptureError(f"settings {given}: {header.family} has no setting {key}; known: {known}")
     try:
-        return msgspec.convert(pairs, of, strict=False)
+        return msgspec.convert(pairs, of, strict=False).standing(device_of(header).value)
     except msgspec.ValidationError as error:
         raise CaptureError(f"settings {given}: {error}; write KEY=VALUE as {header.family}'s page has them") from error
 
@@ -74,11 +74,11 @@ def settings_of(header: Header, family: Family[Settings] | None = None) -> Setti
 def device_of(header: Header) -> Device:
     """What the device is at its table: `device shuffler`, or the shoe."""
     said = dict(header.others).get("device", Device.SHOE.value)
-    roles = drivers.find(header.family).family.roles
-    if said not in roles:
-        known = ", ".join(roles)
-        raise CaptureError(f"device {said}: {header.family} is none; known: {known}")
-    return Device(said)
+    try:
+        return Device(said)
+    except ValueError:
+        known = ", ".join(each.value for each in Device)
+        raise CaptureError(f"device {said}: no table has one; known: {known}") from None
 
 
 def script(capture: Capture) -> Script:
@@ -99,7 +99,11 @@ class Player:
 
     def __init__(self, header: Header) -> None:
         driver, settings = drivers.find(header.family), settings_of(header)
-        line, shuffles = driver.family.line, device_of(header) is Device.SHUFFLER
+        line, device = driver.family.line, device_of(header)
+        if device.value not in driver.family.roles:
+            known = ", ".join(driver.family.roles)
+            raise CaptureError(f"device {device.value}: {header.family} is none; known: {known}")
+        shuffles = device is Device.SHUFFLER
         self.engine: Engine[SessionState] = Engine(
             driver.session(settings.standing(Device.SHOE.value), allow_orders=False),
             WatchSettings(MIN_DRAW_GAP_MS, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000),

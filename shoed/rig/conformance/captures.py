@@ -4,6 +4,7 @@ from itertools import zip_longest
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.rig import covering, golden
 from shoed.rig.conformance.subject import Subject
@@ -31,7 +32,8 @@ def expected(subject: Subject) -> None:
             raise subject.broken("it is missing")
         expectation = golden.expected(file.read_text(encoding="utf-8"), file.name)
         due = [line for line in expectation.lines if line.startswith('{"saw"')]  # events are the table's
-        seen = [msgspec.json.encode(each).decode() for each in subject.observed_in(played)]
+        device = golden.device_of(played.capture.header)
+        seen = [msgspec.json.encode(replace(each, device=device)).decode() for each in subject.observed_in(played)]
         for number, (came, wanted) in enumerate(zip_longest(seen, due), start=1):
             if came != wanted:
                 subject.given = played.name
