@@ -40,6 +40,14 @@ def refusals(seen: Sequence[AnyObservation]) -> list[str]:
     return [each.detail for each in seen if isinstance(each, OrderAnswered) and not each.accepted]
 
 
+def test_an_error_whose_code_no_order_carries_is_not_cleared() -> None:
+    """A code on the line has seven bits, the number of an order two digits."""
+    host = Host(allow_orders=True)
+    host.up()
+    heard = host.order(OrderKind.CLEAR_ERROR, 100)
+    assert (heard.sends, refusals(heard.observations)) == ((), ["an order EC carries 0 to 99"])
+
+
 def asked() -> Host:
     host = Host(allow_orders=True)
     host.up()

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
+from firmware_protocols.angel_eye.layout import NUMBERS
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
@@ -150,7 +151,10 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
         self.sends: list[bytes] = []
 
     def send(self, order: Order) -> str:
-        self.sends.append(theirs.build(as_theirs(order), self.settings))
+        wanted = as_theirs(order)
+        if (unsayable := no_number(wanted)) is not None:
+            return unsayable
+        self.sends.append(theirs.build(wanted, self.settings))
         return ""
 
     def said(self, frame: Frame[FromShoe]) -> None:
@@ -205,6 +209,12 @@ def as_theirs(order: Order) -> theirs.Order:
             return theirs.Order(theirs.OrderType.ERROR_CLEAR, order.number)
         case _:
             assert_never(order.kind)
+
+
+def no_number(order: theirs.Order) -> str | None:
+    """Why the line cannot carry an order: an error may have a code that no order has."""
+    numbers = NUMBERS[order.type]
+    return None if order.number in numbers else f"an order {order.type.value} carries {numbers[0]} to {numbers[-1]}"
 
 
 def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:  # noqa: C901 -- one line a report
