@@ -125,6 +125,7 @@ def test_unknown_header_keys_are_kept_in_their_order() -> None:
         (HEADER + "\n0.000000 < 5\n", 6, "at least one pair of hex digits"),
         (HEADER + "\n0.000000 < 0x05\n", 6, "at least one pair of hex digits"),
         (HEADER + "\n0.000000 < 0531\n", 6, "at least one pair of hex digits"),
+        (HEADER + "\n0.000000 < 05\x1e31\n", 6, "at least one pair of hex digits"),
         (HEADER + "\n1.000000 < 05\n0.999999 > 05\n", 7, "put the records in their order"),
     ],
 )
@@ -145,6 +146,11 @@ def test_any_text_is_a_capture_or_a_capture_error(text: str) -> None:
         except CaptureError:
             continue
         assert parse(write(capture), "a.capture") == capture
+
+
+def test_a_strange_blank_before_a_comment_is_no_byte() -> None:
+    """What str calls a blank, and bytes.fromhex does not."""
+    assert parse(HEADER + "\n0.000000 < 05 31\x1e# a card\n", "a.capture").records[0].data == b"\x051"
 
 
 def test_a_long_capture_is_not_held() -> None:

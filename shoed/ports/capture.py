@@ -24,7 +24,7 @@ LINE: Final = re.compile(r"([1-9][0-9]{1,7}) ([5-8])([NEO])([12])")
 NO_LINE: Final = "none"
 STARTED: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 SECONDS: Final = re.compile(r"([0-9]{1,9})\.([0-9]{6})")
-BYTES: Final = re.compile(r"[0-9A-Fa-f]{2}(?:\s+[0-9A-Fa-f]{2})*")
+BYTES: Final = re.compile(r"[0-9A-Fa-f]{2}(?:\s+[0-9A-Fa-f]{2})*", re.ASCII)  # as bytes.fromhex parts them
 
 Numbered = Iterator[tuple[int, str]]
 
@@ -154,7 +154,7 @@ def _records(numbered: Numbered, name: str) -> Iterator[Record]:
                 f"{name}:{number}: time goes back from {_seconds(latest_us)}; put the records in their order"
             )
         latest_us = at_us
-        yield Record(at_us, Direction(direction), bytes.fromhex(data))
+        yield Record(at_us, Direction(direction), bytes.fromhex(data.strip()))
 
 
 def write(capture: Capture) -> str:
