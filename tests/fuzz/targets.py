@@ -1,0 +1,44 @@
+"""All that is fuzzed: what it is called, and what is done with a fuzzer's bytes."""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from shoed.session.families import DRIVERS
+from tests.fuzz.devices import Decoder, SessionTarget
+from tests.fuzz.source import Source
+from tests.fuzz.texts import TEXTS
+
+
+class Target(Protocol):
+    """Returns for whatever bytes: anything that it raises is a defect."""
+
+    def __call__(self, data: bytes) -> None: ...
+
+    def seeds(self) -> list[bytes]:
+        """Inputs that lead far in, for the fuzzer to begin with."""
+
+
+def of_families() -> dict[str, Target]:
+    targets: dict[str, Target] = {}
+    for name, driver in DRIVERS.items():
+        targets[f"{name}.reports"] = Decoder(driver, orders=False)
+        targets[f"{name}.orders"] = Decoder(driver, orders=True)
+        targets[f"{name}.session"] = SessionTarget(driver)
+    return targets
+
+
+TARGETS: Final[Mapping[str, Target]] = {**of_families(), **TEXTS}
+
+
+class Every:
+    """All targets as one, for a short run: the first byte says which."""
+
+    def __init__(self) -> None:
+        self.targets = tuple(TARGETS.values())
+
+    def __call__(self, data: bytes) -> None:
+        source = Source(data)
+        source.among(self.targets)(data[1:])
+
+    def seeds(self) -> list[bytes]:
+        return [bytes((number,)) + seed for number, each in enumerate(self.targets) for seed in each.seeds()]
