@@ -21,10 +21,10 @@ from shoed.errors import LinkLost
 from shoed.now import Chunk, Now
 from shoed.ports.address import SerialAddress, TcpAddress, parse_address
 from shoed.ports.link import Link, open_link
-from shoed.rig.angel_eye import Burst
 from shoed.rig.command import listener
 from shoed.rig.dealer import deal
 from shoed.rig.outlets import UNSENT_BYTES, TcpOutlet
+from shoed.rig.virtual import Burst
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.wire import Frame, LineState, receive
 

@@ -1,179 +1,132 @@
-"""A virtual Angel Eye shoe: the device's half of the session, a dealer, and a line that takes its time.
+"""A virtual Angel Eye shoe: what it says of deeds, and its half of the line.
 
-Theory of operation: the dealer says what is drawn and when, the session's device role makes the bytes
-and answers orders, the transmitter lets each byte out when a real line would have carried it, and the
-outlet gives it to whoever listens. The moments are reckoned from the beginning of a burst, so that
-late wakings never add up. Nothing is dealt while nobody listens, or while the shoe is locked.
+Theory of operation: the Table of Play says whose a card is, as it would tell the shoe's own logic. The shoe says the
+result behind the last card that is due. While it is locked or in error its cards belong to no hand. That it says
+nothing when it has run out is assumed: no code for that is known.
 """
 
-import asyncio
-import random
-import signal
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeVar, assert_never, cast
 
-from firmware_protocols.angel_eye import FAMILY, AngelEyeSettings, Result
-from firmware_protocols.family import Line
-from shoed.now import Chunk
-from shoed.ports.address import TcpAddress
-from shoed.ports.clock import now
-from shoed.rig.dealer import Dealt, deal
-from shoed.rig.outlets import Outlet, PtyOutlet, TcpOutlet
-from shoed.session.angel_eye_shoe import AngelEyeShoe
+from firmware_protocols import angel_eye as theirs
+from firmware_protocols.angel_eye import FAULTS, AngelEyeSettings
+from shoed.cards import Card
+from shoed.now import Chunk, Now
+from shoed.observations import Pair
+from shoed.rig.dealer import NO_INDEX, TARGETS, result_of
+from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn
+from shoed.rules import drawing
+from shoed.rules.drawing import Hands
+from shoed.rules.load import book
+from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe
+from shoed.settings import nearest
 
-OVERRUN_BYTES: Final = 4096  # so many unsaid: whoever floods the shoe with orders is not heard meanwhile
+W = TypeVar("W")
 
-# A clock is read a little early or late; a hundredth of a byte decides nothing.
-ROUNDING: Final = 0.01
-
-
-class Burst(NamedTuple):
-    """Bytes that follow each other on a line without a gap."""
-
-    start_s: float
-    byte_s: float
-
-    @classmethod
-    def on(cls, line: Line, start_s: float) -> "Burst":
-        return cls(start_s, line.seconds_per_byte)
-
-    def end_s(self, count: int) -> float:
-        """When so many bytes are through."""
-        return self.start_s + count * self.byte_s
-
-    def through(self, at_s: float) -> int:
-        """How many bytes are through at a moment."""
-        return int((at_s - self.start_s) / self.byte_s + ROUNDING)
+CODES: Final = {name.value: code for code, name in FAULTS.items()}
+OUTCOMES: Final = {each.value: each for each in theirs.Outcome}
+RESULT_S: Final = 0.15  # behind the last card
+TOGETHER_S: Final = 0.06  # no two cards that are drawn one by one come so close; their copies take 50 ms
 
 
-class Transmitter:
-    """The shoe's one way out: answers and reports wait for each other here. Without a line nothing takes time."""
+class AngelEyeDevice:
+    def __init__(self, settings: AngelEyeSettings) -> None:
+        self.role = AngelEyeShoe(settings)
+        self.state = self.role.begin()
+        self.book = book("commission")  # all games draw alike
+        self.hands = Hands()
 
-    def __init__(self, line: Line | None) -> None:
-        self.line = line
-        self.waiting = bytearray()
-        self.filled = asyncio.Event()
-        self.idle = asyncio.Event()
-        self.idle.set()
+    @property
+    def locked(self) -> bool:
+        return self.state.locked
 
-    def send(self, data: bytes) -> None:
-        if data:
-            self.waiting += data
-            self.idle.clear()
-            self.filled.set()
+    def opened(self, at: Now) -> bytes:  # noqa: ARG002 -- it does not know who listens
+        return b""
 
-    async def run(self, outlet: Outlet) -> None:
-        while True:
-            await self.filled.wait()
-            await (self.burst(outlet) if self.line is None else self.paced(outlet, self.line))
-            self.filled.clear()
-            self.idle.set()
+    def say(self, report: object, at: Now) -> bytes:  # noqa: ARG002 -- it tells no time
+        self.state, said = self.role.say(self.state, cast("theirs.Report", report))
+        return said
 
-    async def burst(self, outlet: Outlet) -> None:
-        while self.waiting:
-            await outlet.give(self.taken(len(self.waiting)))
+    def hear(self, chunk: Chunk) -> bytes:
+        self.state, said = self.role.hear(self.state, chunk)
+        return said
 
-    async def paced(self, outlet: Outlet, line: Line) -> None:
-        clock = asyncio.get_running_loop().time
-        burst, through = Burst.on(line, clock()), 0
-        while self.waiting:
-            await asyncio.sleep(burst.end_s(through + 1) - clock())
-            data = self.taken(burst.through(clock()) - through)
-            through += len(data)
-            await outlet.give(data)
+    def wake_at(self) -> int | None:
+        return self.role.wake_at(self.state)
 
-    def taken(self, count: int) -> bytes:
-        data = bytes(self.waiting[:count])
-        del self.waiting[:count]
-        return data
+    def does(self, deed: Deed) -> Iterator[Said]:  # noqa: C901 -- one case a deed
+        match deed:
+            case Load(set_id):
+                if set_id:
+                    raise ValueError('an Angel Eye shoe does not know which set it deals; write load = ""')
+                self.hands = Hands()
+                yield Said(0, theirs.StandBy(UNNUMBERED))
+                yield Said(RESULT_S, theirs.StartOfCommunication(UNNUMBERED))
+            case Deal(cards, gap_ms, result):
+                yield from self.deal(cards, gap_ms / 1000, result)
+            case Together(cards):
+                yield from self.deal(cards, TOGETHER_S, "")
+            case Burn(cards, gap_ms):
+                for number, card in enumerate(cards):
+                    burnt = theirs.CardInGame(UNNUMBERED, theirs.Target.BURN, NO_INDEX, FACES[card])
+                    yield Said(gap_ms / 1000 if number else 0, self.outside(card) or burnt)
+            case Cut():
+                yield Said(0, theirs.CuttingCard(UNNUMBERED))
+            case RunOut():
+                pass
+            case Turn(locked):
+                yield Said(0, theirs.KeyLock(UNNUMBERED, locked))
+            case Fault(name, raised):
+                code = known("fault", name, CODES)
+                told = theirs.ErrorRaised(UNNUMBERED, in_error_mode=True, code=code)
+                yield Said(0, told if raised else theirs.ErrorCleared(UNNUMBERED, code))
+            case Deliver():
+                raise ValueError("an Angel Eye shoe delivers no set; leave it to a shuffler")
+            case _:
+                assert_never(deed)
 
-
-class VirtualShoe:
-    def __init__(self, role: AngelEyeShoe, line: Line | None) -> None:
-        self.role = role
-        self.state = role.begin()
-        self.transmitter = Transmitter(line)
-        self.unlocked = asyncio.Event()
-        self.unlocked.set()
-        self.giving_up: asyncio.TimerHandle | None = None
-
-    def heard(self, data: bytes) -> None:
-        """Bytes of a host; none of them: time has passed."""
-        if len(self.transmitter.waiting) > OVERRUN_BYTES:
-            return
-        chunk = Chunk(data, now())
-        self.state, answer = self.role.hear(self.state, chunk)
-        self.transmitter.send(answer)
-        if self.state.locked:
-            self.unlocked.clear()
-        else:
-            self.unlocked.set()
-        if self.giving_up is not None:
-            self.giving_up.cancel()
-        due = self.role.wake_at(self.state)
-        if due is not None:
-            loop = asyncio.get_running_loop()
-            self.giving_up = loop.call_later((due - chunk.at.mono_ns) / 1e9, self.heard, b"")
-
-    async def deal(self, dealt: Iterator[Dealt], outlet: Outlet, rounds: int | None) -> None:
-        """Say what is dealt when it is due; returns after so many rounds."""
-        due_s = asyncio.get_running_loop().time()
-        for pause_s, report in dealt:
-            due_s = await self.pause(due_s, pause_s if self.transmitter.line else 0, outlet)
-            self.state, said = self.role.say(self.state, report)
-            self.transmitter.send(said)
-            await self.transmitter.idle.wait()
-            if isinstance(report, Result) and rounds is not None:
-                rounds -= 1
-                if not rounds:
-                    return
-
-    async def pause(self, from_s: float, pause_s: float, outlet: Outlet) -> float:
-        """Wait until a report is due and somebody is there to hear it, and give the moment that it was due."""
-        clock = asyncio.get_running_loop().time
-        due_s = from_s + pause_s
-        while True:
-            if not (outlet.attended.is_set() and self.unlocked.is_set()):
-                await outlet.attended.wait()
-                await self.unlocked.wait()
-                due_s = clock() + pause_s  # what was not dealt meanwhile is not made up for
-            elif (left_s := due_s - clock()) > 0:
-                await asyncio.sleep(left_s)
+    def deal(self, cards: tuple[Card, ...], gap_s: float, result: str) -> Iterator[Said]:
+        """A result that is asked for takes the place of the last one, or ends an open round."""
+        said = known("result", result, OUTCOMES) if result else None
+        pause_s = 0.0
+        for number, card in enumerate(cards, start=1):
+            if (outside := self.outside(card)) is not None:
+                yield Said(pause_s, outside)
             else:
-                return due_s
+                yield Said(pause_s, self.drawn(card))
+                if self.complete and (said is None or number < len(cards)):
+                    outcome = theirs.Outcome[drawing.winner(self.book, self.hands).name]
+                    yield Said(RESULT_S, result_of(self.hands, outcome))
+            pause_s = gap_s
+        if said is not None:
+            yield Said(RESULT_S, result_of(self.hands, said))
+            self.hands = Hands()
+
+    def drawn(self, card: Card) -> theirs.Report:
+        """A card to the hand that it is due to; behind a round that is complete, the next one begins."""
+        hand = drawing.due(self.book, self.hands)
+        if hand is None:
+            self.hands = Hands()
+            hand = Pair.PLAYER
+        self.hands = self.hands.with_card(hand, card)
+        return theirs.CardInGame(UNNUMBERED, TARGETS[hand], len(self.hands.of(hand)), FACES[card])
+
+    @property
+    def complete(self) -> bool:
+        return drawing.due(self.book, self.hands) is None
+
+    def outside(self, card: Card) -> theirs.Report | None:
+        """A card that belongs to no hand, as the shoe is now."""
+        if self.state.error is not None:
+            return theirs.CardOutside(UNNUMBERED, theirs.Situation.ERROR, FACES[card])
+        if self.state.locked:
+            return theirs.CardOutside(UNNUMBERED, theirs.Situation.LOCKED, FACES[card])
+        return None
 
 
-class Plan(NamedTuple):
-    """What a person asked for."""
-
-    place: TcpAddress | str  # of a listener, or the path of a pty's symlink
-    seed: int
-    decks: int
-    rounds: int | None
-    fast: bool
-
-
-async def serve(plan: Plan, tell: Callable[[str], None]) -> None:
-    """Be the shoe until its rounds are dealt or a signal ends it."""
-    shoe = VirtualShoe(AngelEyeShoe(AngelEyeSettings()), None if plan.fast else FAMILY.line)
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    outlet: TcpOutlet | PtyOutlet = (
-        TcpOutlet(plan.place, shoe.heard, patient=plan.fast)
-        if isinstance(plan.place, TcpAddress)
-        else PtyOutlet(plan.place, shoe.heard)
-    )
-    try:
-        await outlet.open()
-        tell(f'{FAMILY.title}, seed {plan.seed}, at {outlet.at}; in [table.shoe] write: port = "{outlet.at}"')
-        dealt = deal(random.Random(plan.seed), plan.decks)
-        async with asyncio.TaskGroup() as tasks:
-            transmitting = tasks.create_task(shoe.transmitter.run(outlet))
-            dealing = tasks.create_task(shoe.deal(dealt, outlet, plan.rounds))
-            stopped = tasks.create_task(stop.wait())
-            await asyncio.wait((transmitting, dealing, stopped), return_when=asyncio.FIRST_COMPLETED)
-            for task in (transmitting, dealing, stopped):
-                task.cancel()
-    finally:
-        await outlet.close()
+def known(what: str, word: str, words: Mapping[str, W]) -> W:
+    if word not in words:
+        near = nearest(word, words)
+        remedy = f"the nearest known is {near}" if near else f"known: {', '.join(words)}"
+        raise ValueError(f"an Angel Eye shoe has no {what} {word}; {remedy}")
+    return words[word]

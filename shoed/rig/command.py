@@ -1,14 +1,17 @@
-"""`shoed rig angel-eye`: what a person asks of a virtual shoe."""
+"""`shoed rig FAMILY`: what a person asks of a virtual device."""
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from shoed.ports.address import TcpAddress
+    from shoed.rig.device import Happening
 
 # What is imported inside a function is imported by this command only: others start faster without it.
 # ruff: noqa: PLC0415
 
+DEALING: Final = "angel-eye"  # the family that the dealer speaks for
 LOOPBACK: Final = "127.0.0.1"
 DECKS: Final = range(4, 11)  # as the games have it: eight at most, ten in Fortune Six
 CUSTOMARY: Final = 8
@@ -16,19 +19,28 @@ SEEDS: Final = 1_000_000  # a seed that we choose has six digits at most: people
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from shoed.rig.devices import DEVICES
+
     families = parser.add_subparsers(metavar="FAMILY", required=True)
-    shoe = families.add_parser("angel-eye", help="a shoe that deals until it is stopped")
-    where = shoe.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--listen",
-        metavar="tcp://[HOST]:PORT",
-        type=listener,
-        help="serve any number of hosts, as a device server does; without HOST on loopback, port 0 is any free one",
-    )
-    where.add_argument("--pty", metavar="PATH", help="serve one host on a serial line that a symlink at PATH names")
-    add_dealing(shoe)
-    shoe.add_argument("--decks", type=int, choices=DECKS, default=CUSTOMARY, help="in a shoe (default: %(default)s)")
-    shoe.set_defaults(command=rig_command)
+    for family in DEVICES:
+        device = families.add_parser(family, help="a device that deals or plays a scenario")
+        where = device.add_mutually_exclusive_group(required=True)
+        where.add_argument(
+            "--listen",
+            metavar="tcp://[HOST]:PORT",
+            type=listener,
+            help="serve any number of hosts, as a device server does; without HOST on loopback, port 0 is any free one",
+        )
+        where.add_argument("--pty", metavar="PATH", help="serve one host on a serial line that a symlink at PATH names")
+        deals = family == DEALING
+        scenario = "play what is written there, and end" + ("; without it the shoe deals until it is stopped" * deals)
+        device.add_argument("--scenario", metavar="FILE", required=not deals, help=scenario)
+        if deals:
+            add_dealing(device)
+            device.add_argument(
+                "--decks", type=int, choices=DECKS, default=CUSTOMARY, help="in a shoe (default: %(default)s)"
+            )
+        device.set_defaults(command=rig_command, family=family)
 
 
 def add_dealing(parser: argparse.ArgumentParser) -> None:
@@ -41,17 +53,39 @@ def add_dealing(parser: argparse.ArgumentParser) -> None:
 def rig_command(arguments: argparse.Namespace) -> int:
     import asyncio
 
-    from shoed.rig.angel_eye import Plan, serve
+    from firmware_protocols import FAMILIES
+    from shoed.rig.device import happenings
+    from shoed.rig.devices import DEVICES
+    from shoed.rig.scenario import load
+    from shoed.rig.virtual import Plan, serve
 
+    family, make = FAMILIES[arguments.family], DEVICES[arguments.family]
+    device = make()
+    if arguments.scenario:
+        told = happenings(device, load(arguments.scenario, make()))
+        name = f"{family.title}, {arguments.scenario}"
+    else:
+        seed = chosen(arguments.seed)
+        told = dealing(seed, arguments.decks, arguments.rounds)
+        name = f"{family.title}, seed {seed}"
+    fast = "fast" in arguments and arguments.fast
     plan = Plan(
+        name=name,
         place=arguments.listen or arguments.pty,
-        seed=chosen(arguments.seed),
-        decks=arguments.decks,
-        rounds=arguments.rounds,
-        fast=arguments.fast,
+        line=None if fast else family.line,
+        waits=not arguments.scenario,
     )
-    asyncio.run(serve(plan, lambda line: print(line, flush=True)))
+    asyncio.run(serve(plan, device, told, lambda line: print(line, flush=True)))
     return 0
+
+
+def dealing(seed: int, decks: int, rounds: int | None) -> Iterator["Happening"]:
+    from random import Random
+
+    from shoed.rig.dealer import deal, rounds_of
+    from shoed.rig.device import Said
+
+    return (Said(*each) for each in rounds_of(deal(Random(seed), decks), rounds))
 
 
 def chosen(seed: int | None) -> int:

@@ -100,9 +100,23 @@ class Dealer:
             hands = hands.with_card(hand, card)
             yield self.after(pause, CardInGame(UNNUMBERED, TARGETS[hand], len(hands.of(hand)), FACES[card]))
             pause = self.pace.card
-        outcome, pairs = Outcome[drawing.winner(self.book, hands).name], drawing.pairs(hands)
-        yield self.after(self.pace.result, Result(UNNUMBERED, outcome, Pair.PLAYER in pairs, Pair.BANKER in pairs))
+        yield self.after(self.pace.result, result_of(hands, Outcome[drawing.winner(self.book, hands).name]))
         return cut
 
     def after(self, pause: tuple[float, float], report: Report) -> Dealt:
         return Dealt(self.rng.uniform(*pause), report)
+
+
+def result_of(hands: Hands, outcome: Outcome) -> Result:
+    pairs = drawing.pairs(hands)
+    return Result(UNNUMBERED, outcome, Pair.PLAYER in pairs, Pair.BANKER in pairs)
+
+
+def rounds_of(dealt: Iterator[Dealt], rounds: int | None) -> Iterator[Dealt]:
+    """No more than so many rounds."""
+    for each in dealt:
+        yield each
+        if isinstance(each.report, Result) and rounds is not None:
+            rounds -= 1
+            if not rounds:
+                return

@@ -42,6 +42,12 @@ class Outlet(Protocol):
     async def give(self, data: bytes) -> None:
         """To everybody who listens; returns when the device may go on."""
 
+    async def pull(self) -> None:
+        """The cable comes out: whoever listens is cut off, and nobody gets in."""
+
+    async def plug(self) -> None:
+        """It goes back in, at the same place."""
+
     async def close(self) -> None:
         """Let hosts take what was given, then hang up."""
 
@@ -62,6 +68,7 @@ class TcpOutlet:
         self.hosts: set[_Host] = set()
         self._socket = _listen(place)
         port: int = self._socket.getsockname()[1]
+        self._place = TcpAddress(place.host, port)
         self.at = str(TcpAddress(LOOPBACK_OF.get(place.host, place.host), port))
         self._server: asyncio.Server | None = None
 
@@ -75,10 +82,22 @@ class TcpOutlet:
             for host in tuple(self.hosts):
                 await host.taken()
 
-    async def close(self) -> None:
+    async def pull(self) -> None:
+        self._shut()
+        for host in tuple(self.hosts):
+            await host.cut()
+
+    async def plug(self) -> None:
+        self._socket = _listen(self._place)
+        await self.open()
+
+    def _shut(self) -> None:
         if self._server is not None:
             self._server.close()
         self._socket.close()
+
+    async def close(self) -> None:
+        self._shut()
         await asyncio.gather(*(host.close() for host in tuple(self.hosts)))
 
 
@@ -132,6 +151,9 @@ class _Host(asyncio.Protocol):
             async with asyncio.timeout(LINGER_S):
                 self._transport.write_eof()  # the host hears all, then the end, and hangs up itself
                 await self._gone.wait()
+        await self.cut()
+
+    async def cut(self) -> None:
         self._transport.abort()
         await self._gone.wait()
 
@@ -165,19 +187,24 @@ class PtyOutlet:
         self.heard = heard
         self.attended = asyncio.Event()
         self._link = Path(path).absolute()
+        self._out = False
         self.at = f"serial://{self._link}"
-        self._master, slave = pty.openpty()
+        self._master = self._opened()
+        self._watching: asyncio.Task[None] | None = None
+
+    def _opened(self) -> int:
+        master, slave = pty.openpty()
         try:
             tty.setraw(slave)
             self._node = os.ttyname(slave)
             _symlink(self._link, self._node)
         except BaseException:
-            os.close(self._master)
+            os.close(master)
             raise
         finally:
             os.close(slave)  # from here on the kernel says whether anybody has it open
-        os.set_blocking(self._master, False)
-        self._watching: asyncio.Task[None] | None = None
+        os.set_blocking(master, False)
+        return master
 
     async def open(self) -> None:
         self._watching = asyncio.create_task(self._watch())
@@ -189,21 +216,42 @@ class PtyOutlet:
             except BlockingIOError:
                 await asyncio.sleep(LOOK_S)
 
+    async def pull(self) -> None:
+        self._unwatch()
+        if self.attended.is_set():
+            asyncio.get_running_loop().remove_reader(self._master)
+            self.attended.clear()
+        self._shut()
+        self._out = True
+
+    async def plug(self) -> None:
+        self._master = self._opened()
+        self._out = False
+        await self.open()
+
     async def close(self) -> None:
         """What the host has not read when a pty closes is lost: wait for it."""
+        if self._out:
+            return
         try:
-            if self._watching is not None:
-                self._watching.cancel()
+            self._unwatch()
             if self.attended.is_set():
                 asyncio.get_running_loop().remove_reader(self._master)
                 with suppress(TimeoutError, OSError):
                     async with asyncio.timeout(LINGER_S):
                         await self._drained()
         finally:
-            os.close(self._master)
-            with suppress(OSError):
-                if str(self._link.readlink()) == self._node:  # still ours
-                    self._link.unlink()
+            self._shut()
+
+    def _unwatch(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _shut(self) -> None:
+        os.close(self._master)
+        with suppress(OSError):
+            if str(self._link.readlink()) == self._node:  # still ours
+                self._link.unlink()
 
     async def _watch(self) -> None:
         """The kernel reports a far end that closes, and not one that opens."""
