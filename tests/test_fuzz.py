@@ -7,7 +7,7 @@ import pytest
 
 from shoed.session.families import Driver
 from tests.broken_families import BROKEN
-from tests.fuzz.devices import Decoder, SessionTarget
+from tests.fuzz.families import Decoder, SessionTarget
 from tests.fuzz.targets import TARGETS, Every, Target
 
 FEW: Final = 50

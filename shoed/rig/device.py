@@ -7,6 +7,8 @@ ValueError, `PROBLEM; WHAT WOULD BE RIGHT`.
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from shoed.cards import Card
 from shoed.now import Chunk, Now
 
@@ -98,6 +100,10 @@ Happening = Said | Pulled
 
 
 class Device(Protocol):
+    @property
+    def state(self) -> msgspec.Struct:
+        """All that its half of the line keeps."""
+
     @property
     def locked(self) -> bool: ...
 

@@ -1,164 +1,94 @@
-"""A family's decoder and its session under a fuzzer: every law that holds for any input is tried at each."""
+"""A family's device under a fuzzer: its half of the line, and what it says of whatever happens to it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from firmware_protocols.family import Direction
-from shoed import wire
-from shoed.commands import Author, StartShoe
+from shoed.cards import Card
 from shoed.now import Chunk, Now
-from shoed.observations import OrderAnswered
-from shoed.rig.conformance import codec, sessions
-from shoed.rig.conformance.subject import CONFIGURED, PORT, Result, Subject
-from shoed.session import Heard, Session, SessionState
+from shoed.rig.conformance.subject import Subject
+from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Device, Fault, Load, RunOut, Together, Turn
 from shoed.session.families import AnyDriver
-from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
-from shoed.wire import Frame, LineState
-from shoed.words import Role
+from shoed.wire import Frame
+from tests.fuzz.families import LARGEST_STATE, START, later
 from tests.fuzz.lines import Line
 from tests.fuzz.source import Source
+from tests.fuzz.texts import helpful
 
-START: Final = Now(1_750_000_000_000_000, 1_000_000_000_000)
-FLOOD: Final = 4096  # bytes, of the same over and over
-LARGEST_STATE: Final = 16 * 1024  # a few floods that were kept would be more
-LONGEST_STEP: Final = 50  # the power of two, in nanoseconds, that time goes on at once: thirteen days
-MOST_OF_A_BYTE: Final = 4  # observations that one byte can give: it ends a frame, and several things follow from it
-MOST_OF_AN_INPUT: Final = 8  # that follow from no byte
-TOLD: Final = Told(StartShoe(), Author("", Role.DEALER), "1")
+CARDS: Final = tuple(Card)
+WORDS: Final = ("", "cannot-read", "overdraw", "jam", "lid-open", "banker", "forced-end", "set-7", "nonsense")
+LONGEST_ANSWER: Final = 64 * 1024  # bytes, to as much as an input can hold
+MOST_STATE: Final = LARGEST_STATE * 16  # a device may keep what it said until it is acknowledged
 
 
-def later(now: Now, source: Source) -> Now:
-    passed_ns = 1 << source.byte() % LONGEST_STEP
-    return Now(now.utc_us + passed_ns // 1000, now.mono_ns + passed_ns)
-
-
-class Decoder:
-    """One direction of a family: each byte comes out once, as what is declared or with its reason."""
-
-    def __init__(self, driver: AnyDriver, *, orders: bool) -> None:
+class DeviceTarget:
+    def __init__(self, driver: AnyDriver, make: Callable[[], Device]) -> None:
         self.driver = driver
+        self.make = make
         self.line = Line(driver)
-        self.orders = orders
 
     def seeds(self) -> list[bytes]:
-        return self.line.seeds(b"", lambda piece: piece + b"\0")
+        deeds = [bytes((1, deed, 3, 1, 2, 3, 4)) for deed in range(9)]
+        return [b"".join(deeds), b"\2" + b"".join(deeds), *self.line.seeds(b"", lambda piece: b"\0" + piece)]
 
     def __call__(self, data: bytes) -> None:
-        source = Source(data)
-        settings = self.line.settings(source)
-        family = self.driver.family
-        direction = (family.orders if self.orders else family.reports)(settings)
+        source, device, now = Source(data), self.make(), START
+        settings = self.driver.family.settings()
+        orders, reports = self.driver.family.orders(settings), self.driver.family.reports(settings)
         subject = Subject(self.driver)
-        state, now, came, out = LineState(), START, b"", b""
         while source:
-            piece = self.line.said(source, direction, settings)
-            now = later(now, source)
-            came += piece
-            state, found = wire.receive(direction, state, Chunk(piece, now))
-            out += self.judged(subject, direction, found)
-            longest = max(2 + kind.body_max + kind.trailer for kind in direction.framing.kinds)
-            assert len(state.pending) <= longest, f"{len(state.pending)} bytes are kept"
-            assert out + state.pending == came, "not every byte came out once"
-        _, rest = wire.end(direction, state, now)
-        assert out + self.judged(subject, direction, rest) == came, "the end of the link kept something"
-
-    def judged(self, subject: Subject, direction: Direction[object], found: tuple[Result, ...]) -> bytes:
-        for each in found:
-            codec.judge(subject, direction, each, (object,) if self.orders else self.driver.messages)
-        return b"".join(each.raw for each in found)
-
-
-class Sitting:
-    """A session, in the middle of whatever can happen to it."""
-
-    def __init__(self, driver: AnyDriver, line: Line, source: Source) -> None:
-        self.subject = Subject(driver)
-        self.driver = driver
-        self.line = line
-        self.source = source
-        self.settings = line.settings(source)
-        self.allowed = bool(source.byte() % 2)
-        self.session: Session[SessionState] = driver.session(self.settings, allow_orders=self.allowed)
-        self.reports = driver.family.reports(self.settings)
-        self.now = START
-        self.state = self.session.begin()
-
-    def happen(self) -> None:
-        for came in self.next():
-            before, encoded = self.state, msgspec.json.encode(self.state)
-            self.state, heard = self.session.step(before, came, self.now)
-            self.check(came, heard)
-            assert msgspec.json.encode(before) == encoded, "the state that was given has changed"
-
-    def next(self) -> Iterator[AnyInput]:
-        match self.source.byte() % 13:
-            case 0 | 1 | 2 | 3:
-                yield Received(self.line.said(self.source, self.reports, self.settings))
-            case 12:
-                said = self.line.said(self.source, self.reports, self.settings)
-                yield Received((said * (1 + self.source.byte()))[:FLOOD])
-            case 4:
-                self.now = later(self.now, self.source)
-            case 5:
-                yield LinkUp(PORT)
-            case 6:
-                yield LinkDown("gone")
-            case 7:
-                yield CONFIGURED
-            case 8:  # a daemon of another boot, whose clock begins anew
-                self.state = self.subject.restored(self.session, self.state)
-                self.now = Now(self.now.utc_us, self.source.byte())
-                yield CONFIGURED
-            case 9:
-                yield Ordered(Order(self.source.among(tuple(OrderKind)), self.source.byte()))
-            case 10:
-                yield TOLD
-            case _:
-                yield from self.wake()
-
-    def wake(self) -> Iterator[AnyInput]:
-        due = self.session.wake_at(self.state)
-        if due is None:
-            return
-        passed_ns = max(0, due - self.now.mono_ns)
-        self.now = Now(self.now.utc_us + passed_ns // 1000, self.now.mono_ns + passed_ns)
-        yield Woken()
-        named = self.session.wake_at(self.state)
-        assert named is None or named > self.now.mono_ns, "woken, it named a moment that is over"
-
-    def check(self, came: AnyInput, heard: Heard) -> None:
-        size = len(msgspec.json.encode(self.state))
-        assert size <= LARGEST_STATE, f"the state has {size} bytes"
-        sessions.tell_of_link(self.subject, came, heard)
-        bytes_come = len(came.data) if isinstance(came, Received) else 0
-        most = MOST_OF_AN_INPUT + MOST_OF_A_BYTE * bytes_come
-        assert len(heard.observations) <= most, f"{len(heard.observations)} observations of {bytes_come} bytes"
-        msgspec.json.encode(heard.observations)  # as the journal has to
-        assert not heard.sends or self.driver.speaks or self.allowed, "it sent where orders are not allowed"
-        orders = self.driver.family.orders(self.settings)
-        for sent in heard.sends:
-            found = self.subject.hear(orders, [sent])
-            assert found, "it sent nothing"
-            assert all(isinstance(each, Frame) for each in found), f"it sent what no device reads: {sent.hex(' ')}"
-        if isinstance(came, Ordered) and not heard.sends:
-            assert any(isinstance(seen, OrderAnswered) for seen in heard.observations), "an order without an answer"
+            match source.byte() % 5:
+                case 0:
+                    answer = device.hear(Chunk(self.line.said(source, orders, settings), now))
+                case 1:
+                    answer = acted(device, deed_of(source), now)
+                case 2:
+                    answer = device.opened(now)
+                case 3:
+                    now = later(now, source)
+                    answer = device.hear(Chunk(b"", now))
+                case _:
+                    now, answer = woken(device, now)
+            found = subject.hear(reports, [answer])
+            assert all(isinstance(each, Frame) for each in found), f"it said what no host reads: {answer.hex(' ')}"
+            assert len(answer) <= LONGEST_ANSWER, f"it said {len(answer)} bytes at once"
+            size = len(msgspec.json.encode(device.state))
+            assert size <= MOST_STATE, f"its state has {size} bytes"
 
 
-class SessionTarget:
-    def __init__(self, driver: AnyDriver) -> None:
-        self.driver = driver
-        self.line = Line(driver)
+def acted(device: Device, deed: Deed, now: Now) -> bytes:
+    try:
+        return b"".join(device.say(said.report, now) for said in device.does(deed))
+    except ValueError as error:
+        helpful(str(error))
+        return b""
 
-    def seeds(self) -> list[bytes]:
-        played = self.line.seeds(b"\0\5", lambda piece: b"\0" + piece + b"\4\x17")
-        flooded = self.line.seeds(b"\0\5", lambda piece: (b"\x0c" + piece + b"\xff") * 8)
-        return [*played, *flooded]
 
-    def __call__(self, data: bytes) -> None:
-        source = Source(data)
-        sitting = Sitting(self.driver, self.line, source)
-        while source:
-            sitting.happen()
-        sitting.subject.restored(sitting.session, sitting.state)
+def woken(device: Device, now: Now) -> tuple[Now, bytes]:
+    due = device.wake_at()
+    if due is None:
+        return now, b""
+    passed_ns = max(0, due - now.mono_ns)
+    now = Now(now.utc_us + passed_ns // 1000, now.mono_ns + passed_ns)
+    answer = device.hear(Chunk(b"", now))
+    named = device.wake_at()
+    assert named is None or named > now.mono_ns, "woken, it named a moment that is over"
+    return now, answer
+
+
+def deed_of(source: Source) -> Deed:
+    kind = source.byte() % 9
+    cards = tuple(source.among(CARDS) for _ in range(source.byte() % 8))
+    deeds: tuple[Deed, ...] = (
+        Deal(cards, source.byte(), source.among(WORDS)),
+        Together(cards),
+        Burn(cards, source.byte()),
+        Load(source.among(WORDS)),
+        Cut(),
+        RunOut(),
+        Turn(locked=bool(source.byte() % 2)),
+        Fault(source.among(WORDS), raised=bool(source.byte() % 2)),
+        Deliver(source.byte(), source.among(WORDS), cards, cards[:1]),
+    )
+    return deeds[kind]

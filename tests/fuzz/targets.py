@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from shoed.rig.devices import DEVICES
 from shoed.session.families import DRIVERS
-from tests.fuzz.devices import Decoder, SessionTarget
+from tests.fuzz.devices import DeviceTarget
+from tests.fuzz.families import Decoder, SessionTarget
 from tests.fuzz.source import Source
 from tests.fuzz.texts import TEXTS
 
@@ -24,6 +26,8 @@ def of_families() -> dict[str, Target]:
         targets[f"{name}.reports"] = Decoder(driver, orders=False)
         targets[f"{name}.orders"] = Decoder(driver, orders=True)
         targets[f"{name}.session"] = SessionTarget(driver)
+        if name in DEVICES:
+            targets[f"{name}.device"] = DeviceTarget(driver, DEVICES[name])
     return targets
 
 

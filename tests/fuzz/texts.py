@@ -6,11 +6,15 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
 
-from shoed import config, telling
+from shoed import config, settings, telling
 from shoed.commands import Answer
 from shoed.errors import CaptureError, Problem, SettingsError
+from shoed.now import Now
 from shoed.ports import capture
 from shoed.ports.address import parse_address
+from shoed.rig import scenario
+from shoed.rig.device import Said, happenings
+from shoed.rig.devices import DEVICES
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 REFUSAL: Final = re.compile(r".+; .+", re.DOTALL)  # PROBLEM; WHAT WOULD BE RIGHT
@@ -67,6 +71,19 @@ def read_configuration(data: bytes) -> None:
                 assert config.recall(config.describe(table).decode()) == table
 
 
+def read_scenario(data: bytes) -> None:
+    try:
+        sheet = settings.parse("file", data)
+        steps = scenario.of(sheet, DEVICES["angel-eye"]())
+    except SettingsError as error:
+        faulty(error.problems, data.count(b"\n"))
+    else:
+        device = DEVICES["angel-eye"]()
+        for happening in happenings(device, steps):
+            if isinstance(happening, Said):
+                device.say(happening.report, Now(0, 0))
+
+
 def faulty(problems: tuple[Problem, ...], lines: int) -> None:
     assert problems, "refused without a reason"
     for problem in problems:
@@ -103,6 +120,15 @@ TOLD: Final = [
 ]
 
 
+def scenarios() -> list[str]:
+    each = [f"[[step]]\n{form.example}\n" for form in scenario.FORMS.values()]
+    return [
+        *each,
+        "".join(each).replace('deliver = "set-7"', "cut = true"),
+        '[[step]]\ndeal = []\nresult = "tie"\ngap_ms = 1\n',
+    ]
+
+
 class Text:
     def __init__(self, read: Callable[[bytes], None], seeds: list[bytes]) -> None:
         self.read = read
@@ -119,5 +145,6 @@ TEXTS: Final = {
     "capture": Text(read_capture, captures()),
     "address": Text(read_address, ADDRESSES),
     "telling": Text(read_told, TOLD),
+    "scenario": Text(read_scenario, [each.encode() for each in scenarios()]),
     "configuration": Text(read_configuration, configurations()),
 }
