@@ -26,6 +26,7 @@ from firmware_protocols.page import table
 from firmware_protocols.scanner import page as scanner
 from shoed.contract import events_page
 from shoed.rig.conformance import CHECKS
+from shoed.rig.scenario import FORMS
 from shoed.rules.page import clauses_page
 from shoed.telling_page import commands_page
 
@@ -129,6 +130,10 @@ def example() -> Mapping[str, str]:
     return shown | {"laws": laws}
 
 
+def deeds() -> Mapping[str, str]:
+    return {"deeds": table(("write", "what happens"), ((f"`{each.example}`", each.meaning) for each in FORMS.values()))}
+
+
 def marked(folder: Path) -> dict[str, list[str]]:
     """Clause -> the tests marked with it, as in `@pytest.mark.clause("I 3.12.2")`."""
     tests: dict[str, list[str]] = {}
@@ -158,6 +163,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/detection.md": blocks(detection.tables),
     "docs/commands.md": lambda _: commands_page(),
     "docs/new-family.md": blocks(example),
+    "docs/rig.md": blocks(deeds),
     "udev/70-shoed.rules": udev_rules,
 }
 

@@ -309,6 +309,40 @@ async def test_what_is_no_address_is_wrong_use(wrong: str) -> None:
     assert out.startswith(b"usage: ")
 
 
+# --- scenarios
+
+
+async def test_a_scenario_is_played_once_and_the_line_is_closed(tmp_path: Path) -> None:
+    """Byte for byte; status 0."""
+    file = tmp_path / "locked.toml"
+    file.write_text("[[step]]\nlock = true\n[[step]]\nunlock = true\n")
+    async with rig("--listen", "tcp://:0", "--scenario", str(file), "--fast") as shoe:
+        assert shoe.line.startswith(f"Angel Eye II-EX, {file}, at tcp://")
+        assert (
+            heard(await all_of(await shoe.connect()))
+            == [KeyLock("1", locked=True)] * 3 + [KeyLock("2", locked=False)] * 3
+        )
+        assert await shoe.end() == (0, "")
+
+
+async def test_a_scenario_that_cannot_be_is_refused_before_the_line_is_there(tmp_path: Path) -> None:
+    """FILE:LINE, and status 1."""
+    file = tmp_path / "wrong.toml"
+    file.write_text("[[step]]\nlock = 1\n")
+    process = await start("--listen", "tcp://:0", "--scenario", str(file))
+    out, _ = await process.communicate()
+    expected = f"{file}:2: step.lock: 1 is not true; write true, or leave the key out\n"
+    assert (process.returncode, out.decode()) == (1, expected)
+
+
+async def test_what_is_said_of_dealing_beside_a_scenario_is_wrong_use(tmp_path: Path) -> None:
+    """A scenario has its own cards, and its own end."""
+    process = await start("--listen", "tcp://:0", "--scenario", str(tmp_path / "any.toml"), "--rounds", "3")
+    out, _ = await process.communicate()
+    expected = "--seed and --rounds are the dealer's; leave them out beside --scenario\n"
+    assert (process.returncode, out.decode()) == (2, expected)
+
+
 # --- a pty
 
 

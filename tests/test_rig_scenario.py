@@ -1,6 +1,7 @@
 """Scenarios: what is written there happens to a virtual device, in virtual time, and its host hears of it."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Final
 
@@ -189,6 +190,13 @@ def test_a_deed_is_written_as_its_example_shows(key: str) -> None:
     """What an Angel Eye shoe cannot do at all is tried above."""
     (step,) = steps(FORMS[key].example)
     assert step.after_ms == AFTER_MS
+
+
+def test_the_page_shows_a_scenario() -> None:
+    """As somebody would copy it."""
+    page = (Path(__file__).resolve().parent.parent / "docs" / "rig.md").read_text()
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert [step.after_ms for step in read(shown)] == [500, 2000, 500, 500, 500, 500]
 
 
 # --- in real time

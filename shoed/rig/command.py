@@ -54,6 +54,7 @@ def rig_command(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from firmware_protocols import FAMILIES
+    from shoed.errors import UsageError
     from shoed.rig.device import happenings
     from shoed.rig.devices import DEVICES
     from shoed.rig.scenario import load
@@ -61,6 +62,8 @@ def rig_command(arguments: argparse.Namespace) -> int:
 
     family, make = FAMILIES[arguments.family], DEVICES[arguments.family]
     device = make()
+    if arguments.scenario and "seed" in arguments and (arguments.seed, arguments.rounds) != (None, None):
+        raise UsageError("--seed and --rounds are the dealer's; leave them out beside --scenario")
     if arguments.scenario:
         told = happenings(device, load(arguments.scenario, make()))
         name = f"{family.title}, {arguments.scenario}"
