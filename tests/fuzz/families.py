@@ -21,8 +21,8 @@ from tests.fuzz.lines import Line
 from tests.fuzz.source import Source
 
 START: Final = Now(1_750_000_000_000_000, 1_000_000_000_000)
-FLOOD: Final = 4096  # bytes, of the same over and over
-LARGEST_STATE: Final = 16 * 1024  # a few floods that were kept would be more
+FLOOD: Final = 1024  # bytes, of the same over and over
+LARGEST_STATE: Final = 8 * 1024  # a few floods that were kept would be more
 LONGEST_STEP: Final = 50  # the power of two, in nanoseconds, that time goes on at once: thirteen days
 MOST_OF_A_BYTE: Final = 4  # observations that one byte can give: it ends a frame, and several things follow from it
 MOST_OF_AN_INPUT: Final = 8  # that follow from no byte
