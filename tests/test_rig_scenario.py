@@ -42,7 +42,7 @@ LOST_S: Final = 10  # for a host that is cut off to be told
 
 
 def read(text: str, family: str = "angel-eye") -> tuple[Step, ...]:
-    return of(parse("one.toml", text.encode()), DEVICES[family]())
+    return of(parse("one.toml", text.encode()), DEVICES[family].make())
 
 
 def steps(*written: str) -> tuple[Step, ...]:

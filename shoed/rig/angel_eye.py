@@ -5,8 +5,8 @@ result behind the last card that is due. While it is locked or in error its card
 nothing when it has run out is assumed: no code for that is known.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final, TypeVar, assert_never, cast
+from collections.abc import Iterator
+from typing import Final, assert_never, cast
 
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, AngelEyeSettings
@@ -14,17 +14,15 @@ from shoed.cards import Card
 from shoed.now import Chunk, Now
 from shoed.observations import Pair
 from shoed.rig.dealer import NO_INDEX, TARGETS, result_of
-from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn
+from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn, known
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe
-from shoed.settings import nearest
-
-W = TypeVar("W")
 
 CODES: Final = {name.value: code for code, name in FAULTS.items()}
 OUTCOMES: Final = {each.value: each for each in theirs.Outcome}
+WHOSE: Final = "an Angel Eye shoe"
 RESULT_S: Final = 0.15  # behind the last card
 TOGETHER_S: Final = 0.06  # no two cards that are drawn one by one come so close; their copies take 50 ms
 
@@ -58,7 +56,7 @@ class AngelEyeDevice:
         match deed:
             case Load(set_id):
                 if set_id:
-                    raise ValueError('an Angel Eye shoe does not know which set it deals; write load = ""')
+                    raise ValueError(f'{WHOSE} does not know which set it deals; write load = ""')
                 self.hands = Hands()
                 yield Said(0, theirs.StandBy(UNNUMBERED))
                 yield Said(RESULT_S, theirs.StartOfCommunication(UNNUMBERED))
@@ -77,17 +75,17 @@ class AngelEyeDevice:
             case Turn(locked):
                 yield Said(0, theirs.KeyLock(UNNUMBERED, locked))
             case Fault(name, raised):
-                code = known("fault", name, CODES)
+                code = known(WHOSE, "fault", name, CODES)
                 told = theirs.ErrorRaised(UNNUMBERED, in_error_mode=True, code=code)
                 yield Said(0, told if raised else theirs.ErrorCleared(UNNUMBERED, code))
             case Deliver():
-                raise ValueError("an Angel Eye shoe delivers no set; leave it to a shuffler")
+                raise ValueError(f"{WHOSE} delivers no set; leave it to a shuffler")
             case _:
                 assert_never(deed)
 
     def deal(self, cards: tuple[Card, ...], gap_s: float, result: str) -> Iterator[Said]:
         """A result that is asked for takes the place of the last one, or ends an open round."""
-        said = known("result", result, OUTCOMES) if result else None
+        said = known(WHOSE, "result", result, OUTCOMES) if result else None
         pause_s = 0.0
         for number, card in enumerate(cards, start=1):
             if (outside := self.outside(card)) is not None:
@@ -122,11 +120,3 @@ class AngelEyeDevice:
         if self.state.locked:
             return theirs.CardOutside(UNNUMBERED, theirs.Situation.LOCKED, FACES[card])
         return None
-
-
-def known(what: str, word: str, words: Mapping[str, W]) -> W:
-    if word not in words:
-        near = nearest(word, words)
-        remedy = f"the nearest known is {near}" if near else f"known: {', '.join(words)}"
-        raise ValueError(f"an Angel Eye shoe has no {what} {word}; {remedy}")
-    return words[word]

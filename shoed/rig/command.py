@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from shoed.rig.devices import DEVICES
 
     families = parser.add_subparsers(metavar="FAMILY", required=True)
-    for family in DEVICES:
-        device = families.add_parser(family, help="a device that deals or plays a scenario")
+    for word in DEVICES:
+        device = families.add_parser(word, help="a device that deals or plays a scenario")
         where = device.add_mutually_exclusive_group(required=True)
         where.add_argument(
             "--listen",
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="serve any number of hosts, as a device server does; without HOST on loopback, port 0 is any free one",
         )
         where.add_argument("--pty", metavar="PATH", help="serve one host on a serial line that a symlink at PATH names")
-        deals = family == DEALING
+        deals = word == DEALING
         scenario = "play what is written there, and end" + ("; without it the shoe deals until it is stopped" * deals)
         device.add_argument("--scenario", metavar="FILE", required=not deals, help=scenario)
         if deals:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             device.add_argument(
                 "--decks", type=int, choices=DECKS, default=CUSTOMARY, help="in a shoe (default: %(default)s)"
             )
-        device.set_defaults(command=rig_command, family=family)
+        device.set_defaults(command=rig_command, device=word)
 
 
 def add_dealing(parser: argparse.ArgumentParser) -> None:
@@ -60,12 +60,12 @@ def rig_command(arguments: argparse.Namespace) -> int:
     from shoed.rig.scenario import load
     from shoed.rig.virtual import Plan, serve
 
-    family, make = FAMILIES[arguments.family], DEVICES[arguments.family]
-    device = make()
+    model = DEVICES[arguments.device]
+    family, device = FAMILIES[model.family], model.make()
     if arguments.scenario and "seed" in arguments and (arguments.seed, arguments.rounds) != (None, None):
         raise UsageError("--seed and --rounds are the dealer's; leave them out beside --scenario")
     if arguments.scenario:
-        told = happenings(device, load(arguments.scenario, make()))
+        told = happenings(device, load(arguments.scenario, model.make()))
         name = f"{family.title}, {arguments.scenario}"
     else:
         seed = chosen(arguments.seed)
@@ -77,6 +77,7 @@ def rig_command(arguments: argparse.Namespace) -> int:
         place=arguments.listen or arguments.pty,
         line=None if fast else family.line,
         waits=not arguments.scenario,
+        section=model.stands_as,
     )
     asyncio.run(serve(plan, device, told, lambda line: print(line, flush=True)))
     return 0

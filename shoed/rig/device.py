@@ -4,13 +4,16 @@ A device says what its line lets it say: of some deeds nothing. A deed that it c
 ValueError, `PROBLEM; WHAT WOULD BE RIGHT`.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from shoed.cards import Card
 from shoed.now import Chunk, Now
+from shoed.settings import nearest
+
+W = TypeVar("W")
 
 # --- deeds
 
@@ -120,6 +123,14 @@ class Device(Protocol):
 
     def does(self, deed: Deed) -> Iterator[Said]:
         """What it has to say of a deed."""
+
+
+def known(whose: str, what: str, word: str, words: Mapping[str, W]) -> W:
+    if word not in words:
+        near = nearest(word, words)
+        remedy = f"the nearest known is {near}" if near else f"known: {', '.join(words)}"
+        raise ValueError(f"{whose} has no {what} {word}; {remedy}")
+    return words[word]
 
 
 def happenings(device: Device, steps: tuple[Step, ...]) -> Iterator[Happening]:

@@ -169,7 +169,7 @@ class Plan(NamedTuple):
     place: TcpAddress | str  # of a listener, or the path of a pty's symlink
     line: Line | None  # None: as fast as it is taken
     waits: bool
-    section: str = "shoe"  # of a table's configuration
+    section: str  # of a table's configuration
 
 
 async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tell: Callable[[str], None]) -> None:

@@ -19,7 +19,7 @@ from tests.fuzz.texts import helpful
 CARDS: Final = tuple(Card)
 WORDS: Final = ("", "cannot-read", "overdraw", "jam", "lid-open", "banker", "forced-end", "set-7", "nonsense")
 LONGEST_ANSWER: Final = 64 * 1024  # bytes, to as much as an input can hold
-MOST_STATE: Final = LARGEST_STATE * 32  # a device may keep what it said until it is acknowledged
+MOST_STATE: Final = LARGEST_STATE * 16  # a device may keep what it said until it is acknowledged
 
 
 class DeviceTarget:

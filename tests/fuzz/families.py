@@ -22,7 +22,7 @@ from tests.fuzz.source import Source
 
 START: Final = Now(1_750_000_000_000_000, 1_000_000_000_000)
 FLOOD: Final = 1024  # bytes, of the same over and over
-LARGEST_STATE: Final = 8 * 1024  # a few floods that were kept would be more
+LARGEST_STATE: Final = 16 * 1024  # twice the order of a delivered set, and more than floods that were kept leave
 LONGEST_STEP: Final = 50  # the power of two, in nanoseconds, that time goes on at once: thirteen days
 MOST_OF_A_BYTE: Final = 4  # observations that one byte can give: it ends a frame, and several things follow from it
 MOST_OF_AN_INPUT: Final = 8  # that follow from no byte
@@ -153,7 +153,7 @@ class SessionTarget:
 
     def seeds(self) -> list[bytes]:
         played = self.line.seeds(b"\0\5", lambda piece: b"\0" + piece + b"\4\x17")
-        flooded = self.line.seeds(b"\0\5", lambda piece: (b"\x0c" + piece + b"\xff") * 8)
+        flooded = self.line.seeds(b"\0\5", lambda piece: (b"\x0c" + piece + b"\xff") * 12)
         return [*played, *flooded]
 
     def __call__(self, data: bytes) -> None:

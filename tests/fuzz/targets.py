@@ -26,8 +26,8 @@ def of_families() -> dict[str, Target]:
         targets[f"{name}.reports"] = Decoder(driver, orders=False)
         targets[f"{name}.orders"] = Decoder(driver, orders=True)
         targets[f"{name}.session"] = SessionTarget(driver)
-        if name in DEVICES:
-            targets[f"{name}.device"] = DeviceTarget(driver, DEVICES[name])
+    for name, model in DEVICES.items():
+        targets[f"{name}.device"] = DeviceTarget(DRIVERS[model.family], model.make)
     return targets
 
 

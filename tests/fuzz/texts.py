@@ -74,11 +74,11 @@ def read_configuration(data: bytes) -> None:
 def read_scenario(data: bytes) -> None:
     try:
         sheet = settings.parse("file", data)
-        steps = scenario.of(sheet, DEVICES["angel-eye"]())
+        steps = scenario.of(sheet, DEVICES["angel-eye"].make())
     except SettingsError as error:
         faulty(error.problems, data.count(b"\n"))
     else:
-        device = DEVICES["angel-eye"]()
+        device = DEVICES["angel-eye"].make()
         for happening in happenings(device, steps):
             if isinstance(happening, Said):
                 device.say(happening.report, Now(0, 0))
