@@ -22,7 +22,7 @@ from tests.fuzz.source import Source
 
 START: Final = Now(1_750_000_000_000_000, 1_000_000_000_000)
 FLOOD: Final = 1024  # bytes, of the same over and over
-LARGEST_STATE: Final = 16 * 1024  # twice the order of a delivered set, and more than floods that were kept leave
+LARGEST_STATE: Final = 16 * 1024  # twice what the order of a delivered set takes; floods that were kept would be more
 LONGEST_STEP: Final = 50  # the power of two, in nanoseconds, that time goes on at once: thirteen days
 MOST_OF_A_BYTE: Final = 4  # observations that one byte can give: it ends a frame, and several things follow from it
 MOST_OF_AN_INPUT: Final = 8  # that follow from no byte
