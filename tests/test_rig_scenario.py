@@ -228,7 +228,7 @@ class Host:
 async def test_a_line_that_takes_no_time_plays_a_scenario_at_once() -> None:
     """In its order, the cable too."""
     device, host = AngelEyeDevice(AngelEyeSettings()), Host()
-    virtual = VirtualDevice(device, None, waits=False)
+    virtual = VirtualDevice(device, None, fast=True, waits=False)
     transmitting = asyncio.create_task(virtual.transmitter.run(host))
     await virtual.play(happenings(device, steps("cut = true", "pull_ms = 3000", "cut = true")), host)
     transmitting.cancel()

@@ -71,11 +71,11 @@ def rig_command(arguments: argparse.Namespace) -> int:
         seed = chosen(arguments.seed)
         told = dealing(seed, arguments.decks, arguments.rounds)
         name = f"{family.title}, seed {seed}"
-    fast = "fast" in arguments and arguments.fast
     plan = Plan(
         name=name,
         place=arguments.listen or arguments.pty,
-        line=None if fast else family.line,
+        line=family.line,
+        fast="fast" in arguments and arguments.fast,
         waits=not arguments.scenario,
         section=model.stands_as,
     )

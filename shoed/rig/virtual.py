@@ -44,7 +44,7 @@ class Burst(NamedTuple):
 
 
 class Transmitter:
-    """The device's one way out: answers and reports wait for each other here. Without a line nothing takes time."""
+    """The device's one way out: answers and reports wait for each other here. Without a line no byte takes time."""
 
     def __init__(self, line: Line | None) -> None:
         self.line = line
@@ -86,10 +86,11 @@ class Transmitter:
 
 
 class VirtualDevice:
-    """`waits`: whether nothing happens while the device is locked, as a dealer waits then."""
+    """`fast`: without any pause. `waits`: nothing happens while the device is locked, as a dealer waits then."""
 
-    def __init__(self, device: Device, line: Line | None, *, waits: bool) -> None:
+    def __init__(self, device: Device, line: Line | None, *, fast: bool, waits: bool) -> None:
         self.device = device
+        self.fast = fast
         self.waits = waits
         self.transmitter = Transmitter(line)
         self.unlocked = asyncio.Event()
@@ -133,7 +134,7 @@ class VirtualDevice:
             await self.plug_in(self.out_until_s, outlet)
 
     def lasting(self, seconds: float) -> float:
-        return seconds if self.transmitter.line else 0.0
+        return 0.0 if self.fast else seconds
 
     async def pause(self, from_s: float, pause_s: float, outlet: Outlet) -> float:
         """Wait until a thing is due and somebody is there to hear it, and give the moment that it was due."""
@@ -167,19 +168,20 @@ class Plan(NamedTuple):
 
     name: str  # of the device, and what it does
     place: TcpAddress | str  # of a listener, or the path of a pty's symlink
-    line: Line | None  # None: as fast as it is taken
+    line: Line | None  # of its family, where it has one
+    fast: bool  # without pauses, and as its hosts take it
     waits: bool
     section: str  # of a table's configuration
 
 
 async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tell: Callable[[str], None]) -> None:
     """Be the device until all has happened or a signal ends it."""
-    virtual = VirtualDevice(device, plan.line, waits=plan.waits)
+    virtual = VirtualDevice(device, None if plan.fast else plan.line, fast=plan.fast, waits=plan.waits)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     outlet: TcpOutlet | PtyOutlet = (
-        TcpOutlet(plan.place, virtual.heard, patient=plan.line is None)
+        TcpOutlet(plan.place, virtual.heard, patient=plan.fast)
         if isinstance(plan.place, TcpAddress)
         else PtyOutlet(plan.place, virtual.heard)
     )
