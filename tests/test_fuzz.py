@@ -10,7 +10,7 @@ from tests.broken_families import BROKEN
 from tests.fuzz.families import Decoder, SessionTarget
 from tests.fuzz.targets import TARGETS, Every, Target
 
-FEW: Final = 50
+FEW: Final = 200
 MANY: Final = 4000
 READ: Final = ("an exception for what is not known", "no reason for what is rejected")
 KEPT: Final = (
@@ -20,16 +20,16 @@ KEPT: Final = (
 )
 
 
-def tried(target: Target, each: int) -> None:
-    """The seeds, and so many of each with something changed and something behind it."""
-    dice = Random(20)
-    for seed in target.seeds():
+def tried(target: Target, more: int) -> None:
+    """The seeds, and so many of them with something changed and something behind it."""
+    dice, seeds = Random(20), target.seeds()
+    for seed in seeds:
         target(seed)
-        for _ in range(each):
-            changed = bytearray(seed + dice.randbytes(dice.randrange(60)))
-            for _ in range(dice.randrange(4)):
-                changed[dice.randrange(len(changed))] = dice.randrange(0x100)
-            target(bytes(changed))
+    for _ in range(more):
+        changed = bytearray(dice.choice(seeds) + dice.randbytes(dice.randrange(60)))
+        for _ in range(dice.randrange(4)):
+            changed[dice.randrange(len(changed))] = dice.randrange(0x100)
+        target(bytes(changed))
 
 
 @pytest.mark.parametrize("name", TARGETS)

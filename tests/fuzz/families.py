@@ -153,8 +153,9 @@ class SessionTarget:
 
     def seeds(self) -> list[bytes]:
         played = self.line.seeds(b"\0\5", lambda piece: b"\0" + piece + b"\4\x17")
-        flooded = self.line.seeds(b"\0\5", lambda piece: (b"\x0c" + piece + b"\xff") * 12)
-        return [*played, *flooded]
+        flooded = self.line.seeds(b"\0\5", lambda piece: (b"\x0c" + piece + b"\xff") * 12, captured=False)
+        ordered = self.line.seeds(b"\1\5", lambda piece: b"\x09\0\0\0" + piece, captured=False)
+        return [*played, *flooded, *ordered]
 
     def __call__(self, data: bytes) -> None:
         source = Source(data)

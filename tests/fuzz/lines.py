@@ -19,6 +19,7 @@ from tests.fuzz.source import Source
 
 Seal = Callable[[Any, FrameKind, bytes], bytes]  # of the family's own settings
 RAW, FRAME, SHOWN = range(3)
+LONGEST_SEED: Final = 1024  # bytes: short ones are tried more often
 # For families whose captures are not there: something to begin with.
 FIRST: Final = (
     [(FRAME, b"1S")],
@@ -77,11 +78,13 @@ class Line:
             return self.seal(settings, kind, source.piece().translate(None, direction.framing.never_inside))
         return source.piece()
 
-    def seeds(self, before: bytes, around: Callable[[bytes], bytes]) -> list[bytes]:
-        """The captures and FIRST, each piece in the form that `said` reads."""
-        captures = [[(RAW, each.data) for each in received(played.inputs)] for played in self.played]
-        defaults = bytes(len(declared(self.family.settings)))
-        return [defaults + before + b"".join(around(written(*each)) for each in line) for line in (*captures, *FIRST)]
+    def seeds(self, before: bytes, around: Callable[[bytes], bytes], *, captured: bool = True) -> list[bytes]:
+        """The beginnings of the captures, and FIRST; each piece in the form that `said` reads."""
+        captures = [[(RAW, each.data) for each in received(played.inputs)] for played in self.played if captured]
+        start = bytes(len(declared(self.family.settings))) + before
+        return [
+            (start + b"".join(around(written(*each)) for each in line))[:LONGEST_SEED] for line in (*captures, *FIRST)
+        ]
 
 
 def written(form: int, data: bytes) -> bytes:
