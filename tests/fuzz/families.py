@@ -11,7 +11,8 @@ from shoed.commands import Author, StartShoe
 from shoed.now import Chunk, Now
 from shoed.observations import OrderAnswered
 from shoed.rig.conformance import codec, sessions
-from shoed.rig.conformance.subject import CONFIGURED, PORT, Result, Subject
+from shoed.rig.conformance.subject import CONFIGURED, Result, Subject
+from shoed.rig.golden import PORT
 from shoed.session import Heard, Session, SessionState
 from shoed.session.families import AnyDriver
 from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
@@ -66,7 +67,7 @@ class Decoder:
 
     def judged(self, subject: Subject, direction: Direction[object], found: tuple[Result, ...]) -> bytes:
         for each in found:
-            codec.judge(subject, direction, each, (object,) if self.orders else self.driver.messages)
+            codec.judge(subject, direction, each, (object,) if self.orders else self.driver.family.messages)
         return b"".join(each.raw for each in found)
 
 
@@ -136,7 +137,8 @@ class Sitting:
         most = MOST_OF_AN_INPUT + MOST_OF_A_BYTE * bytes_come
         assert len(heard.observations) <= most, f"{len(heard.observations)} observations of {bytes_come} bytes"
         msgspec.json.encode(heard.observations)  # as the journal has to
-        assert not heard.sends or self.driver.speaks or self.allowed, "it sent where orders are not allowed"
+        listens = self.settings == self.settings.listening()
+        assert not (heard.sends and listens) or self.allowed, "it sent where orders are not allowed"
         orders = self.driver.family.orders(self.settings)
         for sent in heard.sends:
             found = self.subject.hear(orders, [sent])

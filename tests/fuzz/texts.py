@@ -54,6 +54,8 @@ def read_told(data: bytes) -> None:
         case Answer(accepted=accepted, detail=detail):
             assert not accepted, "refused, and accepted"
             helpful(detail)
+        case telling.Save() as save:
+            assert telling.read(telling.line_of_save(save)) == save
         case request:
             assert telling.read(telling.line_of(request)) == request
 
