@@ -5,7 +5,7 @@ from typing import Final, get_args
 from firmware_protocols.family import Codes, Family, Line, Mark, UsbId
 from firmware_protocols.open_shoe.codec import build, orders, reports
 from firmware_protocols.open_shoe.layout import FAILURE_NAMES, FAULT_NAMES
-from firmware_protocols.open_shoe.messages import Failed, FaultChanged, Noticed, Reported
+from firmware_protocols.open_shoe.messages import Failed, FaultChanged, FromDevice
 from firmware_protocols.open_shoe.settings import OpenShoeSettings
 
 __all__ = ["FAMILY", "OpenShoeSettings", "build", "orders", "reports"]
@@ -29,6 +29,6 @@ FAMILY: Final = Family(
     reports=reports,
     orders=orders,
     roles=("shoe", "shuffler"),
-    messages=(*get_args(Reported), *get_args(Noticed)),
+    messages=get_args(FromDevice),
     codes=(Codes(FaultChanged, "code", tuple(FAULT_NAMES)), Codes(Failed, "reason", tuple(FAILURE_NAMES))),
 )
