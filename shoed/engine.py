@@ -133,7 +133,8 @@ class Engine(Generic[S]):
         folded = fold(Table(self.table_settings, state.table, row), noticed, came, findings, now)
         before, after = state.table.round, folded.state.round
         if isinstance(came, Told) and (before.shoe, before.number) == (after.shoe, after.number):
-            watched = mended(watched, before.faces, after.faces)
+            carried = before.carried == after.carried  # else one was laid there that was counted when it came
+            watched = mended(watched, before.faces(carried=carried), after.faces(carried=carried))
         for event in folded.events:
             if isinstance(event.data, ShoeStarted):
                 watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")

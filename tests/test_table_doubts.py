@@ -1,9 +1,11 @@
 """Doubts whose ground went away or grew: faces that were corrected, cards that are still asked, rounds overtaken."""
 
+from typing import Final
+
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import AnyCommand, CorrectCard, GrantSqueeze, Notice, OpenBets, SettleRound
+from shoed.commands import AnyCommand, CloseBets, CorrectCard, GrantSqueeze, Notice, OpenBets, SettleRound, VoidRound
 from shoed.events import (
     InsuranceWaived,
     IrregularityRuled,
@@ -11,12 +13,15 @@ from shoed.events import (
     RoundAbandoned,
     RoundCompleted,
     RoundConfirmed,
+    RoundCorrected,
     RoundResumed,
     RoundStarted,
     RoundVoided,
     ShoeStarted,
 )
-from shoed.findings import TooMany, TooOften
+from shoed.findings import TooMany, TooOften, Unread
+from shoed.observations import CardSeen, FaultMeaning, Outcome
+from shoed.table import Custom
 from shoed.words import Event, Stage
 from tests.observed import (
     CUT,
@@ -30,11 +35,14 @@ from tests.observed import (
     after,
     card,
     cards,
+    fault,
     kinds,
     left_over,
     result,
     together,
 )
+
+UNREAD_FAULT: Final = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="fault 1")
 
 # --- what hangs on a card that nobody has told yet
 
@@ -286,3 +294,163 @@ def test_cards_drawn_together_without_a_place_are_the_last_ones() -> None:
     table = after(*cards("P1 2S, B1 3H, P2 KS"))
     table.tell(Notice(kind=Event.DRAWN_TOGETHER))
     assert table.question.choices == ("3H", "KS")
+
+
+# --- cards behind the last one, while something is asked
+
+
+@pytest.mark.parametrize(
+    ("before", "answer"),
+    [
+        ("P1 8S, B1 3H, P2 ?, B2 4H, B2 4H", "KS"),  # another card's face is asked
+        ("P1 8S, B1 3H, P2 KS, B2 ?, B2 4H", "4H"),  # it was read at the second try
+    ],
+)
+def test_the_last_card_told_again_while_a_face_is_asked_may_be_the_same(before: str, answer: str) -> None:
+    """The end of the round is told first; then what is behind it is asked like any card behind a round."""
+    table = after(*cards(before))
+    assert RoundCompleted in kinds(table.answer(answer))
+    assert table.asks("reading", "same-card", "read-again", "excess")
+    table.answer("same-card")
+    assert (table.phase, table.lies) == ("complete", "8S KS / 3H 4H")
+
+
+def test_the_next_round_may_have_begun_while_a_face_is_asked() -> None:
+    """Reports were lost behind the last card."""
+    table = after(*cards("P1 8S, B1 3H, P2 ?, B2 4H"), JUMPED, card("B1", "5C"))
+    table.answer("KS")
+    assert "next-round" in table.question.choices
+
+
+# --- a correction, and the next round
+
+
+@pytest.mark.parametrize("next_one", [card("P1", "5C"), None])
+def test_a_correction_is_told_though_the_next_round_begins_before_its_question_is_answered(
+    next_one: CardSeen | None,
+) -> None:
+    """By the Table of Play Banker's nine wins, wherever the two cards behind it go: it is paid so."""
+    table = after(*cards("P1 2S, B1 3H, P2 KS, B2 KH, P3 6S, B3 4H"))
+    table.tell(SettleRound())
+    table.tell(CorrectCard(index=2, card=Card.H9))
+    assert table.question.question == "reconstructable"
+    told = table.tell(OpenBets()) if next_one is None else table.hear(next_one)
+    (corrected,) = (each for each in told if isinstance(each, RoundCorrected))
+    assert (corrected.outcome, corrected.banker.cards) == (Outcome.BANKER, (Card.H9, Card.HK))
+    last = table.shown.last_round
+    assert last is not None
+    assert (last.result.outcome, last.pays["banker"].pays) == (Outcome.BANKER, "0.95:1")
+
+
+def test_a_correction_taken_back_and_made_again_asks_again() -> None:
+    """It was in excess, then it was not, and then it is once more."""
+    table = after(*cards("P1 7S, B1 3H, P2 KS, B2 KH, P3 5D"))
+    table.tell(CorrectCard(index=3, card=Card.D8))
+    assert table.state.asked is None
+    table.tell(CorrectCard(index=3, card=Card.SK))
+    assert table.question.kind == "card-in-excess"
+
+
+def test_a_round_with_all_its_cards_is_not_abandoned_for_a_suspicion() -> None:
+    """No card was in doubt; the suspicion is asked on."""
+    table = after(CUT, STARTED, *NATURAL[:3])
+    table.step(NATURAL[3], found=[TooOften(at=START, card=Card.H4, times=9, decks=8)])
+    told = table.hear(card("P1", "5C"))
+    assert RoundCompleted in kinds(told)
+    assert RoundAbandoned not in kinds(told)
+    assert (table.question.kind, table.question.optional) == ("deck-count", True)
+
+
+# --- a card that was none
+
+
+def behind_a_dealt_natural() -> Sitting:
+    """A device that names no hand calls a card unread behind the last one; the house announces its rounds."""
+    table = Sitting("commission", Custom(bets_close_by_command=True))
+    table.tell(OpenBets())
+    table.tell(CloseBets())
+    table.hear_each([card("dealt", face) for face in ("8S", "3H", "KS", "4H", "?")])
+    return table
+
+
+def test_a_card_behind_the_last_one_that_was_none_leaves_the_round_as_it_was() -> None:
+    """Nothing is in excess, and nothing is void."""
+    table = behind_a_dealt_natural()
+    assert table.question.question == "face"
+    table.answer("no-card")
+    assert (table.state.asked, table.phase, table.lies) == (None, "complete", "8S KS / 3H 4H")
+
+
+def test_what_was_said_of_a_card_that_was_none_did_not_happen() -> None:
+    """No order of one card is asked, nobody gets a bet back, and the set stays."""
+    table = after(*[card("dealt", face) for face in ("4S", "KD", "5S")])
+    table.step(card("dealt", "5D"))
+    table.step(fault(), found=[together("5D ?"), UNREAD_FAULT])
+    assert table.question.question == "face"
+    table.answer("no-card")
+    assert (table.state.asked, table.lies) == (None, "4S 5S / KD 5D")
+
+
+def test_an_interruption_is_ruled_by_the_cards_that_there_were() -> None:
+    """C 5.4.2: two had been drawn, and the third was none."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H", "?")])
+    table.tell(Notice(kind=Event.INTERRUPTION))
+    table.hear_each([card("dealt", face) for face in ("KS", "4H")])
+    assert [each.clause for each in table.answer("no-card") if isinstance(each, RoundVoided)] == ["5.4.2"]
+
+
+# --- drawn together with a card that nobody could read
+
+
+def test_an_unread_card_and_the_one_that_came_with_it_are_put_in_order() -> None:
+    """C 5.10: its face is asked first, and then their order, as where the later one is unread."""
+    table = after(*cards("P1 4S, B1 3H, P2 ?"))
+    table.step(card("B2", "4H"), found=[together("? 4H")])
+    table.answer("9S")
+    assert (table.question.question, table.question.choices) == ("card-order", ("9S", "4H"))
+
+
+def test_the_watch_voids_no_round_with_a_card_behind_it_either() -> None:
+    """F 5.3: the card in excess comes with the finding."""
+    table = after(*cards("P1 4S, B1 KD, P2 5S, B2 5D"), game="fortune-six")
+    table.step(card("P3", "3D"), found=[together("5D 3D")])
+    assert table.phase == "suspended"
+    answers = [table.question.question]
+    while table.state.asked is not None and table.question.question != "confirm":
+        table.answer(table.question.choices[0])
+        answers.append(table.question.question)
+    assert answers[-1] == "confirm"
+
+
+# --- void, with cards behind it
+
+
+def test_a_card_too_many_of_which_nobody_had_said_anything_outlives_a_void() -> None:
+    """C 5.7: it may still open the next round."""
+    for before in ([card("overdraw", "5D")], [card("B3", "5D")]):
+        table = after(*NATURAL, *before)
+        table.tell(VoidRound())
+        assert table.asks("next-round", "carried", "go-on")
+
+
+# --- cards carried
+
+
+def test_behind_cards_that_were_carried_a_card_may_have_been_missed() -> None:
+    """The shoe does not count them, and lost its second report."""
+    table = after(*NATURAL, card("overdraw", "3C"), card("overdraw", "2D"))
+    table.answer("yes")
+    table.answer("yes")
+    table.hear(card("P1", "JH"))
+    table.answer("carried")
+    table.hear_each([JUMPED, card("P2", "QH")])
+    assert "missed" in table.question.choices
+
+
+def test_what_a_kept_card_opens_with_is_shown_whole() -> None:
+    """One was left over by the round, and one came after it."""
+    table = left_over("7S")
+    table.tell(OpenBets())
+    table.hear(card("overdraw", "3D"))
+    carried = {each.choice[0]: each.carried for each in table.question.consequences}
+    assert carried == {"carried": (Card.S7, Card.D3), "go-on": (Card.S7,)}

@@ -367,17 +367,15 @@ def test_a_card_that_was_kept_opens_the_round_that_began_unheard() -> None:
 
 
 def test_a_card_behind_a_round_that_is_opened_again_is_asked_of_that_round() -> None:
-    """While it is asked whether it is the next one's, a correction takes the end of this one away."""
+    """While it is asked whether it is the next one's, the one before it becomes the last card of this one."""
     table = after(*NATURAL, UNPROVEN, *cards("B3 5D, B3 6D"))
     table.answer("excess")
     table.answer("yes")
     assert table.asks("reading", "excess", "next-round")
     table.tell(CorrectCard(index=1, card=Card.S2))
-    assert (table.question.question, table.question.kind, table.lies) == (
-        "reconstructable",
-        "card-in-excess",
-        "2S KS / 3H 4H",
-    )
+    assert table.asks("reading", "excess", "next-round", "same-card", "read-again")
+    assert table.lies == "2S KS 5D / 3H 4H"
+    table.answer("excess")
     told = table.answer("yes")
     assert [(each.player.cards, each.carried) for each in told if isinstance(each, RoundResumed)] == [
         ((Card.S2, Card.SK, Card.D5), (Card.D6,))

@@ -177,7 +177,11 @@ def test_a_round_is_voided_by_a_person(before: list[AnyObservation]) -> None:
     assert void.reading is not None
     complete = len(before) >= 4
     assert void.supersedes == (id_of(table, "round.completed") if complete else None)
-    assert (table.phase, table.state.asked) == ("voided", None)
+    assert table.phase == "voided"
+    if len(before) > 4:  # what came behind the round may still open the next one
+        assert table.asks("next-round", "carried", "go-on")
+    else:
+        assert table.state.asked is None
 
 
 def test_a_round_that_is_void_has_no_result_any_more() -> None:

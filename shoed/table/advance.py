@@ -29,11 +29,12 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
         if found.held or found.course.void is not None:
             return current, found
         current = replace(current, left=len(found.course.carried), looked_at=len(current.happened))
-        if not current.waiting:
+        has_its_cards = current.cards and found.course.due is None
+        if not current.waiting or (has_its_cards and not current.complete):  # its end is told before what is behind it
             return current, found
         first = current.waiting[0]
         rest = replace(current, waiting=current.waiting[1:])
-        if first.excess and not current.complete:  # no card is due, and this has not been told
+        if first.excess and not current.complete:
             current = put_by(rest, first)
             continue
         current = added(rest, first)
@@ -61,14 +62,14 @@ def inferred(current: Round, found: Judgement) -> Round:
 
 def unconfirmed(current: Round, found: Judgement) -> Round:
     """A round is not void because the watch infers that two cards came together: a person confirms it first."""
-    ruling, last = found.course.void, len(current.happened) - 1
-    if ruling is None or ruling is current.voided or ruling.irregularity != last:
+    ruling, happened = found.course.void, current.happened
+    if ruling is None or ruling is current.voided or ruling.irregularity >= len(happened):
         return current
-    inferred = current.happened[last]
-    ruled = any(each.irregularity == last for each in current.decisions)
-    if ruled or inferred.by is not None or inferred.what.event is not Mishap.DRAWN_TOGETHER:
+    at, inferred = ruling.irregularity, happened[ruling.irregularity]
+    told = max((*(each.irregularity for each in current.decisions), *(each.irregularity for each in current.ruled), -1))
+    if told >= at or inferred.by is not None or inferred.what.event is not Mishap.DRAWN_TOGETHER:
         return current
-    return replace(current, happened=current.happened[:last], suspected=(*current.suspected, inferred))
+    return replace(current, happened=(*happened[:at], *happened[at + 1 :]), suspected=(*current.suspected, inferred))
 
 
 def without_false(house: House, current: Round) -> Round:
@@ -76,14 +77,16 @@ def without_false(house: House, current: Round) -> Round:
     happened = list(current.happened)
     for number, each in enumerate(happened):
         what, at = each.what, each.what.at
-        inferred = each.by is None and what.event is Mishap.CARD_IN_EXCESS and not what.withdrawn
-        if not inferred or at > len(current.cards) or current.cards[at - 1].excess:
+        inferred = each.by is None and what.event is Mishap.CARD_IN_EXCESS and 1 <= at <= len(current.cards)
+        if not inferred or current.cards[at - 1].excess:
             continue
         others = [one if one.what.at < at else replace(one, what=replace(one.what, withdrawn=True)) for one in happened]
         before = replace(current, cards=current.cards[: at - 1], waiting=(), happened=tuple(others))
-        found = judge(house, before).course
-        if fits(before, slot(found.hands, found.due), current.cards[at - 1], found):
-            happened[number] = replace(each, what=replace(what, withdrawn=True))
+        found = judge(house, before)
+        if not found.held:
+            due = slot(found.course.hands, found.course.due)
+            was_due = fits(before, due, current.cards[at - 1], found.course)
+            happened[number] = replace(each, what=replace(what, withdrawn=was_due))
     return current if happened == list(current.happened) else replace(current, happened=tuple(happened))
 
 

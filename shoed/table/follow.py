@@ -68,6 +68,11 @@ def follow(table: Table, at: Now, current: Round, seen: Seen = NOTHING) -> None:
     if table.state.phase is Phase.SETTLED and last is not None and told != now:
         tell_settled(table, at, last)
         table.state = replace(table.state, left_over=left_over(after))
+    current = table.state.round
+    behind = (*current.over, *current.waiting) if table.state.phase in DRAWN else ()
+    if behind:
+        follow(table, at, current, behind[0].seen)
+        return
     ask(table, at)
 
 
@@ -185,6 +190,12 @@ def finish(table: Table, at: Now, hands: Hands) -> None:
         correct(table, at, last, hands, None)
     elif table.state.phase is Phase.SUSPENDED:
         table.move(Move.COMPLETED)
+
+
+def account_anew(table: Table, at: Now, last: Completed, hands: Hands) -> None:
+    """By the Table of Play these are the hands, wherever the cards behind them go."""
+    if (hands.player, hands.banker) != (last.told.player.cards, last.told.banker.cards):
+        correct(table, at, last, hands, None)
 
 
 def amend(table: Table, at: Now) -> None:

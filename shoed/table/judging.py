@@ -24,7 +24,7 @@ from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay,
 from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.reading import Reading, corrected, read, readings, slot, with_unread
+from shoed.table.reading import Reading, corrected, read, readings, slot, with_unread, without_card
 from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Mishap
@@ -251,12 +251,26 @@ def unplaced(before: Round, found: Judgement) -> tuple[Noticed, ...]:
 
 
 def left_by_void(current: Round, found: Judgement) -> tuple[Noticed, ...]:
-    """Cards that were to open the next round: whether they still do, a person says."""
-    if found.course.void is None or all(each.then is not Then.RECONSTRUCT_OR_CARRY for each in found.rulings):
+    """Cards that were to open the next round, or of which nobody had said it: whether they do, a person says."""
+    ruling = found.course.void
+    if ruling is None or current.voided is not None:
         return ()
+    left: list[Card | None] = [each.card for each in (*current.over, *(current.waiting if current.complete else ()))]
+    if any(each.then is Then.RECONSTRUCT_OR_CARRY for each in found.rulings):
+        left = [*found.course.carried, *left]
+    elif current.complete:
+        decided = {ruling.irregularity, *(each.irregularity for each in current.decisions)}
+        left = [
+            *(
+                current.cards[each.what.at - 1].card
+                for number, each in enumerate(current.happened)
+                if each.what.event is Mishap.CARD_IN_EXCESS and not each.what.withdrawn and number not in decided
+            ),
+            *left,
+        ]
     what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
     evidence = f"was left over by round {current.number}, which is void"
-    return tuple(Noticed(what, f"{card} {evidence}", card=card) for card in found.course.carried)
+    return tuple(Noticed(what, f"{card or 'a card without a face'} {evidence}", card=card) for card in left)
 
 
 def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> list[Asked]:
@@ -268,11 +282,11 @@ def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> 
         return [next_round(house, current.hold[0]), *holding, *others]
     faces = known(current)
     if len(faces) < len(current.cards):
-        doubted = (FOREIGN, NO_CARD) if current.cards[len(faces)].dealt else ()
+        doubted = (FOREIGN, NO_CARD) if current.cards[len(faces)].in_no_slot else ()
         return [Asked(Doubt.FACE, RECORD, choices=doubted, index=len(faces) + 1), *holding, *others]
     if holding:
         return [*holding, *others]
-    if current.suspected:
+    if current.suspected and not current.overtaken:
         mishap = current.suspected[0].what
         clause = next((row.clause for row in rows_of(house.book, mishap.event)), "")
         return [Asked(Doubt.CONFIRM, RECORD, clause, choices=("yes", "no"), index=mishap.at), *others]
@@ -377,7 +391,7 @@ def begun(house: House, state: TableState) -> Round:
 def _faced(current: Round, asked: Asked, choice: str | tuple[str, ...], by: Author) -> Round:
     at = asked.index or 0
     if choice == NO_CARD:
-        return replace(current, cards=(*current.cards[: at - 1], *current.cards[at:]))
+        return without_card(current, at)
     if choice == FOREIGN:
         what = Happened(Mishap.FOREIGN_CARD, at, len(current.cards))
         return replace(current, happened=(*current.happened, Noticed(what, f"card {at} is none of the set", by)))

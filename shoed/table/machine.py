@@ -74,7 +74,6 @@ def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Seq
         observe(table, seen, found)
     if isinstance(came, Told):
         obey(table, came, now)
-        play.look_at_excess(table, now)  # an answer may have completed the round
         play.doubt(table, now, findings)
     return Folded(table.state, tuple(table.events), tuple(table.answers))
 

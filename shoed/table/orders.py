@@ -38,12 +38,11 @@ from shoed.table.between import between
 from shoed.table.context import Table, signed
 from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
 from shoed.table.judging import OTHERS, RECORD, Asked, Doubt, choose, holding, kept, open_questions, refusal
-from shoed.table.reading import Reading, corrected
+from shoed.table.reading import TOGETHER, Reading, corrected
 from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
 from shoed.words import FOLLOWS, Stage
 from shoed.words import Event as Mishap
 
-TOGETHER: Final = 2  # cards, at least
 UNTIL_THE_NEXT: Final = {Mishap.WRONG_COUNT, Mishap.INSURANCE_NEGLECTED}  # C 5.5.3, I 5.13: also once bets are paid
 
 

@@ -111,7 +111,6 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
     current = replace(current, suspected=(*current.suspected, *against_custom(table, play)))
     ordinal = len(current.cards) + len(current.waiting)
     follow(table, seen.at, noticed(table, seen.at, current, ordinal, findings), told)
-    look_at_excess(table, seen.at)
 
 
 def overdrawn(table: Table, seen: CardSeen) -> None:
@@ -138,20 +137,12 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
     )
     if len(current.waiting) < MOST_WAITING:
         follow(table, seen.at, replace(current, waiting=(*current.waiting, taken)), taken.seen)
-    look_at_excess(table, seen.at)
 
 
 def no_card_due(current: Round, taken: Taken) -> bool:
     """Whether this one was reported where none was due: the shoe tells it again once its error is cleared."""
     found = [each.what for each in current.happened if each.what.event is Mishap.CARD_IN_EXCESS]
     return not taken.excess and any(current.cards[each.at - 1] == taken for each in found)
-
-
-def look_at_excess(table: Table, at: Now) -> None:
-    """Once the round has its cards, those that were put by are looked at."""
-    current = table.state.round
-    if current.over and table.state.phase in DRAWN:
-        follow(table, at, current, current.over[0].seen)
 
 
 def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
@@ -237,9 +228,11 @@ def noticed(table: Table, at: Now, current: Round, ordinal: int, findings: Seque
 def came_together(table: Table, at: Now, current: Round, ordinal: int, finding: DrawnTogether) -> Round:
     found, asked = together(finding), table.judgement.questions
     next_in_line = finding.order_known and asked and isinstance(asked[0].ask, Ask)  # nobody doubts the record
-    if finding.cards[0] is None and ordinal > len(current.cards):  # it may be the same card, read at last
+    before = (*current.cards, *current.waiting)[ordinal - 2 : ordinal - 1]
+    on_record = finding.cards[0] is not None or any(each.card is None for each in before)  # as a card of the round
+    if not on_record and ordinal > len(current.cards):  # it may be the same card, read at last
         after = replace(current, with_unread=ordinal)
-    elif finding.cards[0] is None:
+    elif not on_record:
         what = replace(found.what, at=ordinal, noticed_at=ordinal, count=1)
         return replace(current, suspected=(*current.suspected, replace(found, what=what)))
     elif ordinal > len(current.cards) and not next_in_line:  # with which it came is known once it has a place

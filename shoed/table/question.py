@@ -184,8 +184,9 @@ def between(house: House, state: TableState, asked: Asked) -> Iterator[Consequen
     found, after = judge(house, state.round), replace(state, hold=state.hold[1:])
     then = next((each for each in open_questions(house, after, found) if each.holds), None)
     would = _consequence(house, state.round, found, then)
+    left = state.left_over or would.carried
     for choice in asked.choices:
-        yield replace(would, choice=(choice,), carried=(*would.carried, *state.kept, *kept(state, asked, choice)))
+        yield replace(would, choice=(choice,), carried=(*left, *state.kept, *kept(state, asked, choice)))
 
 
 def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:

@@ -18,6 +18,7 @@ from shoed.rules.irregular import OF_A_CARD, Course, Happened
 from shoed.table.state import MOST_WAITING, Decided, Noticed, Round, Taken
 from shoed.words import Event as Mishap
 
+TOGETHER: Final = 2  # cards, at least
 LAST: Final = 2 * FULL_HAND  # card of a round: Banker's third
 
 
@@ -159,7 +160,8 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
         return (Reading.DUE, Reading.EXCESS, Reading.MISSED, *same, *gap)
     there = len(found.hands.of(Pair(hand)))
     if position <= there:
-        return Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
+        told = Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
+        return (Reading.MISSED, *told) if current.partial else (*told, Reading.MISSED) if current.shift else told
     if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
         return ()  # Player stands, and the device says it drew: one more card
     if position == there + 1 and hand != due.hand.value:
@@ -242,6 +244,29 @@ def noticed_among(current: Round, drawn: int) -> Round:
         replace(each, what=replace(each.what, noticed_at=min(each.what.noticed_at, drawn))) for each in current.happened
     ]
     return replace(current, happened=tuple(happened))
+
+
+def without_card(current: Round, at: int) -> Round:
+    """No card was there: what was said of it did not happen, and those behind it are one earlier."""
+    happened = [replace(each, what=_without_card(each.what, at)) for each in current.happened]
+    suspected = [replace(each, what=_without_card(each.what, at)) for each in current.suspected]
+    return replace(
+        current,
+        cards=(*current.cards[: at - 1], *current.cards[at:]),
+        happened=tuple(happened),
+        suspected=tuple(each for each in suspected if not each.what.withdrawn),
+    )
+
+
+def _without_card(what: Happened, gone: int) -> Happened:
+    if what.noticed_at >= gone:
+        what = replace(what, noticed_at=what.noticed_at - 1)
+    if what.at > gone:
+        return replace(what, at=what.at - 1)
+    if what.event is Mishap.DRAWN_TOGETHER and what.at <= gone < what.at + what.count:
+        alone = what.count <= TOGETHER
+        return replace(what, count=what.count - 1, withdrawn=alone, at=0 if alone else what.at)
+    return replace(what, at=0, withdrawn=True) if what.at == gone and what.event in OF_A_CARD else what
 
 
 def missed(current: Round) -> Round:

@@ -10,10 +10,11 @@ from shoed.commands import Author
 from shoed.now import Now
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
-from shoed.table.advance import advance
+from shoed.table.advance import foreseen
 from shoed.table.between import note
 from shoed.table.context import BY_FIRST_CARD, Table, both, signed
 from shoed.table.follow import (
+    account_anew,
     ask,
     follow,
     lapse,
@@ -22,7 +23,7 @@ from shoed.table.follow import (
     suspend,
     tell_settled,
 )
-from shoed.table.judging import LINGERING, left_open, renewal, unplaced
+from shoed.table.judging import LINGERING, Doubt, left_open, placed, renewal, unplaced
 from shoed.table.state import (
     AT_A_TABLE,
     MOST_WAITING,
@@ -80,14 +81,19 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
 def overtake(table: Table, at: Now) -> tuple[Round, tuple[Noticed, ...], tuple[Noticed, ...]]:
     """The round as it ends, the doubts that it leaves open, and the cards behind it that nobody has placed.
 
-    One that has all its cards, and waits only for what players choose, is played on first.
+    One that has all its cards, and waits only for what players choose or for a suspicion, is played on first. One that
+    was told is paid by what its cards are now, whatever is asked of those behind its end.
     """
     current, asked = table.state.round, [each for each in table.judgement.questions if each.holds]
-    if table.state.phase is Phase.SUSPENDED and not current.complete and all(each.ask is Ask.OPTION for each in asked):
-        after, found = advance(table.house, replace(current, overtaken=True))
-        if not found.held and found.course.void is None and found.course.due is None and after.cards:
+    waits = table.state.phase is Phase.SUSPENDED and not current.complete
+    if waits and all(each.ask in (Ask.OPTION, Doubt.CONFIRM) for each in asked):
+        _, found = foreseen(table.house, replace(current, overtaken=True))
+        if found.course.void is None and found.course.due is None and placed(found):
             follow(table, at, replace(current, overtaken=True))
-    current = table.state.round
+    current, last, course = table.state.round, table.state.last, table.judgement.course
+    in_order = all(each.ask is not Ask.CARD_ORDER for each in table.judgement.questions)
+    if current.complete and last is not None and course.void is None and course.due is None and in_order:
+        account_anew(table, at, last, course.hands)
     return current, left_open(current, table.judgement), unplaced(current, table.judgement)
 
 

@@ -149,6 +149,11 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     drawn: bool = False  # where it lies was told
     together: Noticed | None = None  # with cards before it; it counts once this one has a place
 
+    @property
+    def in_no_slot(self) -> bool:
+        """The device told of a card, and not of its slot: there may have been none."""
+        return self.dealt or (self.row > 0 and self.seen == Seen())
+
 
 class Decided(msgspec.Struct, frozen=True):
     """The answer to a question that the rules asked."""
@@ -195,10 +200,9 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     complete: bool = False  # every card due was drawn, whatever came after it
     unsure: bool = False  # reports were missed since: a result may be another round's
 
-    @property
-    def faces(self) -> tuple[Card | None, ...]:
-        """Of all that left the shoe for it; what was left over before it was another round's."""
-        return tuple(each.card for each in (*self.cards[self.carried :], *self.over, *self.waiting))
+    def faces(self, *, carried: bool) -> tuple[Card | None, ...]:
+        """Of all that left the shoe for it; `carried`: and of those that the round before left over."""
+        return tuple(each.card for each in (*self.cards[0 if carried else self.carried :], *self.over, *self.waiting))
 
 
 class Completed(msgspec.Struct, frozen=True):
