@@ -1,0 +1,107 @@
+"""A virtual Open Shoe, shoe or shuffler: what it says of deeds, and its half of the line.
+
+Theory of operation: a card's clock is that of its leading edge, so that two cards of one draw are two passages that
+overlap. Each device draws the id of its stream when it is made: what an earlier one said is lost with it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from random import SystemRandom
+from typing import Final, assert_never, cast
+
+from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe import messages as theirs
+from firmware_protocols.open_shoe.layout import FACES, FAULTS
+from shoed.cards import Card
+from shoed.now import Chunk, Now
+from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn, known
+from shoed.session.open_shoe_device import OpenShoeDevice as Role
+from shoed.session.open_shoe_words import CARDS
+
+CODES: Final = {each.name.value: each.number for each in FAULTS}
+FACE_OF: Final = {card: face for face, card in CARDS.items()}
+PASSAGE_US: Final = 120_000  # of a card in the window
+TOGETHER_S: Final = 0.02  # from one leading edge to the next
+MOST_OF_A_CARD: Final = 255
+
+
+class OpenShoeDevice:
+    def __init__(self, settings: OpenShoeSettings, stream: int | None = None) -> None:
+        self.role = Role(settings)
+        self.state = self.role.begin(SystemRandom().getrandbits(32) if stream is None else stream)
+        self.whose = f"an Open Shoe {settings.role.value}"
+
+    @property
+    def locked(self) -> bool:
+        return self.state.locked
+
+    def opened(self, at: Now) -> bytes:
+        self.state, said = self.role.opened(self.state, at)
+        return said
+
+    def say(self, report: object, at: Now) -> bytes:
+        self.state, said = self.role.say(self.state, cast("theirs.Reported", report), at)
+        return said
+
+    def hear(self, chunk: Chunk) -> bytes:
+        self.state, said = self.role.hear(self.state, chunk)
+        return said
+
+    def wake_at(self) -> int | None:
+        return self.role.wake_at(self.state)
+
+    def does(self, deed: Deed) -> Iterator[Said]:
+        match deed:
+            case Fault(name, raised):
+                yield Said(0, theirs.FaultChanged(known(self.whose, "fault", name, CODES), raised, blocking=True))
+            case _ if self.role.role is theirs.Role.SHUFFLER:
+                yield from self.shuffles(deed)
+            case _:
+                yield from self.deals(deed)
+
+    def shuffles(self, deed: Deed) -> Iterator[Said]:
+        if not isinstance(deed, Deliver):
+            raise ValueError(f"{self.whose} deals no cards; write deliver, fault or clear")  # noqa: TRY004 -- a deed
+        counts = Counter(FACE_OF[card] for card in deed.extra)
+        counts.subtract(FACE_OF[card] for card in deed.missing)
+        told = tuple(deed.decks + counts[face] for face in FACES)
+        if min(told) < 0 or max(told) > MOST_OF_A_CARD:
+            raise ValueError(f"no card is counted less than 0 times or more than {MOST_OF_A_CARD}; write fewer of it")
+        yield Said(0, theirs.Recognised(deed.set_id))
+        yield Said(0.1, theirs.Shuffling())
+        yield Said(1, theirs.Shuffled())
+        yield Said(0.1, theirs.Inventory(deed.set_id, told, 0))
+        yield Said(0.1, theirs.Delivered(deed.set_id))
+
+    def deals(self, deed: Deed) -> Iterator[Said]:  # noqa: C901 -- one case a deed
+        match deed:
+            case Load(set_id):
+                yield Said(0, theirs.Loaded(set_id))
+            case Deal(result=result) if result:
+                raise ValueError(f"{self.whose} tells no results; leave it out")
+            case Deal(cards, gap_ms):
+                yield from self.cards(cards, gap_ms / 1000, theirs.Place.DEALT)
+            case Together(cards):
+                yield from self.cards(cards, TOGETHER_S, theirs.Place.DEALT)
+            case Burn(cards, gap_ms):
+                yield from self.cards(cards, gap_ms / 1000, theirs.Place.BURNT)
+            case Cut():
+                yield Said(0, theirs.CuttingCard())
+            case RunOut():
+                yield Said(0, theirs.Empty())
+            case Turn(locked):
+                yield Said(0, theirs.Lock(locked))
+            case Deliver():
+                raise ValueError(f"{self.whose} delivers no set; leave it to a shuffler")
+            case Fault():
+                pass  # of both
+            case _:
+                assert_never(deed)
+
+    def cards(self, cards: tuple[Card, ...], gap_s: float, place: theirs.Place) -> Iterator[Said]:
+        if self.state.faults:
+            place = theirs.Place.ERROR
+        elif self.state.locked:
+            place = theirs.Place.LOCKED
+        for number, card in enumerate(cards):
+            yield Said(gap_s if number else 0, theirs.Card(FACE_OF[card], place, 0, PASSAGE_US))

@@ -1,0 +1,152 @@
+"""A virtual Open Shoe and its host, in virtual time: each card once, whatever the cable does."""
+
+from typing import Final
+
+from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe.messages import Role
+from shoed.cards import Card
+from shoed.now import Chunk, Now
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    CutCardSeen,
+    FaultCleared,
+    FaultRaised,
+    Place,
+    Resumed,
+    SetDelivered,
+    ShoeEmptied,
+    ShoeLoaded,
+)
+from shoed.rig.device import Happening, Pulled, happenings
+from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.rig.scenario import of
+from shoed.session.open_shoe import OpenShoeSession
+from shoed.settings import parse
+from shoed.step import AnyInput, LinkDown, LinkUp, Received, Woken
+
+STREAM: Final = 0xA1B2C3D4
+SETTLED_S: Final = 20.0
+
+
+class Line:
+    """Both ends, each woken when it wants to be; a byte takes no time."""
+
+    def __init__(self, settings: OpenShoeSettings) -> None:
+        self.device = OpenShoeDevice(settings, STREAM)
+        self.session = OpenShoeSession(settings, allow_orders=False)
+        self.state = self.session.begin()
+        self.seen: list[AnyObservation] = []
+        self.at_ns = 0
+        self.open = False
+
+    @property
+    def now(self) -> Now:
+        return Now(self.at_ns // 1000, self.at_ns)
+
+    def plug(self) -> None:
+        self.open = True
+        self.host(LinkUp("rig"))
+        self.said(self.device.opened(self.now))
+
+    def pull(self) -> None:
+        self.open = False
+        self.host(LinkDown("gone"))
+
+    def host(self, came: AnyInput) -> None:
+        self.state, heard = self.session.step(self.state, came, self.now)
+        self.seen += heard.observations
+        for sent in heard.sends:
+            if self.open:
+                self.said(self.device.hear(Chunk(sent, self.now)))
+
+    def said(self, data: bytes) -> None:
+        if self.open and data:
+            self.host(Received(data))
+
+    def until(self, at_ns: int) -> None:
+        while (due := self.next_waking()) is not None and due <= at_ns:
+            self.at_ns = max(self.at_ns, due)
+            if (wanted := self.session.wake_at(self.state)) is not None and wanted <= self.at_ns:
+                self.host(Woken())
+            if self.device.wake_at() is not None:
+                self.said(self.device.hear(Chunk(b"", self.now)))
+        self.at_ns = at_ns
+
+    def next_waking(self) -> int | None:
+        moments = (self.session.wake_at(self.state), self.device.wake_at())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def happen(self, happening: Happening) -> int | None:
+        """When the cable is to be back."""
+        if isinstance(happening, Pulled):
+            self.pull()
+            return self.at_ns + int(happening.out_s * 1e9)
+        self.said(self.device.say(happening.report, self.now))
+        return None
+
+
+def play(*written: str, role: Role = Role.SHOE) -> list[AnyObservation]:
+    settings = OpenShoeSettings(role=role)
+    text = "".join(f"[[step]]\n{each}\n" for each in written)
+    steps = of(parse("one.toml", text.encode()), OpenShoeDevice(settings, STREAM))
+    line, back_ns = Line(settings), None
+    line.plug()
+    due_ns = 0
+    for happening in happenings(line.device, steps):
+        due_ns += int(happening.pause_s * 1e9)
+        if back_ns is not None and back_ns <= due_ns:
+            line.until(back_ns)
+            line.plug()
+            back_ns = None
+        line.until(due_ns)
+        back_ns = line.happen(happening) or back_ns
+    line.until(max(due_ns, back_ns or 0))
+    if back_ns is not None:
+        line.plug()
+    line.until(line.at_ns + int(SETTLED_S * 1e9))
+    return line.seen
+
+
+def cards(seen: list[AnyObservation]) -> list[str]:
+    return [f"{each.place.value} {each.card}" for each in seen if isinstance(each, CardSeen)]
+
+
+def test_what_happens_while_the_cable_is_out_is_told_when_it_is_back() -> None:
+    """Each card once, in its order, and nothing was missed."""
+    seen = play('deal = ["8S"]', "pull_ms = 3000", 'deal = ["4D", "QH"]', 'deal = ["2C"]\nafter_ms = 9000')
+    assert cards(seen) == ["dealt 8S", "dealt 4D", "dealt QH", "dealt 2C"]
+    assert [each.proven for each in seen if isinstance(each, Resumed)] == [True]
+
+
+def test_two_cards_of_one_draw_are_in_the_window_at_once() -> None:
+    """The second's leading edge comes before the first one's trailing edge."""
+    one, other = (each for each in play('together = ["8S", "4D"]') if isinstance(each, CardSeen))
+    assert one.edges is not None
+    assert other.edges is not None
+    assert other.edges.leading_us < one.edges.trailing_us
+
+
+def test_a_shoe_tells_all_that_happens_to_it() -> None:
+    """Sets, faults, the cutting card, and where its cards went."""
+    seen = play(
+        *('load = "set-7"', 'burn = ["2C"]', 'fault = "jam"', 'deal = ["3C"]', 'clear = "jam"', "lock = true"),
+        *('deal = ["4C"]', "unlock = true", "cut = true", "run_out = true"),
+    )
+    assert cards(seen) == [f"{Place.BURN.value} 2C", f"{Place.ERROR.value} 3C", f"{Place.LOCKED.value} 4C"]
+    assert [each.set_id for each in seen if isinstance(each, ShoeLoaded)] == ["set-7"]
+    assert [each.name for each in seen if isinstance(each, FaultRaised | FaultCleared)] == ["jam", "jam"]
+    assert [type(each) for each in seen if isinstance(each, CutCardSeen | ShoeEmptied)] == [CutCardSeen, ShoeEmptied]
+
+
+def test_a_shuffler_may_lie_about_the_count() -> None:
+    """A card less of one face, one more of another."""
+    (told,) = (
+        each
+        for each in play('deliver = "set-7"\nmissing = ["AS"]\nextra = ["KD"]', role=Role.SHUFFLER)
+        if isinstance(each, SetDelivered)
+    )
+    assert told.set_id == "set-7"
+    assert told.counts is not None
+    counts = dict(told.counts)
+    assert (counts[Card.SA], counts[Card.DK], counts[Card.H2]) == (7, 9, 8)
