@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from shoed.table.judging import House, Judgement, judge, placed
-from shoed.table.reading import added, excess, fits, put_by, slot
+from shoed.table.reading import added, excess, fits, slot
 from shoed.table.state import Round
 from shoed.words import Event as Mishap
 
@@ -34,9 +34,6 @@ def advance(house: House, current: Round) -> tuple[Round, Judgement]:
             return current, found
         first = current.waiting[0]
         rest = replace(current, waiting=current.waiting[1:])
-        if first.excess and not current.complete:
-            current = put_by(rest, first)
-            continue
         current = added(rest, first)
         if not fits(rest, found.due, first, found.course):  # judge asks where there is more than one reading
             current = excess(current, len(current.cards))

@@ -229,18 +229,14 @@ def came_together(table: Table, at: Now, current: Round, ordinal: int, finding: 
     found, asked = together(finding), table.judgement.questions
     next_in_line = finding.order_known and asked and isinstance(asked[0].ask, Ask)  # nobody doubts the record
     before = (*current.cards, *current.waiting)[ordinal - 2 : ordinal - 1]
-    on_record = finding.cards[0] is not None or any(each.card is None for each in before)  # as a card of the round
-    if not on_record and ordinal > len(current.cards):  # it may be the same card, read at last
-        after = replace(current, with_unread=ordinal)
-    elif not on_record:
-        what = replace(found.what, at=ordinal, noticed_at=ordinal, count=1)
-        return replace(current, suspected=(*current.suspected, replace(found, what=what)))
-    elif ordinal > len(current.cards) and not next_in_line:  # with which it came is known once it has a place
+    if finding.cards[0] is None and all(each.card is not None for each in before):  # it is no card of the round yet
+        found = replace(found, what=replace(found.what, count=1))
+    if ordinal > len(current.cards) and not next_in_line:  # with which it came is known once it has a place
         *waiting, last = current.waiting
         after = replace(current, waiting=(*waiting, replace(last, together=found)))
     else:
         after = beside(current, found, ordinal)
-    if after.happened == current.happened:
+    if (after.happened, after.suspected) == (current.happened, current.suspected):
         tell_noticed(table, at, found)
     return after
 

@@ -53,6 +53,9 @@ def beside(current: Round, together: Noticed, last: int) -> Round:
 
     Of one that came with the last card of the round before, nobody can be asked for an order.
     """
+    if together.what.count < TOGETHER:  # with one that nobody could read, or it is that one, read at last
+        what = replace(together.what, at=last, noticed_at=last)
+        return replace(current, suspected=(*current.suspected, replace(together, what=what)))
     first = max(current.carried + 1, last - together.what.count + 1)
     if first > last or (first == last and current.number == 1):
         return current
@@ -270,17 +273,13 @@ def _without_card(what: Happened, gone: int) -> Happened:
 
 
 def missed(current: Round) -> Round:
-    """The card that is due left the shoe unseen; together with its neighbour, if one of two could not be read."""
-    at = len(current.cards) + 1
-    current = replace(current, cards=(*current.cards, Taken(None)))
-    if current.with_unread == at and current.waiting:  # it came before the one that was read
-        current = added(replace(current, waiting=current.waiting[1:]), current.waiting[0])
-    elif current.with_unread != at - 1:
-        return current
-    first = min(at, current.with_unread or at)
-    what = Happened(Mishap.DRAWN_TOGETHER, first, len(current.cards), 2)
-    found = Noticed(what, f"cards {first} and {first + 1} came together, and one of them could not be read")
-    return replace(current, happened=(*current.happened, found), with_unread=None)
+    """The card that is due left the shoe unseen; it came with the next one, if one that nobody could read did."""
+    after = replace(current, cards=(*current.cards, Taken(None)))
+    first, *others = current.waiting or (None,)
+    if first is None or first.together is None or first.together.what.count >= TOGETHER:
+        return after
+    both = replace(first.together, what=replace(first.together.what, count=TOGETHER))
+    return added(replace(after, waiting=tuple(others)), replace(first, together=both))
 
 
 def with_unread(current: Round, found: Noticed) -> Round:

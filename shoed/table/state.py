@@ -147,7 +147,7 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     dealt: bool = False  # the device names no hand: the card is the one that is due
     again: bool = False  # and it has the face of the one before it, which was due
     drawn: bool = False  # where it lies was told
-    together: Noticed | None = None  # with cards before it; it counts once this one has a place
+    together: Noticed | None = None  # with cards before it (1: nobody could read it); counts once this one has a place
 
     @property
     def in_no_slot(self) -> bool:
@@ -181,7 +181,6 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     suspected: tuple[Noticed, ...] = ()  # that a person has to confirm
     decisions: tuple[Decided, ...] = ()
     carried: int = 0  # the first so many cards were left over from the round before
-    with_unread: int | None = None  # the ordinal of a card that came together with one that nobody could read
     shift: int = 0  # and so many the device counts to that one
     left: int = 0  # so many were left over when nobody had to be asked last
     looked_at: int = 0  # and so much had happened: what is left over since has another ground, or none
