@@ -18,13 +18,6 @@ def test_every_family_is_found_by_its_own_name_and_has_a_session() -> None:
     assert len(FAMILIES) == len(DRIVERS)
 
 
-def test_a_name_of_nobody_is_no_family() -> None:
-    """Neither is that of a module which stands beside them."""
-    for name in ("page", "open_shoe", ""):
-        with pytest.raises(KeyError):
-            FAMILIES[name]
-
-
 def test_a_daemon_imports_no_family_that_no_table_has() -> None:
     """A start has no time for it."""
     asked = "import shoed.daemon, sys; sys.exit('firmware_protocols.open_shoe' in sys.modules)"

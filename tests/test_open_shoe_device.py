@@ -27,6 +27,7 @@ from firmware_protocols.open_shoe.messages import (
     Requested,
     Resend,
     Result,
+    Shuffling,
 )
 from shoed import wire
 from shoed.now import Chunk, Now
@@ -258,3 +259,17 @@ def test_a_full_memory_ends_the_stream_with_its_last_acknowledgement() -> None:
     (after,) = heard(device.say(Empty()))
     assert isinstance(after, Report)
     assert (after.sequence, after.stream) == (5, hello.said.stream)
+
+
+def test_a_shuffler_with_a_full_memory_has_no_lock_to_tell_of() -> None:
+    """A new stream, fault 8, and the faults that stand."""
+    device = ready(role="shuffler", room=2)
+    for _ in range(2):
+        device.say(Shuffling())
+    device.say(FaultChanged(5, raised=True, blocking=True))
+    _, *reports = answer(device, Acknowledge(A, 2))
+    assert [each.said for each in reports] == [
+        FaultChanged(8, raised=True, blocking=False),
+        FaultChanged(8, raised=False, blocking=False),
+    ]
+    assert device.state.store.full, "there is no room for the third"
