@@ -5,12 +5,14 @@ Nothing else has to be tried over each of them: how the bytes are cut changes no
 
 import asyncio
 import os
+import tty
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from usb.backend import libusb1
 
 from firmware_protocols import FAMILIES
 from firmware_protocols.family import Line
@@ -18,6 +20,7 @@ from shoed.ports.address import Address, parse_address
 from shoed.ports.capture import Direction
 from shoed.ports.link import open_link
 from shoed.rig import golden
+from tests.fake_usb import FakeDevice, FakeUsb
 from tests.links import receive
 from tests.test_ports_rfc2217 import Server
 from tests.world import shoe_on
@@ -65,11 +68,44 @@ async def rfc2217(_: Path) -> AsyncIterator[Far]:
         server.close()
 
 
+@asynccontextmanager
+async def usb(_: Path) -> AsyncIterator[Far]:
+    """A bus that is not there, behind pyusb; the device says packets of the size that its endpoint has."""
+    device = FakeDevice()
+
+    async def say(data: bytes) -> None:
+        for at in range(0, len(data), device.packet):
+            device.says.put(data[at : at + device.packet])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(libusb1, "get_backend", lambda: FakeUsb(device))
+        yield Far(parse_address("usb://1209:0001"), say)
+
+
+@asynccontextmanager
+async def hidraw(_: Path) -> AsyncIterator[Far]:
+    """A pseudo-terminal stands in for the node."""
+    device, node = os.openpty()
+    tty.setraw(node)
+
+    def write(data: bytes) -> None:
+        while data:
+            data = data[os.write(device, data) :]
+
+    try:
+        yield Far(parse_address(f"hidraw://{os.ttyname(node)}"), lambda data: asyncio.to_thread(write, data))
+    finally:
+        os.close(node)
+        os.close(device)
+
+
 # docs/devices.md names them; each key is the scheme of an address.
 LINES: Final[Mapping[str, Callable[[Path], AbstractAsyncContextManager[Far]]]] = {
     "serial": serial,
     "tcp": tcp,
     "rfc2217": rfc2217,
+    "usb": usb,
+    "hidraw": hidraw,
 }
 
 
