@@ -3,7 +3,6 @@
 from random import Random
 from typing import Final
 
-import msgspec
 import pytest
 
 from firmware_protocols.bee_tek import BeeTekSettings
@@ -18,16 +17,15 @@ from shoed.observations import (
     FrameRejected,
     HeardAgain,
     LinkClosed,
-    LinkOpened,
     OrderAnswered,
     Place,
     Resumed,
     WentQuiet,
 )
-from shoed.session import Heard
 from shoed.session.bee_tek import BeeTekSession, BeeTekState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
-from tests.angel_eye_line import MS, START, at, kinds
+from shoed.step import Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Told
+from tests.angel_eye_line import at, kinds
+from tests.listening import Listening
 
 PORT: Final = "serial:///dev/shoe"
 CONFIGURED: Final = Configured("{}", 1, "0.0")
@@ -35,30 +33,9 @@ FOUR: Final = b"[Game]<Card:4S>\r\n"
 NINE: Final = b"[Game]<Card:9H>\r\n"
 
 
-class Host:
-    """A session whose link opened at 0. Its state goes through JSON before each input, as a checkpoint does."""
-
+class Host(Listening[BeeTekState]):
     def __init__(self, **settings: int) -> None:
-        self.session = BeeTekSession(BeeTekSettings(**settings), allow_orders=True)
-        self.state = self.session.begin()
-        assert self.take(LinkUp(PORT), 0).observations == (LinkOpened(at=at(0), port=PORT),)
-
-    def take(self, came: AnyInput, ms: float) -> Heard:
-        state = msgspec.json.decode(msgspec.json.encode(self.state), type=BeeTekState)
-        self.state, heard = self.session.step(state, came, at(ms))
-        assert heard.sends == ()
-        return heard
-
-    def hear(self, data: bytes, ms: float) -> list[AnyObservation]:
-        return list(self.take(Received(data), ms).observations)
-
-    def wake(self, ms: float) -> list[AnyObservation]:
-        return list(self.take(Woken(), ms).observations)
-
-    @property
-    def wake_ms(self) -> float | None:
-        moment = self.session.wake_at(self.state)
-        return None if moment is None else (moment - START.mono_ns) / MS
+        super().__init__(BeeTekSession(BeeTekSettings(**settings), allow_orders=True), PORT)
 
 
 # --- what each line says

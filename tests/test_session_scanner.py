@@ -3,7 +3,6 @@
 from random import Random
 from typing import Final
 
-import msgspec
 import pytest
 
 from firmware_protocols.scanner import ScannerSettings
@@ -19,16 +18,15 @@ from shoed.observations import (
     FrameRejected,
     HeardAgain,
     LinkClosed,
-    LinkOpened,
     OrderAnswered,
     Place,
     Resumed,
     WentQuiet,
 )
-from shoed.session import Heard
 from shoed.session.scanner import ScannerSession, ScannerState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
-from tests.angel_eye_line import MS, START, at, kinds
+from shoed.step import Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Told
+from tests.angel_eye_line import at, kinds
+from tests.listening import Listening
 from tests.scanner_line import ENTER, STROKES, UP, down, scan, typing
 
 PORT: Final = "tcp://10.0.0.7:4001"
@@ -38,30 +36,9 @@ SELF_TEST: Final = bytes.fromhex("00 00 02 02 02 02 02 02")
 SILENCE_MS: Final = 150
 
 
-class Host:
-    """A session whose link opened at 0. Its state goes through JSON before each input, as a checkpoint does."""
-
+class Host(Listening[ScannerState]):
     def __init__(self, settings: ScannerSettings | None = None) -> None:
-        self.session = ScannerSession(settings or ScannerSettings(), allow_orders=True)
-        self.state = self.session.begin()
-        assert self.take(LinkUp(PORT), 0).observations == (LinkOpened(at=at(0), port=PORT),)
-
-    def take(self, came: AnyInput, ms: float) -> Heard:
-        state = msgspec.json.decode(msgspec.json.encode(self.state), type=ScannerState)
-        self.state, heard = self.session.step(state, came, at(ms))
-        assert heard.sends == ()
-        return heard
-
-    def hear(self, data: bytes, ms: float) -> list[AnyObservation]:
-        return list(self.take(Received(data), ms).observations)
-
-    def wake(self, ms: float) -> list[AnyObservation]:
-        return list(self.take(Woken(), ms).observations)
-
-    @property
-    def wake_ms(self) -> float | None:
-        moment = self.session.wake_at(self.state)
-        return None if moment is None else (moment - START.mono_ns) / MS
+        super().__init__(ScannerSession(settings or ScannerSettings(), allow_orders=True), PORT)
 
 
 def unread(data: bytes, code: str, ms: float = 5, offset: int = 0) -> CardSeen:
