@@ -330,8 +330,11 @@ async def test_a_mad_shoe_gets_one_event_for_each_card_and_none_for_a_copy(world
     assert len({card["provenance"] for card in drawn_}) > 1
     for completed in world.recorder.of("round.completed"):
         own = [card for card in drawn_ if (card["shoe"], card["round"]) == (completed["shoe"], completed["round"])]
+        waited = [card for card in aside if (card["shoe"], card["round"]) == (completed["shoe"], completed["round"])]
         for hand in ("player", "banker"):
-            assert completed[hand]["cards"] == [card["card"] for card in own if card["hand"] == hand]
+            drawn = [card["card"] for card in own if card["hand"] == hand]
+            assert completed[hand]["cards"][: len(drawn)] == drawn
+            assert set(completed[hand]["cards"][len(drawn) :]) <= {card["card"] for card in waited}
         assert completed["outcome"] != "forced-end"
     assert len(world.recorder.of("round.completed")) > 50
     numbers = [(each["shoe"], each["round"]) for each in world.recorder.of("round.started")]

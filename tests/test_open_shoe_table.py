@@ -113,13 +113,16 @@ def test_a_cable_that_was_out_within_a_hand_does_no_harm() -> None:
 
 
 def test_a_device_that_lost_its_memory_makes_the_hand_doubtful() -> None:
-    """Nothing proves that no card was missed."""
+    """Nothing proves that no card was missed: the next one is laid nowhere before a person says what it is."""
     played = Played()
     played.deal("8S 3H")
     played.take(LinkDown("pulled"))
     played.device.lose_power(0xB)
     played.take(LinkUp(PORT))
     assert played.state.table.round.partial
+    played.deal("JD")
+    assert played.told[-2:] == ["round.suspended", "question.asked"]
+    assert played.lies == "8S / 3H"
 
 
 def test_two_cards_thick_are_noticed() -> None:

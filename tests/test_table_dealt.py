@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import CloseBets, Decide, OpenBets, SettleRound
+from shoed.commands import CloseBets, Decide, Notice, OpenBets, SettleRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -13,8 +13,10 @@ from shoed.events import (
     ShoeEmptied,
     ShoeStarted,
 )
+from shoed.observations import AnyObservation
 from shoed.table import Custom
-from tests.observed import EMPTIED, LOADED, NATURAL, Sitting, after, card, kinds
+from shoed.words import Event
+from tests.observed import EMPTIED, JUMPED, LOADED, NATURAL, UNPROVEN, Sitting, after, card, kinds
 
 
 def test_cards_are_drawn_into_the_slots_that_are_due() -> None:
@@ -103,3 +105,56 @@ def test_a_shoe_that_says_that_it_is_empty_ends_a_round_that_needs_a_card() -> N
     (void,) = (each for each in told if isinstance(each, RoundVoided))
     assert (emptied.author, void.clause, void.author) == (None, "5.5.4", None)
     assert [event.type for event in after(*NATURAL).step(EMPTIED)] == ["shoe.emptied"]
+
+
+# --- reports that were lost
+
+
+@pytest.mark.parametrize("missed", [JUMPED, UNPROVEN])
+def test_behind_a_loss_a_person_says_whether_the_next_card_is_the_one_that_is_due(missed: AnyObservation) -> None:
+    """No slot tells: it is asked of the first card alone, and as often as one was missed."""
+    table = after(*[card("dealt", face) for face in ("2S", "3H")], missed, card("dealt", "4H"))
+    assert table.asks("reading", "due", "missed", "excess")
+    table.answer("missed")
+    table.answer("9S")
+    assert table.asks("reading", "due", "missed", "excess")
+    table.answer("due")
+    table.hear(card("dealt", "6S"))
+    assert (table.phase, table.lies) == ("complete", "2S 9S 6S / 3H 4H")
+
+
+def test_behind_a_loss_between_two_rounds_the_first_card_may_have_been_missed() -> None:
+    """The record of that round is not whole, whatever is said."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "4H")], JUMPED, card("dealt", "9D"))
+    assert (table.state.round.number, table.phase) == (2, "suspended")
+    assert table.asks("reading", "due", "missed", "excess")
+    table.answer("due")
+    table.hear_each([card("dealt", face) for face in ("KH", "KD", "9S")])
+    last = table.shown.last_round
+    assert last is not None
+    assert (table.lies, last.integrity) == ("9D KD / KH 9S", "partial")
+
+
+# --- rounds dealt while players choose
+
+
+def test_the_next_round_begins_though_a_player_has_not_chosen() -> None:
+    """Whoever does not choose plays on: the cards that wait end the round, and the next card is of another."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H")])
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1, order_known=True))
+    assert table.question.question == "option"
+    told = table.hear_each([card("dealt", face) for face in ("KS", "4H", "9D", "2D")])
+    assert [type(each) for each in told if isinstance(each, RoundCompleted | RoundStarted)] == [
+        RoundCompleted,
+        RoundStarted,
+    ]
+    assert (table.state.round.number, table.lies) == (2, "9D / 2D")
+
+
+def test_bets_may_be_announced_though_a_player_has_not_chosen() -> None:
+    """The round has all its cards."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H")])
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1, order_known=True))
+    assert "end it first" in table.refuses(OpenBets())
+    table.hear_each([card("dealt", face) for face in ("KS", "4H")])
+    assert RoundCompleted in kinds(table.tell(OpenBets()))

@@ -454,3 +454,10 @@ def test_what_a_kept_card_opens_with_is_shown_whole() -> None:
     table.hear(card("overdraw", "3D"))
     carried = {each.choice[0]: each.carried for each in table.question.consequences}
     assert carried == {"carried": (Card.S7, Card.D3), "go-on": (Card.S7,)}
+
+
+def test_a_card_in_excess_told_twice_may_be_one() -> None:
+    """In the same slot, with the same face."""
+    table = after(*cards("P1 8S, B1 3H, P2 KS, B2 4H, B3 JS, B3 JS"))
+    table.answer("yes")
+    assert table.asks("reading", "same-card", "read-again", "excess")

@@ -154,19 +154,20 @@ def test_that_it_may_be_told_again_is_asked_once_the_round_has_its_result() -> N
 
 
 @pytest.mark.parametrize("then", [card("overdraw", "5D"), card("overdraw", "?")])
-@pytest.mark.parametrize("between", [(), (card("burn", "5D"),), (UNPROVEN,)])
+@pytest.mark.parametrize("between", [(), (card("burn", "5D"),)])
 def test_an_overdrawn_card_of_another_face_is_another_card(
     then: AnyObservation, between: tuple[AnyObservation, ...]
 ) -> None:
-    """So is one behind other cards, and where reports were missed since nobody knows."""
+    """So is one behind other cards."""
     table = after(*NATURAL[:3], *between, then)
     assert table.asks("reading", "due", "excess")
 
 
 def test_where_reports_were_missed_no_card_is_known_to_be_told_again() -> None:
-    """Another may have come in between."""
-    table = after(*NATURAL[:3], UNPROVEN, card("overdraw", "KS"))
-    assert table.asks("reading", "due", "excess")
+    """Another may have come in between, and so may the one that is due."""
+    for face in ("KS", "5D", "?"):
+        table = after(*NATURAL[:3], UNPROVEN, card("overdraw", face))
+        assert table.asks("reading", "missed", "due", "excess")
 
 
 def test_overdrawn_cards_are_bounded_and_go_with_their_round() -> None:

@@ -275,6 +275,17 @@ def test_where_the_count_of_the_shoe_is_another_a_card_may_have_been_missed(
     assert table.lies == lies
 
 
+def test_a_third_card_before_any_other_is_the_first_of_a_shoe_that_is_still_at_the_round_before() -> None:
+    """A correction ended the round by other cards than the shoe reckons with, and bets were announced."""
+    table = after(*cards("P1 2H, B1 3H, P2 KS, B2 4H"))
+    table.tell(CorrectCard(index=1, card=Card.H9))
+    table.tell(OpenBets())
+    table.hear(card("P3", "5D"))
+    assert table.asks("reading", "due", "excess", "missed")
+    table.answer("due")
+    assert table.lies == "5D /"
+
+
 # --- what was left over
 
 

@@ -49,7 +49,8 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         waiting = table.state.phase is Phase.SUSPENDED
         partial = current.partial or table.state.phase in OPEN
         unsure = current.unsure or waiting or table.state.phase not in OPEN
-        table.set_round(replace(current, partial=partial, unsure=unsure))
+        lost_at = len(current.cards) + len(current.waiting) if table.state.phase in OPEN else None
+        table.set_round(replace(current, partial=partial, unsure=unsure, lost_at=lost_at))
         table.state = replace(table.state, missed=table.state.missed or seen.frame, told=None)
 
 

@@ -86,7 +86,7 @@ def _obey(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR09
 
 
 def _open_bets(table: Table, at: Now) -> str | None:
-    if table.state.phase in OPEN and not table.state.round.complete:
+    if table.state.phase in OPEN and not table.state.round.complete and not rounds.may_be_overtaken(table):
         return f"round {table.state.round.number} is {table.state.phase.value}: end it first, or void it"
     if not table.state.shoe:  # joined midway
         table.state = replace(table.state, shoe=1, round=Round(1))

@@ -30,7 +30,7 @@ from shoed.table.follow import (
     tell_noticed,
 )
 from shoed.table.reading import beside, fits, opens
-from shoed.table.rounds import against_custom, begin_dealing, open_round
+from shoed.table.rounds import against_custom, begin_dealing, may_be_overtaken, open_round
 from shoed.table.sets import SUSPECTED
 from shoed.table.state import AT_A_TABLE, DRAWN, MOST_WAITING, OPEN, OVER, Last, Noticed, Phase, Round, Taken
 from shoed.words import Event as Mishap
@@ -68,8 +68,8 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if begins:
         unsure, left = table.state.round.unsure, lying(table)
         open_round(table, seen.at, "card")
-        if unsure and left:  # that the shoe counts them is not proven
-            table.set_round(replace(table.state.round, partial=True))
+        if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
+            table.set_round(replace(table.state.round, partial=True, lost_at=len(left)))
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
         doubt(table, seen.at, findings)
@@ -83,7 +83,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
 
 def dealt_anew(table: Table, seen: CardSeen) -> bool:
     """Where the device names no hand, a card behind a round opens the next, unless each of them is announced."""
-    behind = table.state.phase in (*DRAWN, *OVER)
+    behind = table.state.phase in (*DRAWN, *OVER) or (seen.place is Place.DEALT and may_be_overtaken(table))
     announced = behind and table.settings.custom.bets_close_by_command
     return seen.place is Place.DEALT and (behind or table.state.phase is Phase.IDLE) and not announced
 

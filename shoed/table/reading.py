@@ -87,7 +87,7 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
     if due is None or taken.excess or (taken.seen.hand is None and not taken.dealt):
         return False
     if taken.dealt:
-        return True
+        return current.lost_at != len(current.cards)
     if current.partial and behind_carried(current):
         return False  # whether the device counts them, or a report was missed
     shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
@@ -125,7 +125,7 @@ def readings(current: Round, found: Course) -> tuple[Reading, ...]:
     if first is None or fits(current, due, first, found):
         return ()
     if first.excess:
-        return Reading.DUE, Reading.EXCESS
+        return (Reading.MISSED,) * current.partial + (Reading.DUE, Reading.EXCESS)
     gap = (Reading.INTERRUPTION,) if current.away and not told else ()
     return _of_a_slot(current, found, due, gap)
 
@@ -139,7 +139,8 @@ def _of_the_next(current: Round, found: Course, first: Taken | None) -> tuple[Re
     hand, position = place(first.seen)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return ()
-    lies = any(place(each.seen) == (hand, position) for each in current.cards[: len(found.hands)])
+    there = [each for each in current.cards if place(each.seen) == (hand, position)]
+    lies = any(each in current.cards[: len(found.hands)] or each.card is first.card for each in there)
     same = (Reading.SAME_CARD, Reading.READ_AGAIN) if lies else ()
     if not current.unsure:
         return (*same, Reading.EXCESS) if same else ()
@@ -148,6 +149,8 @@ def _of_the_next(current: Round, found: Course, first: Taken | None) -> tuple[Re
 
 
 def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...]) -> tuple[Reading, ...]:
+    if current.waiting[0].dealt:
+        return Reading.DUE, Reading.MISSED, Reading.EXCESS, *gap
     hand, position = place(current.waiting[0].seen)
     is_due = (hand, position) == (due.hand.value, due.position)
     if behind_carried(current):
@@ -165,6 +168,8 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     if position <= there:
         told = Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
         return (Reading.MISSED, *told) if current.partial else (*told, Reading.MISSED) if current.shift else told
+    if position == FULL_HAND and not current.cards:  # the shoe is still at the round before
+        return (Reading.DUE, Reading.EXCESS, Reading.MISSED, *gap)
     if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
         return ()  # Player stands, and the device says it drew: one more card
     if position == there + 1 and hand != due.hand.value:
@@ -274,7 +279,8 @@ def _without_card(what: Happened, gone: int) -> Happened:
 
 def missed(current: Round) -> Round:
     """The card that is due left the shoe unseen; it came with the next one, if one that nobody could read did."""
-    after = replace(current, cards=(*current.cards, Taken(None)))
+    lost_at = None if current.lost_at is None else current.lost_at + 1  # and perhaps one more
+    after = replace(current, cards=(*current.cards, Taken(None)), lost_at=lost_at)
     first, *others = current.waiting or (None,)
     if first is None or first.together is None or first.together.what.count >= TOGETHER:
         return after

@@ -84,17 +84,25 @@ def overtake(table: Table, at: Now) -> tuple[Round, tuple[Noticed, ...], tuple[N
     One that has all its cards, and waits only for what players choose or for a suspicion, is played on first. One that
     was told is paid by what its cards are now, whatever is asked of those behind its end.
     """
-    current, asked = table.state.round, [each for each in table.judgement.questions if each.holds]
-    waits = table.state.phase is Phase.SUSPENDED and not current.complete
-    if waits and all(each.ask in (Ask.OPTION, Doubt.CONFIRM) for each in asked):
-        _, found = foreseen(table.house, replace(current, overtaken=True))
-        if found.course.void is None and found.course.due is None and placed(found):
-            follow(table, at, replace(current, overtaken=True))
+    if not table.state.round.complete and may_be_overtaken(table):
+        follow(table, at, replace(table.state.round, overtaken=True))
     current, last, course = table.state.round, table.state.last, table.judgement.course
     in_order = all(each.ask is not Ask.CARD_ORDER for each in table.judgement.questions)
     if current.complete and last is not None and course.void is None and course.due is None and in_order:
         account_anew(table, at, last, course.hands)
     return current, left_open(current, table.judgement), unplaced(current, table.judgement)
+
+
+def may_be_overtaken(table: Table) -> bool:
+    """Whether the round has all its cards, and waits only for what players choose or for a suspicion."""
+    current, asked = table.state.round, [each for each in table.judgement.questions if each.holds]
+    if table.state.phase is not Phase.SUSPENDED or any(each.ask not in (Ask.OPTION, Doubt.CONFIRM) for each in asked):
+        return False
+    if current.complete:
+        return not current.waiting
+    after, found = foreseen(table.house, replace(current, overtaken=True))
+    over = found.course.void is None and found.course.due is None and placed(found)
+    return over and not after.waiting and not found.course.carried
 
 
 def begin_next(table: Table, at: Now) -> None:

@@ -195,6 +195,7 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     game: str = ""  # by whose book it is played, whatever the table is set to meanwhile
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
+    lost_at: int | None = None  # behind so many cards: what a device that names no hand tells next may be a later one
     paid: bool = False  # it was told that the bets are paid
     complete: bool = False  # every card due was drawn, whatever came after it
     unsure: bool = False  # reports were missed since: a result may be another round's
