@@ -48,7 +48,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShoeStarted(EventData, frozen=True, kw_only=True):
-    """A new shoe: the device started communication after a cutting card, with no round open."""
+    """A new shoe: a person or the device said so, or it began to talk after a cutting card, with no round open."""
 
     shoe: int
     shoe_integrity: str

@@ -131,6 +131,7 @@ class Resumed(Reported, frozen=True, kw_only=True):
     """The first report since the link, the daemon or the device was away."""
 
     proven: bool  # its sequence is the successor of the last one: nothing was missed
+    expected: str = ""  # the number that was due, where the device says that it tells another one
 
 
 class Identified(Reported, frozen=True, kw_only=True):

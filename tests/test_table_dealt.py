@@ -7,6 +7,7 @@ from shoed.commands import CloseBets, Decide, Notice, OpenBets, SettleRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
+    RoundAbandoned,
     RoundCompleted,
     RoundStarted,
     RoundVoided,
@@ -91,11 +92,17 @@ def test_a_set_that_is_loaded_begins_a_shoe() -> None:
     assert (table.shown.shoe, table.shown.shoe_integrity, table.phase) == (2, "complete", "idle")
 
 
-def test_a_set_that_is_loaded_into_a_round_begins_none() -> None:
-    """A card is still due: what the device says is on record, and the round goes on or is ended by a person."""
+def test_a_set_that_is_loaded_into_a_round_begins_a_shoe() -> None:
+    """The device says so: no card of the old one comes any more, and the round is given up for all to see."""
     table = after(*NATURAL[:3])
-    assert table.hear(LOADED) == []
-    assert kinds(table.hear(NATURAL[3])) == [CardDrawn, RoundCompleted]
+    assert kinds(table.hear(LOADED)) == [RoundAbandoned, ShoeStarted]
+    assert table.shown.shoe_integrity == "complete"
+
+
+def test_a_set_that_is_loaded_is_whole_whatever_was_missed_before_it() -> None:
+    """The loss was of the shoe before."""
+    table = after(*NATURAL, JUMPED, LOADED)
+    assert table.shown.shoe_integrity == "complete"
 
 
 def test_a_shoe_that_says_that_it_is_empty_ends_a_round_that_needs_a_card() -> None:
@@ -158,3 +165,12 @@ def test_bets_may_be_announced_though_a_player_has_not_chosen() -> None:
     assert "end it first" in table.refuses(OpenBets())
     table.hear_each([card("dealt", face) for face in ("KS", "4H")])
     assert RoundCompleted in kinds(table.tell(OpenBets()))
+
+
+def test_the_next_round_begins_behind_a_complete_one_of_which_a_player_has_not_chosen() -> None:
+    """The error was told once the round had its cards."""
+    table = after(*[card("dealt", face) for face in ("2S", "3H", "KS", "KH", "6S", "4H")])
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1, order_known=True))
+    assert table.question.question == "option"
+    table.hear(card("dealt", "9D"))
+    assert (table.state.round.number, table.lies) == (2, "9D /")

@@ -179,7 +179,11 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.ask(after, asked)
             news = after.greeted and not (before.greeted and proven)
             if news and before.stream is not None and (self.state.away or not proven):
-                self.resume(frame.at, evidence, proven=proven)
+                if proven:
+                    self.resume(frame.at, evidence, proven=True)
+                else:  # it tells from its oldest on
+                    lost = replace(evidence, sequence=str(hello.oldest))
+                    self.resume(frame.at, lost, proven=False, expected=str(before.due))
             self.state = replace(self.state, away=self.state.away and not news)
         if news:
             self.saw(
@@ -194,8 +198,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                 )
             )
 
-    def resume(self, at: Now, evidence: Evidence, *, proven: bool) -> None:
-        self.saw(Resumed(at=at, frame=evidence, proven=proven))
+    def resume(self, at: Now, evidence: Evidence, *, proven: bool, expected: str = "") -> None:
+        self.saw(Resumed(at=at, frame=evidence, proven=proven, expected=expected))
         self.state = replace(self.state, away=False, sets=self.state.sets if proven else {})
 
     def report(self, frame: Frame[theirs.FromDevice], report: theirs.Report) -> None:

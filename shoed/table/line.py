@@ -30,9 +30,9 @@ REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, th
 
 def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -> None:
     match seen:
-        case Resumed():
+        case Resumed(expected=""):
             pass  # that the line was away has been told
-        case SequenceJumped():
+        case Resumed() | SequenceJumped():
             missed = events.LineMissed(device=seen.device, expected=seen.expected, seen=seen.frame.sequence)
             table.emit(seen.at, missed)
         case SequenceClashed():

@@ -129,8 +129,11 @@ def communication_started(table: Table, seen: CommunicationStarted) -> None:
 
 
 def loaded(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
-    """A new set is in the shoe, unless a round still needs a card of the old one."""
+    """A new set is in the shoe; where it only began to talk anew, a round may still need a card of the old one."""
     current = table.state.round
+    if isinstance(seen, ShoeLoaded):  # it says so, whatever was missed before
+        rounds.start_shoe(table, seen.at, whole=True)
+        return
     if table.state.phase in OPEN and not current.complete and (current.cards or current.waiting):
         if table.state.phase is Phase.SUSPENDED:  # it may have begun all the same, and nobody can tell
             table.state = replace(table.state, missed=table.state.missed or seen.frame)
