@@ -19,7 +19,7 @@ from shoed.events import (
     RoundVoided,
     ShoeStarted,
 )
-from shoed.findings import TooMany, TooOften, Unread
+from shoed.findings import OrderAltered, TooMany, TooOften, Unread
 from shoed.observations import CardSeen, FaultMeaning, Outcome
 from shoed.table import Custom
 from shoed.words import Event, Stage
@@ -389,6 +389,18 @@ def test_what_was_said_of_a_card_that_was_none_did_not_happen() -> None:
     assert table.question.question == "face"
     table.answer("no-card")
     assert (table.state.asked, table.lies) == (None, "4S 5S / KD 5D")
+
+
+def test_what_was_said_of_a_card_behind_one_that_was_none_is_said_of_the_same_card() -> None:
+    """It is one earlier."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H", "?")])
+    table.step(
+        card("dealt", "KS"), found=[OrderAltered(at=START, card=Card.SK, expected=Card.H9, evidence="one card behind")]
+    )
+    table.answer("no-card")
+    assert (table.question.question, table.question.index) == ("confirm", 3)
+    table.answer("no")
+    assert table.lies == "8S KS / 3H"
 
 
 def test_an_interruption_is_ruled_by_the_cards_that_there_were() -> None:
