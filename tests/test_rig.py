@@ -309,6 +309,14 @@ async def test_what_is_no_address_is_wrong_use(wrong: str) -> None:
     assert out.startswith(b"usage: ")
 
 
+async def test_a_firmware_that_the_family_does_not_have_is_wrong_use() -> None:
+    """What it has is named."""
+    process = await start("--listen", "tcp://:0", "--firmware", "2")
+    out, _ = await process.communicate()
+    assert process.returncode == 2
+    assert b"--firmware: invalid choice: '2' (choose from 'ii-ex')" in out
+
+
 # --- scenarios
 
 

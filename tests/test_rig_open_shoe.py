@@ -1,10 +1,16 @@
 """A virtual Open Shoe and its host, in virtual time: each card once, whatever the cable does."""
 
+import re
+from collections import Counter
 from typing import Final
+
+import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.messages import Role
+from shoed import VERSION
 from shoed.cards import Card
+from shoed.errors import SettingsError
 from shoed.now import Chunk, Now
 from shoed.observations import (
     AnyObservation,
@@ -12,6 +18,7 @@ from shoed.observations import (
     CutCardSeen,
     FaultCleared,
     FaultRaised,
+    Identified,
     Place,
     Resumed,
     SetDelivered,
@@ -32,8 +39,8 @@ SETTLED_S: Final = 20.0
 class Line:
     """Both ends, each woken when it wants to be; a byte takes no time."""
 
-    def __init__(self, settings: OpenShoeSettings) -> None:
-        self.device = OpenShoeDevice(settings, STREAM)
+    def __init__(self, settings: OpenShoeSettings, version: int) -> None:
+        self.device = OpenShoeDevice(settings, STREAM, version=version)
         self.session = OpenShoeSession(settings, allow_orders=False)
         self.state = self.session.begin()
         self.seen: list[AnyObservation] = []
@@ -86,11 +93,11 @@ class Line:
         return None
 
 
-def play(*written: str, role: Role = Role.SHOE) -> list[AnyObservation]:
+def play(*written: str, role: Role = Role.SHOE, version: int = 1) -> list[AnyObservation]:
     settings = OpenShoeSettings(role=role)
     text = "".join(f"[[step]]\n{each}\n" for each in written)
-    steps = of(parse("one.toml", text.encode()), OpenShoeDevice(settings, STREAM))
-    line, back_ns = Line(settings), None
+    steps = of(parse("one.toml", text.encode()), OpenShoeDevice(settings, STREAM, version=version))
+    line, back_ns = Line(settings, version), None
     line.plug()
     due_ns = 0
     for happening in happenings(line.device, steps):
@@ -150,3 +157,52 @@ def test_a_shuffler_may_lie_about_the_count() -> None:
     assert told.counts is not None
     counts = dict(told.counts)
     assert (counts[Card.SA], counts[Card.DK], counts[Card.H2]) == (7, 9, 8)
+
+
+def test_version_2_tells_how_well_a_card_was_read() -> None:
+    """Version 1 has no word for it."""
+    told = [
+        each.quality
+        for version in (1, 2)
+        for each in play('deal = ["8S"]', version=version)
+        if isinstance(each, CardSeen)
+    ]
+    assert told == [None, 100]
+
+
+def test_a_shuffler_of_version_2_tells_the_order_of_its_set() -> None:
+    """All that it counted, the first cards as they are written, and the same order each time."""
+    first, missing = ["8S", "4D", "QH"], ["AS"]
+    written = f'deliver = "set-7"\nfirst = {first}\nmissing = {missing}'
+    one, same = (
+        each
+        for _ in range(2)
+        for each in play(written, role=Role.SHUFFLER, version=2)
+        if isinstance(each, SetDelivered)
+    )
+    assert [str(card) for card in one.order[:3]] == first
+    assert one.order == same.order
+    assert one.counts == Counter(one.order)
+    assert len(one.order) == 415
+
+
+@pytest.mark.parametrize(
+    ("version", "first", "refusal"),
+    [
+        (1, ["8S"], "of version 1 tells no order; leave first out, or give --firmware 2"),
+        (2, ["8S"] * 9, "more of a card lie first than are in the set; write fewer of it, or more decks"),
+    ],
+)
+def test_an_order_that_cannot_be_told_is_refused(version: int, first: list[str], refusal: str) -> None:
+    """Before anything happens."""
+    with pytest.raises(SettingsError, match=re.escape(refusal)):
+        play(f'deliver = ""\nfirst = {first}', role=Role.SHUFFLER, version=version)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_virtual_device_says_what_it_is(role: Role) -> None:
+    """In the HELLO of either version."""
+    for version in (1, 2):
+        who = next(each for each in play("pull_ms = 0", role=role, version=version) if isinstance(each, Identified))
+        assert (who.vendor, who.model, who.serial, who.firmware) == ("shoed", "virtual", f"{role.value}-1", VERSION)
+        assert who.protocol == str(version)

@@ -19,10 +19,11 @@ SEEDS: Final = 1_000_000  # a seed that we choose has six digits at most: people
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from firmware_protocols import FAMILIES
     from shoed.rig.devices import DEVICES
 
     families = parser.add_subparsers(metavar="FAMILY", required=True)
-    for word in DEVICES:
+    for word, model in DEVICES.items():
         device = families.add_parser(word, help="a device that deals or plays a scenario")
         where = device.add_mutually_exclusive_group(required=True)
         where.add_argument(
@@ -32,6 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="serve any number of hosts, as a device server does; without HOST on loopback, port 0 is any free one",
         )
         where.add_argument("--pty", metavar="PATH", help="serve one host on a serial line that a symlink at PATH names")
+        versions = FAMILIES[model.family].firmware
+        device.add_argument(
+            "--firmware", choices=versions, default=versions[0], help="what it speaks (default: %(default)s)"
+        )
         deals = word == DEALING
         scenario = "play what is written there, and end" + ("; without it the shoe deals until it is stopped" * deals)
         device.add_argument("--scenario", metavar="FILE", required=not deals, help=scenario)
@@ -61,11 +66,11 @@ def rig_command(arguments: argparse.Namespace) -> int:
     from shoed.rig.virtual import Plan, serve
 
     model = DEVICES[arguments.device]
-    family, device = FAMILIES[model.family], model.make()
+    family, device = FAMILIES[model.family], model.make(arguments.firmware)
     if arguments.scenario and "seed" in arguments and (arguments.seed, arguments.rounds) != (None, None):
         raise UsageError("--seed and --rounds are the dealer's; leave them out beside --scenario")
     if arguments.scenario:
-        told = happenings(device, load(arguments.scenario, model.make()))
+        told = happenings(device, load(arguments.scenario, model.make(arguments.firmware)))
         name = f"{family.title}, {arguments.scenario}"
     else:
         seed = chosen(arguments.seed)

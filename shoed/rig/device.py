@@ -63,12 +63,16 @@ class Fault(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """A shuffler counts, shuffles and delivers so many decks, less and more of some cards than there should be."""
+    """A shuffler counts, shuffles and delivers so many decks, less and more of some cards than there should be.
+
+    A device that tells the order tells these cards first.
+    """
 
     decks: int
     set_id: str
     missing: tuple[Card, ...]
     extra: tuple[Card, ...]
+    first: tuple[Card, ...]
 
 
 class Pull(NamedTuple):

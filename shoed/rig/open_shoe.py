@@ -1,20 +1,24 @@
 """A virtual Open Shoe, shoe or shuffler: what it says of deeds, and its half of the line.
 
 Theory of operation: a card's clock is that of its leading edge, so that two cards of one draw are two passages that
-overlap. Each device draws the id of its stream when it is made: what an earlier one said is lost with it.
+overlap. Each device draws the id of its stream when it is made: what an earlier one said is lost with it. Version 2
+tells how well a card was read, and in which order a set lies: that is drawn from the set's id, so that a scenario
+gives the same order each time.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from random import SystemRandom
+from random import Random, SystemRandom
 from typing import Final, assert_never, cast
 
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.layout import FACES, FAULTS
+from shoed import VERSION
 from shoed.cards import Card
 from shoed.now import Chunk, Now
 from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn, known
+from shoed.session.open_shoe_device import Identity
 from shoed.session.open_shoe_device import OpenShoeDevice as Role
 from shoed.session.open_shoe_words import CARDS
 
@@ -23,11 +27,14 @@ FACE_OF: Final = {card: face for face, card in CARDS.items()}
 PASSAGE_US: Final = 120_000  # of a card in the window
 TOGETHER_S: Final = 0.02  # from one leading edge to the next
 MOST_OF_A_CARD: Final = 255
+MOST_IN_A_PART: Final = 255  # of the order
+WELL_READ: Final = 100  # percent
 
 
 class OpenShoeDevice:
-    def __init__(self, settings: OpenShoeSettings, stream: int | None = None) -> None:
-        self.role = Role(settings)
+    def __init__(self, settings: OpenShoeSettings, stream: int | None = None, *, version: int = 1) -> None:
+        identity = Identity("shoed", "virtual", f"{settings.role.value}-1", VERSION)
+        self.role = Role(settings, version=version, identity=identity)
         self.state = self.role.begin(SystemRandom().getrandbits(32) if stream is None else stream)
         self.whose = f"an Open Shoe {settings.role.value}"
 
@@ -67,11 +74,28 @@ class OpenShoeDevice:
         told = tuple(deed.decks + counts[face] for face in FACES)
         if min(told) < 0 or max(told) > MOST_OF_A_CARD:
             raise ValueError(f"no card is counted less than 0 times or more than {MOST_OF_A_CARD}; write fewer of it")
+        ordered = self.ordered(deed, told)
         yield Said(0, theirs.Recognised(deed.set_id))
         yield Said(0.1, theirs.Shuffling())
         yield Said(1, theirs.Shuffled())
         yield Said(0.1, theirs.Inventory(deed.set_id, told, 0))
+        for at in range(0, len(ordered), MOST_IN_A_PART):
+            yield Said(0, theirs.CardOrder(deed.set_id, at + 1, ordered[at : at + MOST_IN_A_PART]))
         yield Said(0.1, theirs.Delivered(deed.set_id))
+
+    def ordered(self, deed: Deliver, told: tuple[int, ...]) -> tuple[theirs.Face, ...]:
+        if self.role.version == 1:
+            if deed.first:
+                raise ValueError(f"{self.whose} of version 1 tells no order; leave first out, or give --firmware 2")
+            return ()
+        rest = Counter(dict(zip(FACES, told, strict=True)))
+        first = [FACE_OF[card] for card in deed.first]
+        rest.subtract(first)
+        if min(rest.values()) < 0:
+            raise ValueError("more of a card lie first than are in the set; write fewer of it, or more decks")
+        behind = list(rest.elements())
+        Random(deed.set_id).shuffle(behind)
+        return (*first, *behind)
 
     def deals(self, deed: Deed) -> Iterator[Said]:  # noqa: C901 -- one case a deed
         match deed:
@@ -103,5 +127,6 @@ class OpenShoeDevice:
             place = theirs.Place.ERROR
         elif self.state.locked:
             place = theirs.Place.LOCKED
+        quality = WELL_READ if self.role.version > 1 else None
         for number, card in enumerate(cards):
-            yield Said(gap_s if number else 0, theirs.Card(FACE_OF[card], place, 0, PASSAGE_US))
+            yield Said(gap_s if number else 0, theirs.Card(FACE_OF[card], place, 0, PASSAGE_US, quality=quality))

@@ -81,6 +81,7 @@ def _deliver(table: Table) -> Deliver:
         table.require("deliver", SET),
         table.get("missing", CARDS, ()),
         table.get("extra", CARDS, ()),
+        table.get("first", CARDS, ()),
     )
 
 
@@ -125,7 +126,8 @@ FORMS: Final[Mapping[str, Form]] = {
         "the fault is gone", 'clear = "cannot-read"', lambda table: Fault(table.require("clear", WORD), raised=False)
     ),
     "deliver": Form(
-        "a shuffler counts, shuffles and delivers a set of `decks` (8), of which cards are `missing`, or `extra`",
+        "a shuffler counts, shuffles and delivers a set of `decks` (8), of which cards are `missing`, or `extra`; "
+        "the cards `first` lie uppermost, where the firmware tells the order",
         'deliver = "set-7"',
         _deliver,
     ),

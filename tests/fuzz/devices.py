@@ -89,6 +89,6 @@ def deed_of(source: Source) -> Deed:
         RunOut(),
         Turn(locked=bool(source.byte() % 2)),
         Fault(source.among(WORDS), raised=bool(source.byte() % 2)),
-        Deliver(source.byte(), source.among(WORDS), cards, cards[:1]),
+        Deliver(source.byte(), source.among(WORDS), cards, cards[:1], cards[1:2]),
     )
     return deeds[kind]
