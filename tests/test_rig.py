@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import LOCK, UNLOCK, AngelEyeSettings, KeyLock, Report, Result, build, reports
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost
@@ -76,15 +77,15 @@ class Rig:
             return self.process.returncode, rest.decode()
 
 
-async def start(*arguments: str) -> Process:
+async def start(*arguments: str, device: str = "angel-eye") -> Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "shoed", "rig", "angel-eye", *arguments, stdin=PIPE, stdout=PIPE, stderr=STDOUT
+        sys.executable, "-m", "shoed", "rig", device, *arguments, stdin=PIPE, stdout=PIPE, stderr=STDOUT
     )
 
 
 @asynccontextmanager
-async def rig(*arguments: str) -> AsyncIterator[Rig]:
-    process = await start(*arguments)
+async def rig(*arguments: str, device: str = "angel-eye") -> AsyncIterator[Rig]:
+    process = await start(*arguments, device=device)
     assert process.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -443,3 +444,12 @@ async def test_a_seed_that_nobody_gave_is_told() -> None:
         found = re.search(r"seed (\d+)", shoe.line)
         assert found
         assert await all_of(await shoe.connect()) == said(int(found[1]), 2)
+
+
+async def test_a_family_without_a_line_of_its_own_names_a_speed_for_its_pty(tmp_path: Path) -> None:
+    """The port that is printed can be opened for that family."""
+    file = tmp_path / "one.toml"
+    file.write_text('[[step]]\ndeal = ["8S"]\n')
+    async with rig("--pty", str(tmp_path / "scanner"), "--scenario", str(file), device="scanner") as scanner:
+        assert isinstance(scanner.address, SerialAddress)
+        assert scanner.address.line(FAMILIES["scanner"].line).baud == 9600

@@ -187,7 +187,10 @@ async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tel
     )
     try:
         await outlet.open()
-        tell(f'{plan.name}, at {outlet.at}; in [table.{plan.section}] write: port = "{outlet.at}"')
+        port = outlet.at
+        if plan.line is None and isinstance(outlet, PtyOutlet):
+            port += "?baud=9600"  # any: a pty has none, but a family without a line of its own wants one named
+        tell(f'{plan.name}, at {outlet.at}; in [table.{plan.section}] write: port = "{port}"')
         async with asyncio.TaskGroup() as tasks:
             transmitting = tasks.create_task(virtual.transmitter.run(outlet))
             playing = tasks.create_task(virtual.play(happenings, outlet))
