@@ -13,6 +13,7 @@ from shoed.rig import covering, golden
 
 TESTS: Final = Path(__file__).resolve().parent.parent / "tests"
 TRANSPORTS: Final = "test_golden_transports"
+FOLLOWS: Final = "test_golden.test_what_follows_is_what_must_follow"
 FEW: Final = 4
 
 HEAD: Final = """\
@@ -21,8 +22,15 @@ HEAD: Final = """\
 Written by `docs/generate.py` from the families' own tables and from the captures; do not edit. A capture is one file
 `NAME.capture` in `firmware_protocols/FAMILY/captures/`, and beside it is what must follow from it; see
 [captures](captures.md). `tests/test_golden.py` plays each of them, as it is and over lines that drop, double, flip,
-cut, reorder and unplug what it says. A test is named after its capture, as in
-`test_what_follows_is_what_must_follow[angel_eye/rounds]`.
+cut, reorder and unplug what it says. The tables of faults name the test of each; all other tests of captures are named
+alike, after the capture. A version's tables list what its own captures hold; that a family's hold all that it can say
+is tried by `test_golden.test_a_family_has_a_capture_of_all_that_it_can_say`.
+"""
+
+HEARD: Final = """\
+Every capture of a family, of each firmware and with each fault, is heard over every one of these lines, by the test
+that is named here: its bytes come out of the port whole and in order. What must follow from them is the same over each
+line, and is tried by the test beside the capture, below.
 """
 
 
@@ -32,6 +40,7 @@ def page() -> str:
         [
             HEAD,
             "## Lines\n",
+            HEARD,
             table(
                 ("family", *(f"`{scheme}:`" for scheme in lines)),
                 (
@@ -57,7 +66,7 @@ def schemes() -> list[str]:
 
 
 def of_family(name: str) -> Iterator[str]:
-    family = FAMILIES[name]
+    family, folder = FAMILIES[name], name.replace("-", "_")
     for firmware in family.firmware:
         captures = {
             path.stem: capture
@@ -67,15 +76,20 @@ def of_family(name: str) -> Iterator[str]:
         held = {stem: covering.held(capture) for stem, capture in captures.items()}
         yield f"## {family.title}, firmware {firmware}\n"
         yield table(
-            ("fault", "its name on record", "captures"),
-            ((str(code), name, few(stems)) for (code, name), stems in sorted(faults(captures).items())),
+            ("fault", "its name on record", "capture", "test"),
+            (
+                (str(code), name, stem, f"`{FOLLOWS}[{folder}/{stem}]`")
+                for (code, name), stems in sorted(faults(captures).items())
+                for stem in stems
+            ),
         )
         yield ""
         yield table(
             ("the device says", "captures"),
             (
-                (f"`{said}`", few([stem for stem, lines in held.items() if said in lines]))
+                (f"`{said}`", few(stems))
                 for said in covering.required(family)
+                if (stems := [stem for stem, lines in held.items() if said in lines])
             ),
         )
         yield ""
@@ -100,4 +114,4 @@ def faults(captures: Mapping[str, Capture]) -> dict[tuple[int, str], list[str]]:
 
 def few(stems: Sequence[str]) -> str:
     more = f" and {len(stems) - FEW} more" if len(stems) > FEW else ""
-    return ", ".join(stems[:FEW]) + more or "none"
+    return ", ".join(stems[:FEW]) + more
