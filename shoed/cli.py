@@ -94,7 +94,7 @@ def decode_arguments(decode: argparse.ArgumentParser) -> None:
 def capture_arguments(capture: argparse.ArgumentParser) -> None:
     capture.add_argument("port", metavar="PORT|save", help="a port to listen on; save: what the daemon heard lately")
     capture.add_argument("table", nargs="?", metavar="TABLE", help="with save: whose device")
-    capture.add_argument("--protocol", metavar="FAMILY", help="with PORT: what is behind it")
+    capture.add_argument("--protocol", metavar="FAMILY", help="what is behind PORT; with a port it is needed")
     capture.add_argument("--firmware", metavar="VERSION", help="(default: the first that is known)")
     capture.add_argument("--seconds", type=float, metavar="N", help="(default: until a signal)")
     capture.add_argument("--device", default="shoe", metavar="DEVICE", help="with save (default: %(default)s)")

@@ -43,9 +43,11 @@ def find(name: str) -> AnyDriver:
 
 def asked(name: str | None) -> AnyDriver:
     """The one that somebody named on the command line."""
+    if not name:
+        raise UsageError(f"no family is named; give --protocol FAMILY, of {', '.join(names())}")
     if name not in DRIVERS and name not in (known := names()):
-        raise UsageError(f"--protocol {name or ''}: no such family; known: {', '.join(known)}")
-    return find(str(name))
+        raise UsageError(f"--protocol {name}: no such family; known: {', '.join(known)}")
+    return find(name)
 
 
 def owner(point: "EntryPoint") -> str:

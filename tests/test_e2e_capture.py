@@ -144,7 +144,7 @@ async def test_a_line_that_is_lost_ends_it_with_1(tmp_path: Path, shoe: TcpShoe)
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        ("tcp://127.0.0.1:1", "--protocol : no such family; known: angel-eye"),
+        ("tcp://127.0.0.1:1", "no family is named; give --protocol FAMILY, of angel-eye"),
         ("tcp://127.0.0.1:1 --protocol bee", "--protocol bee: no such family"),
         (
             "tcp://127.0.0.1:1 --protocol angel-eye --firmware 9",
