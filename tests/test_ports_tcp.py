@@ -144,7 +144,7 @@ async def test_a_peer_that_closes_loses_the_link_after_its_last_words(pair: tupl
     peer.close()
     assert await receive(link, 10) == b"last words"
     async with asyncio.timeout(PATIENCE_S):
-        with pytest.raises(LinkLost, match="the device server closed the connection"):
+        with pytest.raises(LinkLost, match="the device server closed the connection; check its power and cable, then"):
             await link.receive()
     with pytest.raises(LinkLost, match="closed the connection"):
         link.send(b"x")

@@ -100,7 +100,10 @@ class TcpLink(asyncio.Protocol):
 def _loss(address: TcpAddress, error: Exception | None) -> str:
     match error:
         case None:
-            return "the device server closed the connection; another program may be its only client"
+            return (
+                "the device server closed the connection; "
+                "check its power and cable, then whether another program is its only client"
+            )
         case OSError(errno=errno.ETIMEDOUT):
             return f"nothing answered for {address.keepalive_s} s; check the device server's power and the network"
         case OSError(strerror=text):
