@@ -174,3 +174,45 @@ def test_the_next_round_begins_behind_a_complete_one_of_which_a_player_has_not_c
     assert table.question.question == "option"
     table.hear(card("dealt", "9D"))
     assert (table.state.round.number, table.lies) == (2, "9D /")
+
+
+def test_each_loss_is_asked_of_the_card_behind_it() -> None:
+    """A second one while the first is asked takes no doubt away."""
+    table = after(card("dealt", "8D"), JUMPED, card("dealt", "9H"), UNPROVEN)
+    assert table.asks("reading", "due", "missed", "excess")
+    table.hear(card("dealt", "6D"))
+    table.answer("missed")
+    table.answer("2C")
+    assert table.asks("reading", "due", "missed", "excess")
+    table.answer("due")
+    assert table.question.index == 4
+    table.answer("due")
+    assert table.lies == "8D 9H / 2C 6D"
+
+
+def test_a_card_that_was_none_takes_no_doubt_of_the_one_behind_it() -> None:
+    """The loss was before that one."""
+    table = after(*[card("dealt", face) for face in ("8D", "?")], JUMPED, card("dealt", "9H"))
+    table.answer("no-card")
+    assert table.asks("reading", "due", "missed", "excess")
+
+
+def test_behind_a_loss_the_next_round_may_have_begun() -> None:
+    """The last card of this one was lost, and perhaps the first of that."""
+    table = after(*[card("dealt", face) for face in ("8D", "3H", "KS")], JUMPED, card("dealt", "AH"))
+    table.answer("missed")
+    table.answer("4H")
+    assert table.asks("reading", "next-round", "excess")
+    table.answer("next-round")
+    assert table.asks("reading", "due", "missed", "excess")
+    table.answer("missed")
+    table.answer("9S")
+    table.answer("due")
+    assert (table.state.round.number, table.lies) == (2, "9S / AH")
+
+
+def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> None:
+    """It came while a face was asked; a house that announces its rounds takes it for one too many."""
+    table = after(*[card("dealt", face) for face in ("8D", "3H", "KS", "?", "AH")])
+    table.answer("4H")
+    assert table.asks("reading", "next-round", "excess")

@@ -473,3 +473,24 @@ def test_a_card_in_excess_told_twice_may_be_one() -> None:
     table = after(*cards("P1 8S, B1 3H, P2 KS, B2 4H, B3 JS, B3 JS"))
     table.answer("yes")
     assert table.asks("reading", "same-card", "read-again", "excess")
+
+
+def test_a_report_that_was_told_before_is_asked_about_though_its_slot_is_due_now() -> None:
+    """A correction made the card in excess a third one: the same slot and face again may be the same card."""
+    report = card("B3", "QC")
+    before = cards("P1 10S, B1 10C, P2 7C, B2 3S, B3 QC")
+    for repeated_first in (True, False):
+        table = after(*before, *([report] if repeated_first else []))
+        table.tell(CorrectCard(index=1, card=Card.H8))
+        table.hear_each([] if repeated_first else [report])
+        while table.question.question != "reading":
+            table.answer("yes")
+        assert "same-card" in table.question.choices
+        table.answer("same-card")
+        assert "QC QC" not in table.lies
+
+
+def test_where_reports_were_lost_bankers_third_card_may_have_been_one() -> None:
+    """The shoe names Player's third, which stands: it may be the first of what came behind."""
+    table = after(*cards("P1 6S, B1 3S, P2 KS, B2 KD"), JUMPED, card("P3", "4D"))
+    assert table.asks("reading", "missed", "excess")

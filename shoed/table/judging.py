@@ -24,7 +24,7 @@ from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay,
 from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.reading import Reading, corrected, read, readings, slot, with_unread, without_card
+from shoed.table.reading import Reading, corrected, read, readings, slot, unheard, with_unread, without_card
 from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Mishap
@@ -380,7 +380,7 @@ def begun(house: House, state: TableState) -> Round:
     return Round(
         current.shoe,
         current.number + 1,
-        cards=left or (Taken(None),),
+        cards=left or unheard(current.waiting[0]),
         waiting=current.waiting,
         carried=len(left),
         hold=(*state.hold, *renewal(current)),

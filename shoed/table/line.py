@@ -23,6 +23,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.table.context import Table
+from shoed.table.follow import ask
 from shoed.table.state import DRAWN, OPEN, Fault, Link, Phase, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
@@ -49,9 +50,10 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         waiting = table.state.phase is Phase.SUSPENDED
         partial = current.partial or table.state.phase in OPEN
         unsure = current.unsure or waiting or table.state.phase not in OPEN
-        lost_at = len(current.cards) + len(current.waiting) if table.state.phase in OPEN else None
-        table.set_round(replace(current, partial=partial, unsure=unsure, lost_at=lost_at))
+        table.set_round(replace(current, partial=partial, unsure=unsure, lost=table.state.phase in OPEN))
         table.state = replace(table.state, missed=table.state.missed or seen.frame, told=None)
+        if table.state.asked is not None:  # it may have other answers now
+            ask(table, seen.at)
 
 
 def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:

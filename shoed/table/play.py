@@ -69,7 +69,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         unsure, left = table.state.round.unsure, lying(table)
         open_round(table, seen.at, "card")
         if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
-            table.set_round(replace(table.state.round, partial=True, lost_at=len(left)))
+            table.set_round(replace(table.state.round, partial=True, lost=True))
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
         set_aside(table, seen, "no-round")
         doubt(table, seen.at, findings)
@@ -100,7 +100,8 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: See
     play = table.state.round.play
     current = replace(begin_dealing(table, seen.at), empty=None)  # it was not, after all
     due = table.judgement.due if not current.waiting else None
-    taken = Taken(seen.card, told, seen.at.utc_us, table.row, dealt=seen.place is Place.DEALT)
+    dealt, behind_loss, current = seen.place is Place.DEALT, current.lost, replace(current, lost=False)
+    taken = Taken(seen.card, told, seen.at.utc_us, table.row, dealt=dealt, behind_loss=behind_loss)
     if due is not None and seen.card is not None and fits(current, due, taken, table.judgement.course):
         taken = replace(taken, sequence=draw(table, seen, due, seen.card), drawn=True)
         current = replace(current, cards=(*current.cards, taken))  # whatever was noticed in it

@@ -87,7 +87,9 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
     if due is None or taken.excess or (taken.seen.hand is None and not taken.dealt):
         return False
     if taken.dealt:
-        return current.lost_at != len(current.cards)
+        return not taken.behind_loss
+    if told_before(current, taken):
+        return False
     if current.partial and behind_carried(current):
         return False  # whether the device counts them, or a report was missed
     shift = current.shift - len(course.carried)  # while a card is due, these were put aside for the next round
@@ -99,9 +101,20 @@ def fits(current: Round, due: Slot | None, taken: Taken, course: Course) -> bool
     return place(taken.seen) == first_deal(theirs)
 
 
+def told_before(current: Round, taken: Taken) -> bool:
+    """Whether a card of the round was reported in the same slot, with the same face."""
+    told = [(place(each.seen), each.card) for each in current.cards[current.carried :] if each.card is not None]
+    return taken.seen.hand is not None and (place(taken.seen), taken.card) in told
+
+
 def first_deal(index: int) -> tuple[str, int]:
     """The slot of one of the first four cards (C 3.10)."""
     return "player" if index % 2 else "banker", (index + 1) // 2
+
+
+def unheard(first: Taken) -> tuple[Taken, ...]:
+    """What left the shoe before the first report of a round that began unheard; of one without a slot it is asked."""
+    return () if first.dealt else (Taken(None),)
 
 
 def opens(left: Sequence[Card], seen: Seen) -> bool:
@@ -134,7 +147,8 @@ def _of_the_next(current: Round, found: Course, first: Taken | None) -> tuple[Re
     """Behind a complete round: the next one may have begun, where reports were missed, or by a card left over."""
     if first is None or first.excess or not current.complete:
         return ()
-    if opens(found.carried, first.seen):
+    unnamed = first.dealt and (first.behind_loss or not current.announced)
+    if unnamed or opens(found.carried, first.seen):
         return Reading.NEXT_ROUND, Reading.EXCESS
     hand, position = place(first.seen)
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
@@ -160,10 +174,7 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     if hand is None or position is None or not 1 <= position <= FULL_HAND:
         return Reading.EXCESS, Reading.SAME_CARD
     if counts_otherwise(current, found) and (is_due or is_next(current, current.waiting[0].seen)):
-        same = (Reading.SAME_CARD,) if (hand, position) in [place(each.seen) for each in current.cards] else ()
-        if current.partial or (current.shift and due.index <= INITIAL_CARDS):  # its count is known, or it lost reports
-            return (Reading.MISSED, Reading.DUE, Reading.EXCESS, *same, *gap)
-        return (Reading.DUE, Reading.EXCESS, Reading.MISSED, *same, *gap)
+        return *_counted_otherwise(current, due), *gap
     there = len(found.hands.of(Pair(hand)))
     if position <= there:
         told = Reading.SAME_CARD, Reading.READ_AGAIN, Reading.EXCESS
@@ -171,10 +182,22 @@ def _of_a_slot(current: Round, found: Course, due: Slot, gap: tuple[Reading, ...
     if position == FULL_HAND and not current.cards:  # the shoe is still at the round before
         return (Reading.DUE, Reading.EXCESS, Reading.MISSED, *gap)
     if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
-        return ()  # Player stands, and the device says it drew: one more card
+        # Player stands, and the device says it drew: one more card, unless it lost the one that was due.
+        return (Reading.MISSED, Reading.EXCESS) if current.partial else ()
     if position == there + 1 and hand != due.hand.value:
         return (Reading.MISSED, Reading.WRONG_SIDE, *gap)
     return (Reading.MISSED, Reading.EXCESS, *gap)
+
+
+def _counted_otherwise(current: Round, due: Slot) -> tuple[Reading, ...]:
+    """The device reckons with other hands: its slot may be any that is due."""
+    first = current.waiting[0]
+    if told_before(current, first):
+        return Reading.SAME_CARD, Reading.DUE, Reading.EXCESS, Reading.MISSED
+    same = (Reading.SAME_CARD,) if place(first.seen) in [place(each.seen) for each in current.cards] else ()
+    if current.partial or (current.shift and due.index <= INITIAL_CARDS):  # its count is known, or it lost reports
+        return Reading.MISSED, Reading.DUE, Reading.EXCESS, *same
+    return Reading.DUE, Reading.EXCESS, Reading.MISSED, *same
 
 
 def behind_carried(current: Round) -> bool:
@@ -279,8 +302,7 @@ def _without_card(what: Happened, gone: int) -> Happened:
 
 def missed(current: Round) -> Round:
     """The card that is due left the shoe unseen; it came with the next one, if one that nobody could read did."""
-    lost_at = None if current.lost_at is None else current.lost_at + 1  # and perhaps one more
-    after = replace(current, cards=(*current.cards, Taken(None)), lost_at=lost_at)
+    after = replace(current, cards=(*current.cards, Taken(None)))
     first, *others = current.waiting or (None,)
     if first is None or first.together is None or first.together.what.count >= TOGETHER:
         return after

@@ -24,6 +24,7 @@ from shoed.table.follow import (
     tell_settled,
 )
 from shoed.table.judging import LINGERING, Doubt, left_open, placed, renewal, unplaced
+from shoed.table.reading import unheard
 from shoed.table.state import (
     AT_A_TABLE,
     MOST_WAITING,
@@ -62,6 +63,7 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         hold=tuple(each for each in table.state.hold if each.card is None),
         unanswered=undecided,
         play=play,
+        announced=opened_by == "announcement",
         game=table.settings.game,
     )
     # The others wait for the first card: until then they may still be laid in front of it.
@@ -116,7 +118,7 @@ def begin_next(table: Table, at: Now) -> None:
     suspend(table, at, table.judgement.due, before.waiting[0].seen)
     current = replace(
         current,
-        cards=current.cards or (Taken(None),),
+        cards=current.cards or unheard(before.waiting[0]),
         waiting=before.waiting,
         suspected=(*current.suspected, *against),
     )

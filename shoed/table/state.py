@@ -145,6 +145,7 @@ class Taken(msgspec.Struct, frozen=True, omit_defaults=True):
     sequence: int = 0  # of the event that told it
     excess: bool = False  # the device itself says that it is the card of an overdraw
     dealt: bool = False  # the device names no hand: the card is the one that is due
+    behind_loss: bool = False  # reports were lost before it: it may be a later one than the one that is due
     again: bool = False  # and it has the face of the one before it, which was due
     drawn: bool = False  # where it lies was told
     together: Noticed | None = None  # with cards before it (1: nobody could read it); counts once this one has a place
@@ -192,10 +193,11 @@ class Round(msgspec.Struct, frozen=True, omit_defaults=True):
     empty: Noticed | None = None  # no card is left in the shoe: what that is once one is due
     void: Author | None = None  # who voided it, with no other ground
     voided: Ruling | None = None  # it was told that it is void: nothing makes it another round any more
+    announced: bool = False  # bets were announced, and did not begin with its first card
     game: str = ""  # by whose book it is played, whatever the table is set to meanwhile
     away: bool = False  # the line was away since it opened
     partial: bool = False  # and nothing proves that no report was missed
-    lost_at: int | None = None  # behind so many cards: what a device that names no hand tells next may be a later one
+    lost: bool = False  # since the last card: where no hand is named, nobody knows whether the next one is due
     paid: bool = False  # it was told that the bets are paid
     complete: bool = False  # every card due was drawn, whatever came after it
     unsure: bool = False  # reports were missed since: a result may be another round's
