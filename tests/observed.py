@@ -13,7 +13,7 @@ from shoed.cards import Card
 from shoed.commands import Answer, AnyCommand, Author, Decide
 from shoed.device_events import EventData
 from shoed.events import Event, RoundCompleted, Slot
-from shoed.findings import AnyFinding, DrawnTogether
+from shoed.findings import AnyFinding, DrawnTogether, Unread
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
@@ -23,6 +23,7 @@ from shoed.observations import (
     CutCardSeen,
     Evidence,
     FaultCleared,
+    FaultMeaning,
     FaultRaised,
     FrameRejected,
     HeardAgain,
@@ -112,6 +113,9 @@ def together(faces: str, *, order_known: bool = False) -> DrawnTogether:
     """The cards, as in `8S ?`; one that could not be read is a question mark."""
     told = tuple(None if face == "?" else Card.parse(face) for face in faces.split())
     return DrawnTogether(at=START, cards=told, order_known=order_known, evidence="40 ms apart")
+
+
+UNREAD_FAULT: Final = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="fault 1")  # of the watch
 
 
 def closed(reason: str = "the cable is out") -> LinkClosed:

@@ -1,7 +1,5 @@
 """Doubts whose ground went away or grew: faces that were corrected, cards that are still asked, rounds overtaken."""
 
-from typing import Final
-
 import pytest
 
 from shoed.cards import Card
@@ -19,8 +17,8 @@ from shoed.events import (
     RoundVoided,
     ShoeStarted,
 )
-from shoed.findings import OrderAltered, TooMany, TooOften, Unread
-from shoed.observations import CardSeen, FaultMeaning, Outcome
+from shoed.findings import OrderAltered, TooMany, TooOften
+from shoed.observations import CardSeen, Outcome
 from shoed.table import Custom
 from shoed.words import Event, Stage
 from tests.observed import (
@@ -31,6 +29,7 @@ from tests.observed import (
     NATURAL,
     START,
     STARTED,
+    UNREAD_FAULT,
     Sitting,
     after,
     card,
@@ -41,8 +40,6 @@ from tests.observed import (
     result,
     together,
 )
-
-UNREAD_FAULT: Final = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="fault 1")
 
 # --- what hangs on a card that nobody has told yet
 

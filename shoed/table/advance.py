@@ -62,11 +62,11 @@ def unconfirmed(current: Round, found: Judgement) -> Round:
     ruling, happened = found.course.void, current.happened
     if ruling is None or ruling is current.voided or ruling.irregularity >= len(happened):
         return current
-    at, inferred = ruling.irregularity, happened[ruling.irregularity]
-    told = max((*(each.irregularity for each in current.decisions), *(each.irregularity for each in current.ruled), -1))
-    if told >= at or inferred.by is not None or inferred.what.event is not Mishap.DRAWN_TOGETHER:
+    at, ground = ruling.irregularity, happened[ruling.irregularity]
+    told = [*(each.irregularity for each in current.decisions), *(each.irregularity for each in current.ruled)]
+    if any(number >= at for number in told) or ground.by is not None or ground.what.event is not Mishap.DRAWN_TOGETHER:
         return current
-    return replace(current, happened=(*happened[:at], *happened[at + 1 :]), suspected=(*current.suspected, inferred))
+    return replace(current, happened=(*happened[:at], *happened[at + 1 :]), suspected=(*current.suspected, ground))
 
 
 def without_false(house: House, current: Round) -> Round:

@@ -8,21 +8,14 @@ from shoed.observations import CardSeen
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Inquiry
 from shoed.table.context import Table
-from shoed.table.follow import (
-    ask,
-    present,
-    tell_noticed,
-    tell_ruled,
-)
-from shoed.table.state import MOST_WAITING, Noticed
+from shoed.table.follow import ask, present, tell_noticed, tell_ruled
+from shoed.table.state import MOST_WAITING, Noticed, after_round
 from shoed.words import Event as Mishap
 
 
 def too_many(table: Table, seen: CardSeen) -> None:
     """C 5.7: it came between two rounds, and may open the next."""
-    evidence = f"{seen.card or 'a card without a face'} after the round was over"
-    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
-    hold(table, seen.at, Noticed(what, evidence, card=seen.card))
+    hold(table, seen.at, after_round(seen.card, "after the round was over"))
 
 
 def between(table: Table, at: Now, mishap: Mishap, evidence: str, by: Author | None = None) -> None:

@@ -25,7 +25,7 @@ from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
 from shoed.table.reading import Reading, corrected, read, readings, slot, unheard, with_unread, without_card
-from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken
+from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken, after_round
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Mishap
 
@@ -243,11 +243,8 @@ def unplaced(before: Round, found: Judgement) -> tuple[Noticed, ...]:
         for number, each in enumerate(before.happened)
         if number in asked and each.what.event is Mishap.CARD_IN_EXCESS
     ]
-    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
-    return tuple(
-        Noticed(what, f"{each.card or 'a card without a face'} came behind round {before.number}", card=each.card)
-        for each in (*excess, *before.over, *before.waiting)
-    )
+    told = f"came behind round {before.number}"
+    return tuple(after_round(each.card, told) for each in (*excess, *before.over, *before.waiting))
 
 
 def left_by_void(current: Round, found: Judgement) -> tuple[Noticed, ...]:
@@ -268,9 +265,7 @@ def left_by_void(current: Round, found: Judgement) -> tuple[Noticed, ...]:
             ),
             *left,
         ]
-    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
-    evidence = f"was left over by round {current.number}, which is void"
-    return tuple(Noticed(what, f"{card or 'a card without a face'} {evidence}", card=card) for card in left)
+    return tuple(after_round(card, f"was left over by round {current.number}, which is void") for card in left)
 
 
 def _doubts(house: House, current: Round, found: Course, asked: list[Asked]) -> list[Asked]:

@@ -22,13 +22,7 @@ from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
 from shoed.table.between import between, too_many
 from shoed.table.context import Table
-from shoed.table.follow import (
-    ask,
-    compare,
-    follow,
-    left_over,
-    tell_noticed,
-)
+from shoed.table.follow import ask, compare, follow, left_over, tell_noticed
 from shoed.table.reading import beside, fits, opens
 from shoed.table.rounds import against_custom, begin_dealing, may_be_overtaken, open_round
 from shoed.table.sets import SUSPECTED
@@ -64,9 +58,8 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         return
     waited_for = state.phase in OPEN and not state.round.cards and not state.round.waiting
     is_first = hand is Pair.PLAYER and seen.position == 1 and not waited_for
-    begins = is_first or dealt_anew(table, seen) or opens(lying(table), reported(seen))
-    if begins:
-        unsure, left = table.state.round.unsure, lying(table)
+    unsure, left = state.round.unsure, lying(table)
+    if is_first or dealt_anew(table, seen) or opens(left, reported(seen)):
         open_round(table, seen.at, "card")
         if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
             table.set_round(replace(table.state.round, partial=True, lost=True))
@@ -83,9 +76,10 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
 
 def dealt_anew(table: Table, seen: CardSeen) -> bool:
     """Where the device names no hand, a card behind a round opens the next, unless each of them is announced."""
-    behind = table.state.phase in (*DRAWN, *OVER) or (seen.place is Place.DEALT and may_be_overtaken(table))
-    announced = behind and table.settings.custom.bets_close_by_command
-    return seen.place is Place.DEALT and (behind or table.state.phase is Phase.IDLE) and not announced
+    if seen.place is not Place.DEALT:
+        return False
+    behind = table.state.phase in (*DRAWN, *OVER) or may_be_overtaken(table)
+    return table.state.phase is Phase.IDLE or (behind and not table.settings.custom.bets_close_by_command)
 
 
 def lying(table: Table) -> tuple[Card, ...]:
@@ -98,10 +92,11 @@ def lying(table: Table) -> tuple[Card, ...]:
 def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding], told: Seen, reason: str) -> None:
     """A card of this round: the one that is due, or one that waits until somebody says what it is."""
     play = table.state.round.play
-    current = replace(begin_dealing(table, seen.at), empty=None)  # it was not, after all
+    begun = begin_dealing(table, seen.at)
+    current = replace(begun, empty=None, lost=False)  # it was not empty, after all
     due = table.judgement.due if not current.waiting else None
-    dealt, behind_loss, current = seen.place is Place.DEALT, current.lost, replace(current, lost=False)
-    taken = Taken(seen.card, told, seen.at.utc_us, table.row, dealt=dealt, behind_loss=behind_loss)
+    dealt = seen.place is Place.DEALT
+    taken = Taken(seen.card, told, seen.at.utc_us, table.row, dealt=dealt, behind_loss=begun.lost)
     if due is not None and seen.card is not None and fits(current, due, taken, table.judgement.course):
         taken = replace(taken, sequence=draw(table, seen, due, seen.card), drawn=True)
         current = replace(current, cards=(*current.cards, taken))  # whatever was noticed in it

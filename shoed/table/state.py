@@ -13,6 +13,7 @@ from shoed.events import Result, RoundCompleted, RoundSuspended, Seen
 from shoed.observations import Evidence
 from shoed.rules.irregular import Happened, Ruling
 from shoed.rules.questions import Ask
+from shoed.words import Event as Mishap
 
 
 class Phase(Enum):
@@ -125,6 +126,12 @@ class Noticed(msgspec.Struct, frozen=True):
     evidence: str
     by: Author | None = None  # None: the watch
     card: Card | None = None  # that it is about: one that came too many between two rounds may open the next
+
+
+def after_round(card: Card | None, told: str) -> Noticed:
+    """C 5.7: a card behind a round that is over: where it goes, a person says."""
+    what = Happened(Mishap.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    return Noticed(what, f"{card or 'a card without a face'} {told}", card=card)
 
 
 class Last(msgspec.Struct, frozen=True):
