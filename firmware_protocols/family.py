@@ -64,6 +64,7 @@ class FrameKind(NamedTuple):
     body_max: int  # between start and end
     trailer: int = 0  # bytes after the end, as of a check
     breaks_in: bool = True  # whether it may begin at the byte that tears another frame
+    alone: bytes = b""  # values of a first byte that is the whole body
 
 
 class Framing:
@@ -121,6 +122,10 @@ class Settings:
 
     def standing(self, role: str) -> Self:  # noqa: ARG002 -- for families of several roles
         """The same for a device that stands at its table as this: shoe or shuffler."""
+        return self
+
+    def on(self, line: Line) -> Self:  # noqa: ARG002 -- for families whose sessions depend on the speed
+        """The same for a device on this serial line, which its host opens itself."""
         return self
 
     def listening(self) -> Self:

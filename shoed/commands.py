@@ -7,7 +7,8 @@ command may say of cards is in the words of the rule books, and a decision names
 import msgspec
 
 from shoed.cards import Card
-from shoed.words import Event, Role, Stage
+from shoed.observations import Device
+from shoed.words import Event, OverdrawnCard, Role, Stage
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", omit_defaults=True):
@@ -81,6 +82,25 @@ class EmptyShoe(Command, frozen=True, kw_only=True, tag="empty-shoe"):
     """No card is left in the shoe."""
 
 
+class LockDevice(Command, frozen=True, kw_only=True, tag="lock"):
+    """The daemon orders a device to lock itself."""
+
+    device: Device = Device.SHOE
+
+
+class UnlockDevice(Command, frozen=True, kw_only=True, tag="unlock"):
+    """The daemon orders a device to unlock itself."""
+
+    device: Device = Device.SHOE
+
+
+class ClearFault(Command, frozen=True, kw_only=True, tag="clear-fault"):
+    """The daemon orders a device to clear its fault; for an overdraw, with the decision about its card."""
+
+    device: Device = Device.SHOE
+    card: OverdrawnCard | None = None
+
+
 AnyCommand = (
     OpenBets
     | CloseBets
@@ -93,6 +113,9 @@ AnyCommand = (
     | SettleRound
     | StartShoe
     | EmptyShoe
+    | LockDevice
+    | UnlockDevice
+    | ClearFault
 )
 
 

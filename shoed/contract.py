@@ -14,7 +14,7 @@ from msgspec.structs import fields as declared
 from firmware_protocols.family import Reason
 from shoed.bus.messages import CloudEvent, Presence, Status, Voice
 from shoed.cards import Card
-from shoed.device_events import EventData, LineRejected
+from shoed.device_events import DeviceOrderAnswered, EventData, LineRejected, OrderResult
 from shoed.events import (
     TYPES,
     CardDrawn,
@@ -27,11 +27,12 @@ from shoed.events import (
 from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
 from shoed.rules.questions import Ask
+from shoed.step import DeviceOrderKind
 from shoed.table import PublicState, TableState, public_state
-from shoed.table.judging import Doubt
+from shoed.table.asking import Doubt
+from shoed.table.phase import MOVES, Move, Phase
 from shoed.table.question import PublicQuestion
-from shoed.table.reading import Reading
-from shoed.table.state import MOVES, Move, Phase
+from shoed.table.readings import Reading
 
 PHASES: Final[Mapping[Phase, str]] = {
     Phase.IDLE: "no round in this shoe yet",
@@ -138,6 +139,17 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         Reason.ECHO.value: "an order of a host, sent back",
         Reason.UNKNOWN_VERSION.value: "a version of the protocol that is not known",
         Reason.WRONG_ROLE.value: "a shoe where a shuffler is expected, or the other way round",
+    },
+    (DeviceOrderAnswered, "result"): {
+        OrderResult.ACKNOWLEDGED.value: "the device acknowledged the order",
+        OrderResult.REPORTED.value: "a report of the device shows the effect; not every device sends one",
+        OrderResult.REFUSED.value: "the device refused the order, and `detail` says why",
+        OrderResult.SILENT.value: "no answer arrived before `order_timeout_ms`, or before the link closed",
+    },
+    (DeviceOrderAnswered, "order"): {
+        DeviceOrderKind.LOCK.value: "lock the device",
+        DeviceOrderKind.UNLOCK.value: "unlock the device",
+        DeviceOrderKind.CLEAR_FAULT.value: "clear the fault of the device",
     },
     (Status, "reason"): {
         "started": "online for the first time",

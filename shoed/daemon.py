@@ -40,7 +40,7 @@ from shoed.ports.link import Link, keep_open
 from shoed.ports.tap import Ring, Tap
 from shoed.ports.tell import Counter, listening
 from shoed.session import Session, SessionState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Ordered, Received, Step, Told, Woken
+from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings
 from shoed.telling import Request, Save, Saved
 from shoed.watch import WatchSettings
@@ -86,7 +86,10 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
 
 
 def session_of(of: ShoeConfig | ShufflerConfig) -> Session[SessionState]:
-    return drivers.find(of.protocol).session(of.settings, allow_orders=of.allow_orders)
+    driver, address, settings = drivers.find(of.protocol), parse_address(of.port), of.settings
+    if isinstance(address, SerialAddress | Rfc2217Address):
+        settings = settings.on(address.line(driver.family.line))
+    return driver.session(settings, allow_orders=of.allow_orders)
 
 
 class Waiting(msgspec.Struct):
@@ -191,8 +194,6 @@ class Desk:
             links = {device: ear.link for device, ear in self.ears.items()}
             done = partial(self.leave, step, links) if step.urgent else None
             self.writer.submit(self.name, step, self.state, done)
-            for order in step.orders:
-                self.take(Ordered(order), at)
         due = self.engine.wake_at(self.state)
         if due is not None and (self.armed is None or due < self.armed):
             self.earlier.set()

@@ -4,12 +4,14 @@ The base of every event's data stands here too, in front of them all.
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import msgspec
 
 from shoed.cards import Card
 from shoed.observations import Device
+from shoed.words import OverdrawnCard
 
 
 class EventData(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +115,30 @@ class DeviceChanged(OfDevice, frozen=True, kw_only=True):
     value: str
 
 
+class OrderResult(Enum):
+    """What became of a device order."""
+
+    ACKNOWLEDGED = "acknowledged"
+    REPORTED = "reported"
+    REFUSED = "refused"
+    SILENT = "silent"
+
+
+class DeviceOrderAnswered(OfDevice, frozen=True, kw_only=True):
+    """The answer to a device order; one more event follows if a report of the device shows the effect (`reported`).
+
+    `silent`: no answer arrived. `card`: what becomes of the card of an overdraw; null for any other order. `detail`:
+    why the device refused the order, or why no answer arrived. `author` and `role` are those of the command.
+    """
+
+    order: str
+    card: OverdrawnCard | None
+    result: OrderResult
+    detail: str
+    author: str | None
+    role: str | None
+
+
 class LineRejected(OfDevice, frozen=True, kw_only=True):
     """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
 
@@ -124,10 +150,15 @@ class LineRejected(OfDevice, frozen=True, kw_only=True):
 
 
 class LineMissed(OfDevice, frozen=True, kw_only=True):
-    """The sequence of the reports jumped on an open line: at least one is lost."""
+    """The number of a report is not the successor of the last one, on an open line or after an absence.
+
+    `at_least`: so many reports are lost, and perhaps whole cycles of the numbers more. Null: how many is not known,
+    because the device began another numbering or the two numbers are not of one.
+    """
 
     expected: str
     seen: str
+    at_least: int | None = None
 
 
 class LineClashed(OfDevice, frozen=True, kw_only=True):
@@ -153,6 +184,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     DeviceLocked: "device.locked",
     DeviceUnlocked: "device.unlocked",
     DeviceChanged: "device.changed",
+    DeviceOrderAnswered: "device.order-answered",
     LineRejected: "line.rejected",
     LineMissed: "line.missed",
     LineClashed: "line.clashed",

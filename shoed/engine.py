@@ -17,12 +17,12 @@ from shoed.findings import AnyFinding
 from shoed.now import Now
 from shoed.observations import AnyObservation, Device
 from shoed.session import Heard, S, Session, SessionState
-from shoed.step import AnyInput, OfDevice, Send, Step, Told, Woken
-from shoed.table import Table, TableSettings, TableState, Watched, fold
+from shoed.step import AnyInput, OfDevice, Ordered, Send, Step, Told, Woken
+from shoed.table import Table, TableSettings, TableState, Watched, fold, ordered
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import WatchSettings, WatchState, emptied, mended, new_shoe, watch
 
-ENGINE: Final = 5  # goes up when the same inputs would give other events
+ENGINE: Final = 6  # increases when the same inputs would give other events
 
 NOTHING: Final = Heard()
 
@@ -93,12 +93,14 @@ class Engine(Generic[S]):
     def step(self, state: EngineState[S], came: AnyInput, now: Now) -> tuple[EngineState[S], Step | None]:
         """One input; no Step if it was a waking that changed nothing."""
         row = state.row + 1
-        concerned = came.device if isinstance(came, OfDevice) else None  # None: each
+        order = ordered(self.table_settings, state.table, came) if isinstance(came, Told) else None
+        given = order if isinstance(order, Ordered) else came  # a command that is a device order is the session's too
+        concerned = given.device if isinstance(given, OfDevice) else None  # None: each
         session, heard, shuffler, also = state.session, NOTHING, state.shuffler, NOTHING
         if concerned is not Device.SHUFFLER:
-            session, heard = self.session.step(session, came, now)
+            session, heard = self.session.step(session, given, now)
         if self.shuffler is not None and shuffler is not None and concerned is not Device.SHOE:
-            shuffler, also = self.shuffler.step(shuffler, came, now)
+            shuffler, also = self.shuffler.step(shuffler, given, now)
         observations = heard.observations
         if also.observations:
             observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in also.observations])
@@ -115,6 +117,7 @@ class Engine(Generic[S]):
             observations=observations,
             findings=concluded.findings,
             events=concluded.events,
+            orders=(order.order,) if isinstance(order, Ordered) else (),
             sends=tuple(sends),
             answers=concluded.answers,
         )
@@ -131,7 +134,7 @@ class Engine(Generic[S]):
         empty = isinstance(came, Told) and isinstance(came.command, EmptyShoe)
         findings = emptied(self.watch_settings, watched, now) if empty else ()
         folded = fold(Table(self.table_settings, state.table, row), noticed, came, findings, now)
-        before, after = state.table.round, folded.state.round
+        before, after = state.table.record, folded.state.record
         if isinstance(came, Told) and (before.shoe, before.number) == (after.shoe, after.number):
             carried = before.carried == after.carried  # else one was laid there that was counted when it came
             watched = mended(watched, before.faces(carried=carried), after.faces(carried=carried))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from shoed.cards import Card
 from shoed.now import Now
@@ -125,13 +126,34 @@ class SequenceJumped(Reported, frozen=True, kw_only=True):
     """Reports were lost on an open link; the next observation is the one that shows it."""
 
     expected: str
+    missed_at_least: int = 0  # reports; 0: how many is not known
+
+
+class Continuity(Enum):
+    """What is known about reports that may have been missed while the link, the daemon or the device was away."""
+
+    PROVEN = "proven"  # no report was missed
+    LOST = "lost"  # reports were missed: the number jumped
+    UNKNOWN = "unknown"  # neither is proven
 
 
 class Resumed(Reported, frozen=True, kw_only=True):
     """The first report since the link, the daemon or the device was away."""
 
-    proven: bool  # its sequence is the successor of the last one: nothing was missed
-    expected: str = ""  # the number that was due, where the device says that it tells another one
+    continuity: Continuity = Continuity.UNKNOWN
+    missed_at_least: int = 0  # reports; 0: how many is not known
+    expected: str = ""  # the number that was due, where the device gives another one
+    was_proven: bool | None = msgspec.field(default=None, name="proven")  # only in records of engine 5 and earlier
+
+    def __post_init__(self) -> None:
+        if self.was_proven is not None:
+            lost = Continuity.LOST if self.expected else Continuity.UNKNOWN
+            force_setattr(self, "continuity", Continuity.PROVEN if self.was_proven else lost)
+            force_setattr(self, "was_proven", None)
+
+    @property
+    def proven(self) -> bool:
+        return self.continuity is Continuity.PROVEN
 
 
 class Identified(Reported, frozen=True, kw_only=True):
@@ -224,10 +246,19 @@ class SetDelivered(Reported, frozen=True, kw_only=True):
     unread: int = 0  # cards of it that could not be recognised
 
 
+class AnsweredBy(Enum):
+    """Where the answer to a device order comes from."""
+
+    DEVICE = "device"
+    HOST = "host"  # the session refused the order: no byte was sent
+    NO_ONE = "no-one"  # the order was sent, and no answer arrived
+
+
 class OrderAnswered(Observation, frozen=True, kw_only=True):
     order: str
     accepted: bool
     detail: str
+    answered_by: AnsweredBy = AnsweredBy.DEVICE
 
 
 # What is so of a shoe alone, whichever device says it.

@@ -14,20 +14,30 @@ from shoed.events import Event
 from shoed.findings import AnyFinding
 from shoed.now import Now
 from shoed.observations import AnyObservation, CopyHeard, Device
+from shoed.words import OverdrawnCard
 
 
-class OrderKind(Enum):
+class DeviceOrderKind(Enum):
     LOCK = "lock"
     UNLOCK = "unlock"
-    CLEAR_ERROR = "clear-error"
+    CLEAR_FAULT = "clear-fault"
     CONFIRM = "confirm"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "DeviceOrderKind | None":
+        """Journals of earlier versions have another word for CLEAR_FAULT."""
+        return cls.CLEAR_FAULT if value == "clear-error" else None
 
-class Order(msgspec.Struct, frozen=True):
-    """What a table wants of its device; `number` is the error that CLEAR_ERROR clears."""
 
-    kind: OrderKind
-    number: int = 0
+class DeviceOrder(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the daemon asks of a device."""
+
+    kind: DeviceOrderKind
+    fault: int | None = None  # of CLEAR_FAULT: the code of the fault; None: the table knows none
+    card: OverdrawnCard | None = None  # of CLEAR_FAULT, where the fault is an overdraw
+
+    def __str__(self) -> str:
+        return self.kind.value if self.fault is None else f"{self.kind.value} {self.fault}"
 
 
 class Input(msgspec.Struct, frozen=True, tag_field="came", tag=True, omit_defaults=True):
@@ -67,9 +77,9 @@ class Woken(Input, frozen=True):
 
 
 class Ordered(OfDevice, frozen=True):
-    """An order of the table, on its way to the session."""
+    """A device order, as a session executes it."""
 
-    order: Order
+    order: DeviceOrder
 
 
 class Told(Input, frozen=True):
@@ -97,7 +107,7 @@ class Step(msgspec.Struct, frozen=True):
     observations: tuple[AnyObservation, ...] = ()
     findings: tuple[AnyFinding, ...] = ()
     events: tuple[Event, ...] = ()
-    orders: tuple[Order, ...] = ()
+    orders: tuple[DeviceOrder, ...] = ()  # of the command, given to the session in this Step
     sends: tuple[Send, ...] = ()
     answers: tuple[Answer, ...] = ()
 

@@ -8,13 +8,25 @@ from typing import Final
 
 import msgspec
 
-from shoed.commands import Answer, Command, CorrectCard, Decide, Notice, ReportLate, VoidRound
+from shoed.commands import (
+    Answer,
+    ClearFault,
+    Command,
+    CorrectCard,
+    Decide,
+    LockDevice,
+    Notice,
+    ReportLate,
+    UnlockDevice,
+    VoidRound,
+)
 from shoed.contract import table
 from shoed.ports.tell import LONGEST, MODE, MOST_CLIENTS, NAME
 from shoed.telling import COMMANDS, EXAMPLE, KEYS, KINDS, NOTICES, fields_of, kind_of, line_of
 from shoed.words import Event
 
 THIS_ROUND: Final = "which round of this shoe; without it the present one"
+THE_DEVICE: Final = "the device that receives the order"
 MEANINGS: Final[Mapping[tuple[type[Command], str], str]] = {
     (Notice, "kind"): "what went wrong",
     (Notice, "at"): "the card of the round that it begins with, from 1; without it the last one",
@@ -34,6 +46,10 @@ MEANINGS: Final[Mapping[tuple[type[Command], str], str]] = {
     (CorrectCard, "card"): "what it really is",
     (CorrectCard, "round"): THIS_ROUND,
     (VoidRound, "round"): THIS_ROUND,
+    (LockDevice, "device"): THE_DEVICE,
+    (UnlockDevice, "device"): THE_DEVICE,
+    (ClearFault, "device"): THE_DEVICE,
+    (ClearFault, "card"): "needed for an overdraw, and refused for any other fault: what becomes of its card",
 }
 KINDS_OF_TROUBLE: Final[Mapping[Event, str]] = {
     Event.FOREIGN_CARD: "a card that does not belong to the set",
@@ -118,6 +134,7 @@ def commands_page() -> str:
         keys = table(("key", "value", "default", "meaning"), rows) if rows else "No keys.\n"
         parts.append(f"\n### `{word}`\n\n{command.__doc__}\n\n{keys}")
     parts.append(DECIDING)
+    parts.append(ORDERING)
     parts.append(NOTICING)
     parts.append(table(("kind", "meaning"), ((f"`{event.value}`", text) for event, text in KINDS_OF_TROUBLE.items())))
     parts.append(SOCKET)
@@ -141,6 +158,7 @@ answered by the table, and is on record with its answer before the answer leaves
 $ shoed tell bac-901 open-bets --role dealer
 $ shoed tell bac-901 foreign-card at=3 --role dealer
 $ shoed tell bac-901 correct index=2 card=10H --role pit-supervisor
+$ shoed tell bac-901 lock --role dealer
 ```
 
 Exit status 0: accepted. 1: refused, with the reason, or no daemon is there. 2: wrong use; nothing was sent.
@@ -153,7 +171,8 @@ DECIDING: Final = """
 ## Who tells what
 
 `correct` and `void` mend the record: a pit supervisor or above. `decide` takes the role that the question names, or one
-above it; a player's own choice is told without a role, or as `player`. Everything else anybody of the house tells.
+above it; a player's own choice is told without a role, or as `player`. `clear-fault` with `card` takes a pit
+supervisor or above. Everything else anybody of the house tells.
 
 The open question, its id, its options and what each would make of the round are in the retained topic `question`
 ([events](events.md)); a refused `decide` names the id, too. Where each bettor has a choice, name those who choose
@@ -161,6 +180,22 @@ otherwise first (`bettor=ann`): an answer without `bettor` holds for all others,
 
 A card that was read wrongly is mended by `correct`. A card that was read rightly and lay, or came, where it should not
 is told as what went wrong, such as `wrong-side` or `card-exposed`: then the book of the game says what follows.
+
+"""
+ORDERING: Final = """
+## Device orders
+
+`lock`, `unlock` and `clear-fault` are orders of the daemon to a device. A device receives orders only with
+`allow_orders = true` in its section of the configuration. The answer to the command says that the order was sent, or
+why not:
+
+- orders to the device are not allowed, or its link is closed;
+- an earlier order still waits for its answer;
+- the device family has no such order: a Bee-Tek shoe and a scanner execute none.
+
+The event `device/order-answered` has the answer of the device ([events](events.md)). `clear-fault` without a known
+fault is sent, because a fault may be older than the daemon; an Open Shoe needs the code of the fault and is an
+exception.
 
 """
 NOTICING: Final = """

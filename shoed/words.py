@@ -39,6 +39,13 @@ class Event(Enum):
     OTHER = "other"  # nothing fits
 
 
+class OverdrawnCard(Enum):
+    """What becomes of the card of an overdraw."""
+
+    USE = "use"
+    DISCARD = "discard"
+
+
 PLAYER: Final = "player"  # who speaks where nobody of the house does
 FOLLOWS: Final = frozenset({Event.SET_REPLACED, Event.NOTICED_LATE})  # from another one; nobody tells these
 

@@ -14,7 +14,8 @@ from shoed.now import Now
 from shoed.observations import AnyObservation, Outcome, Pair
 from shoed.session import Heard
 from shoed.session.angel_eye import AngelEyeSession
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Woken
+from shoed.step import AnyInput, Configured, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Woken
+from shoed.words import OverdrawnCard
 from tests.listener import next_hand, reckoned
 
 MS: Final = 1_000_000
@@ -80,8 +81,8 @@ class Host:
     def wake(self, ms: float | None = None) -> list[AnyObservation]:
         return list(self.take(Woken(), ms).observations)
 
-    def order(self, kind: OrderKind, number: int = 0, ms: float | None = None) -> Heard:
-        return self.take(Ordered(Order(kind, number)), ms)
+    def order(self, kind: DeviceOrderKind, card: OverdrawnCard | None = None, ms: float | None = None) -> Heard:
+        return self.take(Ordered(DeviceOrder(kind, card=card)), ms)
 
     @property
     def wake_ms(self) -> float | None:
@@ -158,7 +159,7 @@ def idle(data: bytes, ms: float, _: Random) -> Came:
 
 
 def ordered(data: bytes, ms: float, _: Random) -> Came:
-    return [(Ordered(Order(OrderKind.LOCK)), at(ms)), (Received(b"\x06" + data), at(ms + 40))]
+    return [(Ordered(DeviceOrder(DeviceOrderKind.LOCK)), at(ms)), (Received(b"\x06" + data), at(ms + 40))]
 
 
 HAPPENINGS: Final = {cut_anyhow: 24, damaged: 5, lost: 3, link_away: 5, killed: 3, idle: 2, ordered: 3}

@@ -11,7 +11,7 @@ from example_shoe.protocol import FAMILY, LINES, SAID, ExampleSettings, Report, 
 from example_shoe.session import ExampleSession
 from firmware_protocols.family import Direction, Framing, Malformed, Reason
 from shoed.now import Now
-from shoed.observations import CardSeen, LinkOpened, Place
+from shoed.observations import AnsweredBy, CardSeen, LinkOpened, OrderAnswered, Place
 from shoed.session import Heard
 from shoed.session.families import Driver
 from shoed.session.link import LinkState
@@ -187,6 +187,18 @@ class Obedient(ExampleSession):
         return super().step(state, came, now)
 
 
+class Pretending(ExampleSession):
+    """Gives its own refusal of an order as the device's."""
+
+    def step(self, state: LinkState, came: AnyInput, now: Now) -> tuple[LinkState, Heard]:
+        after, heard = super().step(state, came, now)
+        theirs = (
+            replace(seen, answered_by=AnsweredBy.DEVICE) if isinstance(seen, OrderAnswered) else seen
+            for seen in heard.observations
+        )
+        return after, Heard(tuple(theirs))
+
+
 class Guessing(ExampleSession):
     """Names a hand that the line does not."""
 
@@ -231,4 +243,5 @@ BROKEN: Final = {
     "bytes at the wrong offset": BrokenFamily(speaking(Unplaced), {"capture.expected", "session.evidence"}),
     "a greeting where nothing may be sent": BrokenFamily(speaking(Chatty), {"session.silent", "session.sending"}),
     "an order that is none": BrokenFamily(speaking(Obedient), {"session.sending"}),
+    "a refusal in the device's name": BrokenFamily(speaking(Pretending), {"session.silent", "session.sending"}),
 }

@@ -19,6 +19,7 @@ from shoed.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
+    Continuity,
     CopyHeard,
     CutCardSeen,
     Evidence,
@@ -57,7 +58,8 @@ from shoed.table import (
     public_question,
     public_state,
 )
-from shoed.table.judging import House, judge
+from shoed.table.assess import House, judge
+from shoed.table.rounds import lying
 from shoed.words import Role
 
 SECOND_NS: Final = 1_000_000_000
@@ -131,8 +133,8 @@ EMPTIED: Final = ShoeEmptied(at=START, frame=FRAME)
 COPY: Final = CopyHeard(at=START, frame=FRAME)
 QUIET: Final = WentQuiet(at=START, since=START)
 AGAIN: Final = HeardAgain(at=START)
-PROVEN: Final = Resumed(at=START, frame=FRAME, proven=True)
-UNPROVEN: Final = Resumed(at=START, frame=FRAME, proven=False)
+PROVEN: Final = Resumed(at=START, frame=FRAME, continuity=Continuity.PROVEN)
+UNPROVEN: Final = Resumed(at=START, frame=FRAME)
 JUMPED: Final = SequenceJumped(at=START, frame=FRAME, expected="2")
 CLASHED: Final = SequenceClashed(at=START, frame=FRAME, previous="05 34 50 03 36 37")
 CLEARED: Final = FaultCleared(at=START, frame=FRAME, code=1, name="cannot-read")
@@ -215,8 +217,8 @@ class Sitting:
     @property
     def table_due(self) -> Slot | None:
         """The slot of the next card, as the table reckons it."""
-        game = self.state.round.game or self.settings.game
-        return judge(House(book(game), self.settings.insurance), self.state.round).due
+        game = self.state.record.game or self.settings.game
+        return judge(House(book(game), self.settings.insurance), self.state.record).due
 
     @property
     def phase(self) -> str:
@@ -271,3 +273,8 @@ def completed(told: list[EventData]) -> RoundCompleted:
 NATURAL: Final = dealt("8S KS", "3H 4H")  # Player 8, Banker 7
 SIX_CARDS: Final = dealt("2S KS 6S", "3H KH 4H")  # Player 8, Banker 7
 TIE: Final = dealt("9S KS", "9H KH")
+
+
+def left_lying(table: Sitting) -> tuple[Card, ...]:
+    """The cards that open the next round."""
+    return lying(Table(table.settings, table.state, 0))

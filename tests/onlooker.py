@@ -20,8 +20,9 @@ from shoed.now import rfc3339
 from shoed.observations import CardSeen, Device, FrameRejected, Reported
 from shoed.step import Configured, Told
 from shoed.table import PublicQuestion, TableState, public_question
-from shoed.table.judging import house_of, judge
-from shoed.table.state import DRAWN, MOST_WAITING, OPEN, Phase
+from shoed.table.assess import house_of, judge
+from shoed.table.phase import DRAWN, OPEN, Phase
+from shoed.table.record import MOST_WAITING, Where
 from tests.listener import Listener, shown_to_all
 from tests.observed import Sitting
 from tests.trouble import Answered, Heard, Played, Restarted, Said, deciding
@@ -73,13 +74,13 @@ class Ledger:
                 pass
 
     def check(self, state: TableState) -> None:
-        current = state.round
-        self.left_over = self.left_over if state.left_over else ()
-        self.kept = state.kept
-        kept = [each.sequence for each in (*current.cards, *current.waiting, *current.over) if each.sequence]
+        record = state.record
+        self.kept = record.lying
+        there = record.at(Where.PLACED, Where.WAITING, Where.PUT_BY)
+        kept = [each.sequence for each in there if each.sequence]
         assert len(kept) == len(set(kept)), "a card in two places"
         assert set(kept) <= self.sequences, "a card that nobody told"
-        assert max(len(current.waiting), len(current.over)) <= MOST_WAITING
+        assert max(len(record.waiting), len(record.at(Where.PUT_BY))) <= MOST_WAITING
 
 
 class Onlooker:
@@ -151,12 +152,12 @@ class Onlooker:
     def check_question(self) -> None:
         state = self.table.state
         settings = self.table.settings
-        found = judge(house_of(settings.game, state, insurance=settings.insurance), state.round)
+        found = judge(house_of(settings.game, state.record, insurance=settings.insurance), state.record)
         assert (state.phase is Phase.SUSPENDED) == (found.held and state.phase in (*OPEN, *DRAWN))
         assert (self.asked is not None) or not found.held
         if state.phase in (*OPEN, *DRAWN) and not found.held:
             lying = (*found.course.hands.player, *found.course.hands.banker, *found.course.carried)
-            assert Counter(lying) == Counter(each.card for each in state.round.cards), "lost or invented"
+            assert Counter(lying) == Counter(each.face for each in state.record.order), "lost or invented"
 
     def end(self, picks: random.Random) -> None:
         """Whatever is asked is answered, until nothing is asked."""

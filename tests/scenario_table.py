@@ -27,7 +27,7 @@ from shoed.rules.load import book
 from shoed.session.angel_eye import AngelEyeSession, AngelEyeState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings, public_question, public_state
-from shoed.table.judging import House, judge
+from shoed.table.assess import House, judge
 from shoed.telling import typed
 from shoed.watch import WatchSettings
 from shoed.words import Role
@@ -37,6 +37,7 @@ from tests.scenario import OF_THE_LINE, Came, Ended, Scenario, check, check_end,
 
 COPIES: Final = 3
 USUAL_MS: Final = 1000
+SLOW_BAUD: Final = 50  # no nine reports pass in an absence: the next number proves that nothing was missed
 
 
 class Sitting:
@@ -44,7 +45,7 @@ class Sitting:
 
     def __init__(self, written: Scenario, number: int) -> None:
         self.engine: Engine[AngelEyeState] = Engine(
-            AngelEyeSession(AngelEyeSettings(), allow_orders=False),
+            AngelEyeSession(AngelEyeSettings(line_baud=SLOW_BAUD), allow_orders=False),
             WatchSettings(written.min_draw_gap_ms, written.decks),
             TableSettings(
                 written.game[0],
@@ -146,7 +147,7 @@ class Sitting:
     @property
     def due(self) -> str:
         house = House(book(self.engine.table_settings.game))
-        return scenario.text(msgspec.to_builtins(judge(house, self.state.table.round).due))
+        return scenario.text(msgspec.to_builtins(judge(house, self.state.table.record).due))
 
     def again(self) -> list[Event]:
         """The events of what is on record, folded from the beginning."""

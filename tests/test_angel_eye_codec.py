@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from firmware_protocols import FAMILIES, angel_eye
 from firmware_protocols.angel_eye import (
+    CLEAR_ERROR,
     CONFIRM_PROCESS,
+    DISCARD_OVERDRAWN,
     FAULTS,
     FOLLOWING,
     LOCK,
     UNLOCK,
+    USE_OVERDRAWN,
     Acknowledge,
     AngelEyeSettings,
     CardInGame,
@@ -100,8 +103,9 @@ FROM_SHOE: list[tuple[str, FromShoe]] = [
 TO_SHOE: list[tuple[str, Order]] = [
     ("02 4F 50 4C 4B 30 32 03 31 42", LOCK),
     ("02 4F 50 4C 4B 30 31 03 31 38", UNLOCK),
-    ("02 4F 50 45 43 30 37 03 31 46", Order(OrderType.ERROR_CLEAR, 7)),
-    ("02 4F 50 45 43 39 39 03 31 38", Order(OrderType.ERROR_CLEAR, 99)),
+    ("02 4F 50 45 43 30 30 03 31 38", CLEAR_ERROR),
+    ("02 4F 50 45 43 30 31 03 31 39", USE_OVERDRAWN),
+    ("02 4F 50 45 43 30 32 03 31 41", DISCARD_OVERDRAWN),
     ("02 4F 50 47 50 30 30 03 30 39", CONFIRM_PROCESS),
 ]
 # Nothing in it begins a frame, and an ETX is as lost as anything.
@@ -321,7 +325,7 @@ def test_the_span_of_the_bcc_is_a_setting() -> None:
         PresetChanged("1", "1", "0005"),
         PresetChanged("1", "01", "5 €"),
         Order(OrderType.LOCK, 3),
-        Order(OrderType.ERROR_CLEAR, 100),
+        Order(OrderType.ERROR_CLEAR, 3),
     ],
     ids=str,
 )
@@ -359,7 +363,7 @@ messages_of_a_shoe: st.SearchStrategy[FromShoe] = st.one_of(
 )
 orders_of_a_host = st.one_of(
     st.sampled_from((LOCK, UNLOCK, CONFIRM_PROCESS)),
-    st.builds(Order, st.just(OrderType.ERROR_CLEAR), st.integers(0, 99)),
+    st.builds(Order, st.just(OrderType.ERROR_CLEAR), st.integers(0, 2)),
 )
 any_settings = st.builds(AngelEyeSettings, bcc_span=st.sampled_from(Span), order_bcc_span=st.sampled_from(Span))
 

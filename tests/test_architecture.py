@@ -21,8 +21,8 @@ ORDER: Final = (
         "cards",
         "now",
         "words",
-        "commands",
         "observations",
+        "commands",
         "findings",
         "device_events",
         "events",
@@ -114,7 +114,8 @@ def files(*folders: str) -> list[Path]:
 
 
 OURS: Final = files("shoed", "firmware_protocols")
-TESTS: Final = files("tests")
+FROZEN: Final = ROOT / "tests" / "oracle"  # a copy of an old engine, never edited
+TESTS: Final = [file for file in files("tests") if FROZEN not in file.parents]
 
 
 def name(file: Path) -> str:

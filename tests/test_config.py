@@ -206,7 +206,7 @@ def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
         b'{"differential":null,"maximum":null,"minimum":0,"minimums":{},"reading":"side"},"outcome_basis":"offered",'
         b'"rounding":"down","rounds_after_cut":null},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'
-        b'"settings":{"bcc_span":"body","copies":3,"order_bcc_span":"whole","order_timeout_ms":3000,'
+        b'"settings":{"bcc_span":"body","copies":3,"line_baud":4800,"order_bcc_span":"whole","order_timeout_ms":3000,'
         b'"quiet_after_s":300,"repeat_window_ms":2000,"torn_after_ms":500}},"shuffler":null}'
     )
 

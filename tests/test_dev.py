@@ -226,6 +226,14 @@ def test_only_tests_of_pure_rooms_count_for_their_coverage(tree: Tree) -> None:
     assert pure == {"test_pure.py", "cards_of.py"}
 
 
+@pytest.mark.parametrize("wrong", [("0",), ("many",), ("1", "2")])
+def test_the_number_of_kills_and_cuts_is_checked(tree: Tree, wrong: tuple[str, ...]) -> None:
+    """Before anything is set up or run."""
+    with pytest.raises(tree.dev.Failed, match="how many kills"):
+        tree.dev.cuts(wrong)
+    assert tree.asked() == []
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not on this machine")
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),

@@ -103,8 +103,7 @@ def engine_for(settings: str) -> Engine[SessionState]:
 
 
 async def start(world: World, shoe: OpenShoe) -> None:
-    path = world.configure(shoe)
-    path.write_text(path.read_text().replace('"angel-eye"', '"open-shoe"'))
+    path = world.configure(shoe, protocol="open-shoe")
     daemon = await world.launch(path)
     await daemon.ready()
 

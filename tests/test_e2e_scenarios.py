@@ -23,7 +23,7 @@ from tests.scenario import EXPECTED_TO_FAIL, OF_THE_LINE, Came, Ended, Scenario,
 from tests.scenario_table import COPIES, play, told
 from tests.tellers import Client, client, shoed
 from tests.witnesses import PATIENCE_S, Message, Recorder
-from tests.world import World
+from tests.world import SLOW_PORT, World
 
 APART_MS: Final = 400  # where spacing is evidence, and the file says nothing else
 TELLERS: Final = 8  # at a time; the socket serves 32
@@ -241,7 +241,7 @@ def configuration(world: World, tables: Sequence[tuple[Scenario, Sitting]]) -> s
         {'insurance = "off"' if written.insurance == "off" else ""}
         [table.shoe]
         protocol = "angel-eye"
-        port = "{sitting.shoe.port}"
+        port = "{sitting.shoe.port}{"" if written.min_draw_gap_ms else SLOW_PORT}"
         min_draw_gap_ms = {written.min_draw_gap_ms}
         """
         for written, sitting in tables

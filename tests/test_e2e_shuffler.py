@@ -83,9 +83,9 @@ def engine_for(settings: str) -> Engine[SessionState]:
 
 
 async def start(world: World, shoe: OpenDevice, shuffler: OpenDevice) -> None:
-    path = world.configure(shoe)
+    path = world.configure(shoe, protocol="open-shoe")
     of_shuffler = f'\n[table.shuffler]\nprotocol = "open-shoe"\nport = "{shuffler.port}"\n'
-    path.write_text(path.read_text().replace('"angel-eye"', '"open-shoe"') + of_shuffler)
+    path.write_text(path.read_text() + of_shuffler)
     daemon = await world.launch(path)
     await daemon.ready()
     await shoe.connected()

@@ -17,7 +17,7 @@ from shoed.now import Now
 from shoed.observations import AnyObservation, Device, Outcome
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
-from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Send, Step, Woken
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Send, Step, Woken
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import CONFIGURED, PORT, Reporter, at, report, traffic
@@ -89,7 +89,7 @@ def test_only_what_is_waited_for_is_urgent() -> None:
 
 def test_an_order_leaves_in_its_step_and_cannot_wait() -> None:
     """The bytes for the device are part of the Step: they leave after its commit."""
-    _, steps = run([(LinkUp(PORT), at(0)), (Ordered(Order(OrderKind.LOCK)), at(1))])
+    _, steps = run([(LinkUp(PORT), at(0)), (Ordered(DeviceOrder(DeviceOrderKind.LOCK)), at(1))])
     assert steps[1].sends == (Send(Device.SHOE, bytes.fromhex("02 4F 50 4C 4B 30 32 03 31 42")),)
     assert steps[1].urgent
 
@@ -190,7 +190,9 @@ anything_said |= st.builds(report, st.sampled_from("123456789"), st.sampled_from
 anything_comes: st.SearchStrategy[AnyInput] = (
     st.builds(Received, anything_said)
     | st.builds(Received, st.binary(max_size=9))
-    | st.sampled_from([LinkUp(PORT), LinkDown("lost"), CONFIGURED, Woken(), Ordered(Order(OrderKind.UNLOCK))])
+    | st.sampled_from(
+        [LinkUp(PORT), LinkDown("lost"), CONFIGURED, Woken(), Ordered(DeviceOrder(DeviceOrderKind.UNLOCK))]
+    )
 )
 
 

@@ -13,7 +13,19 @@ from shoed.now import Now
 from shoed.observations import AnyObservation, Device
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Send, Step, Woken
+from shoed.step import (
+    AnyInput,
+    Configured,
+    DeviceOrder,
+    DeviceOrderKind,
+    LinkDown,
+    LinkUp,
+    Ordered,
+    Received,
+    Send,
+    Step,
+    Woken,
+)
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
 from tests import shuffler
@@ -23,7 +35,7 @@ from tests.listener import Listener, shown_to_all
 from tests.observed import CLEARED, CUT, LOADED, card, fault, lock, rejected, result
 from tests.shuffler import ALIVE_NS, DOWN, PORT, UP, says
 
-LOCK: Final = Order(OrderKind.LOCK)
+LOCK: Final = DeviceOrder(DeviceOrderKind.LOCK)
 FAULT: Final = fault(2, "jam")
 SAID: Final[tuple[AnyObservation, ...]] = (
     *(FAULT, CLEARED, lock(locked=True), lock(locked=False), rejected(), rejected(offset=9)),

@@ -16,6 +16,7 @@ from shoed.device_events import (
     DeviceLocked,
     DeviceOffline,
     DeviceOnline,
+    DeviceOrderAnswered,
     DeviceQuiet,
     DeviceUnlocked,
     EventData,
@@ -23,6 +24,7 @@ from shoed.device_events import (
     LineMissed,
     LineRejected,
     OfDevice,
+    OrderResult,
     SetDelivered,
     SetFailed,
     SetRecognised,
@@ -65,7 +67,7 @@ from shoed.events import (
     TookBack,
 )
 from shoed.observations import Device, Outcome, Pair
-from shoed.table.state import MOVES, Move, Phase
+from shoed.table.phase import MOVES, Move, Phase
 from tests.observed import Sitting, card, cards
 
 HAND = Hand((Card.S8, Card.H10), 8)
@@ -338,11 +340,23 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ("device.unlocked", DeviceUnlocked(), '{"device":"shoe"}'),
     ("device.changed", DeviceChanged(address="01", value="0005"), '{"device":"shoe","address":"01","value":"0005"}'),
     (
+        "device.order-answered",
+        DeviceOrderAnswered(
+            order="lock",
+            card=None,
+            result=OrderResult.REFUSED,
+            detail="busy",
+            author="ann",
+            role=None,
+        ),
+        '{"device":"shoe","order":"lock","card":null,"result":"refused","detail":"busy","author":"ann","role":null}',
+    ),
+    (
         "line.rejected",
         LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off by 05", count=1),
         '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1}',
     ),
-    ("line.missed", LineMissed(expected="2", seen="4"), '{"device":"shoe","expected":"2","seen":"4"}'),
+    ("line.missed", LineMissed(expected="2", seen="4"), '{"device":"shoe","expected":"2","seen":"4","at_least":null}'),
     (
         "line.clashed",
         LineClashed(sequence="4", bytes="05 34", previous="05 34 50"),

@@ -233,7 +233,7 @@ async def test_a_table_may_get_a_shoe_of_another_family(tmp_path: Path) -> None:
     ]
     store, state = await record(tmp_path, came)
     assert state.session == Deaf.State(1)
-    assert state.table.round.number == 1
+    assert state.table.record.number == 1
     assert rehearsed(store) == decoded(store) == []
     with closing(store.read()) as reader:
         assert rebuild(reader, "t", engine_for) == state

@@ -2,8 +2,9 @@
 
 Theory of operation. A Run deals one endless shoe: some reports in peace, then one up to the place of the next kill.
 After the kill a new daemon starts, and the shoe says the rest of its three copies, on a pty perhaps already while
-nobody has the line open. So no report is ever lost altogether, the sequences prove it, and every round has to come out
-complete. What a subscriber heard at the broker, around the proxy, is compared with the journal again and again.
+nobody has the line open. So no report is ever lost altogether. The line is slow: no nine reports can pass while a
+daemon restarts, so the sequences prove that, and every round has to come out complete. What a subscriber heard at the
+broker, around the proxy, is compared with the journal again and again.
 """
 
 import random

@@ -31,7 +31,7 @@ from firmware_protocols.open_shoe.messages import (
 )
 from shoed import wire
 from shoed.now import Chunk, Now
-from shoed.session.open_shoe_device import DeviceState, OpenShoeDevice
+from shoed.session.open_shoe_device import DeviceState, OpenShoeDevice, Replies
 from shoed.session.open_shoe_stream import Store
 from shoed.wire import Frame, LineState
 from tests.open_shoe_line import MS, START, A, Clock, Device
@@ -216,6 +216,24 @@ def test_a_fault_is_cleared_by_its_number() -> None:
     ]
     assert [each.code for each in device.state.faults] == [6]
     assert [each.said for each in answer(device, Order(OrderKind.CLEAR, 2))] == [Done(OrderKind.CLEAR, 2, Result.DONE)]
+
+
+@pytest.mark.parametrize(
+    ("replies", "said", "locked"),
+    [
+        (Replies(silent=True), [Lock(locked=True)], True),
+        (Replies(reports=False), [Done(OrderKind.LOCK, 0, Result.DONE)], True),
+        (Replies(silent=True, reports=False), [], True),
+        (Replies(result=Result.DONE), [Done(OrderKind.LOCK, 0, Result.DONE), Lock(locked=True)], True),
+        (Replies(result=Result.FAILED), [Done(OrderKind.LOCK, 0, Result.FAILED)], False),
+    ],
+)
+def test_a_device_answers_orders_as_it_is_set(replies: Replies, said: list[object], locked: bool) -> None:  # noqa: FBT001
+    """An order with another result than the true one changes nothing."""
+    device = ready()
+    device.role.replies = replies
+    assert [each.said for each in answer(device, Order(OrderKind.LOCK))] == said
+    assert device.state.locked is locked
 
 
 @pytest.mark.parametrize("code", [4, 5])

@@ -119,7 +119,7 @@ def test_a_device_that_lost_its_memory_makes_the_hand_doubtful() -> None:
     played.take(LinkDown("pulled"))
     played.device.lose_power(0xB)
     played.take(LinkUp(PORT))
-    assert played.state.table.round.partial
+    assert played.state.table.record.continuity.partial
     played.deal("JD")
     assert played.told[-2:] == ["round.suspended", "question.asked"]
     assert played.lies == "8S / 3H"

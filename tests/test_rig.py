@@ -60,7 +60,8 @@ class Rig:
         self.line = line
         found = re.search(r'port = "(.*)"', line)
         assert found, line
-        self.address = parse_address(found[1])
+        self.port = found[1]
+        self.address = parse_address(self.port)
         self.links: list[Link] = []
 
     async def connect(self) -> Link:

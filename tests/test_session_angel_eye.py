@@ -281,14 +281,17 @@ def test_the_successor_proves_that_nothing_was_missed(last: str, following: str)
     ]
 
 
-@pytest.mark.parametrize(("last", "then"), [("1", "3"), ("9", "2"), ("5", "4"), ("9", "A"), ("8", "0")])
-def test_a_jump_on_an_open_line_says_that_reports_are_lost(last: str, then: str) -> None:
-    """With what was expected instead; the report itself is taken."""
+@pytest.mark.parametrize(
+    ("last", "then", "expected", "lost"),
+    [("1", "3", "2", 1), ("9", "2", "1", 1), ("5", "4", "6", 7), ("9", "A", "1", 0), ("8", "0", "9", 0)],
+)
+def test_a_jump_on_an_open_line_says_that_reports_are_lost(last: str, then: str, expected: str, lost: int) -> None:
+    """With what was expected instead, and how many are lost at least, if that is known; the report itself is taken."""
     host = connected(card_report(last, "P1", "8S"))
     seen = host.hear(report(then, "P"))
     assert kinds(seen) == [SequenceJumped, StoodBy]
     assert isinstance(seen[0], SequenceJumped)
-    assert (seen[0].expected, seen[0].frame.sequence) == ({"1": "2", "9": "1", "5": "6", "8": "9"}[last], then)
+    assert (seen[0].expected, seen[0].missed_at_least, seen[0].frame.sequence) == (expected, lost, then)
 
 
 @pytest.mark.parametrize("then", ["1", "3", "9", "A"])

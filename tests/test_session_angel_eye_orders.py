@@ -6,52 +6,75 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoed.observations import AnyObservation, FrameRejected, LinkClosed, OrderAnswered, Reported
-from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Woken
+from shoed.observations import AnsweredBy, AnyObservation, FrameRejected, LinkClosed, OrderAnswered, Reported
+from shoed.session.asking import NOT_ALLOWED
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Woken
+from shoed.words import OverdrawnCard
 from tests.angel_eye_line import ACK, CARD, CONFIGURED, CUT, ERROR, PORT, RESULT, START_1, Host, at, connected, kinds
 
 # --- orders
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "frame"),
+    ("kind", "card", "frame"),
     [
-        (OrderKind.LOCK, 0, "02 4F 50 4C 4B 30 32 03 31 42"),
-        (OrderKind.UNLOCK, 0, "02 4F 50 4C 4B 30 31 03 31 38"),
-        (OrderKind.CLEAR_ERROR, 7, "02 4F 50 45 43 30 37 03 31 46"),
-        (OrderKind.CLEAR_ERROR, 99, "02 4F 50 45 43 39 39 03 31 38"),
-        (OrderKind.CONFIRM, 0, "02 4F 50 47 50 30 30 03 30 39"),
+        (DeviceOrderKind.LOCK, None, "02 4F 50 4C 4B 30 32 03 31 42"),
+        (DeviceOrderKind.UNLOCK, None, "02 4F 50 4C 4B 30 31 03 31 38"),
+        (DeviceOrderKind.CLEAR_FAULT, None, "02 4F 50 45 43 30 30 03 31 38"),
+        (DeviceOrderKind.CLEAR_FAULT, OverdrawnCard.USE, "02 4F 50 45 43 30 31 03 31 39"),
+        (DeviceOrderKind.CLEAR_FAULT, OverdrawnCard.DISCARD, "02 4F 50 45 43 30 32 03 31 41"),
+        (DeviceOrderKind.CONFIRM, None, "02 4F 50 47 50 30 30 03 30 39"),
     ],
 )
-def test_an_order_is_sent_where_orders_are_allowed(kind: OrderKind, number: int, frame: str) -> None:
+def test_an_order_is_sent_where_orders_are_allowed(
+    kind: DeviceOrderKind, card: OverdrawnCard | None, frame: str
+) -> None:
     """Byte for byte; and never where they are not."""
     host = Host(allow_orders=True)
     host.up()
-    heard = host.order(kind, number)
+    heard = host.order(kind, card)
     assert (heard.sends, heard.observations) == ((bytes.fromhex(frame),), ())
     host = Host()
     host.up()
-    heard = host.order(kind, number)
+    heard = host.order(kind, card)
     assert heard.sends == ()
-    assert refusals(heard.observations) == ["orders to this device are not allowed (allow_orders)"]
+    assert refusals(heard.observations) == [NOT_ALLOWED]
 
 
 def refusals(seen: Sequence[AnyObservation]) -> list[str]:
     return [each.detail for each in seen if isinstance(each, OrderAnswered) and not each.accepted]
 
 
-def test_an_error_whose_code_no_order_carries_is_not_cleared() -> None:
-    """A code on the line has seven bits, the number of an order two digits."""
+def test_the_number_of_an_order_is_not_the_code_of_the_fault() -> None:
+    """Error 7 is cleared by 00, as any error but an overdraw."""
     host = Host(allow_orders=True)
     host.up()
-    heard = host.order(OrderKind.CLEAR_ERROR, 100)
-    assert (heard.sends, refusals(heard.observations)) == ((), ["an order EC carries 0 to 99"])
+    order = DeviceOrder(DeviceOrderKind.CLEAR_FAULT, fault=7)
+    assert host.take(Ordered(order)).sends == (bytes.fromhex("02 4F 50 45 43 30 30 03 31 38"),)
+    (answer,) = host.hear(ACK)
+    assert isinstance(answer, OrderAnswered)
+    assert (answer.order, answer.accepted) == ("clear-fault 7", True)
+
+
+@pytest.mark.parametrize(
+    ("came", "answered_by"),
+    [
+        (Received(ACK), AnsweredBy.DEVICE),
+        (Received(b"\x1521"), AnsweredBy.DEVICE),
+        (LinkDown("lost"), AnsweredBy.NO_ONE),
+        (Ordered(DeviceOrder(DeviceOrderKind.UNLOCK)), AnsweredBy.HOST),
+    ],
+)
+def test_an_answer_names_its_source(came: AnyInput, answered_by: AnsweredBy) -> None:
+    """The device, no one if the link closes, or the host if nothing was sent."""
+    answers = [each for each in asked().take(came, 1100).observations if isinstance(each, OrderAnswered)]
+    assert [each.answered_by for each in answers] == [answered_by]
 
 
 def asked() -> Host:
     host = Host(allow_orders=True)
     host.up()
-    host.order(OrderKind.LOCK, ms=1000)
+    host.order(DeviceOrderKind.LOCK, ms=1000)
     return host
 
 
@@ -62,35 +85,37 @@ def test_an_acknowledge_answers_the_order_that_waits() -> None:
     assert isinstance(answer, OrderAnswered)
     assert (answer.at, answer.accepted, answer.detail) == (at(1100), True, "")
     assert "lock" in answer.order
-    assert host.order(OrderKind.UNLOCK, ms=1200).sends != ()
+    assert host.order(DeviceOrderKind.UNLOCK, ms=1200).sends != ()
 
 
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        ("01", "line"),
-        ("02", "bcc"),
-        ("03", "no-etx"),
-        ("11", "format"),
-        ("12", "address"),
-        ("13", "command"),
-        ("14", "type"),
-        ("21", "busy"),
-        ("22", "writing"),
-        ("FF", "other"),
+        ("01", "01: overrun, framing or parity"),
+        ("02", "02: BCC"),
+        ("03", "03: no ETX"),
+        ("11", "11: format or length"),
+        ("12", "12: address"),
+        ("13", "13: command"),
+        ("14", "14: type"),
+        ("21", "21: busy"),
+        ("22", "22: writing"),
+        ("FF", "FF: other"),
     ],
 )
 def test_a_refusal_answers_it_with_its_reason(code: str, name: str) -> None:
-    """NAK and two digits."""
+    """NAK and two digits, or NAK and one byte."""
+    for data in (code.encode(), bytes.fromhex(code)):
+        assert refusals(asked().hear(b"\x15" + data)) == [name]
     host = asked()
-    assert refusals(host.hear(b"\x15" + code.encode())) == [name]
-    assert host.order(OrderKind.UNLOCK).sends != ()
+    host.hear(b"\x15" + code.encode())
+    assert host.order(DeviceOrderKind.UNLOCK).sends != ()
 
 
 def test_one_order_at_a_time() -> None:
     """A second is refused while the first waits, and names it; the first still gets its answer."""
     host = asked()
-    heard = host.order(OrderKind.UNLOCK, ms=1500)
+    heard = host.order(DeviceOrderKind.UNLOCK, ms=1500)
     assert heard.sends == ()
     (refusal,) = refusals(heard.observations)
     assert "lock" in refusal
@@ -122,9 +147,11 @@ def test_a_link_that_closes_ends_the_wait(end: AnyInput) -> None:
     seen = list(host.take(end).observations)
     assert kinds(seen) == [OrderAnswered, LinkClosed]
     assert refusals(seen) == ["the link closed"]
-    assert refusals(host.order(OrderKind.LOCK).observations) == ["the link is closed"]
+    assert refusals(host.order(DeviceOrderKind.LOCK).observations) == [
+        "the link is closed; connect the device, then repeat the order"
+    ]
     host.up()
-    assert host.order(OrderKind.LOCK).sends != ()
+    assert host.order(DeviceOrderKind.LOCK).sends != ()
 
 
 def test_answers_that_nobody_asked_for_are_on_record() -> None:
@@ -148,7 +175,9 @@ inputs: st.SearchStrategy[AnyInput] = st.one_of(
     st.just(LinkDown("lost")),
     st.just(CONFIGURED),
     st.just(Woken()),
-    st.builds(Ordered, st.sampled_from([Order(OrderKind.LOCK), Order(OrderKind.CLEAR_ERROR, 1)])),
+    st.builds(
+        Ordered, st.sampled_from([DeviceOrder(DeviceOrderKind.LOCK), DeviceOrder(DeviceOrderKind.CLEAR_FAULT, 1)])
+    ),
 )
 moments = st.sampled_from([0.0, 0.001, 17.0, 499.0, 500.0, 1999.0, 3000.0, 300_000.0])
 

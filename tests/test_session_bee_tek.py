@@ -9,6 +9,7 @@ from firmware_protocols.bee_tek import BeeTekSettings
 from shoed.cards import Card
 from shoed.commands import Author, StartShoe
 from shoed.observations import (
+    AnsweredBy,
     AnyObservation,
     CardSeen,
     CopyHeard,
@@ -23,7 +24,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.session.bee_tek import BeeTekSession, BeeTekState
-from shoed.step import Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Told
+from shoed.step import Configured, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Told
 from tests.angel_eye_line import at, kinds
 from tests.listening import Listening
 
@@ -169,7 +170,7 @@ def test_nothing_proves_what_was_missed_while_the_link_was_away() -> None:
     ]
     host.take(LinkUp(PORT), 3000)
     resumed, card, nine = host.hear(FOUR + NINE, 4000)
-    assert resumed == Resumed(at=at(4000), frame=Evidence(FOUR.hex(" "), 0, ""), proven=False)
+    assert resumed == Resumed(at=at(4000), frame=Evidence(FOUR.hex(" "), 0, ""))
     assert kinds([card, nine]) == [CardSeen, CardSeen]
 
 
@@ -224,10 +225,14 @@ def test_a_quiet_line_is_told_once() -> None:
 
 def test_no_order_is_carried_out() -> None:
     """None is known, allowed or not: it is refused with that reason, and nothing is written."""
-    heard = Host().take(Ordered(Order(OrderKind.LOCK)), 1000)
+    heard = Host().take(Ordered(DeviceOrder(DeviceOrderKind.LOCK)), 1000)
     (answer,) = heard.observations
     assert answer == OrderAnswered(
-        at=at(1000), order="lock 0", accepted=False, detail="no order to a Bee-Tek shoe is known"
+        at=at(1000),
+        order="lock",
+        accepted=False,
+        detail="a Bee-Tek shoe executes no orders; operate it by hand",
+        answered_by=AnsweredBy.HOST,
     )
 
 

@@ -35,6 +35,7 @@ from shoed.now import Chunk
 from shoed.observations import (
     AnyObservation,
     CardSeen,
+    Continuity,
     CopyHeard,
     CutCardSeen,
     Edges,
@@ -60,11 +61,10 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.observations import Reported as Observed
-from shoed.session.open_shoe import SETS
+from shoed.session.open_shoe import LISTENS, SETS
 from shoed.session.open_shoe_stream import Intake
 from shoed.session.open_shoe_words import SET_CARDS
-from shoed.step import LinkDown, LinkUp, Ordered, OrderKind, Received, Woken
-from shoed.step import Order as HouseOrder
+from shoed.step import DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Woken
 from shoed.wire import Frame, LineState
 from tests.open_shoe_line import LISTENING, PORT, START, A, Clock, Host, numbered
 
@@ -372,8 +372,33 @@ def test_another_stream_proves_nothing() -> None:
     resumed, who = host.hears(hello(of=B, upcoming=2, oldest=1))
     assert isinstance(resumed, Resumed)
     assert isinstance(who, Identified)
-    assert not resumed.proven
+    assert (resumed.continuity, resumed.missed_at_least) == (Continuity.UNKNOWN, 0)
     assert [type(each) for each in host.hears(report(1, theirs.Empty(), of=B))] == [ShoeEmptied]
+
+
+@pytest.mark.parametrize("due", [7, 65535])
+def test_a_device_that_dropped_what_was_due_says_how_many_reports_are_lost(due: int) -> None:
+    """Within one stream the numbers count, across their end, too."""
+    host = greeted(due=due)
+    host.take(LinkDown("pulled"))
+    host.take(LinkUp(PORT))
+    oldest = (due + 2) % 65535 + 1
+    resumed, _ = host.hears(hello(upcoming=oldest, oldest=oldest))
+    assert isinstance(resumed, Resumed)
+    assert (resumed.continuity, resumed.missed_at_least) == (Continuity.LOST, 3)
+    assert (resumed.expected, resumed.frame.sequence) == (str(due), str(oldest))
+
+
+@pytest.mark.parametrize("away_s", [0, 1_000_000])
+def test_long_numbers_prove_alone(away_s: int) -> None:
+    """However long the absence was; a listener has the same proof by the next report."""
+    for host in (greeted(due=7), listener(Intake(A, 7))):
+        host.take(LinkDown("pulled"))
+        host.clock.ms += away_s * 1000
+        host.take(LinkUp(PORT))
+        resumed, *_ = host.hears(hello(upcoming=8, oldest=7) + report(7, theirs.Empty()))[host.session.listens :]
+        assert isinstance(resumed, Resumed)
+        assert (resumed.continuity, resumed.missed_at_least, resumed.expected) == (Continuity.PROVEN, 0, "")
 
 
 def test_a_hello_that_was_overtaken_says_nothing() -> None:
@@ -422,7 +447,7 @@ def test_what_only_the_other_role_says_is_on_record_and_its_number_taken(
     assert isinstance(refused, FrameRejected)
     assert isinstance(lost, SequenceJumped)
     assert (refused.reason, refused.detail) == (reason, f"report 1: {word}")
-    assert (lost.expected, lost.frame.sequence) == ("1", "1")
+    assert (lost.expected, lost.frame.sequence, lost.missed_at_least) == ("1", "1", 1)
 
 
 def test_a_report_that_its_version_does_not_declare_is_on_record_and_its_number_taken() -> None:
@@ -530,10 +555,10 @@ def test_a_host_that_only_listens_says_nothing() -> None:
     assert [host.hear(each) for each in said] == [b""] * len(said)
     host.clock.ms = 100_000
     assert host.take(Woken()) == b""
-    assert host.take(Ordered(HouseOrder(OrderKind.LOCK))) == b""
+    assert host.take(Ordered(DeviceOrder(DeviceOrderKind.LOCK))) == b""
     refused = host.seen[-1]
     assert isinstance(refused, OrderAnswered)
-    assert (refused.accepted, refused.detail) == (False, "this host only listens (acknowledge)")
+    assert (refused.accepted, refused.detail) == (False, LISTENS)
 
 
 def kinds(host: Host, *said: bytes) -> list[str]:
@@ -548,12 +573,23 @@ def test_a_listener_takes_what_comes_and_has_the_gaps_on_record() -> None:
     jumped, emptied = host.hears(report(11, theirs.Empty()))
     assert isinstance(jumped, SequenceJumped)
     assert isinstance(emptied, ShoeEmptied)
-    assert (jumped.expected, jumped.frame.sequence) == ("9", "11")
+    assert (jumped.expected, jumped.frame.sequence, jumped.missed_at_least) == ("9", "11", 2)
     assert kinds(host, report(9, theirs.Empty())) == ["CopyHeard"]
 
 
-@pytest.mark.parametrize(("sequence", "of", "proven"), [(9, A, True), (10, A, False), (1, B, False), (9, B, False)])
-def test_a_listener_that_was_away_hears_from_the_number_what_it_missed(sequence: int, of: int, proven: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(
+    ("sequence", "of", "known", "lost"),
+    [
+        (9, A, Continuity.PROVEN, 0),
+        (10, A, Continuity.LOST, 1),
+        (14, A, Continuity.LOST, 5),
+        (1, B, Continuity.UNKNOWN, 0),
+        (9, B, Continuity.UNKNOWN, 0),
+    ],
+)
+def test_a_listener_that_was_away_hears_from_the_number_what_it_missed(
+    sequence: int, of: int, known: Continuity, lost: int
+) -> None:
     """The successor of the last one proves that nothing was; once said, it is not said again."""
     host = listener(Intake(A, 9))
     host.take(LinkDown("pulled"))
@@ -561,7 +597,7 @@ def test_a_listener_that_was_away_hears_from_the_number_what_it_missed(sequence:
     resumed, emptied = host.hears(report(sequence, theirs.Empty(), of=of))
     assert isinstance(resumed, Resumed)
     assert isinstance(emptied, ShoeEmptied)
-    assert resumed.proven is proven
+    assert (resumed.continuity, resumed.missed_at_least) == (known, lost)
     assert kinds(host, report(sequence + 1, theirs.Empty(), of=of)) == ["ShoeEmptied"]
 
 
@@ -570,7 +606,7 @@ def test_a_listener_hears_a_stream_end_on_an_open_line() -> None:
     host = listener(Intake(A, 9))
     resumed, _ = host.hears(report(1, theirs.Empty(), of=B))
     assert isinstance(resumed, Resumed)
-    assert not resumed.proven
+    assert (resumed.continuity, resumed.missed_at_least) == (Continuity.UNKNOWN, 0)
 
 
 def test_a_listener_is_told_who_it_is_once() -> None:
@@ -595,8 +631,8 @@ def test_a_listener_forgets_a_set_of_which_reports_were_lost() -> None:
 # --- orders
 
 
-def order(host: Host, kind: OrderKind, number: int = 0) -> bytes:
-    return host.take(Ordered(HouseOrder(kind, number)))
+def order(host: Host, kind: DeviceOrderKind, fault: int | None = None) -> bytes:
+    return host.take(Ordered(DeviceOrder(kind, fault)))
 
 
 def answers(host: Host) -> list[tuple[str, bool, str]]:
@@ -604,70 +640,82 @@ def answers(host: Host) -> list[tuple[str, bool, str]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "said"),
+    ("kind", "fault", "text", "said"),
     [
-        (OrderKind.LOCK, 0, Order(theirs.OrderKind.LOCK)),
-        (OrderKind.UNLOCK, 0, Order(theirs.OrderKind.UNLOCK)),
-        (OrderKind.CLEAR_ERROR, 2, Order(theirs.OrderKind.CLEAR, 2)),
+        (DeviceOrderKind.LOCK, None, "lock", Order(theirs.OrderKind.LOCK)),
+        (DeviceOrderKind.UNLOCK, None, "unlock", Order(theirs.OrderKind.UNLOCK)),
+        (DeviceOrderKind.CLEAR_FAULT, 2, "clear-fault 2", Order(theirs.OrderKind.CLEAR, 2)),
     ],
 )
-def test_an_order_is_sent_and_answered(kind: OrderKind, number: int, said: Order) -> None:
+def test_an_order_is_sent_and_answered(kind: DeviceOrderKind, fault: int | None, text: str, said: Order) -> None:
     """By the DONE that names it, and by no other."""
     host = greeted(allow_orders=True)
-    assert asked(order(host, kind, number)) == [said]
-    host.hear(build(Notice(1, Done(said.order, 77, Result.DONE))))
+    number = fault or 0
+    assert asked(order(host, kind, fault)) == [said]
+    other = next(each for each in theirs.OrderKind if each is not said.order)
+    host.hear(build(Notice(1, Done(other, number, Result.DONE))))
     host.hear(build(Notice(1, Done(said.order, number, Result.DONE))))
     host.hear(build(Notice(1, Done(said.order, number, Result.DONE))))
-    assert answers(host) == [("not ours", True, ""), (f"{kind.value} {number}", True, ""), ("not ours", True, "")]
+    assert answers(host) == [("not ours", True, ""), (text, True, ""), ("not ours", True, "")]
 
 
 @pytest.mark.parametrize("result", [each for each in Result if each is not Result.DONE])
 def test_an_order_that_is_not_done_is_answered_with_the_reason(result: Result) -> None:
     """Not now, unable, failed."""
     host = greeted(allow_orders=True)
-    order(host, OrderKind.LOCK)
+    order(host, DeviceOrderKind.LOCK)
     host.hear(build(Notice(1, Done(theirs.OrderKind.LOCK, 0, result))))
-    assert answers(host) == [("lock 0", False, result.value)]
+    assert answers(host) == [("lock", False, result.value)]
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "word"),
+    ("kind", "fault", "word"),
     [
-        (OrderKind.CONFIRM, 0, "an Open Shoe has no process to confirm"),
-        (OrderKind.CLEAR_ERROR, 256, "an Open Shoe has no fault 256; its faults are 0 to 255"),
-        (OrderKind.CLEAR_ERROR, -1, "an Open Shoe has no fault -1; its faults are 0 to 255"),
+        (DeviceOrderKind.CONFIRM, None, "an Open Shoe has no process to confirm; leave the order out"),
+        (
+            DeviceOrderKind.CLEAR_FAULT,
+            None,
+            "an Open Shoe clears a fault by its code, and no fault is known; clear it at the device",
+        ),
+        (DeviceOrderKind.CLEAR_FAULT, 256, "an Open Shoe has no fault 256; its faults are 0 to 255"),
+        (DeviceOrderKind.CLEAR_FAULT, -1, "an Open Shoe has no fault -1; its faults are 0 to 255"),
     ],
 )
-def test_an_order_that_the_protocol_does_not_know_is_refused(kind: OrderKind, number: int, word: str) -> None:
+def test_an_order_that_the_protocol_does_not_know_is_refused(
+    kind: DeviceOrderKind, fault: int | None, word: str
+) -> None:
     """Nothing waits for an answer after it."""
     host = greeted(allow_orders=True)
-    assert order(host, kind, number) == b""
-    assert answers(host) == [(f"{kind.value} {number}", False, word)]
-    assert order(host, OrderKind.LOCK) != b""
+    assert order(host, kind, fault) == b""
+    assert answers(host) == [(str(DeviceOrder(kind, fault)), False, word)]
+    assert order(host, DeviceOrderKind.LOCK) != b""
 
 
 def test_orders_wait_for_the_greeting_and_for_leave() -> None:
     """Nobody knows yet who would be locked; and without allow_orders nothing is ever ordered."""
     host = Host(Clock(), allow_orders=True)
-    assert order(host, OrderKind.LOCK) == b""
+    assert order(host, DeviceOrderKind.LOCK) == b""
     host.take(LinkUp(PORT))
-    assert order(host, OrderKind.LOCK) == b""
-    assert order(greeted(), OrderKind.LOCK) == b""
-    assert [detail for *_, detail in answers(host)] == ["the link is closed", "the device has not said yet who it is"]
+    assert order(host, DeviceOrderKind.LOCK) == b""
+    assert order(greeted(), DeviceOrderKind.LOCK) == b""
+    assert [detail for *_, detail in answers(host)] == [
+        "the link is closed; connect the device, then repeat the order",
+        "the device has not identified itself yet; wait for device/identified, then repeat the order",
+    ]
 
 
 def test_an_order_is_given_up_when_its_time_is_over_or_the_link_closes() -> None:
     """The session says when it wants to be woken for it."""
     host = greeted(allow_orders=True)
-    order(host, OrderKind.LOCK)
-    assert order(host, OrderKind.UNLOCK) == b""
+    order(host, DeviceOrderKind.LOCK)
+    assert order(host, DeviceOrderKind.UNLOCK) == b""
     host.clock.ms = 3000
     assert host.session.wake_at(host.state) == host.clock.now.mono_ns
     host.take(Woken())
-    order(host, OrderKind.UNLOCK)
+    order(host, DeviceOrderKind.UNLOCK)
     host.take(LinkDown("pulled"))
     assert answers(host) == [
-        ("unlock 0", False, "lock 0 still waits for its answer"),
-        ("lock 0", False, "no answer in time"),
-        ("unlock 0", False, "the link closed"),
+        ("unlock", False, "the order lock still waits for its answer; repeat this order after it"),
+        ("lock", False, "no answer in time"),
+        ("unlock", False, "the link closed"),
     ]

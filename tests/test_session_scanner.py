@@ -9,6 +9,7 @@ from firmware_protocols.scanner import ScannerSettings
 from shoed.cards import Card
 from shoed.commands import Author, StartShoe
 from shoed.observations import (
+    AnsweredBy,
     AnyObservation,
     CardSeen,
     CopyHeard,
@@ -24,7 +25,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.session.scanner import ScannerSession, ScannerState
-from shoed.step import Configured, LinkDown, LinkUp, Order, Ordered, OrderKind, Told
+from shoed.step import Configured, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Told
 from tests.angel_eye_line import at, kinds
 from tests.listening import Listening
 from tests.scanner_line import ENTER, STROKES, UP, down, scan, typing
@@ -290,7 +291,7 @@ def test_nothing_proves_what_was_missed_while_the_link_was_away() -> None:
     host.take(LinkDown("unplugged"), 2000)
     host.take(LinkUp(PORT), 3000)
     resumed, *cards = host.hear(scan("8S") + scan("9H"), 4000)
-    assert resumed == Resumed(at=at(4000), frame=Evidence((typing("8S") + ENTER).hex(" "), 0, ""), proven=False)
+    assert resumed == Resumed(at=at(4000), frame=Evidence((typing("8S") + ENTER).hex(" "), 0, ""))
     assert kinds(cards) == [CardSeen, CardSeen]
 
 
@@ -324,8 +325,14 @@ def test_a_quiet_scanner_is_told_once() -> None:
 
 def test_no_order_is_carried_out() -> None:
     """None is known, allowed or not: it is refused with that reason, and nothing is written."""
-    (answer,) = Host().take(Ordered(Order(OrderKind.LOCK)), 1000).observations
-    assert answer == OrderAnswered(at=at(1000), order="lock 0", accepted=False, detail="no order to a scanner is known")
+    (answer,) = Host().take(Ordered(DeviceOrder(DeviceOrderKind.LOCK)), 1000).observations
+    assert answer == OrderAnswered(
+        at=at(1000),
+        order="lock",
+        accepted=False,
+        detail="a scanner executes no orders; operate it by hand",
+        answered_by=AnsweredBy.HOST,
+    )
 
 
 def test_what_a_person_tells_the_table_is_none_of_its_business() -> None:

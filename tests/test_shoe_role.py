@@ -47,9 +47,8 @@ from shoed.observations import (
     SequenceJumped,
 )
 from shoed.session.angel_eye import AngelEyeSession, observation
-from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe, ShoeState, refusal
-from shoed.step import LinkUp, Ordered, OrderKind, Received
-from shoed.step import Order as HouseOrder
+from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe, Replies, ShoeState, refusal
+from shoed.step import DeviceOrder, DeviceOrderKind, LinkUp, Ordered, Received
 from shoed.wire import Rejected
 
 SETTINGS: Final = AngelEyeSettings()
@@ -185,12 +184,18 @@ def test_the_key_locks_too() -> None:
     assert shoe.hear(build(LOCK, SETTINGS)) == ACK
 
 
-@pytest.mark.parametrize(("number", "cleared"), [(1, True), (6, False)])
-def test_an_order_clears_the_error_that_it_names(number: int, cleared: bool) -> None:  # noqa: FBT001
-    """The shoe reports what it cleared; another number is acknowledged and does nothing."""
+@pytest.mark.parametrize(
+    ("code", "number", "cleared"), [(1, 0, True), (1, 1, False), (2, 0, False), (2, 1, True), (2, 2, True)]
+)
+def test_an_overdraw_is_cleared_with_the_decision_about_its_card(
+    code: int,
+    number: int,
+    cleared: bool,  # noqa: FBT001
+) -> None:
+    """Any other error by 00. The shoe reports the code of the error; a number that does not fit clears nothing."""
     shoe = Shoe()
-    shoe.say(ErrorRaised(UNNUMBERED, in_error_mode=True, code=1))
-    effect = build(ErrorCleared("2", 1), SETTINGS) * 3 if cleared else b""
+    shoe.say(ErrorRaised(UNNUMBERED, in_error_mode=True, code=code))
+    effect = build(ErrorCleared("2", code), SETTINGS) * 3 if cleared else b""
     assert shoe.hear(build(Order(OrderType.ERROR_CLEAR, number), SETTINGS)) == ACK + effect
     assert (shoe.state.error is None) is cleared
 
@@ -262,7 +267,7 @@ def test_an_order_that_breaks_off_is_refused_when_its_time_is_over() -> None:
 def test_a_hosts_order_comes_back_answered_and_effected() -> None:
     """The host's session locks the shoe, and hears of both."""
     shoe, host = Shoe(), Host()
-    order = host.step(Ordered(HouseOrder(OrderKind.LOCK)))
+    order = host.step(Ordered(DeviceOrder(DeviceOrderKind.LOCK)))
     host.hear(shoe.hear(order))
     answered, locked = [each for each in host.seen if isinstance(each, OrderAnswered | LockChanged)]
     assert isinstance(answered, OrderAnswered)
@@ -274,9 +279,29 @@ def test_a_refused_order_comes_back_with_the_reason() -> None:
     """The code of NAK is the host's detail."""
     shoe, host = Shoe(), Host()
     shoe.say(StandBy(UNNUMBERED))
-    host.hear(shoe.hear(host.step(Ordered(HouseOrder(OrderKind.UNLOCK)))))
+    host.hear(shoe.hear(host.step(Ordered(DeviceOrder(DeviceOrderKind.UNLOCK)))))
     (answered,) = [each for each in host.seen if isinstance(each, OrderAnswered)]
-    assert (answered.accepted, answered.detail) == (False, "busy")
+    assert (answered.accepted, answered.detail) == (False, "21: busy")
+
+
+@pytest.mark.parametrize(
+    ("replies", "answer"),
+    [
+        (Replies(), ACK),
+        (Replies(silent=True), b""),
+        (Replies(reports=False), ACK),
+        (Replies(refuse=Refusal.BUSY), b"\x1521"),
+        (Replies(refuse=Refusal.BUSY, in_a_byte=True), b"\x15\x21"),
+        (Replies(refuse=Refusal.BUSY, silent=True), b""),
+    ],
+)
+def test_a_shoe_answers_orders_as_it_is_set(replies: Replies, answer: bytes) -> None:
+    """A refused order changes nothing; a report follows what changed, unless it is switched off."""
+    role = AngelEyeShoe(SETTINGS, replies=replies)
+    state, said = role.hear(role.begin(), Chunk(build(LOCK, SETTINGS), Now(0, 0)))
+    obeyed = replies.refuse is None
+    report = build(KeyLock("1", locked=True), SETTINGS) * 3 if obeyed and replies.reports else b""
+    assert (said, state.locked) == (answer + report, obeyed)
 
 
 def cards(rng: Random, count: int) -> list[CardInGame]:

@@ -133,7 +133,7 @@ def test_behind_a_loss_a_person_says_whether_the_next_card_is_the_one_that_is_du
 def test_behind_a_loss_between_two_rounds_the_first_card_may_have_been_missed() -> None:
     """The record of that round is not whole, whatever is said."""
     table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "4H")], JUMPED, card("dealt", "9D"))
-    assert (table.state.round.number, table.phase) == (2, "suspended")
+    assert (table.shown.round, table.phase) == (2, "suspended")
     assert table.asks("reading", "due", "missed", "excess")
     table.answer("due")
     table.hear_each([card("dealt", face) for face in ("KH", "KD", "9S")])
@@ -155,7 +155,7 @@ def test_the_next_round_begins_though_a_player_has_not_chosen() -> None:
         RoundCompleted,
         RoundStarted,
     ]
-    assert (table.state.round.number, table.lies) == (2, "9D / 2D")
+    assert (table.shown.round, table.lies) == (2, "9D / 2D")
 
 
 def test_bets_may_be_announced_though_a_player_has_not_chosen() -> None:
@@ -173,7 +173,7 @@ def test_the_next_round_begins_behind_a_complete_one_of_which_a_player_has_not_c
     table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1, order_known=True))
     assert table.question.question == "option"
     table.hear(card("dealt", "9D"))
-    assert (table.state.round.number, table.lies) == (2, "9D /")
+    assert (table.shown.round, table.lies) == (2, "9D /")
 
 
 def test_each_loss_is_asked_of_the_card_behind_it() -> None:
@@ -208,7 +208,7 @@ def test_behind_a_loss_the_next_round_may_have_begun() -> None:
     table.answer("missed")
     table.answer("9S")
     table.answer("due")
-    assert (table.state.round.number, table.lies) == (2, "9S / AH")
+    assert (table.shown.round, table.lies) == (2, "9S / AH")
 
 
 def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> None:

@@ -36,6 +36,7 @@ from tests.observed import (
     cards,
     fault,
     kinds,
+    left_lying,
     left_over,
     result,
     together,
@@ -251,7 +252,7 @@ def test_two_overdrawn_cards_open_the_next_round_in_the_order_in_which_they_came
     for each in ("excess", "yes", "yes"):
         table.answer(each)
     table.tell(SettleRound())
-    assert table.state.left_over == (Card.H10, Card.CA)
+    assert left_lying(table) == (Card.H10, Card.CA)
 
 
 def test_a_card_that_was_to_open_the_next_round_is_asked_about_when_its_own_is_void() -> None:

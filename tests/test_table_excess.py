@@ -22,7 +22,7 @@ from shoed.events import (
 )
 from shoed.findings import OrderAltered, Unread
 from shoed.observations import AnyObservation, FaultMeaning
-from shoed.table.state import MOST_WAITING
+from shoed.table.record import MOST_WAITING, Where
 from tests.observed import (
     CUT,
     JUMPED,
@@ -175,12 +175,12 @@ def test_overdrawn_cards_are_bounded_and_go_with_their_round() -> None:
     table = after(*NATURAL[:2], *[card("overdraw", face) for face in ("9C", "9D") * 25])
     for _ in range(MOST_WAITING):
         table.answer("excess")
-    assert (table.phase, len(table.state.round.over)) == ("dealing", MOST_WAITING)
+    assert (table.phase, len(table.state.record.at(Where.PUT_BY))) == ("dealing", MOST_WAITING)
     table.hear(card("overdraw", "9C"))
     table.answer("excess")
-    assert len(table.state.round.over) == MOST_WAITING
+    assert len(table.state.record.at(Where.PUT_BY)) == MOST_WAITING
     assert kinds(table.hear(card("P1", "2C"))) == [RoundAbandoned, RoundStarted, CardDrawn]
-    assert table.state.round.over == ()
+    assert table.state.record.at(Where.PUT_BY) == ()
 
 
 # --- a card too many
@@ -301,7 +301,7 @@ def test_a_card_that_passed_unread_waits_behind_one_that_may_open_the_round() ->
     table.tell(OpenBets())
     unread = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="the device said fault 1")
     table.step(STOOD_BY, found=[unread, together("? 8S")])
-    assert (table.phase, table.state.round.cards) == ("betting", ())
+    assert (table.phase, table.state.record.order) == ("betting", ())
     assert table.asks("next-round", "carried", "go-on")
 
 

@@ -15,9 +15,9 @@ from shoed.commands import Decide
 from shoed.events import Event
 from shoed.rules.load import GAMES
 from shoed.table import PublicQuestion, Table, public_question
+from shoed.table.phase import MOVES, Move, Phase
 from shoed.table.public import PublicHands
 from shoed.table.question import Consequence
-from shoed.table.state import MOVES, Move, Phase
 from tests.observed import Sitting, who_may
 from tests.onlooker import Onlooker
 from tests.trouble import Played, anything, honest_round, troubled_rounds

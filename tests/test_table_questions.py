@@ -24,7 +24,7 @@ from shoed.events import (
     RoundVoided,
 )
 from shoed.observations import AnyObservation, Outcome
-from shoed.table.state import MOST_WAITING
+from shoed.table.record import MOST_WAITING
 from shoed.words import Event
 from tests.observed import (
     CUT,
@@ -426,7 +426,7 @@ def test_what_waits_is_bounded() -> None:
     table = after(*cards("P1 2S, B1 ?"))
     told = table.hear_each([card("B3", "4S")] * 100)
     assert kinds(told) == [CardSetAside] * 100
-    assert len(table.state.round.waiting) == MOST_WAITING
+    assert len(table.state.record.waiting) == MOST_WAITING
 
 
 # --- one question at a time

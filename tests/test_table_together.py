@@ -54,7 +54,7 @@ def behind_a_natural(*, order_known: bool, game: str) -> Sitting:
     """The first card of a round came with the last one of the round before."""
     table = after(*NATURAL, game=game)
     table.step(card("P1", "4S"), found=[together("4H 4S", order_known=order_known)])
-    assert (table.state.round.number, table.lies) == (2, "4S /")
+    assert (table.shown.round, table.lies) == (2, "4S /")
     return table
 
 

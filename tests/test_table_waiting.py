@@ -22,7 +22,7 @@ from shoed.observations import Outcome, Pair
 from shoed.rules.load import GAMES
 from shoed.step import Configured
 from shoed.words import Event, Role, Stage
-from tests.observed import NATURAL, Sitting, after, card, cards, kinds, left_over, together
+from tests.observed import NATURAL, Sitting, after, card, cards, kinds, left_lying, left_over, together
 
 CONFIGURED = Configured("{}", 3, "1")
 NOT_INSURED = Notice(kind=Event.INSURANCE_NEGLECTED, stage=Stage.AFTER_PLAYER_THIRD)
@@ -308,13 +308,12 @@ def test_a_settled_round_that_waits_has_nothing_left_over_until_it_is_settled_ag
     table = left_over()
     table.tell(SettleRound())
     table.tell(Notice(kind=Event.WRONG_COUNT))
-    assert table.state.left_over == ()
+    assert left_lying(table) == ()
     table.answer(answer)
     while table.state.asked is not None:
         table.answer(then)
     table.tell(OpenBets())
-    lies = (table.state.left_over, table.state.kept)
-    assert lies == {"continue": ((Card.D5,), ()), "carried": ((), (Card.D5,)), "go-on": ((), ())}[then]
+    assert left_lying(table) == {"continue": (Card.D5,), "carried": (Card.D5,), "go-on": ()}[then]
 
 
 def test_a_doubt_about_insurance_outlives_the_round_that_it_was_about() -> None:

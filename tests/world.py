@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from shoed.rig.broker import Broker
 from tests.foreign_shoe import PtyShoe, Shoe, TcpShoe
@@ -29,9 +29,19 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SHOED: Final = str(Path(sys.executable).parent / "shoed")
 GLANCE_S: Final = 0.003
 LINES: Final = ("pty", "tcp")
+# Nine reports take 32 s on it: after any absence in a test the next number proves that nothing was missed.
+SLOW_LINE: Final = "line_baud = 50"
+SLOW_PORT: Final = "?baud=50"
 
 _prctl: Final = ctypes.CDLL(None).prctl
 _PR_SET_PDEATHSIG: Final = 1
+
+
+class Ported(Protocol):
+    """A device that a configuration names by its port."""
+
+    @property
+    def port(self) -> str: ...
 
 
 @contextlib.asynccontextmanager
@@ -140,7 +150,7 @@ class World:
 
     def configure(
         self,
-        *shoes: Shoe,
+        *shoes: Ported,
         port: int | None = None,
         version: str = "5",
         protocol: str = "angel-eye",
@@ -148,6 +158,8 @@ class World:
         name: str = "c.toml",
     ) -> Path:
         """A file for tables bac-901, bac-902 ...; `port` is where the daemon believes the broker to be."""
+        if protocol == "angel-eye":
+            shoe_settings += f"\n{SLOW_LINE}"
         tables = "".join(
             f"""
             [[table]]
@@ -155,7 +167,7 @@ class World:
             game = "commission"
             [table.shoe]
             protocol = "{protocol}"
-            port = "{shoe.port}"
+            port = "{shoe.port}{SLOW_PORT if isinstance(shoe, PtyShoe) else ""}"
             min_draw_gap_ms = 0  # the foreign shoe deals as fast as it can
             {shoe_settings}
             """

@@ -5,10 +5,13 @@ from typing import Final, get_args
 from firmware_protocols.angel_eye.codec import build, orders, reports
 from firmware_protocols.angel_eye.layout import FAULTS
 from firmware_protocols.angel_eye.messages import (
+    CLEAR_ERROR,
     CONFIRM_PROCESS,
+    DISCARD_OVERDRAWN,
     FOLLOWING,
     LOCK,
     UNLOCK,
+    USE_OVERDRAWN,
     Acknowledge,
     CardCode,
     CardInGame,
@@ -41,12 +44,15 @@ from firmware_protocols.angel_eye.settings import AngelEyeSettings, Span
 from firmware_protocols.family import Codes, Family, Line, Mark, UsbId
 
 __all__ = [
+    "CLEAR_ERROR",
     "CONFIRM_PROCESS",
+    "DISCARD_OVERDRAWN",
     "FAMILY",
     "FAULTS",
     "FOLLOWING",
     "LOCK",
     "UNLOCK",
+    "USE_OVERDRAWN",
     "Acknowledge",
     "AngelEyeSettings",
     "CardCode",

@@ -24,6 +24,7 @@ from firmware_protocols.angel_eye.layout import (
     OPERATION,
     ORDER_BODY,
     REFUSAL_BODY,
+    REFUSED_IN_A_BYTE,
     STX,
     TO_SHOE,
 )
@@ -137,6 +138,8 @@ def _read_data(letter: int, data: bytes) -> dict[str, Any] | Malformed:
 
 
 def _read_refusal(body: bytes) -> Refuse | Malformed:
+    if len(body) == 1:
+        return Refuse(REFUSED_IN_A_BYTE[body[0]])
     try:
         return Refuse(REFUSAL_BODY.parse(body).code)
     except MappingError:

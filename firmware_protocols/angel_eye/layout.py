@@ -58,12 +58,27 @@ NAK: Final = 0x15
 CONTROL: Final = bytes(range(0x20))
 BCC_SIZE: Final = 2
 
+REFUSALS: Final = (
+    Code(0x01, Refusal.LINE, "overrun, framing or parity", Mark.DOCUMENTED),
+    Code(0x02, Refusal.BCC, "BCC", Mark.DOCUMENTED),
+    Code(0x03, Refusal.NO_ETX, "no ETX", Mark.DOCUMENTED),
+    Code(0x11, Refusal.FORMAT, "format or length", Mark.DOCUMENTED),
+    Code(0x12, Refusal.ADDRESS, "address", Mark.DOCUMENTED),
+    Code(0x13, Refusal.COMMAND, "command", Mark.DOCUMENTED),
+    Code(0x14, Refusal.TYPE, "type", Mark.DOCUMENTED),
+    Code(0x21, Refusal.BUSY, "busy", Mark.DOCUMENTED),
+    Code(0x22, Refusal.WRITING, "writing", Mark.DOCUMENTED),
+    Code(0xFF, Refusal.OTHER, "other", Mark.DOCUMENTED),
+)
+# A code of NAK is two digits, or one byte of the same value: none of these bytes is a digit.
+REFUSED_IN_A_BYTE: Final = {each.number: each.name for each in REFUSALS}
+
 # The longest declared report (M) has a body of 8 bytes; twice that keeps an unknown longer one in one piece.
 REPORT: Final = FrameKind("report", start=ENQ, end=ETX, body_max=16, trailer=BCC_SIZE)
 ORDER: Final = FrameKind("order", start=STX, end=ETX, body_max=16, trailer=BCC_SIZE)
 # One flipped bit makes an ACK of the BCC digit F: an answer, which has no check, never begins where a frame is torn.
 ACKNOWLEDGE: Final = FrameKind("acknowledge", start=ACK, end=None, body_max=0, breaks_in=False)
-REFUSE: Final = FrameKind("refuse", start=NAK, end=None, body_max=2, breaks_in=False)
+REFUSE: Final = FrameKind("refuse", start=NAK, end=None, body_max=2, breaks_in=False, alone=bytes(REFUSED_IN_A_BYTE))
 
 FROM_SHOE: Final = Framing((REPORT, ACKNOWLEDGE, REFUSE, ORDER), never_inside=CONTROL)
 TO_SHOE: Final = Framing((ORDER,), never_inside=CONTROL)
@@ -108,19 +123,6 @@ ERRORS: Final = (
 )
 FAULTS: Final = {each.number: each.name for each in ERRORS}
 
-REFUSALS: Final = (
-    Code(0x01, Refusal.LINE, "overrun, framing or parity", Mark.DOCUMENTED),
-    Code(0x02, Refusal.BCC, "BCC", Mark.DOCUMENTED),
-    Code(0x03, Refusal.NO_ETX, "no ETX", Mark.DOCUMENTED),
-    Code(0x11, Refusal.FORMAT, "format or length", Mark.DOCUMENTED),
-    Code(0x12, Refusal.ADDRESS, "address", Mark.DOCUMENTED),
-    Code(0x13, Refusal.COMMAND, "command", Mark.DOCUMENTED),
-    Code(0x14, Refusal.TYPE, "type", Mark.DOCUMENTED),
-    Code(0x21, Refusal.BUSY, "busy", Mark.DOCUMENTED),
-    Code(0x22, Refusal.WRITING, "writing", Mark.DOCUMENTED),
-    Code(0xFF, Refusal.OTHER, "other", Mark.DOCUMENTED),
-)
-
 
 class OrderNumbers(NamedTuple):
     """The numbers that an order of one type may carry."""
@@ -133,7 +135,12 @@ class OrderNumbers(NamedTuple):
 
 ORDERS: Final = (
     OrderNumbers(OrderType.LOCK, range(1, 3), "02 lock, 01 unlock", Mark.DOCUMENTED),
-    OrderNumbers(OrderType.ERROR_CLEAR, range(100), "clear an error", Mark.DOCUMENTED),
+    OrderNumbers(
+        OrderType.ERROR_CLEAR,
+        range(3),
+        "00 clear an error; 01 clear an overdraw, its card is used; 02 clear an overdraw, its card is discarded",
+        Mark.OBSERVED,
+    ),
     OrderNumbers(OrderType.PROCESS, range(1), "confirm the process", Mark.DOCUMENTED),
 )
 

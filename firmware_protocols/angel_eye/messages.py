@@ -187,6 +187,9 @@ class Order:
 
 LOCK: Final = Order(OrderType.LOCK, 2)
 UNLOCK: Final = Order(OrderType.LOCK, 1)
+CLEAR_ERROR: Final = Order(OrderType.ERROR_CLEAR, 0)
+USE_OVERDRAWN: Final = Order(OrderType.ERROR_CLEAR, 1)
+DISCARD_OVERDRAWN: Final = Order(OrderType.ERROR_CLEAR, 2)
 CONFIRM_PROCESS: Final = Order(OrderType.PROCESS, 0)
 
 Report: TypeAlias = (

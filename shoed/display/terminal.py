@@ -13,8 +13,9 @@ from shoed.cards import RANK_TEXT, Card, Suit
 from shoed.display.view import Heard, ShownDevice, TableView, Told
 from shoed.events import Hand, Result, Seen, Slot
 from shoed.observations import Outcome, Pair
+from shoed.table.phase import Phase
 from shoed.table.public import LastRound, PublicState
-from shoed.table.state import Comparison, Link, Phase
+from shoed.table.state import Comparison, Link
 
 WIDTH: Final = 78
 ROUNDS: Final = 6  # of those before, in words

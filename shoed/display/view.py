@@ -20,8 +20,9 @@ from shoed.observations import Device, Pair
 from shoed.rules.irregular import lay
 from shoed.rules.load import book
 from shoed.table.context import both
+from shoed.table.phase import OPEN, Phase
 from shoed.table.public import LastRound, PublicDevice, PublicHands, PublicState
-from shoed.table.state import OPEN, Comparison, Fault, Link, Phase
+from shoed.table.state import Comparison, Fault, Link
 
 EVENTS: Final[Mapping[str, type[EventData]]] = {f"shoed.{kind}": data for data, kind in TYPES.items()}
 ANSWERS: Final[Mapping[type[EventData], Comparison]] = {

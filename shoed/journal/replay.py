@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.device_events import EventData, OfDevice
+from shoed.device_events import EventData, LineMissed, OfDevice
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal.store import Reader
@@ -30,6 +30,7 @@ from shoed.table import TableState
 EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
 STEP_COLUMNS: Final = 8  # of a step; an event has five
 DEVICES_SINCE: Final = 5  # the first engine whose events say which device told them
+COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` says how many reports are lost
 
 Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
@@ -139,9 +140,12 @@ def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Diff
 
 def as_told(version: int, data: EventData) -> object:
     """The event as this engine told it."""
-    if version < DEVICES_SINCE and isinstance(data, OfDevice):
-        return {key: value for key, value in msgspec.to_builtins(data).items() if key != "device"}
-    return data
+    absent = {"device"} if version < DEVICES_SINCE and isinstance(data, OfDevice) else set[str]()
+    if version < COUNTED_SINCE and isinstance(data, LineMissed) and data.at_least is None:
+        absent.add("at_least")
+    if not absent:
+        return data
+    return {key: value for key, value in msgspec.to_builtins(data).items() if key not in absent}
 
 
 def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:

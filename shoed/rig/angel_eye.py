@@ -5,31 +5,58 @@ result behind the last card that is due. While it is locked or in error its card
 nothing when it has run out is assumed: no code for that is known.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, assert_never, cast
+
+from msgspec.structs import replace
 
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, AngelEyeSettings
+from firmware_protocols.angel_eye.layout import REFUSALS
 from shoed.cards import Card
 from shoed.now import Chunk, Now
 from shoed.observations import Pair
 from shoed.rig.dealer import NO_INDEX, TARGETS, result_of
-from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn, known
+from shoed.rig.device import (
+    AS_IT_IS,
+    SILENCE,
+    Burn,
+    Cut,
+    Deal,
+    Deed,
+    Deliver,
+    Fault,
+    Load,
+    Manner,
+    RunOut,
+    Said,
+    Together,
+    Turn,
+    known,
+)
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
-from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe
+from shoed.session.angel_eye_shoe import FACES, UNNUMBERED, AngelEyeShoe, Replies
 
 CODES: Final = {name.value: code for code, name in FAULTS.items()}
 OUTCOMES: Final = {each.value: each for each in theirs.Outcome}
+# The answers to orders that a person may ask for: NAK with its code in two digits, or in one byte.
+ANSWERS: Final[Mapping[str, Replies]] = {
+    AS_IT_IS.answer: Replies(),
+    SILENCE: Replies(silent=True),
+    **{f"nak-{each.number:02X}": Replies(refuse=each.name) for each in REFUSALS},
+    **{f"nak-byte-{each.number:02X}": Replies(refuse=each.name, in_a_byte=True) for each in REFUSALS},
+}
 WHOSE: Final = "an Angel Eye shoe"
 RESULT_S: Final = 0.15  # behind the last card
 TOGETHER_S: Final = 0.06  # no two cards that are drawn one by one come so close; their copies take 50 ms
 
 
 class AngelEyeDevice:
-    def __init__(self, settings: AngelEyeSettings) -> None:
-        self.role = AngelEyeShoe(settings)
+    def __init__(self, settings: AngelEyeSettings, manner: Manner = AS_IT_IS) -> None:
+        replies = replace(ANSWERS[manner.answer], reports=manner.reports)
+        self.role = AngelEyeShoe(settings, replies=replies)
         self.state = self.role.begin()
         self.book = book("commission")  # all games draw alike
         self.hands = Hands()

@@ -37,6 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         device.add_argument(
             "--firmware", choices=versions, default=versions[0], help="what it speaks (default: %(default)s)"
         )
+        if model.answers:
+            device.add_argument(
+                "--answer",
+                metavar="WORD",
+                choices=model.answers,
+                default="",
+                help=f"to every order, instead of the true one: {', '.join(model.answers)}",
+            )
+            device.add_argument("--no-report", action="store_true", help="do not report what an order changed")
         deals = word == DEALING
         scenario = "play what is written there, and end" + ("; without it the shoe deals until it is stopped" * deals)
         device.add_argument("--scenario", metavar="FILE", required=not deals, help=scenario)
@@ -60,13 +69,14 @@ def rig_command(arguments: argparse.Namespace) -> int:
 
     from firmware_protocols import FAMILIES
     from shoed.errors import UsageError
-    from shoed.rig.device import happenings
+    from shoed.rig.device import AS_IT_IS, Manner, happenings
     from shoed.rig.devices import DEVICES
     from shoed.rig.scenario import load
     from shoed.rig.virtual import Plan, serve
 
     model = DEVICES[arguments.device]
-    family, device = FAMILIES[model.family], model.make(arguments.firmware)
+    manner = Manner(arguments.answer, reports=not arguments.no_report) if model.answers else AS_IT_IS
+    family, device = FAMILIES[model.family], model.make(arguments.firmware, manner)
     if arguments.scenario and "seed" in arguments and (arguments.seed, arguments.rounds) != (None, None):
         raise UsageError("--seed and --rounds are the dealer's; leave them out beside --scenario")
     if arguments.scenario:

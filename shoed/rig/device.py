@@ -5,7 +5,7 @@ ValueError, `PROBLEM; WHAT WOULD BE RIGHT`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -88,6 +88,20 @@ AnyDeed = Deed | Pull
 class Step(NamedTuple):
     after_ms: int
     deed: AnyDeed
+
+
+# --- how it answers orders
+
+
+class Manner(NamedTuple):
+    """What a person asked for: an answer to every order, in a word of the family, and whether reports follow."""
+
+    answer: str = ""  # empty: as the state of the device demands
+    reports: bool = True
+
+
+SILENCE: Final = "silence"
+AS_IT_IS: Final = Manner()
 
 
 # --- what comes of them

@@ -7,7 +7,7 @@ gives the same order each time.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random, SystemRandom
 from typing import Final, assert_never, cast
 
@@ -17,13 +17,35 @@ from firmware_protocols.open_shoe.layout import FACES, FAULTS
 from shoed import VERSION
 from shoed.cards import Card
 from shoed.now import Chunk, Now
-from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Fault, Load, RunOut, Said, Together, Turn, known
-from shoed.session.open_shoe_device import Identity
+from shoed.rig.device import (
+    AS_IT_IS,
+    SILENCE,
+    Burn,
+    Cut,
+    Deal,
+    Deed,
+    Deliver,
+    Fault,
+    Load,
+    Manner,
+    RunOut,
+    Said,
+    Together,
+    Turn,
+    known,
+)
+from shoed.session.open_shoe_device import Identity, Replies
 from shoed.session.open_shoe_device import OpenShoeDevice as Role
 from shoed.session.open_shoe_words import CARDS
 
 CODES: Final = {each.name.value: each.number for each in FAULTS}
 FACE_OF: Final = {card: face for face, card in CARDS.items()}
+# The answers to orders that a person may ask for.
+ANSWERS: Final[Mapping[str, Replies]] = {
+    AS_IT_IS.answer: Replies(),
+    SILENCE: Replies(silent=True),
+    **{each.value: Replies(result=each) for each in theirs.Result},
+}
 PASSAGE_US: Final = 120_000  # of a card in the window
 TOGETHER_S: Final = 0.02  # from one leading edge to the next
 MOST_OF_A_CARD: Final = 255
@@ -32,9 +54,17 @@ WELL_READ: Final = 100  # percent
 
 
 class OpenShoeDevice:
-    def __init__(self, settings: OpenShoeSettings, stream: int | None = None, *, version: int = 1) -> None:
+    def __init__(
+        self,
+        settings: OpenShoeSettings,
+        stream: int | None = None,
+        *,
+        version: int = 1,
+        manner: Manner = AS_IT_IS,
+    ) -> None:
         identity = Identity("shoed", "virtual", f"{settings.role.value}-1", VERSION)
-        self.role = Role(settings, version=version, identity=identity)
+        replies = ANSWERS[manner.answer]._replace(reports=manner.reports)
+        self.role = Role(settings, version=version, identity=identity, replies=replies)
         self.state = self.role.begin(SystemRandom().getrandbits(32) if stream is None else stream)
         self.whose = f"an Open Shoe {settings.role.value}"
 

@@ -101,6 +101,7 @@ class Course(msgspec.Struct, frozen=True):
     suspended: bool  # a question is open on which everything hangs
     returned: Mapping[str, str]  # who took the bets of the round back, and the clause
     undecided: frozenset[str]  # who has yet to choose
+    carried_at: tuple[int, ...] = ()  # the ordinals of the carried cards
 
 
 def lay(book: RuleBook, cards: Sequence[Card]) -> tuple[Hands, tuple[Card, ...]]:
@@ -153,18 +154,19 @@ class _Fold:
         self.undecided: set[str] = set()
 
     def course(self) -> Course:
-        hands, carried = self._lies(self.known)
+        hands, carried, carried_at = self._lies(self.known)
         void = next((ruling for ruling in self.rulings if ruling.then is Then.VOID), None)
         if void is None:
             undecided = frozenset(self.undecided - set(self.returned))
             suspended = any(question.ask in BLOCKING for question in self.inquiry.open)
             rulings, next_due = tuple(self.rulings), due(self.book, hands)
-            return Course(hands, carried, next_due, rulings, void, suspended, self.returned, undecided)
+            returned = self.returned
+            return Course(hands, carried, next_due, rulings, void, suspended, returned, undecided, carried_at)
         self.inquiry.open[:] = [each for each in self.inquiry.open if each.ask in (Ask.NEXT_ROUND, Ask.SET_REPLACED)]
-        return Course(hands, carried, None, tuple(self.rulings), void, False, {}, frozenset())  # noqa: FBT003
+        return Course(hands, carried, None, tuple(self.rulings), void, False, {}, frozenset(), carried_at)  # noqa: FBT003
 
-    def _lies(self, drawn: int) -> tuple[Hands, tuple[Card, ...]]:
-        """How so many cards lie, without those whose order nobody has told; and those left for the next round."""
+    def _lies(self, drawn: int) -> tuple[Hands, tuple[Card, ...], tuple[int, ...]]:
+        """How so many cards lie, without those whose order is open; the cards left over, and their ordinals."""
         cards = list(self.cards[: min(drawn, self.known)])
         for one, other in self.swaps or ():
             if max(one, other) <= len(cards):
@@ -172,7 +174,7 @@ class _Fold:
         here = [at for at in range(1, len(cards) + 1) if at not in self.aside]
         hands, left_over = lay(self.book, [cards[at - 1] for at in here])
         carried = sorted({*here[len(here) - len(left_over) :]} | {at for at in self.aside if at <= len(cards)})
-        return hands, tuple(cards[at - 1] for at in carried)
+        return hands, tuple([cards[at - 1] for at in carried]), tuple(carried)
 
     def take(self, position: int, each: Happened) -> None:
         ruling = self._outside(position, each)
@@ -271,7 +273,7 @@ class _Fold:
                 return False
 
     def _established(self, each: Happened) -> bool:
-        hands, _ = self._lies(each.noticed_at)
+        hands, _, _ = self._lies(each.noticed_at)
         stands = self.layout.placed
         placed = (
             None if stands is None else {(bet, stage) for bettor, bet, stage in stands if bettor not in self.returned}

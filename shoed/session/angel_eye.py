@@ -2,13 +2,26 @@
 
 Theory of operation: every report comes up to three times, numbered '1' to '9'. The first good copy
 is taken; equal bytes right after it are copies of it and are dropped; the same number with other
-bytes is taken too, with a warning. The number of the next report tells whether any was lost: on an
-open line a jump says so, and after the link, the daemon or the shoe was away the successor proves
-that nothing was missed. Nothing is ever written to the shoe but an order of the table, and only
-where orders are allowed.
+bytes is taken too, with a warning. Nothing is ever written to the shoe but an order of the table, and
+only where orders are allowed.
+
+The number of the next report tells whether any was lost. On an open line a jump says so. After the link
+or the daemon was away a jump says so, too, but the successor alone proves nothing: nine lost reports lead
+to the same number (observed: '1' to '9'). The successor proves that nothing was missed only if nine
+reports cannot have passed unheard:
+- No report is shorter than six bytes, and the shoe sends each of them `copies` times (documented). So nine of
+  them occupy the line for 9 x copies x 6 bytes at least: 338 ms at 4800 baud.
+- `min_draw_gap_ms` does not lengthen that. A hand draws no two cards so soon, but nothing says that reports of
+  errors, of the key, of presets and of stand-by do not follow each other at the speed of the line (assumed).
+- Bytes may have passed unheard between the last byte heard and the next opening of the link, and at no other
+  time. Bytes that were heard and rejected since the last report may have been reports: they count as unheard.
+- Bytes are heard when the shoe sends them (assumed). A device server that keeps bytes and then loses them makes
+  an absence look shorter than it is.
+- Some emulators do not advance on a start of communication (observed), so that a loss right behind one leaves
+  the successor. After such a report the successor proves nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, assert_never
 
@@ -17,13 +30,15 @@ from msgspec.structs import replace
 
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
-from firmware_protocols.angel_eye.layout import NUMBERS
+from firmware_protocols.angel_eye.layout import REFUSALS
+from firmware_protocols.family import Line
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
+    Continuity,
     CopyHeard,
     CutCardSeen,
     Evidence,
@@ -43,8 +58,9 @@ from shoed.observations import (
 )
 from shoed.session import Heard, link
 from shoed.session.asking import Asking, AskingState
-from shoed.step import AnyInput, Order, OrderKind
-from shoed.wire import Frame
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
+from shoed.wire import Frame, Rejected
+from shoed.words import OverdrawnCard
 
 SUITS: Final[Mapping[theirs.Suit, Suit]] = {
     theirs.Suit.DIAMONDS: Suit.DIAMONDS,
@@ -81,6 +97,17 @@ MEANINGS: Final[Mapping[theirs.Fault | None, FaultMeaning]] = {
 }
 
 
+REFUSED: Final = {each.name: f"{each.number:02X}: {each.meaning}" for each in REFUSALS}
+CLEARING: Final[Mapping[OverdrawnCard | None, theirs.Order]] = {
+    None: theirs.CLEAR_ERROR,
+    OverdrawnCard.USE: theirs.USE_OVERDRAWN,
+    OverdrawnCard.DISCARD: theirs.DISCARD_OVERDRAWN,
+}
+SHORTEST: Final = 6  # bytes of a report without data, as of a stand-by: ENQ, number, command, ETX and two of the BCC
+COMMAND: Final = slice(2, 3)  # of a report, after ENQ and its number
+START: Final = b"S"  # of communication
+
+
 class Repeat(Enum):
     """How a report relates to the last one that was accepted."""
 
@@ -98,6 +125,9 @@ class Accepted(msgspec.Struct, frozen=True):
 
 class AngelEyeState(AskingState, frozen=True):
     last: Accepted | None = None
+    # Since the last report:
+    unheard_ns: int | None = 0  # while bytes may have passed unheard; None: no clock measures it
+    rejected: int = 0  # bytes that were heard and may have been reports
 
 
 def relation(settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[FromShoe], sequence: str) -> Repeat:
@@ -118,6 +148,25 @@ def relation(settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[From
     return Repeat.COPY if soon and last.copies < settings.copies else Repeat.NEW
 
 
+def between(before: Now, after: Now) -> int | None:
+    """The longest time that may lie between two moments, in nanoseconds; None: no clock measures it.
+
+    The monotonic clock stands still while a machine sleeps, and begins again with each boot, perhaps with more
+    than the last boot showed. UTC is set by people and by the network.
+    """
+    mono_ns, utc_ns = after.mono_ns - before.mono_ns, (after.utc_us - before.utc_us) * 1000
+    if utc_ns < 0 or (mono_ns < 0 and utc_ns == 0):
+        return None
+    return max(mono_ns, utc_ns)
+
+
+def missed(expected: str | None, sequence: str) -> int:
+    """At least so many reports were missed, if the shoe went on counting (assumed); 0: no such number is known."""
+    if expected is None or sequence not in FOLLOWING:
+        return 0
+    return (int(sequence) - int(expected)) % len(FOLLOWING)
+
+
 class AngelEyeSession:
     state_type = AngelEyeState
 
@@ -125,6 +174,8 @@ class AngelEyeSession:
         self.settings = settings
         self.allow_orders = allow_orders
         self.reports = theirs.reports(settings)
+        self.byte_ns = Line(settings.line_baud).seconds_per_byte * 1e9
+        self.cycle_ns = len(FOLLOWING) * settings.copies * SHORTEST * self.byte_ns
 
     def begin(self) -> AngelEyeState:
         return AngelEyeState()
@@ -140,7 +191,7 @@ class AngelEyeSession:
 
 class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
     def __init__(self, session: AngelEyeSession, state: AngelEyeState) -> None:
-        settings = self.settings = session.settings
+        self.session, settings = session, session.settings
         super().__init__(
             session.reports,
             settings.quiet_after_s,
@@ -150,19 +201,31 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
         )
         self.sends: list[bytes] = []
 
-    def send(self, order: Order) -> str:
-        wanted = as_theirs(order)
-        if (unsayable := no_number(wanted)) is not None:
-            return unsayable
-        self.sends.append(theirs.build(wanted, self.settings))
+    def send(self, order: DeviceOrder) -> str:
+        self.sends.append(theirs.build(as_theirs(order), self.session.settings))
         return ""
+
+    def take(self, came: AnyInput, now: Now) -> None:
+        heard = self.state.heard
+        if isinstance(came, LinkUp) and self.state.away and heard is not None and self.state.unheard_ns is not None:
+            away_ns = between(heard, now)
+            self.state = replace(self.state, unheard_ns=None if away_ns is None else self.state.unheard_ns + away_ns)
+        super().take(came, now)
+
+    def frames(self, found: Sequence[Frame[FromShoe] | Rejected]) -> None:
+        for each in found:
+            if isinstance(each, Rejected):
+                self.state = replace(self.state, rejected=self.state.rejected + len(each.raw))
+            super().frames((each,))
 
     def said(self, frame: Frame[FromShoe]) -> None:
         match frame.message:
             case theirs.Acknowledge():
                 self.answer(frame.at, accepted=True, detail="")
             case theirs.Refuse(code=code):
-                self.answer(frame.at, accepted=False, detail=code.value)
+                # Rows of earlier versions hold the name of a refusal that answers another host's order.
+                detail = code.value if self.state.asked is None else REFUSED[code]
+                self.answer(frame.at, accepted=False, detail=detail)
             case report:
                 self.report(frame, report)
 
@@ -171,50 +234,60 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
     def report(self, frame: Frame[FromShoe], message: Report) -> None:
         last = self.state.last
         evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence)
-        repeat = relation(self.settings, self.state, frame, message.sequence)
+        repeat = relation(self.session.settings, self.state, frame, message.sequence)
         if repeat is Repeat.COPY and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))
             return
         if last is not None:
             self.continuity(frame.at, evidence, last, repeat, message)
-        self.state = replace(self.state, last=Accepted(frame.raw, message.sequence, frame.at), away=False)
+        last = Accepted(frame.raw, message.sequence, frame.at)
+        self.state = replace(self.state, last=last, away=False, unheard_ns=0, rejected=0)
         self.saw(observation(message, frame.at, evidence))
 
     def continuity(self, at: Now, evidence: Evidence, last: Accepted, repeat: Repeat, message: Report) -> None:
         """What the sequence says about what may have been missed since the last report."""
         expected = FOLLOWING.get(last.sequence)
-        proven = evidence.sequence == expected
-        if self.state.away:
-            self.saw(Resumed(at=at, frame=evidence, proven=proven))
+        due = evidence.sequence == expected
+        starts = isinstance(message, theirs.StartOfCommunication)  # the shoe was away, too, and may count from 1 again
+        lost = 0 if starts or repeat is Repeat.CLASH else missed(expected, evidence.sequence)
+        if self.state.away and expected is not None and lost:
+            known = Continuity.LOST
+            self.saw(Resumed(at=at, frame=evidence, continuity=known, missed_at_least=lost, expected=expected))
+        elif self.state.away:
+            proven = due and self.within_a_cycle and last.raw[COMMAND] != START
+            known = Continuity.PROVEN if proven else Continuity.UNKNOWN
+            self.saw(Resumed(at=at, frame=evidence, continuity=known))
         elif repeat is Repeat.CLASH:
             self.saw(SequenceClashed(at=at, frame=evidence, previous=last.raw.hex(" ")))
-        elif proven or expected is None:
+        elif due or expected is None:
             return
-        elif isinstance(message, theirs.StartOfCommunication):  # the shoe was away, and may count anew
-            self.saw(Resumed(at=at, frame=evidence, proven=False))
+        elif starts:
+            self.saw(Resumed(at=at, frame=evidence))
         else:
-            self.saw(SequenceJumped(at=at, frame=evidence, expected=expected))
+            self.saw(SequenceJumped(at=at, frame=evidence, expected=expected, missed_at_least=lost))
+
+    @property
+    def within_a_cycle(self) -> bool:
+        """Whether fewer reports than the numbers count can have passed unheard."""
+        unheard_ns = self.state.unheard_ns
+        return (
+            unheard_ns is not None and unheard_ns + self.state.rejected * self.session.byte_ns < self.session.cycle_ns
+        )
 
 
-def as_theirs(order: Order) -> theirs.Order:
+def as_theirs(order: DeviceOrder) -> theirs.Order:
     match order.kind:
-        case OrderKind.LOCK:
+        case DeviceOrderKind.LOCK:
             return theirs.LOCK
-        case OrderKind.UNLOCK:
+        case DeviceOrderKind.UNLOCK:
             return theirs.UNLOCK
-        case OrderKind.CONFIRM:
+        case DeviceOrderKind.CONFIRM:
             return theirs.CONFIRM_PROCESS
-        case OrderKind.CLEAR_ERROR:
-            return theirs.Order(theirs.OrderType.ERROR_CLEAR, order.number)
+        case DeviceOrderKind.CLEAR_FAULT:
+            return CLEARING[order.card]
         case _:
             assert_never(order.kind)
-
-
-def no_number(order: theirs.Order) -> str | None:
-    """Why the line cannot carry an order: an error may have a code that no order has."""
-    numbers = NUMBERS[order.type]
-    return None if order.number in numbers else f"an order {order.type.value} carries {numbers[0]} to {numbers[-1]}"
 
 
 def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:  # noqa: C901 -- one line a report

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FOLLOWING, AngelEyeSettings, Order, OrderType, Refusal, Report
+from firmware_protocols.angel_eye.layout import ERRORS, NAK, REFUSALS
 from firmware_protocols.family import Reason
 from shoed import wire
 from shoed.cards import Card
@@ -29,6 +30,17 @@ FACES: Final[Mapping[Card, theirs.Face]] = {card: face for face, card in CARDS.i
 
 TYPE: Final = slice(3, 5)  # where an order's type lies in its frame: STX "OP" TYPE
 TYPES: Final = {each.value.encode() for each in OrderType}
+OVERDRAW: Final = next(each.number for each in ERRORS if each.name is theirs.Fault.OVERDRAW)
+CODES: Final = {each.name: each.number for each in REFUSALS}
+
+
+class Replies(msgspec.Struct, frozen=True):
+    """How the shoe answers orders; without settings as its state demands."""
+
+    silent: bool = False
+    refuse: Refusal | None = None  # every order, with this code
+    in_a_byte: bool = False  # the code of NAK is one byte, not two digits
+    reports: bool = True  # an order that changed something is followed by its report
 
 
 class ShoeState(msgspec.Struct, frozen=True):
@@ -39,11 +51,15 @@ class ShoeState(msgspec.Struct, frozen=True):
     error: int | None = None
 
 
+AS_IT_IS: Final = Replies()
+
+
 class AngelEyeShoe:
     """`start_advances`: whether a start of communication uses up its number, which some emulators keep for the next."""
 
-    def __init__(self, settings: AngelEyeSettings, *, start_advances: bool = True) -> None:
+    def __init__(self, settings: AngelEyeSettings, *, start_advances: bool = True, replies: Replies = AS_IT_IS) -> None:
         self.settings = settings
+        self.replies = replies
         self.start_advances = start_advances
         self.orders = theirs.orders(settings)
 
@@ -78,26 +94,35 @@ class AngelEyeShoe:
         return wire.wake_at(self.orders, state.line)
 
     def obey(self, state: ShoeState, order: Order) -> tuple[ShoeState, bytes]:
-        if state.busy:
-            return state, self.refuse(Refusal.BUSY)
+        code = Refusal.BUSY if state.busy else self.replies.refuse
+        if code is not None:
+            return state, self.refuse(code)
         effect: Report | None = None
         match order.type:
             case OrderType.LOCK:
                 locked = order == theirs.LOCK
                 effect = None if locked is state.locked else theirs.KeyLock(UNNUMBERED, locked)
             case OrderType.ERROR_CLEAR:
-                effect = theirs.ErrorCleared(UNNUMBERED, order.number) if order.number == state.error else None
+                overdraw = state.error == OVERDRAW
+                if state.error is not None and overdraw is (order != theirs.CLEAR_ERROR):
+                    effect = theirs.ErrorCleared(UNNUMBERED, state.error)
             case OrderType.PROCESS:
                 pass
             case _:
                 assert_never(order.type)
-        answer = theirs.build(theirs.Acknowledge(), self.settings)
+        answer = b"" if self.replies.silent else theirs.build(theirs.Acknowledge(), self.settings)
         if effect is None:
             return state, answer
+        if not self.replies.reports:
+            return effected(state, effect), answer
         state, said = self.say(state, effect)
         return state, answer + said
 
     def refuse(self, code: Refusal) -> bytes:
+        if self.replies.silent:
+            return b""
+        if self.replies.in_a_byte:
+            return bytes((NAK, CODES[code]))
         return theirs.build(theirs.Refuse(code), self.settings)
 
 

@@ -1,4 +1,4 @@
-"""What sessions of all families do for orders: one at a time, where they are allowed, until its answer or its time."""
+"""Device orders in the sessions of all families: one at a time, if orders are allowed, until its answer or its time."""
 
 from abc import abstractmethod
 from typing import TypeVar
@@ -8,11 +8,16 @@ from msgspec.structs import replace
 
 from firmware_protocols.family import Direction
 from shoed.now import Now
-from shoed.observations import OrderAnswered
+from shoed.observations import AnsweredBy, OrderAnswered
 from shoed.session.link import Hearing, LinkState, M
-from shoed.step import Order
+from shoed.step import DeviceOrder
 
 NOT_OURS = "not ours"
+NOT_ALLOWED = "orders to this device are not allowed; set allow_orders = true in its section and restart shoed"
+
+
+def not_sent(order: str, reason: str, now: Now) -> OrderAnswered:
+    return OrderAnswered(at=now, order=order, accepted=False, detail=reason, answered_by=AnsweredBy.HOST)
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -42,34 +47,35 @@ class Asking(Hearing[A, M]):
         self.order_timeout_ms = order_timeout_ms
 
     @abstractmethod
-    def send(self, order: Order) -> str:
-        """Send it; or why it cannot be."""
+    def send(self, order: DeviceOrder) -> str:
+        """Send the order. The text is empty, or the reason why the order cannot be sent and what to do."""
 
-    def order(self, order: Order, now: Now) -> None:
-        text = f"{order.kind.value} {order.number}"
+    def order(self, order: DeviceOrder, now: Now) -> None:
+        text = str(order)
         if not self.allow_orders:
-            refusal = "orders to this device are not allowed (allow_orders)"
+            refusal = NOT_ALLOWED
         elif self.state.line is None:
-            refusal = "the link is closed"
+            refusal = "the link is closed; connect the device, then repeat the order"
         elif self.state.asked is not None:
-            refusal = f"{self.state.asked.order} still waits for its answer"
+            refusal = f"the order {self.state.asked.order} still waits for its answer; repeat this order after it"
         elif not (refusal := self.send(order)):
             until = now.mono_ns + self.order_timeout_ms * 1_000_000
             self.state = replace(self.state, asked=Asked(text, until))
             return
-        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
+        self.saw(not_sent(text, refusal, now))
 
-    def answer(self, at: Now, *, accepted: bool, detail: str) -> None:
+    def answer(self, at: Now, *, accepted: bool, detail: str, answered_by: AnsweredBy = AnsweredBy.DEVICE) -> None:
         asked = self.state.asked
         if asked is None:  # another host owns the device, or this came too late
             self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))
             return
         self.state = replace(self.state, asked=None)
-        self.saw(OrderAnswered(at=at, order=asked.order, accepted=accepted, detail=detail))
+        answer = OrderAnswered(at=at, order=asked.order, accepted=accepted, detail=detail, answered_by=answered_by)
+        self.saw(answer)
 
     def give_up_order(self, reason: str, now: Now) -> None:
         if self.state.asked is not None:
-            self.answer(now, accepted=False, detail=reason)
+            self.answer(now, accepted=False, detail=reason, answered_by=AnsweredBy.NO_ONE)
 
     def give_up(self, now: Now) -> None:
         super().give_up(now)

@@ -21,13 +21,13 @@ from shoed.observations import (
     CopyHeard,
     Evidence,
     FaultRaised,
-    OrderAnswered,
     Place,
     Resumed,
 )
 from shoed.session import Heard, link
+from shoed.session.asking import not_sent
 from shoed.session.link import Hearing, LinkState
-from shoed.step import AnyInput, Order
+from shoed.step import AnyInput, DeviceOrder
 from shoed.wire import Frame
 
 SUITS: Final[Mapping[theirs.Suit, Suit]] = {
@@ -76,9 +76,8 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         super().__init__(session.reports, session.settings.quiet_after_s, state)
         self.settings = session.settings
 
-    def order(self, order: Order, now: Now) -> None:
-        text, refusal = f"{order.kind.value} {order.number}", "no order to a Bee-Tek shoe is known"
-        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
+    def order(self, order: DeviceOrder, now: Now) -> None:
+        self.saw(not_sent(str(order), "a Bee-Tek shoe executes no orders; operate it by hand", now))
 
     def said(self, frame: Frame[Report]) -> None:
         message = frame.message
@@ -89,7 +88,7 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
             self.saw(CopyHeard(at=frame.at, frame=evidence))
             return
         if self.state.away and last is not None:
-            self.saw(Resumed(at=frame.at, frame=evidence, proven=False))
+            self.saw(Resumed(at=frame.at, frame=evidence))
         self.state = replace(self.state, last=Taken(frame.raw, frame.at), away=False)
         if (said := fault(message, frame.at, evidence)) is not None:
             self.saw(said)

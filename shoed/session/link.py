@@ -11,7 +11,7 @@ from shoed import wire
 from shoed.now import Chunk, Now
 from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, WentQuiet
 from shoed.session import SessionState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Order, Ordered, Received, Told, Woken
+from shoed.step import AnyInput, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState, Rejected
 
 
@@ -54,7 +54,7 @@ class Hearing(ABC, Generic[S, M]):
     def said(self, frame: Frame[M]) -> None: ...
 
     @abstractmethod
-    def order(self, order: Order, now: Now) -> None: ...
+    def order(self, order: DeviceOrder, now: Now) -> None: ...
 
     def saw(self, observation: AnyObservation) -> None:
         self.observations.append(observation)

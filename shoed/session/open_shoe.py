@@ -20,6 +20,7 @@ from firmware_protocols.open_shoe.layout import VERSIONS
 from firmware_protocols.open_shoe.settings import Acknowledging
 from shoed.now import Now
 from shoed.observations import (
+    Continuity,
     CopyHeard,
     Evidence,
     FrameRejected,
@@ -33,16 +34,17 @@ from shoed.session import open_shoe_stream as stream
 from shoed.session.asking import NOT_OURS, Asking, AskingState
 from shoed.session.open_shoe_stream import Intake, Repeat
 from shoed.session.open_shoe_words import Counted, continued, delivered, observation
-from shoed.step import AnyInput, LinkUp, Order, OrderKind
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
 from shoed.wire import Frame
 
-ORDERS: Final[Mapping[OrderKind, theirs.OrderKind]] = {
-    OrderKind.LOCK: theirs.OrderKind.LOCK,
-    OrderKind.UNLOCK: theirs.OrderKind.UNLOCK,
-    OrderKind.CLEAR_ERROR: theirs.OrderKind.CLEAR,
+ORDERS: Final[Mapping[DeviceOrderKind, theirs.OrderKind]] = {
+    DeviceOrderKind.LOCK: theirs.OrderKind.LOCK,
+    DeviceOrderKind.UNLOCK: theirs.OrderKind.UNLOCK,
+    DeviceOrderKind.CLEAR_FAULT: theirs.OrderKind.CLEAR,
 }
 OURS: Final = {order: kind for kind, order in ORDERS.items()}
 HIGHEST_FAULT: Final = 255
+LISTENS: Final = "this host only listens (acknowledge = no); operate the device by hand"
 
 # What only one of the two says.
 ROLES: Final[Mapping[type, theirs.Role]] = {
@@ -180,10 +182,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             news = after.greeted and not (before.greeted and proven)
             if news and before.stream is not None and (self.state.away or not proven):
                 if proven:
-                    self.resume(frame.at, evidence, proven=True)
+                    self.saw(Resumed(at=frame.at, frame=evidence, continuity=Continuity.PROVEN))
                 else:  # it tells from its oldest on
-                    lost = replace(evidence, sequence=str(hello.oldest))
-                    self.resume(frame.at, lost, proven=False, expected=str(before.due))
+                    oldest = replace(evidence, sequence=str(hello.oldest))
+                    self.resume(frame.at, oldest, before, same=hello.stream == before.stream)
             self.state = replace(self.state, away=self.state.away and not news)
         if news:
             self.saw(
@@ -198,9 +200,14 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                 )
             )
 
-    def resume(self, at: Now, evidence: Evidence, *, proven: bool, expected: str = "") -> None:
-        self.saw(Resumed(at=at, frame=evidence, proven=proven, expected=expected))
-        self.state = replace(self.state, away=False, sets=self.state.sets if proven else {})
+    def resume(self, at: Now, evidence: Evidence, before: Intake, *, same: bool) -> None:
+        """Go on at a number that is not due. Only within one stream does the number say that reports are lost."""
+        lost = Continuity.LOST if same else Continuity.UNKNOWN
+        missed = stream.steps(before.due, int(evidence.sequence)) if same else 0
+        self.saw(
+            Resumed(at=at, frame=evidence, continuity=lost, missed_at_least=missed, expected=str(before.due)),
+        )
+        self.state = replace(self.state, sets={})
 
     def report(self, frame: Frame[theirs.FromDevice], report: theirs.Report) -> None:
         before, at = self.state.intake, frame.at
@@ -221,12 +228,16 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def overheard(self, at: Now, evidence: Evidence, before: Intake, verdict: Repeat) -> None:
         """What the number says to a host that cannot ask for what it missed."""
         if before.stream is None:
-            self.state = replace(self.state, away=False)
+            pass  # the first report ever follows nothing
+        elif self.state.away and verdict is Repeat.DUE:
+            self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
         elif self.state.away or verdict is Repeat.STRANGE:
-            self.resume(at, evidence, proven=verdict is Repeat.DUE)
+            self.resume(at, evidence, before, same=verdict is Repeat.LATER)
         elif verdict is Repeat.LATER:
-            self.saw(SequenceJumped(at=at, frame=evidence, expected=str(before.due)))
+            missed = stream.steps(before.due, int(evidence.sequence))
+            self.saw(SequenceJumped(at=at, frame=evidence, expected=str(before.due), missed_at_least=missed))
             self.state = replace(self.state, sets={})
+        self.state = replace(self.state, away=False)
 
     def taken(self, frame: Frame[theirs.FromDevice], report: theirs.Report, evidence: Evidence) -> None:
         said, role = report.said, self.session.settings.role
@@ -236,8 +247,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         match said:
             case theirs.Unreadable(why=why):
                 self.refuse(frame, why.reason, f"report {report.sequence}: {why.detail}")
-                # A card may have been in it.
-                self.saw(SequenceJumped(at=frame.at, frame=evidence, expected=evidence.sequence))
+                # A card may have been in it: this report itself is the one that is missing.
+                self.saw(SequenceJumped(at=frame.at, frame=evidence, expected=evidence.sequence, missed_at_least=1))
             case theirs.Inventory(set_id=name, counts=counts, unread=unread):
                 self.counted(name, replace(self.state.sets.get(name, Counted()), counts=counts, unread=unread))
             case theirs.CardOrder(set_id=name):
@@ -256,24 +267,29 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     # --- orders
 
-    def send(self, order: Order) -> str:
+    def send(self, order: DeviceOrder) -> str:
         kind = ORDERS.get(order.kind)
         if self.session.listens:
-            return "this host only listens (acknowledge)"
+            return LISTENS
         if not self.state.intake.greeted:
-            return "the device has not said yet who it is"
+            return "the device has not identified itself yet; wait for device/identified, then repeat the order"
         if kind is None:
-            return "an Open Shoe has no process to confirm"
-        if not 0 <= order.number <= HIGHEST_FAULT:
-            return f"an Open Shoe has no fault {order.number}; its faults are 0 to {HIGHEST_FAULT}"
-        self.requests[theirs.Order] = theirs.Order(kind, order.number)
+            return "an Open Shoe has no process to confirm; leave the order out"
+        if kind is theirs.OrderKind.CLEAR and order.fault is None:
+            return "an Open Shoe clears a fault by its code, and no fault is known; clear it at the device"
+        fault = order.fault or 0
+        if not 0 <= fault <= HIGHEST_FAULT:
+            return f"an Open Shoe has no fault {fault}; its faults are 0 to {HIGHEST_FAULT}"
+        # The order has no field for the card of an overdraw: the device clears the fault, the table has the decision.
+        self.requests[theirs.Order] = theirs.Order(kind, fault)
         return ""
 
     def done(self, at: Now, done: theirs.Done) -> None:
         accepted = done.result is theirs.Result.DONE
         detail = "" if accepted else done.result.value
         asked = self.state.asked
-        if asked is not None and asked.order == f"{OURS[done.order].value} {done.number}":
+        clears = done.order is theirs.OrderKind.CLEAR
+        if asked is not None and asked.order == str(DeviceOrder(OURS[done.order], done.number if clears else None)):
             self.answer(at, accepted=accepted, detail=detail)
         else:
             self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))

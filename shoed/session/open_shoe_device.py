@@ -39,6 +39,17 @@ class Identity(NamedTuple):
 NOBODY: Final = Identity()
 
 
+class Replies(NamedTuple):
+    """How the device answers orders; without settings as its state demands."""
+
+    silent: bool = False
+    result: theirs.Result | None = None  # of every order; where it is not the true one, nothing changes
+    reports: bool = True  # an order that changed something is followed by its report
+
+
+AS_IT_IS: Final = Replies()
+
+
 class DeviceState(msgspec.Struct, frozen=True):
     store: Store
     line: LineState = LineState()
@@ -56,7 +67,9 @@ class OpenShoeDevice:
         version: int = 1,
         room: int = 1024,
         identity: Identity = NOBODY,
+        replies: Replies = AS_IT_IS,
     ) -> None:
+        self.replies = replies
         self.role = settings.role
         self.version = version
         self.room = room
@@ -158,26 +171,33 @@ class Saying:
             self.report(fault)
 
     def obey(self, order: theirs.Order) -> None:
-        effect: theirs.Reported | None = None
-        result = theirs.Result.DONE
+        result, effect = self.executed(order)
+        replies = self.device.replies
+        if replies.result is not None and replies.result is not result:
+            result, effect = replies.result, None
+        if not replies.silent:
+            self.notice(theirs.Done(order.order, order.number, result))
+        if effect is not None and replies.reports:
+            self.report(effect)
+        elif effect is not None:
+            self.state = effected(self.state, effect)
+
+    def executed(self, order: theirs.Order) -> tuple[theirs.Result, theirs.Reported | None]:
+        """The result of the order, and the report of what it changed."""
         match order.order:
             case theirs.OrderKind.LOCK | theirs.OrderKind.UNLOCK:
                 locked = order.order is theirs.OrderKind.LOCK
                 if self.device.role is not theirs.Role.SHOE:
-                    result = theirs.Result.UNABLE
-                elif locked is not self.state.locked:
-                    effect = theirs.Lock(locked)
+                    return theirs.Result.UNABLE, None
+                return theirs.Result.DONE, theirs.Lock(locked) if locked is not self.state.locked else None
             case theirs.OrderKind.CLEAR:
-                if order.number in {each.code for each in self.state.faults}:
-                    if order.number in STANDING:
-                        result = theirs.Result.NOT_NOW
-                    else:
-                        effect = theirs.FaultChanged(order.number, raised=False, blocking=False)
+                if order.number not in {each.code for each in self.state.faults}:
+                    return theirs.Result.DONE, None
+                if order.number in STANDING:
+                    return theirs.Result.NOT_NOW, None
+                return theirs.Result.DONE, theirs.FaultChanged(order.number, raised=False, blocking=False)
             case _:
                 assert_never(order.order)
-        self.notice(theirs.Done(order.order, order.number, result))
-        if effect is not None:
-            self.report(effect)
 
     def pass_time(self) -> None:
         now_ns = self.now.mono_ns

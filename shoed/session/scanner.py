@@ -26,10 +26,11 @@ from firmware_protocols.scanner import (
 )
 from shoed.cards import RANK_NAMED, Card, Suit
 from shoed.now import Now
-from shoed.observations import CardSeen, CopyHeard, Evidence, FaultCleared, FaultRaised, OrderAnswered, Place, Resumed
+from shoed.observations import CardSeen, CopyHeard, Evidence, FaultCleared, FaultRaised, Place, Resumed
 from shoed.session import Heard, link
+from shoed.session.asking import not_sent
 from shoed.session.link import Hearing, LinkState
-from shoed.step import AnyInput, Order
+from shoed.step import AnyInput, DeviceOrder
 from shoed.wire import Frame, Rejected
 
 OWN_TEXTS: Final[Mapping[str, Card]] = {
@@ -96,9 +97,8 @@ class ScannerHearing(Hearing[ScannerState, Report]):
         self.settings = session.settings
         self.cards = session.cards
 
-    def order(self, order: Order, now: Now) -> None:
-        text, refusal = f"{order.kind.value} {order.number}", "no order to a scanner is known"
-        self.saw(OrderAnswered(at=now, order=text, accepted=False, detail=refusal))
+    def order(self, order: DeviceOrder, now: Now) -> None:
+        self.saw(not_sent(str(order), "a scanner executes no orders; operate it by hand", now))
 
     def give_up(self, now: Now) -> None:
         super().give_up(now)
@@ -166,7 +166,7 @@ class ScannerHearing(Hearing[ScannerState, Report]):
             self.saw(CopyHeard(at=at, frame=evidence))
             return
         if self.state.away and last is not None:
-            self.saw(Resumed(at=at, frame=evidence, proven=False))
+            self.saw(Resumed(at=at, frame=evidence))
         self.state = replace(self.state, last=Taken("" if code.broken else code.text, at), away=False)
         card = None if code.broken else self.cards.get(code.text)
         name = code.text if card is None else ""

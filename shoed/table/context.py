@@ -15,8 +15,10 @@ from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.rules.results import rows
-from shoed.table.judging import House, Judgement, house_of, judge
-from shoed.table.state import MOVES, Condition, Move, Phase, Round, TableState
+from shoed.table.assess import House, Standing, house_of, judge
+from shoed.table.phase import MOVES, Move
+from shoed.table.record import Record
+from shoed.table.state import Condition, TableState
 
 UNKNOWN: Final = Condition()
 
@@ -26,7 +28,7 @@ class Custom(msgspec.Struct, frozen=True):
 
     bets_close_by_command: bool = False  # else by the first card as well
     burn_cards: int | None = None  # at the start of a shoe; -1: as many as the first card counts, and itself
-    rounds_after_cut: int | None = None  # behind the one in which the cutting card comes
+    rounds_after_cut: int | None = None  # after the one in which the cut card leaves the shoe
 
 
 BY_FIRST_CARD: Final = -1
@@ -49,22 +51,27 @@ class Table:
         self.row = row
         self.events: list[Event] = []
         self.answers: list[Answer] = []
-        self._judged: tuple[Round, Judgement] | None = None
+        self.not_sent = ""  # why the session did not send the device order of this Step
+        self._judged: Standing | None = None
+
+    @property
+    def record(self) -> Record:
+        return self.state.record
 
     @property
     def house(self) -> House:
-        return house_of(self.settings.game, self.state, insurance=self.settings.insurance)
+        return house_of(self.settings.game, self.record, insurance=self.settings.insurance)
 
     @property
     def book(self) -> RuleBook:
         return self.house.book
 
     @property
-    def judgement(self) -> Judgement:
-        """How the round stands; reckoned once for each Round."""
-        if self._judged is None or self._judged[0] is not self.state.round:
-            self._judged = self.state.round, judge(self.house, self.state.round)
-        return self._judged[1]
+    def standing(self) -> Standing:
+        """How the round stands; computed once for each record."""
+        if self._judged is None or self._judged.record is not self.record:
+            self._judged = judge(self.house, self.record)
+        return self._judged
 
     def emit(self, at: Now, data: EventData) -> int:
         self.state = replace(self.state, sequence=self.state.sequence + 1)
@@ -72,9 +79,14 @@ class Table:
         return self.state.sequence
 
     def move(self, move: Move) -> None:
-        if self.state.phase is Phase.SETTLED and move is not Move.NEXT:  # what it left over is reckoned anew
-            self.state = replace(self.state, left_over=())
         self.state = replace(self.state, phase=MOVES[self.state.phase, move])
+
+    def set_record(self, record: Record) -> None:
+        self.state = replace(self.state, record=record)
+
+    def set_standing(self, standing: Standing) -> None:
+        self._judged = standing
+        self.set_record(standing.record)
 
     def condition(self, device: Device) -> Condition:
         return self.state.device if device is Device.SHOE else self.state.shuffler or UNKNOWN
@@ -88,11 +100,6 @@ class Table:
     def port(self, device: Device) -> str:
         return self.settings.port if device is Device.SHOE else self.settings.shuffler_port or ""
 
-    def set_round(self, current: Round, judged: Judgement | None = None) -> None:
-        self.state = replace(self.state, round=current)
-        if judged is not None:
-            self._judged = current, judged
-
     def event_id(self, sequence: int) -> str:
         return f"{self.settings.id_prefix}-{sequence}"
 
@@ -104,12 +111,12 @@ def both(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
     )
 
 
-def pays_of(told: RoundCompleted) -> dict[str, Paid]:
-    """What each bet of its game gets by the result that was told."""
-    found = rows(book(told.game), Hands(told.player.cards, told.banker.cards))
+def pays_of(completed: RoundCompleted) -> dict[str, Paid]:
+    """What each bet of its game pays by the published result."""
+    found = rows(book(completed.game), Hands(completed.player.cards, completed.banker.cards))
     return {bet: Paid(row.pays.text, row.clause) for bet, row in found.items() if row is not None}
 
 
 def signed(by: Author | None) -> dict[str, str | None]:
-    """The fields of an event that say who; nobody is the watch."""
+    """The fields of an event that name its author; no author is the watch."""
     return {"author": by.name if by else None, "role": by.role.value if by and by.role else None}

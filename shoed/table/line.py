@@ -23,8 +23,10 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.table.context import Table
-from shoed.table.follow import ask
-from shoed.table.state import DRAWN, OPEN, Fault, Link, Phase, Rejections
+from shoed.table.continuity import with_gap
+from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
+from shoed.table.report import ask
+from shoed.table.state import Fault, Link, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
 
@@ -34,7 +36,12 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         case Resumed(expected=""):
             pass  # that the line was away has been told
         case Resumed() | SequenceJumped():
-            missed = events.LineMissed(device=seen.device, expected=seen.expected, seen=seen.frame.sequence)
+            missed = events.LineMissed(
+                device=seen.device,
+                expected=seen.expected,
+                seen=seen.frame.sequence,
+                at_least=seen.missed_at_least or None,
+            )
             table.emit(seen.at, missed)
         case SequenceClashed():
             frame = seen.frame
@@ -46,12 +53,12 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
             assert_never(seen)
     unproven = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and not seen.proven)
     if unproven and seen.device is Device.SHOE:
-        current = table.state.round
-        waiting = table.state.phase is Phase.SUSPENDED
-        partial = current.partial or table.state.phase in OPEN
-        unsure = current.unsure or waiting or table.state.phase not in OPEN
-        table.set_round(replace(current, partial=partial, unsure=unsure, lost=table.state.phase in OPEN))
-        table.state = replace(table.state, missed=table.state.missed or seen.frame, told=None)
+        is_open, waits = table.state.phase in OPEN, table.state.phase is Phase.SUSPENDED
+        record, shoe = table.record, table.state.shoe
+        continuity = with_gap(record.continuity, record.last_id, is_open=is_open, waits=waits)
+        table.set_record(replace(record, continuity=continuity))
+        shoe = replace(shoe, missed=shoe.missed or seen.frame)
+        table.state = replace(table.state, shoe=shoe, last_card=None)
         if table.state.asked is not None:  # it may have other answers now
             ask(table, seen.at)
 
@@ -71,8 +78,9 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
             table.set_condition(device, replace(was, link=Link.QUIET))
             table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
         case LinkClosed():
-            if device is Device.SHOE and table.state.phase in (*OPEN, *DRAWN):
-                table.set_round(replace(table.state.round, away=True))
+            if device is Device.SHOE and table.state.phase in AT_THE_TABLE:
+                record = table.record
+                table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
             if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
                 table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
                 table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
@@ -88,11 +96,11 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
                 device=device, vendor=vendor, model=model, serial=serial, firmware=firmware, protocol=protocol
             )
             table.emit(seen.at, told)
-        case FaultRaised(code=code, name=name, blocking=blocking):
-            table.set_condition(device, replace(was, fault=Fault(code, name, blocking)))
+        case FaultRaised(code=code, name=name, blocking=blocking, meaning=meaning):
+            table.set_condition(device, replace(was, fault=Fault(code, name, blocking), meaning=meaning))
             table.emit(seen.at, events.DeviceFault(device=device, code=code, name=name, blocking=blocking))
         case FaultCleared(code=code, name=name):
-            table.set_condition(device, replace(was, fault=None))
+            table.set_condition(device, replace(was, fault=None, meaning=None))
             table.emit(seen.at, events.DeviceCleared(device=device, code=code, name=name))
         case LockChanged(locked=locked):
             table.set_condition(device, replace(was, locked=locked))

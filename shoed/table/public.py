@@ -9,9 +9,10 @@ from shoed.now import rfc3339
 from shoed.rules.drawing import Hands
 from shoed.rules.insurance import CARDS_AT, offers, waived
 from shoed.rules.load import book
+from shoed.table.assess import House, house_of, judge, shown
 from shoed.table.context import both, pays_of
-from shoed.table.judging import House, house_of, judge, shown
-from shoed.table.state import Comparison, Completed, Condition, Fault, Link, Phase, TableState
+from shoed.table.phase import Phase
+from shoed.table.state import Comparison, Completed, Condition, Fault, Link, TableState
 
 
 class PublicHands(msgspec.Struct, frozen=True):
@@ -68,16 +69,16 @@ class PublicState(msgspec.Struct, frozen=True):
 
 def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
     last = state.last
-    house = house_of(game, state, insurance=insurance)
-    found = judge(house, state.round)
-    hands = shown(house, state.round, found)
+    house = house_of(game, state.record, insurance=insurance)
+    found = judge(house, state.record)
+    hands = shown(house, found)
     return PublicState(
         sequence=str(state.sequence),
         phase=state.phase,
         game=game,
-        shoe=state.shoe or None,
-        shoe_integrity=state.shoe_integrity,
-        round=state.round.number or None,
+        shoe=state.shoe.number or None,
+        shoe_integrity=state.shoe.integrity,
+        round=state.record.number or None,
         hands=PublicHands(*both(book(game), hands)),
         last_round=None if last is None else last_round(last),
         device=public_device(state.device),
@@ -99,21 +100,21 @@ def public_device(condition: Condition) -> PublicDevice:
 def on_offer(house: House, state: TableState, hands: Hands) -> tuple[Offered, ...]:
     """What may be insured before the next card (I 3.12)."""
     stage = next((stage for stage, drawn in CARDS_AT.items() if drawn == len(hands)), None)
-    ended = stage in waived(house.book, squeeze=state.round.squeeze)
+    ended = stage in waived(house.book, squeeze=state.record.squeeze)
     if stage is None or ended or state.phase is not Phase.DEALING or not house.insurance:
         return ()
     return tuple(Offered(each.bet, each.odds.text, each.clause) for each in offers(house.book, hands)[stage] or ())
 
 
 def last_round(last: Completed) -> LastRound:
-    told = last.told
+    completed = last.published
     return LastRound(
-        shoe=told.shoe,
-        round=told.round,
-        hands=PublicHands(told.player, told.banker),
+        shoe=completed.shoe,
+        round=completed.round,
+        hands=PublicHands(completed.player, completed.banker),
         result=last.ours,
-        integrity=told.integrity,
+        integrity=completed.integrity,
         answer=last.answer,
         void=last.void,
-        pays=pays_of(told),
+        pays=pays_of(completed),
     )

@@ -15,30 +15,14 @@ from shoed.observations import Outcome
 from shoed.rules import drawing
 from shoed.rules.questions import Ask
 from shoed.rules.results import rows
-from shoed.table.advance import foreseen
+from shoed.table.asking import FOREIGN, Asked, Doubt, role_of
+from shoed.table.assess import House, Standing, foreseen, house_of, judge, shown
 from shoed.table.context import both
-from shoed.table.follow import role_of
-from shoed.table.judging import (
-    FOREIGN,
-    Asked,
-    Doubt,
-    House,
-    Judgement,
-    begun,
-    choose,
-    holding,
-    house_of,
-    judge,
-    kept,
-    left_by_void,
-    left_open,
-    open_questions,
-    placed,
-    renewed,
-    shown,
-)
-from shoed.table.reading import Reading, slot
-from shoed.table.state import Noticed, Round, TableState, Taken
+from shoed.table.matters import Matter, Status
+from shoed.table.questions import begun, choose, left_by_void, open_questions, renewed
+from shoed.table.readings import Reading, slot
+from shoed.table.record import CardEntry, Record, Report, with_matter
+from shoed.table.state import TableState
 from shoed.words import PLAYER, Role
 
 MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be read
@@ -108,88 +92,82 @@ class PublicQuestion(msgspec.Struct, frozen=True):
 def public_question(game: str, state: TableState, *, insurance: bool = True) -> PublicQuestion | None:
     if state.asked is None:
         return None
-    house = house_of(game, state, insurance=insurance)
-    current, suspended, found = state.round, state.suspended, judge(house, state.round)
-    asked = next(each for each in open_questions(house, state, found) if each.key == state.asked.key)
-    about = _about(state, asked)
+    house = house_of(game, state.record, insurance=insurance)
+    record, suspended, found = state.record, state.suspended, judge(house, state.record)
+    asked = next(each for each in open_questions(house, found) if each.topic == state.asked.topic)
+    about = None if asked.matter is None else record.matter(asked.matter)
+    holds_the_next = about is not None and about.status is Status.CARRIED_OVER
     return PublicQuestion(
-        shoe=state.shoe or None,
-        round=current.number or None,
-        due=slot(found.course.hands, found.course.due) if placed(found) or not suspended else suspended.due,
+        shoe=state.shoe.number or None,
+        round=record.number or None,
+        due=slot(found.course.hands, found.course.due) if found.places_known or not suspended else suspended.due,
         seen=suspended.seen if suspended else None,
-        gap=current.away if suspended else False,
+        gap=record.continuity.away is not None if suspended else False,
         id=state.asked.id,
         asked_at=rfc3339(state.asked.utc_us),
         question=asked.ask.value,
-        kind=about.what.event.value if about else None,
+        kind=about.kind.value if about else None,
         clause=asked.clause or None,
         role=role_of(asked),
         bettor=asked.bettor,
         index=asked.index or None,
         optional=not asked.holds,
         proposed=asked.proposed,
-        evidence=tuple(_evidence(state, asked, about)),
-        cards=tuple(on_record(at, each) for at, each in enumerate((*current.cards, *current.waiting), 1)),
+        evidence=tuple(evidence(record, asked, about)),
+        cards=tuple(on_record(at, each) for at, each in enumerate((*record.order, *record.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
-        consequences=tuple((between if about in state.hold else consequences)(house, state, asked)),
+        consequences=tuple((between if holds_the_next else consequences)(house, found, asked)),
     )
 
 
-def _about(state: TableState, asked: Asked) -> Noticed | None:
-    current = state.round
-    if asked.ask is Doubt.CONFIRM:
-        return current.suspected[0]
-    if asked.ask is Ask.NEXT_ROUND:
-        return (left_open(current) if asked.optional else holding(state))[0]
-    return None if asked.irregularity is None else current.happened[asked.irregularity]
-
-
-def _evidence(state: TableState, asked: Asked, about: Noticed | None) -> Iterator[str]:
-    waiting = state.round.waiting
+def evidence(record: Record, asked: Asked, about: Matter | None) -> Iterator[str]:
+    waiting = record.waiting
     match asked.ask:
         case Doubt.FACE:
             yield f"card {asked.index} left the shoe, and nobody has told its face"
-        case Doubt.READING if waiting and not state.round.early:
-            told, other = waiting[0].seen, "as overdrawn" if waiting[0].excess else "in no hand"
-            where = f"as {told.hand} {told.position}" if told.hand else other
-            due = "no card is due" if state.round.complete else "another slot is due"
-            yield f"{waiting[0].card or 'a card without a face'} was reported {where}, and {due}"
+        case Doubt.READING if waiting and not record.result_is_early:
+            seen = waiting[0].seen
+            other = "as overdrawn" if waiting[0].report is Report.OVERDRAWN else "in no hand"
+            where = f"as {seen.hand} {seen.position}" if seen.hand else other
+            due = "no card is due" if record.published.complete else "another slot is due"
+            yield f"{waiting[0].face or 'a card without a face'} was reported {where}, and {due}"
         case Doubt.READING:
             yield "the shoe told a result, and a card is still due"
         case _:
             yield from [] if about is None else [about.evidence]
 
 
-def on_record(at: int, taken: Taken) -> CardOnRecord:
-    time = rfc3339(taken.utc_us) if taken.utc_us else None
-    return CardOnRecord(at, taken.card, taken.seen, time, taken.row or None)
+def on_record(at: int, card: CardEntry) -> CardOnRecord:
+    time = rfc3339(card.utc_us) if card.utc_us else None
+    return CardOnRecord(at, card.face, card.seen, time, card.row or None)
 
 
-def consequences(house: House, state: TableState, asked: Asked) -> Iterator[Consequence]:
+def consequences(house: House, found: Standing, asked: Asked) -> Iterator[Consequence]:
     role = None if asked.role == PLAYER else asked.role if isinstance(asked.role, Role) else Role.DEALER
     by = Author("", role)
     clauses = dict(zip(asked.choices, asked.clauses, strict=False))
-    for told, choice in _answers(asked):
+    for shown_as, choice in answers(asked):
         next_one = asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value
-        would_be = begun(house, state) if next_one else choose(state.round, asked, choice, by, None)
-        after, found = foreseen(house, would_be)
-        held = replace(state, hold=(*state.hold, *left_by_void(after, found)))
-        then = next((each for each in open_questions(house, held, found) if each.holds), None)
-        would = _consequence(house, after, found, then)
-        yield replace(would, choice=told, clause=clauses.get(told[0]) or None)
+        would_be = begun(found) if next_one else choose(found.record, asked, choice, by, None)
+        after = foreseen(house, would_be)
+        held = after.record
+        for each in left_by_void(held, after):
+            held = with_matter(held, each)
+        then = next((each for each in open_questions(house, replace(after, record=held)) if each.holds), None)
+        would = consequence(house, after, then)
+        yield replace(would, choice=shown_as, clause=clauses.get(shown_as[0]) or None)
 
 
-def between(house: House, state: TableState, asked: Asked) -> Iterator[Consequence]:
-    """What is decided between two rounds leaves the one that is over as it is."""
-    found, after = judge(house, state.round), replace(state, hold=state.hold[1:])
-    then = next((each for each in open_questions(house, after, found) if each.holds), None)
-    would = _consequence(house, state.round, found, then)
-    left = state.left_over or would.carried
+def between(house: House, found: Standing, asked: Asked) -> Iterator[Consequence]:
+    """A decision between two rounds leaves the one that is over as it is."""
     for choice in asked.choices:
-        yield replace(would, choice=(choice,), carried=(*left, *state.kept, *kept(state, asked, choice)))
+        after = replace(found, record=choose(found.record, asked, choice, Author("", None), None))
+        then = next((each for each in open_questions(house, after) if each.holds), None)
+        would = consequence(house, found, then)
+        yield replace(would, choice=(choice,), carried=(*would.carried, *after.record.lying))
 
 
-def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:
+def answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:
     """How an answer is shown, and one that stands for it."""
     match asked.ask:
         case Doubt.FACE:
@@ -206,12 +184,12 @@ def _answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, .
                 yield (choice,), choice
 
 
-def _consequence(house: House, after: Round, found: Judgement, then: Asked | None) -> Consequence:
-    course = found.course
-    player, banker = both(house.book, course.hands if course.void is None else shown(house, after, found))
-    # A player's option changes no card: what comes of them is known before it.
-    stands = course.void is None and placed(found)
-    over = stands and course.due is None and after.cards
+def consequence(house: House, after: Standing, then: Asked | None) -> Consequence:
+    course = after.course
+    player, banker = both(house.book, course.hands if course.void is None else shown(house, after))
+    # A player's option changes no card: what follows from the cards is known before it.
+    stands = course.void is None and after.places_known
+    over = stands and course.due is None and after.record.order
     pays = rows(house.book, course.hands) if over else {}
     return Consequence(
         choice=(),
@@ -223,7 +201,7 @@ def _consequence(house: House, after: Round, found: Judgement, then: Asked | Non
         pays={bet: row.pays.text for bet, row in pays.items() if row is not None} if over else None,
         void=None if course.void is None else course.void.clause,
         carried=() if course.void is not None else course.carried,
-        returned=found.returned,
-        new_shoe=renewed(after),
+        returned=after.returned,
+        new_shoe=renewed(after.record),
         then_asks=then.ask.value if then else None,
     )

@@ -19,23 +19,24 @@ from shoed.findings import (
 from shoed.observations import SetDelivered, SetRecognised, ShuffleEnded, ShuffleStarted
 from shoed.rules.irregular import Happened
 from shoed.table.context import Table
-from shoed.table.state import Noticed
+from shoed.table.matters import Matter, Status
+from shoed.table.record import with_matter, with_status
 from shoed.watch.counts import difference
 from shoed.watch.sets import counted
-from shoed.words import Event as Mishap
+from shoed.words import Event as Kind
 
 SUSPECTED: Final = {
-    TooOften: Mishap.DECK_COUNT,
-    TooMany: Mishap.DECK_COUNT,
-    SetWrong: Mishap.DECK_COUNT,
-    OtherSet: Mishap.OTHER,
-    ShuffleFailed: Mishap.NOT_SHUFFLED,
-    NotShuffled: Mishap.NOT_SHUFFLED,
-    OrderAltered: Mishap.ORDER_ALTERED,
+    TooOften: Kind.DECK_COUNT,
+    TooMany: Kind.DECK_COUNT,
+    SetWrong: Kind.DECK_COUNT,
+    OtherSet: Kind.OTHER,
+    ShuffleFailed: Kind.NOT_SHUFFLED,
+    NotShuffled: Kind.NOT_SHUFFLED,
+    OrderAltered: Kind.ORDER_ALTERED,
 }
 
 
-def said(table: Table, seen: SetRecognised | ShuffleStarted | ShuffleEnded | SetDelivered) -> None:
+def shuffler_reported(table: Table, seen: SetRecognised | ShuffleStarted | ShuffleEnded | SetDelivered) -> None:
     """What is told of a set stands in the place of what was told before, of the same matter."""
     told: events.EventData
     match seen:
@@ -44,12 +45,12 @@ def said(table: Table, seen: SetRecognised | ShuffleStarted | ShuffleEnded | Set
         case ShuffleStarted():
             told = events.SetShuffling()
         case ShuffleEnded(failed=""):
-            forget(table, Mishap.NOT_SHUFFLED)
+            forget(table, Kind.NOT_SHUFFLED)
             told = events.SetShuffled()
         case ShuffleEnded(failed=reason):
             told = events.SetFailed(reason=reason)
         case SetDelivered(set_id=set_id, unread=unread):
-            forget(table, Mishap.DECK_COUNT)
+            forget(table, Kind.DECK_COUNT)
             faces = counted(seen)
             missing, extra = difference([table.settings.decks] * len(faces), faces)
             cards = sum(faces) + unread
@@ -59,19 +60,24 @@ def said(table: Table, seen: SetRecognised | ShuffleStarted | ShuffleEnded | Set
     table.emit(seen.at, told)
 
 
-def forget(table: Table, mishap: Mishap) -> None:
-    table.state = replace(table.state, coming=tuple(each for each in table.state.coming if each.what.event != mishap))
+def forget(table: Table, kind: Kind) -> None:
+    record = table.record
+    for each in record.having(Status.LATENT):
+        if each.kind is kind and each.what.between_rounds:
+            record = with_status(record, each, Status.WITHDRAWN)
+    table.set_standing(replace(table.standing, record=record))
 
 
 def put_off(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:
-    """What is of the set that comes next waits for its shoe; the rest is of this one."""
+    """What is of the set that follows waits for its shoe; the rest is of this one."""
     of_this: list[AnyFinding] = []
     for found in findings:
         if isinstance(found, ShuffleFailed) or (isinstance(found, SetWrong) and found.coming):
-            event = SUSPECTED[type(found)]
-            forget(table, event)
-            what = Happened(event, 0, 0, reconstructable=True, between_rounds=True)
-            table.state = replace(table.state, coming=(*table.state.coming, Noticed(what, str(found))))
+            kind = SUSPECTED[type(found)]
+            forget(table, kind)
+            what = Happened(kind, 0, 0, reconstructable=True, between_rounds=True)
+            record = with_matter(table.record, Matter(0, what, Status.LATENT, str(found)))
+            table.set_standing(replace(table.standing, record=record))
         else:
             of_this.append(found)
     return of_this

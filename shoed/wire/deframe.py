@@ -157,7 +157,10 @@ def _shape(framing: Framing) -> _Shape:
 def _whole(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:
     start, inside, end = _parts(kind, starts, never_inside)
     least = 0 if end else kind.body_max
-    return b"%s%s{%d,%d}%s%s{%d}" % (start, inside, least, kind.body_max, end, inside, kind.trailer)
+    body = b"%s{%d,%d}" % (inside, least, kind.body_max)
+    if kind.alone:
+        body = b"(?:%s|%s)" % (_one_of(kind.alone), body)
+    return b"%s%s%s%s{%d}" % (start, body, end, inside, kind.trailer)
 
 
 def _begun(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:

@@ -15,7 +15,7 @@ from shoed.rig.conformance.subject import CONFIGURED, Result, Subject
 from shoed.rig.golden import PORT
 from shoed.session import Heard, Session, SessionState
 from shoed.session.families import AnyDriver
-from shoed.step import AnyInput, LinkDown, LinkUp, Order, Ordered, OrderKind, Received, Told, Woken
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState
 from shoed.words import Role
 from tests.fuzz.lines import Line
@@ -113,7 +113,7 @@ class Sitting:
                 self.now = Now(self.now.utc_us, self.source.byte())
                 yield CONFIGURED
             case 9:
-                yield Ordered(Order(self.source.among(tuple(OrderKind)), self.source.byte()))
+                yield Ordered(DeviceOrder(self.source.among(tuple(DeviceOrderKind)), self.source.byte()))
             case 10:
                 yield TOLD
             case _:

@@ -5,10 +5,11 @@ from msgspec.structs import replace
 from example_shoe.protocol import CutCard, Drawn, ExampleSettings, Jam, Report, reports
 from shoed.cards import Card
 from shoed.now import Now
-from shoed.observations import CardSeen, CutCardSeen, Evidence, FaultCleared, FaultRaised, OrderAnswered, Place, Resumed
+from shoed.observations import CardSeen, CutCardSeen, Evidence, FaultCleared, FaultRaised, Place, Resumed
 from shoed.session import Heard, link
+from shoed.session.asking import not_sent
 from shoed.session.link import Hearing, LinkState
-from shoed.step import AnyInput, Order
+from shoed.step import AnyInput, DeviceOrder
 from shoed.wire import Frame
 
 
@@ -33,14 +34,14 @@ class ExampleSession:
 
 
 class ExampleHearing(Hearing[LinkState, Report]):
-    def order(self, order: Order, now: Now) -> None:
-        self.saw(OrderAnswered(at=now, order=order.kind.value, accepted=False, detail="no order is known"))
+    def order(self, order: DeviceOrder, now: Now) -> None:
+        self.saw(not_sent(str(order), "an Example shoe executes no orders; operate it by hand", now))
 
     def said(self, frame: Frame[Report]) -> None:
         at, evidence = frame.at, Evidence(frame.raw.hex(" "), frame.offset, "")
         if self.state.away:  # nothing is numbered: what was missed meanwhile nobody knows
             self.state = replace(self.state, away=False)
-            self.saw(Resumed(at=at, frame=evidence, proven=False))
+            self.saw(Resumed(at=at, frame=evidence))
         match frame.message:
             case Drawn(card=card):
                 self.saw(CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=Card(card)))

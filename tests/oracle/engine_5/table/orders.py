@@ -10,8 +10,8 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from shoed import events
-from shoed.commands import (
+from tests.oracle.engine_5 import events
+from tests.oracle.engine_5.commands import (
     Answer,
     Author,
     CloseBets,
@@ -26,22 +26,22 @@ from shoed.commands import (
     StartShoe,
     VoidRound,
 )
-from shoed.now import Now
-from shoed.observations import Pair
-from shoed.rules import drawing
-from shoed.rules.book import Act, Rule
-from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
-from shoed.rules.questions import Ask, Inquiry
-from shoed.step import Told
-from shoed.table import rounds
-from shoed.table.between import between
-from shoed.table.context import Table, signed
-from shoed.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
-from shoed.table.judging import OTHERS, RECORD, Asked, Doubt, choose, holding, kept, open_questions, refusal
-from shoed.table.reading import TOGETHER, Reading, corrected
-from shoed.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
-from shoed.words import FOLLOWS, Stage
-from shoed.words import Event as Mishap
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import Pair
+from tests.oracle.engine_5.rules import drawing
+from tests.oracle.engine_5.rules.book import Act, Rule
+from tests.oracle.engine_5.rules.irregular import OF_A_CARD, Happened, course, lay
+from tests.oracle.engine_5.rules.questions import Ask, Inquiry
+from tests.oracle.engine_5.step import Told
+from tests.oracle.engine_5.table import rounds
+from tests.oracle.engine_5.table.between import between
+from tests.oracle.engine_5.table.context import Table, signed
+from tests.oracle.engine_5.table.follow import Spot, ask, follow, tell_noticed, tell_ruled
+from tests.oracle.engine_5.table.judging import OTHERS, RECORD, Asked, Doubt, choose, holding, kept, open_questions, refusal
+from tests.oracle.engine_5.table.reading import TOGETHER, Reading, corrected
+from tests.oracle.engine_5.table.state import DRAWN, MENDABLE, OPEN, Noticed, Phase, Round
+from tests.oracle.engine_5.words import FOLLOWS, Stage
+from tests.oracle.engine_5.words import Event as Mishap
 
 UNTIL_THE_NEXT: Final = {Mishap.WRONG_COUNT, Mishap.INSURANCE_NEGLECTED}  # C 5.5.3, I 5.13: also once bets are paid
 

@@ -11,12 +11,12 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from shoed import events
-from shoed.commands import Answer
-from shoed.events import Event
-from shoed.findings import AnyFinding
-from shoed.now import Now
-from shoed.observations import (
+from tests.oracle.engine_5 import events
+from tests.oracle.engine_5.commands import Answer
+from tests.oracle.engine_5.events import Event
+from tests.oracle.engine_5.findings import AnyFinding
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
@@ -48,11 +48,11 @@ from shoed.observations import (
     StoodBy,
     WentQuiet,
 )
-from shoed.step import AnyInput, Configured, Told
-from shoed.table import line, play, rounds, sets
-from shoed.table.context import Table
-from shoed.table.orders import obey
-from shoed.table.state import OPEN, Phase, TableState
+from tests.oracle.engine_5.step import AnyInput, Configured, Told
+from tests.oracle.engine_5.table import line, play, rounds, sets
+from tests.oracle.engine_5.table.context import Table
+from tests.oracle.engine_5.table.orders import obey
+from tests.oracle.engine_5.table.state import OPEN, Phase, TableState
 
 Watched = tuple[AnyObservation, tuple[AnyFinding, ...]]  # an observation, and what the watch made of it
 

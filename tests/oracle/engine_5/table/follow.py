@@ -9,22 +9,22 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from shoed import events
-from shoed.cards import Card
-from shoed.events import Result, RoundCompleted, Seen, Slot
-from shoed.now import Now
-from shoed.observations import Outcome
-from shoed.rules import drawing
-from shoed.rules.book import Rule, Then
-from shoed.rules.drawing import Hands
-from shoed.rules.irregular import Ruling
-from shoed.table.advance import advance
-from shoed.table.context import Table, both, pays_of, signed
-from shoed.table.judging import Asked, Judgement, left_by_void, open_questions, shown
-from shoed.table.reading import slot
-from shoed.table.state import DRAWN, MOST_WAITING, Comparison, Completed, Move, Noticed, Open, Phase, Round
-from shoed.words import Event as Mishap
-from shoed.words import Role
+from tests.oracle.engine_5 import events
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.events import Result, RoundCompleted, Seen, Slot
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import Outcome
+from tests.oracle.engine_5.rules import drawing
+from tests.oracle.engine_5.rules.book import Rule, Then
+from tests.oracle.engine_5.rules.drawing import Hands
+from tests.oracle.engine_5.rules.irregular import Ruling
+from tests.oracle.engine_5.table.advance import advance
+from tests.oracle.engine_5.table.context import Table, both, pays_of, signed
+from tests.oracle.engine_5.table.judging import Asked, Judgement, left_by_void, open_questions, shown
+from tests.oracle.engine_5.table.reading import slot
+from tests.oracle.engine_5.table.state import DRAWN, MOST_WAITING, Comparison, Completed, Move, Noticed, Open, Phase, Round
+from tests.oracle.engine_5.words import Event as Mishap
+from tests.oracle.engine_5.words import Role
 
 NOTHING: Final = Seen()
 RESUMES: Final = {

@@ -13,21 +13,21 @@ from typing import Final, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import Author
-from shoed.events import Slot, TookBack
-from shoed.rules.book import RuleBook, Then
-from shoed.rules.drawing import Hands
-from shoed.rules.drawing import due as due_of
-from shoed.rules.insurance import waived
-from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay, rows_of, said_of
-from shoed.rules.load import book
-from shoed.rules.neglect import Cover, neglected
-from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
-from shoed.table.reading import Reading, corrected, read, readings, slot, unheard, with_unread, without_card
-from shoed.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken, after_round
-from shoed.words import PLAYER, Role, Stage
-from shoed.words import Event as Mishap
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.commands import Author
+from tests.oracle.engine_5.events import Slot, TookBack
+from tests.oracle.engine_5.rules.book import RuleBook, Then
+from tests.oracle.engine_5.rules.drawing import Hands
+from tests.oracle.engine_5.rules.drawing import due as due_of
+from tests.oracle.engine_5.rules.insurance import waived
+from tests.oracle.engine_5.rules.irregular import Course, Happened, Layout, Ruling, course, lay, rows_of, said_of
+from tests.oracle.engine_5.rules.load import book
+from tests.oracle.engine_5.rules.neglect import Cover, neglected
+from tests.oracle.engine_5.rules.questions import Ask, Choice, Decision, Inquiry, Question, Voice, may
+from tests.oracle.engine_5.table.reading import Reading, corrected, read, readings, slot, unheard, with_unread, without_card
+from tests.oracle.engine_5.table.state import OPEN, Decided, Noticed, Phase, Round, TableState, Taken, after_round
+from tests.oracle.engine_5.words import PLAYER, Role, Stage
+from tests.oracle.engine_5.words import Event as Mishap
 
 OTHERS: Final = "others"  # every bettor whom no decision has named
 

@@ -2,15 +2,15 @@
 
 from msgspec.structs import replace
 
-from shoed.commands import Author
-from shoed.now import Now
-from shoed.observations import CardSeen
-from shoed.rules.irregular import Happened, course
-from shoed.rules.questions import Inquiry
-from shoed.table.context import Table
-from shoed.table.follow import ask, present, tell_noticed, tell_ruled
-from shoed.table.state import MOST_WAITING, Noticed, after_round
-from shoed.words import Event as Mishap
+from tests.oracle.engine_5.commands import Author
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import CardSeen
+from tests.oracle.engine_5.rules.irregular import Happened, course
+from tests.oracle.engine_5.rules.questions import Inquiry
+from tests.oracle.engine_5.table.context import Table
+from tests.oracle.engine_5.table.follow import ask, present, tell_noticed, tell_ruled
+from tests.oracle.engine_5.table.state import MOST_WAITING, Noticed, after_round
+from tests.oracle.engine_5.words import Event as Mishap
 
 
 def too_many(table: Table, seen: CardSeen) -> None:

@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shoed.table.judging import House, Judgement, judge, placed
-from shoed.table.reading import added, excess, fits, slot
-from shoed.table.state import Round
-from shoed.words import Event as Mishap
+from tests.oracle.engine_5.table.judging import House, Judgement, judge, placed
+from tests.oracle.engine_5.table.reading import added, excess, fits, slot
+from tests.oracle.engine_5.table.state import Round
+from tests.oracle.engine_5.words import Event as Mishap
 
 LEFT_OVER: Final = frozenset({Mishap.CARD_IN_EXCESS, Mishap.CARD_EXPOSED, Mishap.ORDER_ALTERED, Mishap.WRONG_COUNT})
 

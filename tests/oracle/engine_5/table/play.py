@@ -11,23 +11,23 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shoed import events
-from shoed.cards import Card
-from shoed.events import Points, Result, Seen, Slot
-from shoed.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
-from shoed.now import Now
-from shoed.observations import CardSeen, Pair, Place, ResultSeen
-from shoed.rules import drawing
-from shoed.rules.irregular import Happened
-from shoed.rules.questions import Ask
-from shoed.table.between import between, too_many
-from shoed.table.context import Table
-from shoed.table.follow import ask, compare, follow, left_over, tell_noticed
-from shoed.table.reading import beside, fits, opens
-from shoed.table.rounds import against_custom, begin_dealing, may_be_overtaken, open_round
-from shoed.table.sets import SUSPECTED
-from shoed.table.state import AT_A_TABLE, DRAWN, MOST_WAITING, OPEN, OVER, Last, Noticed, Phase, Round, Taken
-from shoed.words import Event as Mishap
+from tests.oracle.engine_5 import events
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.events import Points, Result, Seen, Slot
+from tests.oracle.engine_5.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import CardSeen, Pair, Place, ResultSeen
+from tests.oracle.engine_5.rules import drawing
+from tests.oracle.engine_5.rules.irregular import Happened
+from tests.oracle.engine_5.rules.questions import Ask
+from tests.oracle.engine_5.table.between import between, too_many
+from tests.oracle.engine_5.table.context import Table
+from tests.oracle.engine_5.table.follow import ask, compare, follow, left_over, tell_noticed
+from tests.oracle.engine_5.table.reading import beside, fits, opens
+from tests.oracle.engine_5.table.rounds import against_custom, begin_dealing, may_be_overtaken, open_round
+from tests.oracle.engine_5.table.sets import SUSPECTED
+from tests.oracle.engine_5.table.state import AT_A_TABLE, DRAWN, MOST_WAITING, OPEN, OVER, Last, Noticed, Phase, Round, Taken
+from tests.oracle.engine_5.words import Event as Mishap
 
 HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
 NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)

@@ -10,13 +10,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.events import Seen, Slot
-from shoed.observations import Outcome, Pair
-from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
-from shoed.rules.irregular import OF_A_CARD, Course, Happened
-from shoed.table.state import MOST_WAITING, Decided, Noticed, Round, Taken
-from shoed.words import Event as Mishap
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.events import Seen, Slot
+from tests.oracle.engine_5.observations import Outcome, Pair
+from tests.oracle.engine_5.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
+from tests.oracle.engine_5.rules.irregular import OF_A_CARD, Course, Happened
+from tests.oracle.engine_5.table.state import MOST_WAITING, Decided, Noticed, Round, Taken
+from tests.oracle.engine_5.words import Event as Mishap
 
 TOGETHER: Final = 2  # cards, at least
 LAST: Final = 2 * FULL_HAND  # card of a round: Banker's third

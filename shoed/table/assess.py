@@ -1,0 +1,294 @@
+"""How a round stands: a pure function of the book and the record.
+
+Theory of operation: `assess` takes in the cards that wait as far as no person is needed, infers the matters that follow
+from the cards, asks the rules, and lists the open questions. Its Standing holds the record with what was taken in, so
+that assessing it again changes nothing.
+"""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed.cards import Card
+from shoed.events import Slot, TookBack
+from shoed.rules.book import RuleBook, Then
+from shoed.rules.drawing import Hands
+from shoed.rules.drawing import due as due_of
+from shoed.rules.insurance import waived
+from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
+from shoed.rules.load import book
+from shoed.rules.neglect import Cover, neglected
+from shoed.rules.questions import Ask, Choice, Decision, Inquiry
+from shoed.table.asking import OTHERS, Asked, of_the_record, of_the_rules
+from shoed.table.matters import IN_A_ROUND, Matter, Status
+from shoed.table.readings import fits, slot
+from shoed.table.record import Record, Report, Where, changed, excess, facts, placed, with_status
+from shoed.words import PLAYER, Stage
+from shoed.words import Event as Kind
+
+# A card that is left over is explained by a matter of one of these kinds.
+LEFT_OVER: Final = frozenset({Kind.CARD_IN_EXCESS, Kind.CARD_EXPOSED, Kind.ORDER_ALTERED, Kind.WRONG_COUNT})
+
+
+class House(msgspec.Struct, frozen=True):
+    """The settings of the table that a standing depends on."""
+
+    book: RuleBook
+    insurance: bool = True
+
+
+class Standing(msgspec.Struct, frozen=True):
+    record: Record
+    course: Course
+    rulings: tuple[Ruling, ...]  # each with the id of its matter
+    questions: tuple[Asked, ...]  # the one that is asked first in front
+    due: Slot | None
+    returned: tuple[TookBack, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether the round waits for a person."""
+        return any(each.holds for each in self.questions)
+
+    @property
+    def places_known(self) -> bool:
+        """Whether no open question is about the place of a card."""
+        return all(each.ask is Ask.OPTION for each in self.questions if each.holds)
+
+    @property
+    def left_over(self) -> tuple[Card, ...]:
+        return () if self.held else self.course.carried
+
+
+def house_of(game: str, record: Record, *, insurance: bool) -> House:
+    """A round is judged by the book of the game under which it opened."""
+    return House(book(record.game or game), insurance)
+
+
+def assess(house: House, record: Record) -> Standing:
+    while True:
+        record = revised(house, returned_to_the_queue(record))
+        found = judge(house, record)
+        after = inferred(record, found)
+        if after is not record:
+            record = after
+            continue
+        has_its_cards = bool(record.order) and found.course.due is None
+        waiting = record.waiting
+        # The end of a round is published before the cards that follow it are looked at.
+        if found.held or found.course.void is not None or not waiting:
+            return found
+        if has_its_cards and not record.published.complete:
+            return found
+        first = waiting[0]
+        is_due = fits(record, slot(found.course.hands, found.course.due), first, found.course)
+        record = placed(record, first.id)
+        if not is_due:  # `judge` asks if there is more than one reading
+            record = excess(record, first.id)
+
+
+def foreseen(house: House, record: Record) -> Standing:
+    """How the round will stand once its end is published."""
+    found = assess(house, record)
+    if found.held or found.course.void is not None or found.course.due is not None:
+        return found
+    return assess(house, replace(found.record, published=replace(found.record.published, complete=True)))
+
+
+# --- what follows without a person
+
+
+def returned_to_the_queue(record: Record) -> Record:
+    """Overdraws wait again once the round has its cards."""
+    for each in record.at(Where.PUT_BY) if record.published.complete else ():
+        record = changed(record, replace(each, where=Where.WAITING))
+    return record
+
+
+def revised(house: House, record: Record) -> Record:
+    """A card taken as drawn in excess is the due one by other faces: then the matter did not happen."""
+    for each in record.counted:
+        inferred_by_us = each.by is None and each.kind is Kind.CARD_IN_EXCESS
+        if not inferred_by_us or record.card(each.cards[0]).report is Report.OVERDRAWN:
+            continue
+        card = record.card(each.cards[0])
+        if card.where is Where.WITHDRAWN:
+            continue
+        was_due = is_false(house, record, each)
+        if was_due is not None and was_due is not (each.status is Status.WITHDRAWN):
+            record = with_status(record, each, Status.WITHDRAWN if was_due else Status.OPEN)
+    return record
+
+
+def is_false(house: House, record: Record, excess_matter: Matter) -> bool | None:
+    """Whether this card was the one due when it was drawn; None: a person has to decide something before."""
+    card = record.card(excess_matter.cards[0])
+    at = record.ordinal(card.id)
+    before = record
+    for later in [*record.order[at - 1 :], *record.waiting]:
+        before = changed(before, replace(later, where=Where.LYING))
+    others = [
+        each if each.status not in IN_A_ROUND or facts(record, each).at < at else replace(each, status=Status.WITHDRAWN)
+        for each in record.matters
+    ]
+    found = judge(house, replace(before, matters=tuple(others)))
+    if found.held:
+        return None
+    return fits(before, slot(found.course.hands, found.course.due), card, found.course)
+
+
+def inferred(record: Record, found: Standing) -> Record:
+    """One matter that follows from the cards; the same record if there is none."""
+    if (doubted := unconfirmed(record, found)) is not record:
+        return doubted
+    if found.course.void is None and not found.held:
+        for at in found.course.carried_at:
+            if at - 1 not in found.course.carried_at and not explained(record, at):
+                return excess(record, record.order[at - 1].id)
+    return ran_out(record, found)
+
+
+def explained(record: Record, at: int) -> bool:
+    """Whether a matter says why this card of the order is left over."""
+    matters = [each for each in record.counted if each.kind in LEFT_OVER and each.status in IN_A_ROUND]
+    of_all = (Kind.ORDER_ALTERED, Kind.WRONG_COUNT)
+    if any(each.kind in of_all and facts(record, each).noticed_at >= at for each in matters):
+        return True
+    return any(record.order[at - 1].id in each.cards for each in matters)
+
+
+def unconfirmed(record: Record, found: Standing) -> Record:
+    """The watch alone voids no round: a person first confirms that cards were drawn together."""
+    ruling = found.course.void
+    ground = next((each for each in record.counted if ruling is not None and each.id == ruling.irregularity), None)
+    if ground is None or ruling is record.published.voided:
+        return record
+    if ground.by is not None or ground.kind is not Kind.DRAWN_TOGETHER:
+        return record
+    decided = {each.matter for each in record.decisions}
+    if any(each.ruling is not None or each.id in decided for each in record.counted[record.counted.index(ground) :]):
+        return record
+    return with_status(record, replace(ground, number=0), Status.SUSPECTED)
+
+
+def ran_out(record: Record, found: Standing) -> Record:
+    """C 5.5.4: a card is due, and the shoe is empty."""
+    empty = next((each for each in record.having(Status.LATENT) if each.kind is Kind.TOO_FEW_CARDS), None)
+    known = any(each.kind is Kind.TOO_FEW_CARDS for each in record.counted)
+    lacks = record.number and found.course.due is not None and found.places_known and not record.waiting
+    if empty is None or known or not lacks:
+        return record
+    last = record.last_placed
+    return with_status(record, replace(empty, cards=(last,) if last else (), noticed_after=last), Status.OPEN)
+
+
+# --- by the rules
+
+
+def judge(house: House, record: Record) -> Standing:
+    """The record as it is, by the rules."""
+    faces, counted = known(record), record.counted
+    ruled_on = counted or record.decisions or record.squeeze or record.voided_by or record.published.voided
+    if not ruled_on:  # nearly all rounds
+        hands, carried = lay(house.book, faces)
+        at = tuple(range(len(hands) + 1, len(faces) + 1))
+        plain = Course(hands, carried, due_of(house.book, hands), (), None, False, {}, frozenset(), at)  # noqa: FBT003
+        return standing(record, plain, (), of_the_record(house.book, record, plain, []))
+    inquiry = Inquiry(decisions(record, counted))
+    bettors = (*named(record), OTHERS)
+    happened = [facts(record, each) for each in counted]
+    all_known = len(faces) == len(record.order) and not record.waiting
+    found = course(house.book, faces, happened, inquiry, Layout(bettors, all_known=all_known))
+    rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
+    by_rules = found.void and replace(found.void, irregularity=counted[found.void.irregularity].id)
+    ground = record.published.voided or by_rules
+    if ground is None and record.voided_by is not None:
+        ground = Ruling(0, Then.VOID, "", None, silent=True, reading="a person of the house voided it")
+    if ground is not by_rules:
+        found = replace(found, due=None, suspended=False)
+        inquiry.open[:] = [each for each in inquiry.open if each.ask is Ask.SET_REPLACED]
+    found = replace(found, void=ground)
+    if found.void is None and found.due is None and not found.suspended:
+        passed = [(bettor, stage, bet) for bettor in bettors for stage in Stage for bet in house.book.insurances]
+        cover = Cover(house.insurance, passed, waived(house.book, squeeze=record.squeeze and house.insurance))
+        neglect = neglected(house.book, found, happened, cover, inquiry)
+        rulings += neglect.rulings
+        returned += [TookBack(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
+    asked = [
+        of_the_rules(each, counted[each.irregularity].id)
+        for each in inquiry.open
+        if not (record.overtaken and each.ask is Ask.OPTION)
+    ]
+    rulings.sort(key=lambda each: each.irregularity)
+    by_id = [replace(each, irregularity=counted[each.irregularity].id) for each in rulings]
+    return standing(record, found, by_id, of_the_record(house.book, record, found, asked), tuple(returned))
+
+
+def standing(
+    record: Record,
+    found: Course,
+    rulings: Sequence[Ruling],
+    questions: Sequence[Asked],
+    returned: tuple[TookBack, ...] = (),
+) -> Standing:
+    held = found.void is not None or any(each.holds for each in questions)
+    due = None if held else slot(found.hands, found.due)
+    return Standing(record, found, tuple(rulings), tuple(questions), due, returned)
+
+
+def known(record: Record) -> list[Card]:
+    """The faces up to the first one that is not known."""
+    faces: list[Card] = []
+    for each in record.order:
+        if each.face is None:
+            break
+        faces.append(each.face)
+    return faces
+
+
+def named(record: Record) -> list[str]:
+    """The bettors who answered in their own names."""
+    return [name for name in dict.fromkeys(each.bettor for each in record.decisions) if name not in (None, OTHERS)]
+
+
+def decisions(record: Record, counted: Sequence[Matter]) -> list[Decision]:
+    """The answers, for the rules. An answer for all others holds for a bettor who is named later."""
+    positions = {each.id: position for position, each in enumerate(counted)}
+    given = [each for each in record.decisions if each.matter in positions]
+    own = {(each.ask, each.matter, each.bettor, each.bet) for each in given}
+    for each in record.decisions:
+        if each.bettor == OTHERS and each.matter in positions:
+            later = [name for name in named(record) if (each.ask, each.matter, name, each.bet) not in own]
+            given += [replace(each, bettor=name) for name in later]
+    return [
+        Decision(
+            each.ask,
+            Choice(each.choice)
+            if isinstance(each.choice, str)
+            else tuple([face for card in each.choice if (face := record.card(card).face) is not None]),
+            each.by.role or PLAYER,
+            positions[each.matter],
+            each.bettor,
+            each.bet,
+        )
+        for each in given
+    ]
+
+
+def shown(house: House, found: Standing) -> Hands:
+    """The hands as subscribers may see them: without cards whose place is in question."""
+    record = found.record
+    if found.places_known and found.course.void is None:
+        return found.course.hands
+    drawn = list(takewhile(lambda each: each.published and each.face is not None, record.order))
+    asked, counted = {each.matter for each in found.questions if each.holds}, record.counted
+    happened: list[Happened] = []
+    for each in counted:
+        what = facts(record, each)  # a matter that is in question, or of a later card, changes nothing yet
+        happened.append(replace(what, noticed_late=each.id in asked or what.at > len(drawn)))
+    faces = [each.face for each in drawn if each.face is not None]
+    published = course(house.book, faces, happened, Inquiry(decisions(record, counted)))
+    return min(found.course.hands, published.hands, key=len)

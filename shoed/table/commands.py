@@ -1,0 +1,390 @@
+"""Commands of people, and the answer to each: done, or refused with the reason.
+
+A command says what a person saw or decided; it becomes an entry of the record, and is assessed as a card is. A Pit
+Supervisor or above corrects the record (a misread card, a void round); a question is answered in the role that the rule
+book names; every role of the house may give the other commands.
+"""
+
+from collections import Counter
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.cards import Card
+from shoed.commands import (
+    Answer,
+    Author,
+    ClearFault,
+    CloseBets,
+    CorrectCard,
+    Decide,
+    EmptyShoe,
+    GrantSqueeze,
+    LockDevice,
+    Notice,
+    OpenBets,
+    ReportLate,
+    SettleRound,
+    StartShoe,
+    UnlockDevice,
+    VoidRound,
+)
+from shoed.now import Now
+from shoed.observations import Pair
+from shoed.rules import drawing
+from shoed.rules.book import Act, Rule
+from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
+from shoed.rules.questions import Ask, Inquiry
+from shoed.step import Told
+from shoed.table import device_orders, rounds
+from shoed.table.asking import OTHERS, RECORD, Asked, Doubt, refusal
+from shoed.table.context import Table, signed
+from shoed.table.matters import Matter, Status
+from shoed.table.phase import CORRECTABLE, DRAWN, OPEN, Phase
+from shoed.table.questions import choose, open_questions
+from shoed.table.readings import Reading
+from shoed.table.record import TOGETHER, Record, corrected, with_matter
+from shoed.table.report import ask, publish_noticed, publish_ruled, report
+from shoed.words import FOLLOWS, Stage
+from shoed.words import Event as Kind
+
+UNTIL_THE_NEXT: Final = {Kind.WRONG_COUNT, Kind.INSURANCE_NEGLECTED}  # C 5.5.3, I 5.13: also once bets are paid
+
+
+def obey(table: Table, told: Told, at: Now) -> None:
+    refused = obeyed(table, told, at)
+    table.answers.append(Answer(told.id, refused is None, refused or ""))
+
+
+def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0912 -- one line a command
+    """None if it was done, else why not."""
+    by = told.author
+    if by.role is None and not isinstance(told.command, Decide):
+        return "a player tells the house, and the house tells the table: name a role"
+    match told.command:
+        case OpenBets():
+            return open_bets(table, at)
+        case CloseBets():
+            return close_bets(table, at)
+        case Notice() as notice:
+            return take_notice(table, notice, by, at)
+        case ReportLate(act=act):
+            return late(table, act, by, at)
+        case GrantSqueeze():
+            return squeeze(table, by, at)
+        case Decide() as decision:
+            return decide(table, decision, by, at)
+        case CorrectCard() as correction:
+            return correct(table, correction, by, at)
+        case VoidRound(round=number):
+            return void(table, number, by, at)
+        case SettleRound():
+            return settle(table, at)
+        case StartShoe():
+            rounds.start_shoe(table, at, whole=True)
+            return None
+        case EmptyShoe():
+            rounds.run_empty(table, at, by)
+            return None
+        case LockDevice() | UnlockDevice() | ClearFault():
+            return device_orders.obey(table, told)
+        case _:
+            assert_never(told.command)
+
+
+def open_bets(table: Table, at: Now) -> str | None:
+    record, phase = table.record, table.state.phase
+    if phase in OPEN and not record.published.complete and not rounds.may_be_overtaken(table):
+        return f"round {record.number} is {phase.value}: end it first, or void it"
+    if not table.state.shoe.number:  # joined midway
+        opened = Record(1, matters=record.matters)
+        table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
+    rounds.open_round(table, at, "announcement")
+    record = table.record
+    for each in rounds.after_the_cut(table):  # asked before its first card
+        record = with_matter(record, each)
+    report(table, at, record)
+    return None
+
+
+def close_bets(table: Table, at: Now) -> str | None:
+    if table.state.phase not in (Phase.BETTING, Phase.SUSPENDED) or table.record.play is not Phase.BETTING:
+        return f"no bets are open: the table is {table.state.phase.value}"
+    rounds.close_bets(table, at, "announcement")
+    return None
+
+
+# --- notices
+
+
+def take_notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
+    record, phase = table.record, table.state.phase
+    if notice.kind in FOLLOWS:
+        return f"{notice.kind.value} is nothing that happens"
+    number = notice.round or record.number
+    past = None if notice.round is None else past_round(table, notice.round)
+    if number > record.number and past is None:
+        return f"round {number} has not been played; the last one is {record.number}"
+    drawn = (*record.order, *record.waiting)
+    together = notice.count if notice.kind is Kind.DRAWN_TOGETHER else 1
+    first = len(drawn) - together + 1 if notice.at is None and drawn else notice.at or 0
+    if past is not None:
+        what = Happened(notice.kind, first, first, noticed_late=True)
+        notice_late(table, Matter(0, what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
+        return None
+    counts = phase is Phase.SETTLED and notice.kind in UNTIL_THE_NEXT
+    if phase not in (*OPEN, *DRAWN) and not counts:
+        if notice.kind is Kind.INSURANCE_NEGLECTED:
+            return f"no bet stands that insurance was owed to: the table is {phase.value}"
+        rounds.between(table, at, notice.kind, f"told by {by.name}", by)
+        return None
+    if (reason := impossible(table, notice, first, len(drawn))) is not None:
+        return reason
+    for matter in noticed_by(record, notice, first, by):
+        record = with_matter(record, matter)
+    report(table, at, record)
+    return None
+
+
+def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> list[Matter]:
+    """The matters of a notice: one, or two if cards have changed places."""
+    drawn = (*record.order, *record.waiting)
+    what = Happened(
+        notice.kind,
+        0,
+        0,
+        notice.count,
+        notice.order_known,
+        notice.reconstructable,
+        of_the_dealing=notice.of_the_dealing,
+        stage=notice.stage,
+    )
+    altered = notice.order if notice.kind is Kind.ORDER_ALTERED else ()
+    count = notice.count if notice.kind is Kind.DRAWN_TOGETHER else max(1, len(altered))
+    cards = tuple([each.id for each in drawn[first - 1 : first - 1 + count]]) if first else ()
+    meant: list[int] = []
+    for face in altered:
+        meant.append(next(each for each in cards if record.card(each).face is face and each not in meant))
+    evidence, last = f"told by {by.name}", record.last_drawn
+    matter = Matter(0, what, Status.OPEN, evidence, by, 0, cards, last, tuple(meant))
+    return [matter] if notice.other is None else [matter, replace(matter, cards=(drawn[notice.other - 1].id,))]
+
+
+def side(table: Table, at: int) -> Pair | None:
+    """The hand that the card was drawn for, by the order of the deal."""
+    before = [each.face for each in table.record.order[: at - 1] if each.face is not None]
+    return drawing.due(table.book, lay(table.book, before)[0])
+
+
+def impossible(table: Table, notice: Notice, first: int, drawn: int) -> str | None:
+    """Why this cannot be said of the cards that there are."""
+    order = table.record.order
+    last = first + notice.count - 1 if notice.kind is Kind.DRAWN_TOGETHER else first
+    if notice.kind is Kind.DRAWN_TOGETHER and notice.count < TOGETHER:
+        return f"one card is not drawn together; count is {TOGETHER} or more"
+    if notice.other is not None and (notice.kind is not Kind.WRONG_SIDE or not 1 <= notice.other <= drawn):
+        return f"only a card of the round can be the other one of a {Kind.WRONG_SIDE.value}"
+    if notice.other is not None and side(table, first) is side(table, notice.other):
+        return f"cards {first} and {notice.other} are of one side: they cannot have changed places"
+    if notice.kind in OF_A_CARD and not drawn:
+        return f"{notice.kind.value} is said of a card, and none was drawn yet"
+    if last > drawn or (notice.kind in OF_A_CARD and first < 1):
+        return f"{notice.kind.value} is said of card {last}, and the round has {drawn}"
+    if notice.kind in OF_A_CARD and last > len(order):
+        return f"card {last} has no place in the round yet: answer the open question first"
+    lie = [each.face for each in order[first - 1 : first - 1 + len(notice.order)]]
+    if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(lie):
+        return f"order is not the cards that came from card {first} on, {' '.join(str(face) for face in lie)}"
+    return None
+
+
+def past_round(table: Table, number: int | None) -> tuple[int, int] | None:
+    """A round that is past: of this shoe, or the last of the one before, as long as this one has none."""
+    shoe, played = table.record.shoe, table.record.number - 1
+    if played < 0 and table.state.shoe.past is not None:
+        shoe, played = table.state.shoe.past
+    return (shoe, number) if number is not None and 1 <= number <= played else None
+
+
+def notice_late(table: Table, matter: Matter, of: tuple[int, int], at: Now) -> None:
+    """C 5.11: it is recorded, and no later round changes."""
+    publish_noticed(table, at, matter, of)
+    (ruling,) = course(table.book, (), [matter.what], Inquiry([])).rulings
+    publish_ruled(table, at, matter, ruling, of)
+
+
+def late(table: Table, act: str, by: Author, at: Now) -> str | None:
+    acts = {each.value: each for each in Act}
+    if act not in acts:
+        return f"{act} is nothing that is late; write {' or '.join(acts)}"
+    record = table.record
+    if record.play in (Phase.IDLE, Phase.BETTING):
+        return "the bets are not closed"
+    ruled = table.book.late[acts[act]]
+    data = events.BetsLate(
+        shoe=record.shoe, round=record.number, act=act, then=ruled.then.value, clause=ruled.clause, **signed(by)
+    )
+    table.emit(at, data)
+    return None
+
+
+def squeeze(table: Table, by: Author, at: Now) -> str | None:
+    record, phase = table.record, table.state.phase
+    ground = table.book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE)
+    if ground is None:
+        return f"{table.book.id} has no insurance that a squeeze could waive"
+    if not table.house.insurance:
+        return "insurance is switched off at this table: there is none to waive"
+    if phase not in OPEN or record.published.complete:
+        return "no round is open" if phase not in OPEN else "no card is left to be squeezed"
+    if record.squeeze:
+        return "it was granted already"
+    neglected = [each.what for each in record.counted if each.kind is Kind.INSURANCE_NEGLECTED]
+    if any(each.stage is Stage.AFTER_PLAYER_THIRD for each in neglected):
+        return "it was told that insurance was not offered: a squeeze asked for after that waives nothing"
+    table.emit(at, events.InsuranceWaived(shoe=record.shoe, round=record.number, clause=ground.clause, **signed(by)))
+    report(table, at, replace(record, squeeze=True))
+    return None
+
+
+# --- answers
+
+
+def decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
+    asked_now = table.state.asked
+    if asked_now is None or decision.question != asked_now.id:
+        return stale(table, decision.question)
+    asked = next(each for each in open_questions(table.house, table.standing) if each.topic == asked_now.topic)
+    choice, bettor = decision.choice, decision.bettor
+    if (reason := refusal(asked, choice, by)) is not None:
+        return reason
+    if bettor is not None and (reason := not_for(table, asked, bettor)) is not None:
+        return reason
+    record = table.record
+    carried = carried_by(record, asked, choice)
+    table.emit(
+        at,
+        events.QuestionAnswered(
+            shoe=table.state.shoe.number or None,
+            round=record.number or None,
+            id=asked_now.id,
+            question=asked.ask.value,
+            choice=(choice,) if isinstance(choice, str) else choice,
+            bettor=bettor or asked.bettor,
+            carried=carried,
+            **signed(by),
+        ),
+    )
+    if bettor in (None, asked.bettor):
+        table.state = replace(table.state, asked=None)
+    if asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value:
+        rounds.begin_next(table, at)
+        return None
+    record = choose(record, asked, choice, by, bettor)
+    if holds_the_next(table, asked):
+        table.set_standing(replace(table.standing, record=record))
+        ask(table, at)
+    else:
+        report(table, at, record)
+    return None
+
+
+def holds_the_next(table: Table, asked: Asked) -> bool:
+    """Whether the question is about a matter that holds the next round, not the one that is open."""
+    matter = next((each for each in table.record.matters if each.id == asked.matter), None)
+    return asked.ask is Ask.NEXT_ROUND and matter is not None and matter.status is Status.CARRIED_OVER
+
+
+def carried_by(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> tuple[Card, ...]:
+    """The card that came between two rounds, if this answer lets it open the next."""
+    if asked.ask is not Ask.NEXT_ROUND or choice != Reading.CARRIED.value:
+        return ()
+    face = record.matter(asked.matter or 0).face
+    return () if face is None else (face,)
+
+
+def not_for(table: Table, asked: Asked, bettor: str) -> str | None:
+    """Why this question is not answered for one bettor, or not for this one."""
+    if asked.bettor is None:
+        return f"{asked.ask.value} is nobody's own choice: leave bettor out"
+    answered = {(each.bettor, each.matter, each.ask) for each in table.record.decisions}
+    if (bettor, asked.matter, asked.ask) in answered:
+        return f"{bettor} has chosen already"
+    return None if asked.bettor in (OTHERS, bettor) else f"this is asked of {asked.bettor}"
+
+
+def stale(table: Table, question: str) -> str:
+    asked = table.state.asked
+    now = f"the open one is {asked.id}" if asked else "none is open"
+    if question.isascii() and question.isdigit() and 0 < int(question) <= table.state.questions:
+        return f"question {question} was answered, or has lapsed; {now}"
+    return f"there is no question {question}; {now}"
+
+
+# --- corrections
+
+
+def may_correct(by: Author) -> str | None:
+    if by.role is not None and by.role.may_decide_for(RECORD):
+        return None
+    return f"{by.role.value if by.role else 'a player'} may not mend the record: it takes {RECORD.value}"
+
+
+def correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str | None:
+    record = table.record
+    if (reason := may_correct(by)) is not None:
+        return reason
+    if (correction.round or record.number) != record.number or table.state.phase not in CORRECTABLE:
+        return correct_late(table, correction.round, f"card {correction.index} is {correction.card}", by, at)
+    order = record.order
+    if not 1 <= correction.index <= len(order):
+        return f"card {correction.index} is none of the round, which has {len(order)}"
+    card = order[correction.index - 1]
+    if card.face is correction.card:
+        return f"card {correction.index} is {card.face} already"
+    evidence = f"card {correction.index} was told as {card.face or 'no card'}, and is {correction.card}"
+    matter = Matter(0, Happened(Kind.OTHER, correction.index, 0), Status.OPEN, evidence, by)
+    publish_noticed(table, at, matter, kind="misread")
+    report(table, at, corrected(record, card.id, correction.card))
+    return None
+
+
+def void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
+    record = table.record
+    if (reason := may_correct(by)) is not None:
+        return reason
+    if (number or record.number) != record.number or table.state.phase not in CORRECTABLE:
+        if table.state.phase is Phase.VOIDED and number in (None, record.number):
+            return f"round {record.number} is void already"
+        return correct_late(table, number, "it should have been void", by, at)
+    report(table, at, replace(record, voided_by=by))
+    return None
+
+
+def no_such_round(table: Table, number: int | None) -> str:
+    if table.record.number:
+        return f"there is no round {number} in this shoe"
+    if table.state.shoe.past is None:
+        return "no round has been played"
+    return "this shoe has no round yet" if number is None else f"the shoe before had no round {number}"
+
+
+def correct_late(table: Table, number: int | None, what: str, by: Author, at: Now) -> str | None:
+    """C 5.11: recorded, and what was played since stands."""
+    record = table.record
+    is_void = table.state.phase is Phase.VOIDED and number in (None, record.number)
+    of = (record.shoe, record.number) if is_void else past_round(table, number)
+    if of is None:
+        return no_such_round(table, number)
+    late_one = Happened(Kind.OTHER, 0, 0, noticed_late=not is_void)
+    matter = Matter(0, late_one, Status.OPEN, f"of round {of[1]}: {what}", by)
+    publish_noticed(table, at, matter, of, kind="correction")
+    return None
+
+
+def settle(table: Table, at: Now) -> str | None:
+    if table.state.phase not in DRAWN:
+        return f"no round is complete: the table is {table.state.phase.value}"
+    rounds.settle(table, at, by_command=True)
+    return None

@@ -1,0 +1,154 @@
+"""Device orders: the commands `lock`, `unlock` and `clear-fault`, and what the devices answer.
+
+Theory of operation: `ordered` decides from the table's state whether a command becomes a device order. The engine calls
+it first and gives the order to the session of the device in the same Step; a refusal by the session is an observation
+of that Step. `obey` then accepts or refuses the command. The order stays in the condition of its device until its
+direct answer, and for a while after the answer, because a report may still show the effect.
+"""
+
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from shoed.commands import ClearFault, LockDevice, UnlockDevice
+from shoed.device_events import DeviceOrderAnswered, OrderResult
+from shoed.observations import (
+    AnsweredBy,
+    Device,
+    FaultCleared,
+    FaultMeaning,
+    LinkOpened,
+    LockChanged,
+    Observation,
+    OrderAnswered,
+)
+from shoed.step import DeviceOrder, DeviceOrderKind, Ordered, Told
+from shoed.table.context import Table, TableSettings, signed
+from shoed.table.state import Awaited, Condition, PendingOrder, TableState
+from shoed.words import Role
+
+CARD_DECIDES: Final = Role.PIT_SUPERVISOR  # whether the card of an overdraw counts changes the record of the round
+# A lock moves in less than a second, a report takes 50 ms. A later report is the work of a person at the device.
+REPORT_WITHIN_NS: Final = 10_000_000_000
+
+
+def ordered(settings: TableSettings, state: TableState, told: Told) -> Ordered | str | None:
+    """The order that a command is, or why there is none; None if the command is not a device order."""
+    command, by = told.command, told.author
+    if not isinstance(command, LockDevice | UnlockDevice | ClearFault):
+        return None
+    device = command.device
+    if by.role is None:
+        return f"{device.value}: a player gives no device orders; name a role of the house"
+    if device is Device.SHUFFLER and settings.shuffler_port is None:
+        return "shuffler: this table has none; leave device out, or write device=shoe"
+    match command:
+        case LockDevice():
+            return Ordered(DeviceOrder(DeviceOrderKind.LOCK), device=device)
+        case UnlockDevice():
+            return Ordered(DeviceOrder(DeviceOrderKind.UNLOCK), device=device)
+        case ClearFault():
+            condition = (state.device if device is Device.SHOE else state.shuffler) or Condition()
+            if (reason := _not_cleared(command, by.role, condition)) is not None:
+                return f"{device.value}: {reason}"
+            code = None if condition.fault is None else condition.fault.code
+            order = DeviceOrder(DeviceOrderKind.CLEAR_FAULT, code, command.card)
+            return Ordered(order, device=device)
+        case _:
+            assert_never(command)
+
+
+def _not_cleared(command: ClearFault, role: Role, condition: Condition) -> str | None:
+    overdraw, fault = condition.meaning is FaultMeaning.OVERDRAW, condition.fault
+    if overdraw and command.card is None:
+        return "the fault is an overdraw, and its card is undecided; add card=use or card=discard"
+    if command.card is None:
+        return None
+    if not overdraw:
+        known = "no fault is known" if fault is None else f"the fault is {fault.name}"
+        return f"{known}, and only the card of an overdraw is used or discarded; leave card out"
+    if not role.may_decide_for(CARD_DECIDES):
+        return f"{role.value} may not decide about the card of an overdraw; a {CARD_DECIDES.value} or above may"
+    return None
+
+
+def obey(table: Table, told: Told) -> str | None:
+    """None if the order was sent, else why not."""
+    order = ordered(table.settings, table.state, told)
+    if not isinstance(order, Ordered):
+        return order
+    if table.not_sent:
+        return f"{order.device.value}: {table.not_sent}"
+    condition = table.condition(order.device)
+    table.set_condition(order.device, replace(condition, order=PendingOrder(order.order, told.author)))
+    return None
+
+
+def answered(table: Table, seen: OrderAnswered) -> None:
+    """The direct answer. Answers to the orders of another host are on record only."""
+    if seen.answered_by is AnsweredBy.HOST:
+        table.not_sent = seen.detail
+        return
+    pending = table.condition(seen.device).order
+    if pending is None or pending.awaited is Awaited.REPORT or seen.order != str(pending.order):
+        return
+    if seen.accepted:
+        result = OrderResult.ACKNOWLEDGED
+    elif seen.answered_by is AnsweredBy.NO_ONE:
+        result = OrderResult.SILENT
+    else:
+        result = OrderResult.REFUSED
+    _tell(table, seen, pending, result, seen.detail)
+    over = result is OrderResult.REFUSED or pending.awaited is Awaited.ANSWER
+    waiting = replace(pending, awaited=Awaited.REPORT, answered_ns=seen.at.mono_ns)
+    _keep(table, seen.device, None if over else waiting)
+
+
+def reported(table: Table, seen: Observation) -> None:
+    """A report of the device that shows the effect of the order."""
+    pending = table.condition(seen.device).order
+    if pending is None or not _shows(pending.order, seen):
+        return
+    match pending.awaited:
+        case Awaited.BOTH:
+            _tell(table, seen, pending, OrderResult.REPORTED)
+            _keep(table, seen.device, replace(pending, awaited=Awaited.ANSWER))
+        case Awaited.ANSWER:
+            pass  # the effect is known
+        case Awaited.REPORT:
+            # Less than 0: the clock of another boot.
+            if 0 <= seen.at.mono_ns - pending.answered_ns <= REPORT_WITHIN_NS:
+                _tell(table, seen, pending, OrderResult.REPORTED)
+            _keep(table, seen.device, None)
+        case _:
+            assert_never(pending.awaited)
+
+
+def reopened(table: Table, seen: Observation) -> None:
+    """A session answers its order before its link closes: one that waits on a new link was lost with its session."""
+    pending = table.condition(seen.device).order
+    if isinstance(seen, LinkOpened) and pending is not None and pending.awaited is not Awaited.REPORT:
+        _tell(table, seen, pending, OrderResult.SILENT, "the device was replaced")
+        _keep(table, seen.device, None)
+
+
+def _shows(order: DeviceOrder, seen: Observation) -> bool:
+    match seen:
+        case LockChanged(locked=locked):
+            return order.kind is (DeviceOrderKind.LOCK if locked else DeviceOrderKind.UNLOCK)
+        case FaultCleared(code=code):
+            return order.kind is DeviceOrderKind.CLEAR_FAULT and order.fault in (None, code)
+        case _:
+            return False
+
+
+def _keep(table: Table, device: Device, pending: PendingOrder | None) -> None:
+    table.set_condition(device, replace(table.condition(device), order=pending))
+
+
+def _tell(table: Table, seen: Observation, pending: PendingOrder, result: OrderResult, detail: str = "") -> None:
+    order, by = pending.order, pending.author
+    event = DeviceOrderAnswered(
+        device=seen.device, order=order.kind.value, card=order.card, result=result, detail=detail, **signed(by)
+    )
+    table.emit(seen.at, event)

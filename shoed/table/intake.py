@@ -1,0 +1,334 @@
+"""From reports to the record: cards, results, and what the watch found in them.
+
+Theory of operation: a report is one more entry on the record of the round, and `report` publishes what has changed. The
+cards and the Table of Play alone decide which card is due, the points of a hand and the winner; the device's hand,
+position and result are only compared. A card that is not the due one is set aside: it waits, and the round with it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.cards import Card
+from shoed.events import Points, Result, Seen, Slot
+from shoed.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
+from shoed.now import Now
+from shoed.observations import CardSeen, Pair, Place, ResultSeen
+from shoed.rules import drawing
+from shoed.rules.irregular import Happened
+from shoed.rules.questions import Ask
+from shoed.table.context import Table
+from shoed.table.matters import Matter, Status
+from shoed.table.phase import AT_THE_TABLE, DRAWN, OPEN, OVER, Phase
+from shoed.table.questions import after_round
+from shoed.table.readings import fits, opens
+from shoed.table.record import (
+    CardEntry,
+    EarlyResult,
+    Record,
+    Report,
+    Where,
+    drawn_with,
+    placed,
+    with_card,
+    with_matter,
+    with_status,
+)
+from shoed.table.report import ask, compare, publish_noticed, report
+from shoed.table.rounds import (
+    against_custom,
+    begin_dealing,
+    between,
+    lying,
+    may_be_overtaken,
+    open_round,
+    publish_found,
+)
+from shoed.table.sets import SUSPECTED
+from shoed.table.state import LastCard
+from shoed.words import Event as Kind
+
+HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
+NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
+
+
+# --- cards
+
+
+def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
+    if not table.state.shoe.number:  # joined midway: numbered at its first card, and partial
+        table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
+        table.set_record(replace(table.record, shoe=1))
+    if seen.place not in HANDS and seen.place is not Place.DEALT:
+        outside(table, seen, findings)
+        return
+    open_if_first(table, seen)
+    if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
+        set_aside(table, seen, "no-round")
+        doubt(table, seen.at, findings)
+    elif table.state.phase in OVER:
+        set_aside(table, seen, "not-due")
+        too_many(table, seen)
+        doubt(table, seen.at, findings)
+    else:
+        take(table, seen, findings)
+
+
+def outside(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
+    """A card that the device reports in no hand."""
+    if seen.place is Place.OVERDRAW and table.state.phase in (*AT_THE_TABLE, *OVER):
+        overdrawn(table, seen)
+        doubt(table, seen.at, findings)
+        return
+    set_aside(table, seen, seen.place.value)
+    before_dealing = table.record.number <= 1 and table.record.play is not Phase.DEALING
+    if seen.place in (Place.BURN, Place.FIRST_CARD) and before_dealing:
+        shoe = table.state.shoe
+        first = seen.card if seen.place is Place.FIRST_CARD else shoe.first_card
+        table.state = replace(table.state, shoe=replace(shoe, burnt=shoe.burnt + 1, first_card=first))
+    doubt(table, seen.at, findings)
+
+
+def open_if_first(table: Table, seen: CardSeen) -> None:
+    """A first Player card opens a round; so does the card that follows those left over."""
+    record, hand = table.record, HANDS.get(seen.place)
+    awaited = table.state.phase in OPEN and not record.order and not record.waiting
+    is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited
+    unsure = record.continuity.beyond is not None
+    left = lying(table) if table.state.phase in (*DRAWN, *OVER) else ()
+    if is_first or dealt_next(table, seen) or opens(left, reported(seen)):
+        open_round(table, seen.at, "card")
+        if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
+            continuity = replace(table.record.continuity, gap=table.record.last_id)
+            table.set_record(replace(table.record, continuity=continuity))
+
+
+def dealt_next(table: Table, seen: CardSeen) -> bool:
+    """If the device names no hand, a card after a round opens the next, unless each round is announced."""
+    if seen.place is not Place.DEALT:
+        return False
+    over = table.state.phase in (*DRAWN, *OVER) or may_be_overtaken(table)
+    return table.state.phase is Phase.IDLE or (over and not table.settings.custom.bets_close_by_command)
+
+
+def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
+    """A card of this round: the due one, or one that waits until a person says what it is."""
+    play, seen_as = table.record.play, reported(seen)
+    record = begin_dealing(table, seen.at)
+    after_loss = record.continuity.after_gap(record.last_reported)
+    for each in record.having(Status.LATENT):
+        if each.kind is Kind.TOO_FEW_CARDS:  # the shoe was not empty
+            record = with_status(record, each, Status.WITHDRAWN)
+    due = table.standing.due if not record.waiting else None
+    kind = Report.UNNAMED if seen.place is Place.DEALT else Report.SLOT
+    entry = CardEntry(
+        record.last_id + 1,
+        seen.card,
+        Where.WAITING,
+        report=kind,
+        seen=seen_as,
+        utc_us=seen.at.utc_us,
+        row=table.row,
+        after_loss=after_loss,
+    )
+    if due is not None and seen.card is not None and fits(record, due, entry, table.standing.course):
+        entry = replace(entry, sequence=draw(table, seen, due, seen.card), published=True)
+        record = with_card(record, replace(entry, where=Where.LYING))
+        record = placed(record, record.last_id)
+    else:
+        record = with_card(record, replace(entry, sequence=set_aside(table, seen, "not-due")))
+    for each in against_custom(table, play):
+        record = with_matter(record, each)
+    report(table, seen.at, noticed(table, seen.at, record, record.last_drawn, findings), seen_as)
+
+
+def overdrawn(table: Table, seen: CardSeen) -> None:
+    """The device says that no card was due; the meaning by the Table of Play is asked.
+
+    assumed: it may have been reported before, and then it was the last one; the watch does not count it twice either.
+    """
+    record, last = table.record, table.state.last_card
+    same = last is not None and last.face is not None and last.face is seen.card
+    sequence = set_aside(table, seen, seen.place.value)
+    if table.state.phase in OVER or record.play is not Phase.DEALING:
+        if same and last is not None and last.aside:
+            table.state = replace(table.state, last_card=last)
+        else:
+            too_many(table, seen)
+        return
+    there = record.at(Where.PLACED, Where.WAITING, Where.PUT_BY)
+    before = next((each for each in there if same and last is not None and each.sequence == last.sequence), None)
+    if before is not None and is_excess(record, before):
+        table.state = replace(table.state, last_card=last)
+        return
+    entry = CardEntry(
+        0,
+        seen.card,
+        Where.WAITING,
+        report=Report.OVERDRAWN,
+        seen=Seen(card=seen.card),
+        utc_us=seen.at.utc_us,
+        row=table.row,
+        sequence=sequence,
+        repeated=before is not None,
+    )
+    if (after := with_card(record, entry)) is not record:
+        report(table, seen.at, after, entry.seen)
+
+
+def is_excess(record: Record, card: CardEntry) -> bool:
+    """Whether this card was reported where none was due: the shoe reports it again once its error is cleared."""
+    found = [each.cards[0] for each in record.counted if each.kind is Kind.CARD_IN_EXCESS]
+    return card.report is not Report.OVERDRAWN and card.id in found
+
+
+def too_many(table: Table, seen: CardSeen) -> None:
+    """C 5.7: a card between two rounds may open the next."""
+    publish_found(table, seen.at, after_round(seen.card, "after the round was over"))
+    ask(table, seen.at)
+
+
+def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
+    hands = table.standing.course.hands.with_card(due.hand, face)
+    return publish_card(
+        table,
+        seen,
+        events.CardDrawn(
+            shoe=table.state.shoe.number,
+            round=table.record.number,
+            index=due.index,
+            hand=due.hand,
+            card=face,
+            points=Points(drawing.points(table.book, hands.player), drawing.points(table.book, hands.banker)),
+            provenance=table.row,
+        ),
+    )
+
+
+def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
+    return publish_card(
+        table,
+        seen,
+        events.CardSetAside(
+            shoe=table.state.shoe.number,
+            round=table.record.number or None,
+            card=seen.card,
+            reason=reason,
+            reported=reported(seen),
+            provenance=table.row,
+        ),
+    )
+
+
+def publish_card(table: Table, seen: CardSeen, data: events.CardDrawn | events.CardSetAside) -> int:
+    sequence = table.emit(seen.at, data)
+    aside = isinstance(data, events.CardSetAside) and data.reason in NOT_DUE
+    table.state = replace(table.state, last_card=LastCard(seen.card, sequence, aside))
+    return sequence
+
+
+def reported(seen: CardSeen) -> Seen:
+    if seen.place in HANDS:
+        return Seen(card=seen.card, hand=seen.place.value, position=seen.position)
+    return Seen(card=seen.card)
+
+
+def result(table: Table, seen: ResultSeen) -> None:
+    theirs, phase, record = Result(seen.outcome, seen.pairs), table.state.phase, table.record
+    if phase is Phase.DEALING or (phase is Phase.SUSPENDED and not record.published.complete):
+        # Before the last card due: it is compared once the round has its cards.
+        after = record.early.after if record.early is not None and record.result_is_early else record.last_id
+        early = EarlyResult(theirs, after)
+        report(table, seen.at, replace(record, early=early), Seen(result=theirs))
+    else:
+        compare(table, seen.at, theirs)
+
+
+# --- findings
+
+
+def reconsider(table: Table, at: Now) -> None:
+    """The settings may have changed: a round that waits is judged by those in force."""
+    if table.state.phase is Phase.SUSPENDED or (table.state.phase in AT_THE_TABLE and table.standing.held):
+        report(table, at, table.record)
+    elif table.state.asked is not None:
+        ask(table, at)
+
+
+def noticed(table: Table, at: Now, record: Record, last: int, findings: Sequence[AnyFinding]) -> Record:
+    """The record with what the watch found; `last` is the id of its last card."""
+    for finding in findings:
+        if isinstance(finding, DrawnTogether):
+            record = drawn_together(table, at, record, last, finding)
+        elif isinstance(finding, Unread) or not proves(table, finding):
+            pass  # the fault, or the card that was set aside, has published it; or it proves nothing
+        else:
+            about = finding.card if isinstance(finding, TooOften) else None
+            kind = SUSPECTED[type(finding)]
+            there = {each.kind for each in (*record.having(Status.SUSPECTED), *record.counted)}
+            if kind not in there:
+                cards = (last,) if last else ()
+                what = Happened(kind, 0, 0)
+                record = with_matter(
+                    record, Matter(0, what, Status.SUSPECTED, str(finding), None, 0, cards, last, face=about)
+                )
+    return record
+
+
+def drawn_together(table: Table, at: Now, record: Record, last: int, finding: DrawnTogether) -> Record:
+    matter, asked = together(finding), table.standing.questions
+    by_the_rules = finding.order_known and bool(asked) and isinstance(asked[0].ask, Ask)  # no doubt about the record
+    drawn = (*record.order, *record.waiting)
+    before = drawn[-2:-1] if drawn and drawn[-1].id == last else ()
+    if finding.cards[0] is None and all(each.face is not None for each in before):  # it is not on the record yet
+        matter = replace(matter, what=replace(matter.what, count=1))
+    after = with_matter(record, replace(matter, cards=(last,)))
+    matter = after.matters[-1]
+    if record.card(last).where is Where.PLACED or by_the_rules:
+        after = drawn_with(after, matter, last)
+        matter = after.matter(matter.id)
+    if matter.status in (Status.LATENT, Status.WITHDRAWN):
+        publish_noticed(table, at, replace(matter, cards=()))
+    return after
+
+
+def together(finding: DrawnTogether) -> Matter:
+    what = Happened(Kind.DRAWN_TOGETHER, 0, 0, len(finding.cards), finding.order_known)
+    return Matter(0, what, Status.LATENT, finding.evidence)
+
+
+def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
+    """What the watch found in something else than a card of the round."""
+    there = table.state.phase in AT_THE_TABLE
+    of_cards = [each for each in findings if isinstance(each, DrawnTogether)]
+    others = [each for each in findings if not isinstance(each, DrawnTogether)]
+    passed_unread = any(isinstance(each, Unread) and each.meaning is not None for each in others)
+    carried = table.record.having(Status.CARRIED_OVER)
+    if there and of_cards and passed_unread and not table.standing.held and not carried:
+        take_unread(table, at, findings)
+        return
+    for finding in of_cards:
+        publish_noticed(table, at, together(finding))
+    if there and others:
+        report(table, at, noticed(table, at, table.record, table.record.last_placed, others))
+    for each in [] if there else others:
+        if not isinstance(each, Unread) and proves(table, each):
+            between(table, at, SUSPECTED[type(each)], str(each))
+
+
+def take_unread(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
+    """A card that passed unread is a card of the round as well."""
+    play = table.record.play
+    record = begin_dealing(table, at)
+    record = with_card(record, CardEntry(0, None, Where.LYING, utc_us=at.utc_us, row=table.row))
+    record = placed(record, record.last_id)
+    for each in against_custom(table, play):
+        record = with_matter(record, each)
+    report(table, at, noticed(table, at, record, record.last_id, findings))
+
+
+def proves(table: Table, finding: AnyFinding) -> bool:
+    """More cards than a set has may be those of two sets, if the shoe was not seen from its start."""
+    return table.state.shoe.whole or not isinstance(finding, TooOften | TooMany)

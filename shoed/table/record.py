@@ -1,0 +1,327 @@
+"""The record of a round: its cards and matters, append-only, each with an id that never changes.
+
+A card has the id of its position on the record, from 1. Where a card is (waiting, placed, put by, withdrawn) is a field
+of the card, and nothing is moved or removed. `Record.order` is the order in which the placed cards left the shoe; a
+position in it is for rules and people, never a reference.
+"""
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed.cards import Card
+from shoed.commands import Author
+from shoed.events import Result, Seen
+from shoed.rules.irregular import OF_A_CARD, Happened, Ruling
+from shoed.rules.questions import Ask
+from shoed.table.continuity import PROVEN, Continuity
+from shoed.table.matters import IN_A_ROUND, Matter, Status, moved
+from shoed.table.phase import Phase
+from shoed.words import Event as Kind
+
+MOST_WAITING: Final = 16  # more cards than a round has: a further one is in the journal only
+TOGETHER: Final = 2  # cards, at least
+
+
+class Where(Enum):
+    WAITING = "waiting"  # until the rules or a person decide what it is
+    PLACED = "placed"  # it has its place in the order
+    PUT_BY = "put-by"  # an overdraw: decided once the round has its cards
+    LYING = "lying"  # left over before this round: placed with its first card
+    NEXT_ROUND = "next-round"  # it was of the next round
+    WITHDRAWN = "withdrawn"  # there was no such card
+
+
+class Source(Enum):
+    """Who says that the card left the shoe."""
+
+    DEVICE = "device"
+    PERSON = "person"
+    CARRIED = "carried"  # left over from the round before
+
+
+class Report(Enum):
+    """What the device reported of the card."""
+
+    SLOT = "slot"  # its hand and position
+    UNNAMED = "unnamed"  # the device names no hand: the card is the one that is due
+    OVERDRAWN = "overdrawn"  # the device says that it is the card of an overdraw
+    NONE = "none"
+
+
+class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: int
+    face: Card | None  # None: not known yet
+    where: Where
+    source: Source = Source.DEVICE
+    report: Report = Report.NONE
+    place: int = 0  # grows in the order in which the cards left the shoe; 0: none yet
+    seen: Seen = Seen()  # as the device reported it
+    utc_us: int = 0
+    row: int = 0  # of the journal, with its bytes
+    sequence: int = 0  # of the event that published it
+    after_loss: bool = False  # reports were lost directly before it
+    repeated: bool = False  # an overdraw with the face of the card before it, which was due
+    published: bool = False  # its place was published
+
+    @property
+    def left_at(self) -> tuple[int, int]:
+        """Sorts the cards in the order in which they left the shoe."""
+        if not self.place:
+            return 2, self.id
+        return int(self.source is not Source.CARRIED), self.place
+
+    @property
+    def in_no_slot(self) -> bool:
+        """The device reported a card without its slot: there may have been none."""
+        return self.report is Report.UNNAMED or (self.row > 0 and self.seen == Seen())
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """The answer to a question of the rules."""
+
+    ask: Ask
+    choice: str | tuple[int, ...]  # a word, or the ids of cards in order
+    by: Author
+    matter: int
+    bettor: str | None = None
+    bet: str | None = None
+
+
+class EarlyResult(msgspec.Struct, frozen=True):
+    """A result that the device gave before the last card due."""
+
+    result: Result
+    after: int  # the id of the last card on the record
+
+
+class Published(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What subscribers know of the round."""
+
+    complete: bool = False  # every card due was drawn, whatever followed
+    paid: bool = False
+    voided: Ruling | None = None  # nothing makes it another round any more
+    accounted: int = 0  # the last event that published hands which differ from their cards
+    theirs: Result | None = None  # the device's result, before a correction took the end of the round away
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    shoe: int = 0
+    number: int = 0  # in its shoe, from 1; 0: none yet
+    game: str = ""  # the book by which it is played, whatever the table is set to meanwhile
+    announced: bool = False
+    play: Phase = Phase.IDLE  # betting, closed, then dealing; also while the round waits
+    cards: tuple[CardEntry, ...] = ()
+    matters: tuple[Matter, ...] = ()
+    decisions: tuple[Decided, ...] = ()
+    early: EarlyResult | None = None
+    shift: int = 0  # so many cards left over from the round before are counted by the device to that round
+    squeeze: bool = False
+    overtaken: bool = False  # the next round has begun: players who have not chosen play on
+    voided_by: Author | None = None  # a person voided it, with no other ground
+    continuity: Continuity = PROVEN
+    published: Published = Published()
+
+    def at(self, *where: Where) -> tuple[CardEntry, ...]:
+        return tuple([each for each in self.cards if each.where in where])
+
+    @property
+    def order(self) -> tuple[CardEntry, ...]:
+        placed = [each for each in self.cards if each.where is Where.PLACED]
+        placed.sort(key=lambda each: each.left_at)
+        return tuple(placed)
+
+    @property
+    def waiting(self) -> tuple[CardEntry, ...]:
+        return self.at(Where.WAITING)
+
+    @property
+    def lying(self) -> tuple[Card, ...]:
+        return tuple([each.face for each in self.at(Where.LYING) if each.face is not None])
+
+    @property
+    def carried(self) -> int:
+        """So many cards of the order were left over from the round before."""
+        return sum(each.where is Where.PLACED and each.source is Source.CARRIED for each in self.cards)
+
+    @property
+    def last_id(self) -> int:
+        return len(self.cards)
+
+    @property
+    def last_reported(self) -> int:
+        """The id of the last card that the device reported as a card of the game; 0: none."""
+        return max((each.id for each in self.cards if each.report in (Report.SLOT, Report.UNNAMED)), default=0)
+
+    @property
+    def last_drawn(self) -> int:
+        """The id of the last card that left the shoe for this round; 0: none."""
+        return max(((each.left_at, each.id) for each in self.at(Where.PLACED, Where.WAITING)), default=(0, 0))[1]
+
+    @property
+    def last_placed(self) -> int:
+        return max(((each.left_at, each.id) for each in self.at(Where.PLACED)), default=(0, 0))[1]
+
+    @property
+    def result_is_early(self) -> bool:
+        """A result came before the last card due, and no card waits that was reported before it."""
+        return self.early is not None and all(each.id > self.early.after for each in self.waiting)
+
+    def card(self, card_id: int) -> CardEntry:
+        return self.cards[card_id - 1]
+
+    def ordinal(self, card_id: int) -> int:
+        """How many cards had left the shoe with this one."""
+        if not card_id:
+            return 0
+        here = self.card(card_id).left_at
+        return sum(each.left_at <= here for each in self.at(Where.PLACED, Where.WAITING))
+
+    def matter(self, matter_id: int) -> Matter:
+        return next(each for each in self.matters if each.id == matter_id)
+
+    def having(self, *status: Status) -> tuple[Matter, ...]:
+        return tuple([each for each in self.matters if each.status in status])
+
+    @property
+    def counted(self) -> tuple[Matter, ...]:
+        """The matters of the round, by their numbers; withdrawn ones keep theirs, new ones have none yet."""
+        counted = [each for each in self.matters if each.number or each.status in IN_A_ROUND]
+        counted.sort(key=lambda each: (each.number or len(self.matters) + 1, each.id))
+        return tuple(counted)
+
+    def faces(self, *, carried: bool) -> tuple[Card | None, ...]:
+        """The faces of all cards that left the shoe for it; `carried`: and of those that the round before left over."""
+        there = self.at(Where.PLACED, Where.WAITING, Where.PUT_BY)
+        return tuple([each.face for each in there if carried or each.source is not Source.CARRIED])
+
+
+# --- entries
+
+
+def with_card(record: Record, card: CardEntry) -> Record:
+    """The record with one more card; of too many that wait, a further one is in the journal only."""
+    bounded = card.where in (Where.WAITING, Where.PUT_BY)
+    if bounded and len(record.at(card.where)) >= MOST_WAITING:
+        return record
+    return replace(record, cards=(*record.cards, replace(card, id=record.last_id + 1)))
+
+
+def changed(record: Record, card: CardEntry) -> Record:
+    return replace(record, cards=(*record.cards[: card.id - 1], card, *record.cards[card.id :]))
+
+
+def carried_in(record: Record, face: Card | None, where: Where) -> Record:
+    """A card that was left over before this round."""
+    place = 1 + max((each.place for each in record.cards), default=0) if where is Where.PLACED else 0
+    return with_card(record, CardEntry(0, face, where, Source.CARRIED, place=place, published=True))
+
+
+def unseen(record: Record) -> Record:
+    """A card that left the shoe before those that wait, and that was not reported."""
+    after = with_card(record, CardEntry(0, None, Where.LYING, Source.PERSON))
+    return positioned(after, after.last_id)
+
+
+def positioned(record: Record, card_id: int, where: Where = Where.PLACED) -> Record:
+    place = 1 + max(each.place for each in record.cards)
+    return changed(record, replace(record.card(card_id), where=where, place=place))
+
+
+def placed(record: Record, card_id: int) -> Record:
+    """The next card in the order is this one. A matter that waited for its place counts from now on."""
+    after = positioned(record, card_id)
+    latent = [each for each in after.having(Status.LATENT) if each.cards == (card_id,)]
+    return drawn_with(after, latent[0], card_id) if latent else after
+
+
+def with_matter(record: Record, matter: Matter) -> Record:
+    """The record with one more matter."""
+    matter = replace(matter, id=1 + max((each.id for each in record.matters), default=0))
+    return replace(record, matters=(*record.matters, matter))
+
+
+def with_changed(record: Record, matter: Matter) -> Record:
+    return replace(record, matters=tuple([matter if each.id == matter.id else each for each in record.matters]))
+
+
+def with_status(record: Record, matter: Matter, status: Status) -> Record:
+    return with_changed(record, moved(matter, status))
+
+
+def drawn_with(record: Record, matter: Matter, last: int) -> Record:
+    """The card with the id `last` was drawn together with those before it, as far as they are of this round.
+
+    The order of a card and the last card of the round before is in no question of this round.
+    """
+    at, drawn = record.ordinal(last), (*record.order, *record.waiting)
+    first = max(record.carried + 1, at - matter.what.count + 1)
+    if matter.what.count < TOGETHER:  # with a card that could not be read, or it is that card
+        return with_status(record, replace(matter, cards=(last,), noticed_after=last), Status.SUSPECTED)
+    if first > at or (first == at and record.number == 1):
+        return with_status(record, matter, Status.WITHDRAWN)
+    what = replace(matter.what, count=at - first + 1)
+    matter = replace(matter, what=what, cards=tuple([each.id for each in drawn[first - 1 : at]]), noticed_after=last)
+    if first == at:
+        kind = Kind.DRAWN_TOGETHER if what.order_known else Kind.OTHER
+        evidence = f"{matter.evidence}; the one before it was of the round before"
+        matter = replace(matter, what=replace(what, event=kind), evidence=evidence)
+    return with_status(record, matter, Status.OPEN)
+
+
+def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:
+    """The card was drawn in excess; `back`: a person says whether it serves this round."""
+    at = record.ordinal(card_id)
+    overdrawn = record.card(card_id).report is Report.OVERDRAWN
+    why = "the shoe says that it was overdrawn" if overdrawn else "no card was due where it was reported"
+    what = Happened(Kind.CARD_IN_EXCESS, 0, 0, reconstructable=back)
+    matter = Matter(0, what, Status.OPEN, f"card {at}: {why}", None, 0, (card_id,), record.last_placed)
+    return with_matter(record, matter)
+
+
+def corrected(record: Record, card_id: int, face: Card) -> Record:
+    """The face of a card is another one. Which of two like cards was put first is then not known any more."""
+    before = record.card(card_id).face
+    alike = {each.id for each in record.cards if each.face is before}
+    decisions = [
+        each
+        for each in record.decisions
+        if isinstance(each.choice, str) or card_id not in each.choice or len(alike & set(each.choice)) == 1
+    ]
+    record = replace(changed(record, replace(record.card(card_id), face=face)), decisions=tuple(decisions))
+    for each in record.having(Status.SUSPECTED):
+        if each.face is not None and each.face is before:
+            record = with_status(record, each, Status.WITHDRAWN)
+    return record
+
+
+def withdrawn(record: Record, card_id: int) -> Record:
+    """There was no such card in this round."""
+    if record.card(card_id).place:
+        record = changed(record, replace(record.card(card_id), where=Where.WITHDRAWN))
+    else:
+        record = positioned(record, card_id, Where.WITHDRAWN)
+    for each in record.having(Status.SUSPECTED):
+        if facts(record, each).withdrawn:
+            record = with_status(record, each, Status.WITHDRAWN)
+    return record
+
+
+def facts(record: Record, matter: Matter) -> Happened:
+    """The matter with its positions, as the rules have it. Without its cards, what was said of them did not happen."""
+    live = [each for each in matter.cards if record.card(each).where is not Where.WITHDRAWN]
+    of_a_card, together = matter.kind in OF_A_CARD, matter.kind is Kind.DRAWN_TOGETHER
+    needed = min(TOGETHER, len(matter.cards)) if together else 1
+    gone = of_a_card and matter.cards != () and len(live) < needed
+    first = live if of_a_card else matter.cards
+    meant = [record.card(each).face for each in matter.meant if each in live]
+    return replace(
+        matter.what,
+        at=record.ordinal(first[0]) if first else matter.what.at,
+        noticed_at=record.ordinal(matter.noticed_after) or matter.what.noticed_at,
+        count=len(live) if together and len(matter.cards) > 1 else matter.what.count,
+        order=tuple([face for face in meant if face is not None]),
+        withdrawn=gone or matter.status is Status.WITHDRAWN,
+    )

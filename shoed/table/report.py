@@ -1,0 +1,427 @@
+"""The events that follow when a record changes: the difference between what is published and how the round stands.
+
+Theory of operation: `report` compares the standing of the round as it was with that of its new record. New facts are
+published in this order: that the round waits, what was noticed, what the book says of it, what becomes of the round
+(void, resumed, complete, corrected), and last the question that is asked now. The end of a round is published before
+the cards that follow it are looked at, so `report` repeats until nothing waits.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.events import Result, RoundCompleted, Seen, Slot
+from shoed.now import Now
+from shoed.observations import Outcome
+from shoed.rules import drawing
+from shoed.rules.book import Rule, Then
+from shoed.rules.drawing import Hands
+from shoed.rules.irregular import Ruling
+from shoed.table.asking import role_of
+from shoed.table.assess import Standing, assess, shown
+from shoed.table.context import Table, both, pays_of, signed
+from shoed.table.matters import Matter, Status
+from shoed.table.phase import DRAWN, Move, Phase
+from shoed.table.questions import left_by_void, linger, open_questions
+from shoed.table.readings import slot
+from shoed.table.record import MOST_WAITING, Record, Where, facts, with_changed, with_matter, with_status
+from shoed.table.state import Comparison, Completed, Open
+from shoed.words import Event as Kind
+
+NOTHING: Final = Seen()
+RESUMES: Final = {
+    Phase.BETTING: Move.STILL_BETTING,
+    Phase.CLOSED: Move.STILL_CLOSED,
+    Phase.DEALING: Move.RESUMED,
+}
+
+
+def report(table: Table, at: Now, record: Record, seen: Seen = NOTHING) -> None:
+    """The round now has this record; `seen` is the report that caused it."""
+    while True:
+        before = table.standing
+        after = assess(table.house, record)
+        table.set_standing(after)
+        publish_differences(table, at, before, seen)
+        record, seen = table.record, NOTHING
+        if not after.record.published.complete or record.published.complete:
+            publish_settlement_again(table, at, before)
+            record = table.record
+            following = record.at(Where.PUT_BY, Where.WAITING) if table.state.phase in DRAWN else ()
+            if not following:
+                break
+            seen = following[0].seen
+    ask(table, at)
+
+
+def publish_differences(table: Table, at: Now, before: Standing, seen: Seen) -> None:
+    after = table.standing
+    if after.held and after.course.void is None:
+        suspend(table, at, due_in_doubt(table, before), seen)
+    publish_matters(table, at, before.record)
+    if after.course.void is not None:
+        if table.state.phase is not Phase.VOIDED:
+            void(table, at, after.course.void)
+    elif not after.held:
+        go_on(table, at, before)
+    else:
+        if shown(table.house, before) != visible(table):  # the question is now about other cards
+            lapse(table, at)
+        amend(table, at)
+
+
+def visible(table: Table) -> Hands:
+    return shown(table.house, table.standing)
+
+
+# --- matters
+
+
+def publish_matters(table: Table, at: Now, was: Record) -> None:
+    record, rulings = table.record, table.standing.rulings
+    suspected = {each.id for each in was.having(Status.SUSPECTED)}
+    for each in record.having(Status.SUSPECTED):
+        if each.id not in suspected:
+            publish_noticed(table, at, each)
+    for each in record.counted:
+        if not each.number:
+            numbered = replace(each, number=1 + max(each.number for each in record.matters))
+            record = with_changed(record, numbered)
+            publish_noticed(table, at, numbered)
+    for ruling in rulings:
+        matter = record.matter(ruling.irregularity)
+        if ruling.then is not Then.ASK and matter.ruling != ruling:
+            publish_ruled(table, at, matter, ruling)
+            record = with_changed(record, replace(matter, ruling=ruling))
+            if matter.status is Status.OPEN:
+                record = with_status(record, record.matter(matter.id), Status.RULED)
+    if record is not table.record:
+        table.set_standing(replace(table.standing, record=record))
+
+
+def publish_noticed(table: Table, at: Now, matter: Matter, of: tuple[int, int] | None = None, kind: str = "") -> None:
+    """`of`: the shoe and the round, if it is another one than the present round."""
+    what, (shoe, number) = facts(table.record, matter), of or present(table)
+    table.emit(
+        at,
+        events.IrregularityNoticed(
+            shoe=shoe,
+            round=number,
+            number=matter.number or None,
+            kind=kind or what.event.value,
+            at=what.at or None,
+            count=what.count if what.event is Kind.DRAWN_TOGETHER else None,
+            evidence=matter.evidence,
+            late=what.noticed_late,
+            **signed(matter.by),
+        ),
+    )
+
+
+def publish_ruled(table: Table, at: Now, matter: Matter, ruling: Ruling, of: tuple[int, int] | None = None) -> None:
+    shoe, number = of or present(table)
+    table.emit(
+        at,
+        events.IrregularityRuled(
+            shoe=shoe,
+            round=number,
+            number=matter.number or None,
+            kind=matter.kind.value,
+            then=ruling.then.value,
+            clause=ruling.clause or None,
+            decides=ruling.decides.value if ruling.decides else None,
+            silent=ruling.silent,
+            reading=ruling.reading or None,
+        ),
+    )
+
+
+def present(table: Table) -> tuple[int | None, int | None]:
+    return table.state.shoe.number or None, table.record.number or None
+
+
+# --- the round waits, goes on, ends
+
+
+def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
+    """Once; what follows while the round waits adds nothing."""
+    if table.state.phase is Phase.SUSPENDED:
+        return
+    table.move(Move.DOUBT)
+    record = table.record
+    away = record.continuity.away is not None
+    suspended = events.RoundSuspended(shoe=record.shoe, round=record.number, due=due, seen=seen, gap=away)
+    table.state = replace(table.state, suspended=suspended)
+    table.emit(at, suspended)
+
+
+def due_in_doubt(table: Table, before: Standing) -> Slot | None:
+    """The slot that was due when the doubt began, or the one after it if its card is there."""
+    order, found = table.record.order, before.course
+    if len(order) > len(before.record.order) and order[-1].published:
+        hands = with_last(table, before)
+        return slot(hands, drawing.due(table.book, hands))
+    return slot(found.hands, found.due)
+
+
+def with_last(table: Table, before: Standing) -> Hands:
+    """The hands once the due card has been drawn, as its event publishes them."""
+    hands, last = before.course.hands, table.record.order[-1].face
+    return hands if before.due is None or last is None else hands.with_card(before.due.hand, last)
+
+
+def go_on(table: Table, at: Now, before: Standing) -> None:
+    """No person is needed: a card is due, or the round is complete."""
+    if table.state.phase is Phase.SUSPENDED:
+        resume(table, at)
+    record, after = table.record, table.standing
+    if not record.order:
+        if table.state.phase is Phase.SUSPENDED:
+            table.move(RESUMES[record.play])
+    elif after.due is None:
+        finish(table, at, after.course.hands)
+    elif record.published.complete and table.state.last is not None:  # a correction took its end away
+        correct(table, at, table.state.last, after.course.hands, after.due)
+    elif table.state.phase is Phase.SUSPENDED:
+        table.move(Move.RESUMED)
+    else:
+        hands = after.course.hands
+        if hands not in (before.course.hands, with_last(table, before)):
+            superseded = max(record.published.accounted, *(each.sequence for each in record.order))
+            accounted = publish_corrected(table, at, account(table, hands), after.due, superseded)
+            publish_in(table, accounted=accounted)
+        table.move(Move.DUE_CARD)
+
+
+def resume(table: Table, at: Now) -> None:
+    record, after = table.record, table.standing
+    player, banker = both(table.book, after.course.hands)
+    phase = Phase.COMPLETE if after.due is None else Phase.DEALING if record.order else record.play
+    table.emit(
+        at,
+        events.RoundResumed(
+            shoe=record.shoe,
+            round=record.number,
+            player=player,
+            banker=banker,
+            due=after.due,
+            carried=after.course.carried,
+            phase=phase.value,
+        ),
+    )
+    cards = [replace(each, published=True) if each.where is Where.PLACED else each for each in record.cards]
+    table.set_standing(replace(after, record=replace(record, cards=tuple(cards))))
+    table.state = replace(table.state, suspended=None)
+
+
+def publish_in(table: Table, **changes: object) -> None:
+    """What is published of the round changes; how it stands does not depend on it."""
+    record = table.record
+    record = replace(record, published=replace(record.published, **changes))
+    table.set_standing(replace(table.standing, record=record))
+
+
+def account(table: Table, hands: Hands) -> RoundCompleted:
+    """The round by these hands, as if no card were due."""
+    record = table.record
+    player, banker = both(table.book, hands)
+    seen = not record.continuity.partial and all(each.row for each in record.order[record.carried :])
+    return RoundCompleted(
+        shoe=record.shoe,
+        round=record.number,
+        game=record.game or table.settings.game,
+        player=player,
+        banker=banker,
+        outcome=Outcome(drawing.winner(table.book, hands).value),
+        pairs=drawing.pairs(hands),
+        integrity="complete" if seen else "partial",
+    )
+
+
+def finish(table: Table, at: Now, hands: Hands) -> None:
+    """Every card due is there: the result, for the first time or in the place of another."""
+    record, last, completed = table.record, table.state.last, account(table, hands)
+    if not record.published.complete:
+        sequence = table.emit(at, completed)
+        table.move(Move.COMPLETED if table.state.phase is Phase.SUSPENDED else Move.LAST_CARD)
+        table.set_record(replace(record, early=None, published=replace(record.published, complete=True)))
+        table.state = replace(table.state, last=Completed(completed, sequence))
+        theirs = record.early.result if record.early is not None else record.published.theirs
+        if theirs is not None:
+            compare(table, at, theirs)
+    elif last is not None and replace(completed, integrity=last.published.integrity) != last.published:
+        correct(table, at, last, hands, None)
+    elif table.state.phase is Phase.SUSPENDED:
+        table.move(Move.COMPLETED)
+
+
+def account_again(table: Table, at: Now, last: Completed, hands: Hands) -> None:
+    """By the Table of Play these are the hands, wherever the cards after them belong."""
+    if (hands.player, hands.banker) != (last.published.player.cards, last.published.banker.cards):
+        correct(table, at, last, hands, None)
+
+
+def amend(table: Table, at: Now) -> None:
+    """The round waits; what was decided or corrected so far may have changed its account."""
+    last, hands = table.state.last, visible(table)
+    if not table.record.published.complete or last is None:
+        return
+    published = Hands(last.published.player.cards, last.published.banker.cards)
+    if hands != published and len(hands) >= len(published):  # else the place of some of them is in question
+        correct(table, at, last, hands, slot(hands, drawing.due(table.book, hands)))
+
+
+def correct(table: Table, at: Now, last: Completed, hands: Hands, due: Slot | None) -> None:
+    """Another account of a round that was complete."""
+    completed = replace(account(table, hands), integrity=last.published.integrity)
+    sequence = publish_corrected(table, at, completed, due, last.sequence)
+    if not table.standing.held:
+        table.move(Move.CORRECTION if due is None else Move.REOPENED)
+    if due is not None:
+        record = table.record
+        theirs = last.theirs or record.published.theirs
+        published = replace(record.published, complete=False, theirs=theirs, accounted=sequence)
+        table.set_record(replace(record, published=published))
+        table.state = replace(table.state, last=None)
+        return
+    table.state = replace(table.state, last=Completed(completed, sequence))
+    if last.theirs is not None:
+        compare(table, at, last.theirs)
+
+
+def publish_corrected(table: Table, at: Now, completed: RoundCompleted, due: Slot | None, superseded: int) -> int:
+    return table.emit(
+        at,
+        events.RoundCorrected(
+            shoe=completed.shoe,
+            round=completed.round,
+            game=completed.game,
+            player=completed.player,
+            banker=completed.banker,
+            outcome=completed.outcome if due is None else None,
+            pairs=completed.pairs,
+            integrity=completed.integrity,
+            due=due,
+            supersedes=table.event_id(superseded),
+        ),
+    )
+
+
+def void(table: Table, at: Now, ruling: Ruling) -> None:
+    record, last, found = table.record, table.state.last, table.standing
+    ground = next((each for each in record.counted if each.id == ruling.irregularity), None)
+    player, banker = both(table.book, visible(table))
+    superseded = last if record.published.complete else None
+    answered = [each.by for each in record.decisions if each.matter == ruling.irregularity and each.bettor is None]
+    by = answered[-1] if answered else ground.by if ground is not None else record.voided_by
+    table.emit(
+        at,
+        events.RoundVoided(
+            shoe=record.shoe,
+            round=record.number,
+            kind=ground.kind.value if ground is not None else "void",
+            clause=ruling.clause or None,
+            returns=table.book.rules[Rule.VOID_RETURNS_EVERY_STAKE].clause or None,
+            reading=ruling.reading or None,
+            player=player,
+            banker=banker,
+            supersedes=table.event_id(superseded.sequence) if superseded is not None else None,
+            **signed(by),
+        ),
+    )
+    table.move(Move.VOID)
+    for left in left_by_void(record, found):
+        publish_noticed(table, at, left)
+        record = carried_over(record, left)
+    record = linger(record, ())
+    table.set_record(replace(record, published=replace(record.published, voided=ruling)))
+    voided = superseded and replace(superseded, void=True)
+    table.state = replace(table.state, suspended=None, last=voided or table.state.last)
+
+
+def carried_over(record: Record, matter: Matter) -> Record:
+    """It holds the next round; of too many, a further one is published only."""
+    return with_matter(record, matter) if len(record.having(Status.CARRIED_OVER)) < MOST_WAITING else record
+
+
+def publish_settled(table: Table, at: Now, last: Completed) -> None:
+    """The pays of every bet of the complete round, the bets that go back, and the cards left over."""
+    record, found = table.record, table.standing
+    table.emit(
+        at,
+        events.RoundSettled(
+            shoe=record.shoe,
+            round=record.number,
+            outcome=last.published.outcome,
+            pays=pays_of(last.published),
+            returned=found.returned,
+            carried=found.left_over,
+        ),
+    )
+    publish_in(table, paid=True)
+
+
+def publish_settlement_again(table: Table, at: Now, before: Standing) -> None:
+    last, after = table.state.last, table.standing
+    was, now = ((each.returned, each.left_over) for each in (before, after))
+    if table.state.phase is Phase.SETTLED and last is not None and was != now:
+        publish_settled(table, at, last)
+
+
+def compare(table: Table, at: Now, theirs: Result) -> None:
+    last = table.state.last
+    if last is None or not awaits(table, last):
+        return
+    answer = Comparison.CONFIRMED if theirs == last.ours else Comparison.DISPUTED
+    if theirs != last.theirs:
+        event = events.RoundConfirmed if answer is Comparison.CONFIRMED else events.RoundDisputed
+        table.emit(at, event(shoe=last.published.shoe, round=last.published.round, ours=last.ours, theirs=theirs))
+        table.state = replace(table.state, last=replace(last, answer=answer, theirs=theirs))
+
+
+def awaits(table: Table, last: Completed) -> bool:
+    """Whether a result belongs to the last completed round; after undue cards or a new shoe only the first one does."""
+    state, record = table.state, table.record
+    first = last.answer is Comparison.AWAITED and (record.published.complete or state.phase is Phase.IDLE)
+    return (first or state.phase in DRAWN) and record.continuity.beyond is None and not last.void
+
+
+# --- questions
+
+
+def ask(table: Table, at: Now) -> None:
+    """The first open question is the one that is asked; one that is not open any more lapses."""
+    questions, asked = open_questions(table.house, table.standing), table.state.asked
+    first = questions[0] if questions else None
+    if asked is not None and (first is None or first.topic != asked.topic):
+        lapse(table, at)
+    if first is None or (asked is not None and first.topic == asked.topic):
+        return
+    number = table.state.questions + 1
+    table.state = replace(table.state, questions=number, asked=Open(str(number), first.topic, at.utc_us))
+    player, banker = both(table.book, visible(table))
+    shoe, round_number = present(table)
+    table.emit(
+        at,
+        events.QuestionAsked(
+            shoe=shoe,
+            round=round_number,
+            id=str(number),
+            question=first.ask.value,
+            clause=first.clause or None,
+            role=role_of(first),
+            optional=not first.holds,
+            player=player,
+            banker=banker,
+        ),
+    )
+
+
+def lapse(table: Table, at: Now) -> None:
+    asked = table.state.asked
+    if asked is None:
+        return
+    table.state = replace(table.state, asked=None)
+    shoe, number = table.record.shoe or None, table.record.number or None
+    table.emit(at, events.QuestionLapsed(shoe=shoe, round=number, id=asked.id, question=asked.topic.ask))

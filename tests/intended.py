@@ -1,0 +1,119 @@
+"""The intended differences between the engine of shoed and its oracle, each as a named predicate.
+
+A predicate gets one step after which the two engines differ. It says whether its behaviour explains the difference.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, Final
+
+import msgspec
+
+from tests.oracle_sides import Output, Taken, value, without_added
+
+
+class Verdict(Enum):
+    """How far a predicate forgives a difference."""
+
+    PASSES = auto()  # this difference only
+    ENDS = auto()  # and the rest of the session, which cannot be compared any further
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One step after which the two engines differ."""
+
+    number: int  # of the step, from 1
+    taken: Taken
+    parts: tuple[str, ...]  # that differ
+    ours: Output
+    oracle: Output
+    before: Output  # of the engine of shoed, after the step before
+
+    def both(self, part: str) -> tuple[Any, Any]:
+        """A part as JSON: ours, then the oracle's."""
+        return without_added(value(self.ours, part)), value(self.oracle, part)
+
+    def events(self) -> tuple[list[Any], list[Any]]:
+        """The events that only one engine has, as type and data: ours, then the oracle's."""
+        ours, oracle = ([(each["type"], each["data"]) for each in events] for events in self.both("events"))
+        return [each for each in ours if each not in oracle], [each for each in oracle if each not in ours]
+
+
+Predicate = Callable[[Difference], Verdict | None]
+
+
+def only_question(found: Difference) -> tuple[Any, Any] | None:
+    """Both questions, if nothing else differs."""
+    return found.both("question") if all(each.startswith("question") for each in found.parts) else None
+
+
+def early_result_waits_for_its_cards(found: Difference) -> Verdict | None:
+    """A result is early once every card that was reported before it has its place, whatever was reported after it."""
+    both = only_question(found)
+    if both is not None and None not in both:
+        asks = [[each["then_asks"] for each in question["consequences"]] for question in both]
+        if asks[0] != asks[1] and "reading" in asks[0]:
+            return Verdict.ENDS
+        drawn = [
+            [len(each["player"]["cards"] + each["banker"]["cards"]) for each in one["consequences"]] for one in both
+        ]
+        if (
+            all(one <= other for one, other in zip(*drawn, strict=True)) and drawn[0] != drawn[1]
+        ):  # asked before more cards
+            return Verdict.ENDS
+    questions = [each for each in found.both("question") if each]
+    early = [each["evidence"] == ["the shoe told a result, and a card is still due"] for each in questions]
+    return Verdict.ENDS if sorted(early) == [False, True] else None
+
+
+def positions_follow_their_cards(found: Difference) -> Verdict | None:
+    """A matter names a card by its id: its position is that of the card, also after a card was put in front of it."""
+    ours, oracle = found.events()
+    if [(kind, {**data, "at": 0}) for kind, data in ours] != [(kind, {**data, "at": 0}) for kind, data in oracle]:
+        return None
+    one, other = found.both("question")
+    return Verdict.PASSES if {**(one or {}), "index": 0} == {**(other or {}), "index": 0} else None
+
+
+def left_over_card_is_one_matter(found: Difference) -> Verdict | None:
+    """Each run of cards left over is one matter: it is asked about once, and a card newly left over always."""
+    ours, oracle = found.events()
+    kinds = [data.get("kind") for _, data in (*ours, *oracle)]
+    questions = [each for each in found.both("question") if each]
+    asked = [each["kind"] for each in questions]
+    then = [[each["then_asks"] for each in one["consequences"]] for one in questions]
+    if then[1:] and then[0] != then[1] and "reconstructable" in (*then[0], *then[1]):
+        return Verdict.ENDS
+    carried = [[each["carried"] for each in one["consequences"]] for one in questions]
+    if carried[1:] and carried[0] != carried[1]:
+        return Verdict.ENDS
+    return Verdict.ENDS if "card-in-excess" in (*kinds, *asked) else None
+
+
+def drawn_together_needs_two_cards(found: Difference) -> Verdict | None:
+    """Cards drawn together of which one was not a card are not a matter any more."""
+    ours, oracle = found.events()
+    stands = [data["then"] for kind, data in ours if kind == "irregularity.ruled" and data["kind"] == "drawn-together"]
+    return Verdict.PASSES if stands == ["stands"] and not oracle else None
+
+
+def lingering_question_names_its_matter(found: Difference) -> Verdict | None:
+    """A question about another matter that outlived its round is another question; the oldest is asked first."""
+    ours, oracle = found.events()
+    events = [data for kind, data in (*ours, *oracle) if kind == "question.asked"]
+    both = events or [each for each in found.both("question") if each]
+    lingers = all(each["question"] == "next-round" and each["optional"] for each in both)
+    return Verdict.ENDS if both and lingers else None
+
+
+# The first predicate that applies decides.
+PREDICATES: Final[Mapping[str, Predicate]] = {
+    each.__name__: each
+    for each in (
+        early_result_waits_for_its_cards,
+        positions_follow_their_cards,
+        drawn_together_needs_two_cards,
+        lingering_question_names_its_matter,
+        left_over_card_is_one_matter,
+    )
+}

@@ -1,0 +1,159 @@
+"""What we publish of the devices of a table, of their lines and of the sets that a shuffler hands over: as `events`.
+
+The base of every event's data stands here too, in front of them all.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.observations import Device
+
+
+class EventData(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of every event's `data`."""
+
+
+class SetRecognised(EventData, frozen=True, kw_only=True):
+    """A set of cards was put into the shuffler, which knows it; a null id: it does not tell which one."""
+
+    set_id: str | None
+
+
+class SetShuffling(EventData, frozen=True, kw_only=True):
+    pass
+
+
+class SetShuffled(EventData, frozen=True, kw_only=True):
+    pass
+
+
+class SetFailed(EventData, frozen=True, kw_only=True):
+    """The set is not shuffled, and why, in the shuffler's words: asked before the next shoe, unless it succeeds."""
+
+    reason: str
+
+
+class SetDelivered(EventData, frozen=True, kw_only=True):
+    """The shuffler handed a set over: how many cards it counted, with those that it could not recognise (`unread`).
+
+    `missing` and `extra` are by card, against the decks of the table.
+    """
+
+    set_id: str | None
+    cards: int
+    missing: Mapping[Card, int]
+    extra: Mapping[Card, int]
+    unread: int
+
+
+class OfDevice(EventData, frozen=True, kw_only=True):
+    """The base of what is told of one device of the table; an older shoed, which knew but shoes, did not say which."""
+
+    device: Device = Device.SHOE
+
+
+class DeviceOnline(OfDevice, frozen=True, kw_only=True):
+    """The link is open, or is heard again after it was quiet."""
+
+    port: str
+
+
+class DeviceOffline(OfDevice, frozen=True, kw_only=True):
+    """The link is closed, and why."""
+
+    port: str
+    reason: str
+
+
+class DeviceQuiet(OfDevice, frozen=True, kw_only=True):
+    """The link is open and nothing was heard for longer than the family's custom."""
+
+    port: str
+    since: str
+
+
+class DeviceIdentified(OfDevice, frozen=True, kw_only=True):
+    """Who the device is, as it says itself; a text is empty where it does not."""
+
+    vendor: str
+    model: str
+    serial: str
+    firmware: str
+    protocol: str
+
+
+class DeviceFault(OfDevice, frozen=True, kw_only=True):
+    """The device reports an error; `blocking`: it stays in its error mode until cleared."""
+
+    code: int
+    name: str
+    blocking: bool
+
+
+class DeviceCleared(OfDevice, frozen=True, kw_only=True):
+    code: int
+    name: str
+
+
+class DeviceLocked(OfDevice, frozen=True, kw_only=True):
+    pass
+
+
+class DeviceUnlocked(OfDevice, frozen=True, kw_only=True):
+    pass
+
+
+class DeviceChanged(OfDevice, frozen=True, kw_only=True):
+    """Somebody changed a preset at the device."""
+
+    address: str
+    value: str
+
+
+class LineRejected(OfDevice, frozen=True, kw_only=True):
+    """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
+
+    bytes: str
+    offset: int
+    reason: str
+    detail: str
+    count: int
+
+
+class LineMissed(OfDevice, frozen=True, kw_only=True):
+    """The sequence of the reports jumped on an open line: at least one is lost."""
+
+    expected: str
+    seen: str
+
+
+class LineClashed(OfDevice, frozen=True, kw_only=True):
+    """A report came with the sequence of the one before it and other bytes; it was taken."""
+
+    sequence: str
+    bytes: str
+    previous: str
+
+
+TYPES: Final[Mapping[type[EventData], str]] = {
+    SetRecognised: "set.recognised",
+    SetShuffling: "set.shuffling",
+    SetShuffled: "set.shuffled",
+    SetFailed: "set.failed",
+    SetDelivered: "set.delivered",
+    DeviceOnline: "device.online",
+    DeviceOffline: "device.offline",
+    DeviceQuiet: "device.quiet",
+    DeviceIdentified: "device.identified",
+    DeviceFault: "device.fault",
+    DeviceCleared: "device.cleared",
+    DeviceLocked: "device.locked",
+    DeviceUnlocked: "device.unlocked",
+    DeviceChanged: "device.changed",
+    LineRejected: "line.rejected",
+    LineMissed: "line.missed",
+    LineClashed: "line.clashed",
+}

@@ -1,0 +1,148 @@
+"""The engine: sessions, watch and table joined into one fold that gives Steps.
+
+Theory of operation: `step` takes one input of a table's queue. The session of the device that it concerns, or each,
+makes observations of it, the watch findings, the table events. Nothing ticks: the engine names the moment at which it
+wants to be woken, and a waking that changed nothing leaves no Step. `conclude` is the half that knows no bytes: replay
+folds the recorded observations through it.
+"""
+
+from typing import Final, Generic
+
+import msgspec
+from msgspec.structs import replace
+
+from tests.oracle.engine_5.commands import Answer, EmptyShoe
+from tests.oracle.engine_5.events import Event, ShoeStarted
+from tests.oracle.engine_5.findings import AnyFinding
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import AnyObservation, Device
+from tests.oracle.engine_5.session import Heard, S, Session, SessionState
+from tests.oracle.engine_5.step import AnyInput, OfDevice, Send, Step, Told, Woken
+from tests.oracle.engine_5.table import Table, TableSettings, TableState, Watched, fold
+from tests.oracle.engine_5.table import wake_at as table_wake_at
+from tests.oracle.engine_5.watch import WatchSettings, WatchState, emptied, mended, new_shoe, watch
+
+ENGINE: Final = 5  # goes up when the same inputs would give other events
+
+NOTHING: Final = Heard()
+
+
+class EngineState(msgspec.Struct, Generic[S], frozen=True):
+    """All that a checkpoint holds: with it, a table goes on where it was."""
+
+    row: int
+    session: S  # the shoe's
+    watch: WatchState
+    table: TableState
+    shuffler: SessionState | None = None  # None: the table has none
+
+
+class Stored(msgspec.Struct, Generic[S], frozen=True):
+    """An EngineState as it is read: of which type the shuffler's state is, only the engine knows."""
+
+    row: int
+    session: S
+    watch: WatchState
+    table: TableState
+    shuffler: msgspec.Raw
+
+
+class Concluded(msgspec.Struct, frozen=True):
+    watch: WatchState
+    table: TableState
+    findings: tuple[AnyFinding, ...]
+    events: tuple[Event, ...]
+    answers: tuple[Answer, ...]
+
+
+class Engine(Generic[S]):
+    def __init__(
+        self,
+        session: Session[S],
+        watch_settings: WatchSettings,
+        table_settings: TableSettings,
+        shuffler: Session[SessionState] | None = None,
+    ) -> None:
+        self.session = session
+        self.watch_settings = watch_settings
+        self.table_settings = table_settings
+        self.shuffler = shuffler
+        self.stored_type = Stored[session.state_type]  # type: ignore[name-defined]  # a type made at run time
+
+    def begin(self) -> EngineState[S]:
+        shuffler = None if self.shuffler is None else self.shuffler.begin()
+        return EngineState(0, self.session.begin(), WatchState(), TableState(), shuffler)
+
+    def restore(self, state: str) -> EngineState[S]:
+        stored: Stored[S] = msgspec.json.decode(state, type=self.stored_type)
+        shuffler = None
+        if self.shuffler is not None:
+            shuffler = msgspec.json.decode(stored.shuffler, type=self.shuffler.state_type | None)
+        return self.suited(EngineState(stored.row, stored.session, stored.watch, stored.table, shuffler))
+
+    def suited(self, state: EngineState[S]) -> EngineState[S]:
+        """The state of a table whose devices were others: what is not of these begins anew."""
+        if not isinstance(state.session, self.session.state_type):
+            state = replace(state, session=self.session.begin())
+        if self.shuffler is None:
+            return replace(state, shuffler=None)
+        if not isinstance(state.shuffler, self.shuffler.state_type):
+            return replace(state, shuffler=self.shuffler.begin())
+        return state
+
+    def step(self, state: EngineState[S], came: AnyInput, now: Now) -> tuple[EngineState[S], Step | None]:
+        """One input; no Step if it was a waking that changed nothing."""
+        row = state.row + 1
+        concerned = came.device if isinstance(came, OfDevice) else None  # None: each
+        session, heard, shuffler, also = state.session, NOTHING, state.shuffler, NOTHING
+        if concerned is not Device.SHUFFLER:
+            session, heard = self.session.step(session, came, now)
+        if self.shuffler is not None and shuffler is not None and concerned is not Device.SHOE:
+            shuffler, also = self.shuffler.step(shuffler, came, now)
+        observations = heard.observations
+        if also.observations:
+            observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in also.observations])
+        concluded = self.conclude(state, came, observations, now, row)
+        after = EngineState(row, session, concluded.watch, concluded.table, shuffler)
+        if isinstance(came, Woken) and replace(after, row=state.row) == state and not observations:
+            return state, None
+        sends = [Send(Device.SHOE, data) for data in heard.sends]
+        sends += [Send(Device.SHUFFLER, data) for data in also.sends]
+        return after, Step(
+            row=row,
+            now=now,
+            input=came,
+            observations=observations,
+            findings=concluded.findings,
+            events=concluded.events,
+            sends=tuple(sends),
+            answers=concluded.answers,
+        )
+
+    def conclude(
+        self, state: EngineState[S], came: AnyInput, observations: tuple[AnyObservation, ...], now: Now, row: int
+    ) -> Concluded:
+        """What follows from what was observed, or told; it knows no bytes."""
+        watched = state.watch
+        noticed: list[Watched] = []
+        for seen in observations:
+            watched, findings = watch(self.watch_settings, watched, seen)
+            noticed.append((seen, findings))
+        empty = isinstance(came, Told) and isinstance(came.command, EmptyShoe)
+        findings = emptied(self.watch_settings, watched, now) if empty else ()
+        folded = fold(Table(self.table_settings, state.table, row), noticed, came, findings, now)
+        before, after = state.table.round, folded.state.round
+        if isinstance(came, Told) and (before.shoe, before.number) == (after.shoe, after.number):
+            carried = before.carried == after.carried  # else one was laid there that was counted when it came
+            watched = mended(watched, before.faces(carried=carried), after.faces(carried=carried))
+        for event in folded.events:
+            if isinstance(event.data, ShoeStarted):
+                watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")
+        found = (*(each for _, several in noticed for each in several), *findings)
+        return Concluded(watched, folded.state, found, folded.events, folded.answers)
+
+    def wake_at(self, state: EngineState[S]) -> int | None:
+        moments = [self.session.wake_at(state.session), table_wake_at(state.table)]
+        if self.shuffler is not None and state.shuffler is not None:
+            moments.append(self.shuffler.wake_at(state.shuffler))
+        return min((moment for moment in moments if moment is not None), default=None)

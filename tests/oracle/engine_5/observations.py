@@ -1,0 +1,263 @@
+"""What devices say, in words that belong to no device.
+
+A session turns a family's frames into these; the watch and the table know nothing else.
+An observation made from a frame carries that frame: its bytes (hex, as an auditor reads them),
+their offset since the link opened, and the sequence character that the device gave them.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.now import Now
+
+
+class Device(Enum):
+    """What stands at a table."""
+
+    SHOE = "shoe"
+    SHUFFLER = "shuffler"
+
+
+class Place(Enum):
+    """Where the device says that a card was drawn."""
+
+    PLAYER = "player"
+    BANKER = "banker"
+    BURN = "burn"
+    FIRST_CARD = "first-card"
+    LOCKED = "locked"
+    ERROR = "error"
+    SET_UP = "set-up"
+    OVERDRAW = "overdraw"
+    DEALT = "dealt"  # it left the shoe, and the device names no hand
+
+
+class Outcome(Enum):
+    PLAYER = "player"
+    BANKER = "banker"
+    TIE = "tie"
+    FORCED_END = "forced-end"  # only ever said by a device, never reckoned
+
+
+class Pair(Enum):
+    PLAYER = "player"
+    BANKER = "banker"
+
+
+class FaultMeaning(Enum):
+    """What a device's fault says of the cards, in words that belong to no device."""
+
+    UNREAD = "unread"  # a card passed that could not be read
+    BAD_CODE = "bad-code"  # a card carries a code that the device does not know
+    SLOW = "slow"  # a draw took too long
+    OVERDRAW = "overdraw"
+    REVERSED = "reversed"  # a card ran backwards
+
+
+class Edges(msgspec.Struct, frozen=True):
+    """When a card passed the device's window, on the device's clock in microseconds."""
+
+    leading_us: int
+    trailing_us: int
+    double: bool = False  # the device saw the thickness of two cards
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, tag_field="saw", tag=True, omit_defaults=True):
+    at: Now
+    device: Device = Device.SHOE  # that told it
+
+
+class LinkOpened(Observation, frozen=True, kw_only=True):
+    port: str
+
+
+class LinkClosed(Observation, frozen=True, kw_only=True):
+    """The link ended, or could not be opened."""
+
+    reason: str
+
+
+class WentQuiet(Observation, frozen=True, kw_only=True):
+    """Nothing for longer than the family's custom, on a link that is open."""
+
+    since: Now
+
+
+class HeardAgain(Observation, frozen=True, kw_only=True):
+    pass
+
+
+class FrameRejected(Observation, frozen=True, kw_only=True):
+    raw: str
+    offset: int
+    reason: str
+    detail: str
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """The frame behind an observation."""
+
+    raw: str
+    offset: int
+    sequence: str
+
+
+class Reported(Observation, frozen=True, kw_only=True):
+    """The base of all that a good frame said."""
+
+    frame: Evidence
+
+
+class CopyHeard(Reported, frozen=True, kw_only=True):
+    """One more transmission of the report before it: counted, and nothing else."""
+
+
+class SequenceClashed(Reported, frozen=True, kw_only=True):
+    """The sequence of the report before it, other bytes: the next observation is that report, taken."""
+
+    previous: str
+
+
+class SequenceJumped(Reported, frozen=True, kw_only=True):
+    """Reports were lost on an open link; the next observation is the one that shows it."""
+
+    expected: str
+
+
+class Resumed(Reported, frozen=True, kw_only=True):
+    """The first report since the link, the daemon or the device was away."""
+
+    proven: bool  # its sequence is the successor of the last one: nothing was missed
+    expected: str = ""  # the number that was due, where the device says that it tells another one
+
+
+class Identified(Reported, frozen=True, kw_only=True):
+    """Who the device is, as it says itself; empty where it does not."""
+
+    vendor: str
+    model: str
+    serial: str
+    firmware: str
+    protocol: str  # the version of its protocol
+
+
+class CommunicationStarted(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class StoodBy(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class CutCardSeen(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class CardSeen(Reported, frozen=True, kw_only=True):
+    place: Place
+    position: int  # in its hand, 1-3, where the place is a hand
+    card: Card | None  # None: the device's code names no card
+    code: str = ""  # and that code
+    edges: Edges | None = None  # where the family has them
+    quality: int | None = None  # of the reading, in percent, where the family tells it
+
+
+class ResultSeen(Reported, frozen=True, kw_only=True):
+    outcome: Outcome
+    pairs: tuple[Pair, ...]
+
+
+class FaultRaised(Reported, frozen=True, kw_only=True):
+    code: int
+    name: str
+    blocking: bool  # the device stays in its error mode until cleared
+    meaning: FaultMeaning | None = None
+
+
+class FaultCleared(Reported, frozen=True, kw_only=True):
+    code: int
+    name: str
+
+
+class LockChanged(Reported, frozen=True, kw_only=True):
+    locked: bool
+
+
+class PresetChanged(Reported, frozen=True, kw_only=True):
+    address: str
+    value: str
+
+
+class ShoeLoaded(Reported, frozen=True, kw_only=True):
+    """A new set of cards was put into the shoe."""
+
+    set_id: str  # empty where the device knows none
+
+
+class ShoeEmptied(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class SetRecognised(Reported, frozen=True, kw_only=True):
+    """A shuffler knows which set was put into it."""
+
+    set_id: str
+
+
+class ShuffleStarted(Reported, frozen=True, kw_only=True):
+    pass
+
+
+class ShuffleEnded(Reported, frozen=True, kw_only=True):
+    failed: str = ""  # why the set is not shuffled; empty: it is
+
+
+class SetDelivered(Reported, frozen=True, kw_only=True):
+    """A shuffler counted the set that it hands to the shoe; `order` where it tells it, the first card to come first."""
+
+    counts: Mapping[Card, int]  # empty where it did not tell what it counted
+    order: tuple[Card, ...] = ()
+    set_id: str = ""
+    unread: int = 0  # cards of it that could not be recognised
+
+
+class OrderAnswered(Observation, frozen=True, kw_only=True):
+    order: str
+    accepted: bool
+    detail: str
+
+
+# What is so of a shoe alone, whichever device says it.
+OfTheShoe = CardSeen | ResultSeen | CutCardSeen | CommunicationStarted | ShoeLoaded | ShoeEmptied
+
+AnyObservation = (
+    LinkOpened
+    | LinkClosed
+    | WentQuiet
+    | HeardAgain
+    | FrameRejected
+    | CopyHeard
+    | SequenceClashed
+    | SequenceJumped
+    | Resumed
+    | Identified
+    | CommunicationStarted
+    | StoodBy
+    | CutCardSeen
+    | CardSeen
+    | ResultSeen
+    | FaultRaised
+    | FaultCleared
+    | LockChanged
+    | PresetChanged
+    | ShoeLoaded
+    | ShoeEmptied
+    | SetRecognised
+    | ShuffleStarted
+    | ShuffleEnded
+    | SetDelivered
+    | OrderAnswered
+)

@@ -1,0 +1,1 @@
+"""What the rule books say. Never sees a device, the time or the journal."""

@@ -1,0 +1,109 @@
+"""The Step: one input of a table, and all that follows from it, as one value.
+
+Every room from the wire to the table is a fold, `(state, input, now) -> (state, ...)`;
+`shoed/engine.py` joins them into one that gives Steps. Whatever a Step sends, to a device
+or to the broker, leaves after its commit.
+"""
+
+from enum import Enum
+
+import msgspec
+
+from tests.oracle.engine_5.commands import Answer, AnyCommand, Author
+from tests.oracle.engine_5.events import Event
+from tests.oracle.engine_5.findings import AnyFinding
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import AnyObservation, CopyHeard, Device
+
+
+class OrderKind(Enum):
+    LOCK = "lock"
+    UNLOCK = "unlock"
+    CLEAR_ERROR = "clear-error"
+    CONFIRM = "confirm"
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a table wants of its device; `number` is the error that CLEAR_ERROR clears."""
+
+    kind: OrderKind
+    number: int = 0
+
+
+class Input(msgspec.Struct, frozen=True, tag_field="came", tag=True, omit_defaults=True):
+    """The base of all that enters a table's queue."""
+
+
+class OfDevice(Input, frozen=True, kw_only=True):
+    """The base of what concerns one device of the table."""
+
+    device: Device = Device.SHOE
+
+
+class Configured(Input, frozen=True):
+    """The daemon took this table up under these settings; its links begin closed."""
+
+    settings: str  # canonical JSON of what is in force
+    engine: int
+    version: str
+
+
+class LinkUp(OfDevice, frozen=True):
+    port: str
+
+
+class LinkDown(OfDevice, frozen=True):
+    """The link closed, or could not be opened."""
+
+    reason: str
+
+
+class Received(OfDevice, frozen=True):
+    data: bytes
+
+
+class Woken(Input, frozen=True):
+    """The moment that an earlier Step named has come."""
+
+
+class Ordered(OfDevice, frozen=True):
+    """An order of the table, on its way to the session."""
+
+    order: Order
+
+
+class Told(Input, frozen=True):
+    """A command, by whom, and the id under which its sender waits for the answer."""
+
+    command: AnyCommand
+    author: Author
+    id: str
+
+
+AnyInput = Configured | LinkUp | LinkDown | Received | Woken | Ordered | Told
+
+
+class Send(msgspec.Struct, frozen=True):
+    """Bytes for a device."""
+
+    device: Device
+    data: bytes
+
+
+class Step(msgspec.Struct, frozen=True):
+    row: int  # counts a table's steps from 1: the journal row, and the provenance of a card
+    now: Now
+    input: AnyInput
+    observations: tuple[AnyObservation, ...] = ()
+    findings: tuple[AnyFinding, ...] = ()
+    events: tuple[Event, ...] = ()
+    orders: tuple[Order, ...] = ()
+    sends: tuple[Send, ...] = ()
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def urgent(self) -> bool:
+        """Whether anything waits for the commit; what does not rides on the next one."""
+        return bool(self.events or self.sends or self.orders or self.findings or self.answers) or any(
+            not isinstance(seen, CopyHeard) for seen in self.observations
+        )

@@ -1,0 +1,192 @@
+"""The watch: what went wrong, noticed in the observations alone, with its evidence.
+
+Theory of operation: a fold over observations. Nothing here decides what a finding means for
+the round; it goes on record with the Step that found it. Whatever is counted over a shoe begins
+anew where another shoe may have begun unseen: a count that is too low raises no false alarm.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from tests.oracle.engine_5.cards import Card
+from tests.oracle.engine_5.findings import AnyFinding, OrderAltered, OtherSet, ShuffleFailed, Unread
+from tests.oracle.engine_5.now import Now
+from tests.oracle.engine_5.observations import (
+    AnyObservation,
+    CardSeen,
+    CommunicationStarted,
+    CutCardSeen,
+    Device,
+    FaultMeaning,
+    FaultRaised,
+    LinkClosed,
+    LinkOpened,
+    Place,
+    Resumed,
+    SequenceJumped,
+    SetDelivered,
+    ShoeEmptied,
+    ShoeLoaded,
+    ShuffleEnded,
+)
+from tests.oracle.engine_5.watch import counts, order, sets, shuffle, spacing
+from tests.oracle.engine_5.watch.counts import FACES, Counts
+from tests.oracle.engine_5.watch.order import Order
+from tests.oracle.engine_5.watch.sets import Sets
+from tests.oracle.engine_5.watch.settings import WatchSettings
+from tests.oracle.engine_5.watch.shuffle import Shuffle
+from tests.oracle.engine_5.watch.spacing import Spacing
+
+__all__ = ["WatchSettings", "WatchState", "emptied", "mended", "new_shoe", "watch"]
+
+UNREAD: Final = {FaultMeaning.UNREAD, FaultMeaning.BAD_CODE}
+
+
+class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
+    spacing: Spacing = Spacing()
+    counts: Counts = Counts()
+    order: Order = Order()
+    sets: Sets = Sets()
+    shuffle: Shuffle = Shuffle()
+    missed: bool = False  # reports of this shoe were: its cards so far are not known
+    away: bool = False  # the link closed, and nothing proved since that no report was missed
+    cut: bool = False  # the cutting card came out of this shoe
+    begun_us: int | None = None  # when the shoe last started to speak after its cut: perhaps with another set
+
+
+def watch(  # noqa: C901, PLR0912 -- one line each
+    settings: WatchSettings, state: WatchState, seen: AnyObservation
+) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    """One observation, and what is to be noticed in it."""
+    match seen:
+        case SetDelivered():
+            return delivered(settings, state, seen)
+        case ShuffleEnded(failed=reason) if reason:
+            return state, (ShuffleFailed(at=seen.at, reason=reason),)
+        case _ if seen.device is Device.SHUFFLER:
+            return state, ()  # its line and its faults are no matter of the cards
+        case CardSeen():
+            return card(settings, state, seen)
+        case FaultRaised():
+            return fault(settings, state, seen)
+        case LinkOpened():
+            return replace(state, spacing=spacing.opened(seen.at)), ()
+        case LinkClosed():
+            return replace(state, away=True), ()
+        case Resumed(proven=True):
+            return replace(state, away=False), ()
+        case Resumed() | SequenceJumped():
+            return missed(state), ()
+        case CutCardSeen():
+            return replace(state, cut=True), ()
+        case ShoeEmptied():
+            return state, emptied(settings, state, seen.at)
+        case ShoeLoaded(set_id=set_id):
+            return loaded(state, seen.at, set_id)
+        case CommunicationStarted() if state.cut:
+            return loaded(state, seen.at, "")
+        case _:
+            return state, ()
+
+
+def begun(state: WatchState) -> bool:
+    """Whether cards of this shoe came, or may have come."""
+    return state.missed or state.counts.cards > 0
+
+
+def delivered(
+    settings: WatchSettings, state: WatchState, seen: SetDelivered
+) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    after = sets.delivered(state.sets, seen, begun=begun(state), cut=state.cut)
+    coming = after.dealt is state.sets.dealt
+    wrong = counts.delivered(settings.decks, seen, coming=coming)
+    if not coming:  # told late, its place is to be found
+        letters = sets.letters(seen.order)
+        state = replace(state, order=Order(letters, state.counts.cards, lost=begun(state) and letters != ""))
+    return replace(state, sets=after), () if wrong is None else (wrong,)
+
+
+def loaded(state: WatchState, at: Now, set_id: str) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    """Another shoe begins, unless a round still needs cards of this one."""
+    state, due = anew(state, set_id)
+    other = () if due is None else (OtherSet(at=at, delivered=due, loaded=set_id),)
+    return replace(state, begun_us=at.utc_us), other
+
+
+def anew(state: WatchState, set_id: str) -> tuple[WatchState, str | None]:
+    """The cards are counted anew; and the id of the set that was due, if this one is another."""
+    was_begun = begun(state)
+    after, due = sets.loaded(state.sets, set_id, begun=was_begun)
+    ordered = state.order if after.dealt is not None and not was_begun else Order()
+    return replace(state, counts=Counts(), shuffle=Shuffle(), order=ordered, sets=after), due
+
+
+def missed(state: WatchState) -> WatchState:
+    """Reports were missed, and with them perhaps a change of shoe."""
+    return replace(state, counts=Counts(), shuffle=Shuffle(), order=order.lose(state.order), away=False, missed=True)
+
+
+def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
+    """Begin a shoe at this moment, that of the start of communication or of the command.
+
+    What came behind that start in the same Step is this shoe's already. `whole`: nothing of it was missed.
+    """
+    if state.begun_us != utc_us:
+        state, _ = anew(state, "")
+    after, letters = sets.new_shoe(state.sets)
+    if letters is not None:
+        state = replace(state, order=Order(letters, state.counts.cards))
+    return replace(state, counts=replace(state.counts, whole=whole), sets=after, cut=False, missed=False)
+
+
+def mended(state: WatchState, before: Sequence[Card | None], after: Sequence[Card | None]) -> WatchState:
+    """A person said which cards of a round these were: the shoe is counted by them."""
+    return state if before == after else replace(state, counts=counts.mended(state.counts, before, after))
+
+
+def emptied(settings: WatchSettings, state: WatchState, at: Now) -> tuple[AnyFinding, ...]:
+    """Hold what came out of an empty shoe against the set; nothing to say where it was not seen whole."""
+    wrong = None if state.away else counts.emptied(settings.decks, state.sets.dealt, state.counts, at)
+    return () if wrong is None else (wrong,)
+
+
+def card(settings: WatchSettings, state: WatchState, seen: CardSeen) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    if state.away:
+        state = missed(state)
+    spaced, together = spacing.card(settings, state.spacing, seen)
+    state = replace(state, spacing=spaced)
+    found: list[AnyFinding] = [] if together is None else [together]
+    if seen.card is None:
+        evidence = f"the shoe reported a card with the code {seen.code}, which is no card's"
+        found.append(Unread(at=seen.at, meaning=None, code=seen.code, evidence=evidence))
+    if seen.place is Place.SET_UP:  # cards to try the shoe with
+        return state, tuple(found)
+    if counts.told_twice(state.counts, seen):
+        return replace(state, counts=counts.doubted(state.counts)), tuple(found)
+    before, after = state.counts, state.shuffle
+    if seen.card is not None and before.last is not None and seen.place is not Place.OVERDRAW:  # that one is told late
+        after, unshuffled = shuffle.card(
+            settings.decks, after, before.faces, (FACES[before.last], FACES[seen.card]), seen.at
+        )
+        found += [] if unshuffled is None else [unshuffled]
+    counted, wrong = counts.card(settings.decks, state.sets.dealt, before, seen)
+    ordered, altered = order.card(state.order, seen)
+    found += [*wrong, *([] if altered is None else [altered])]
+    return replace(state, counts=counted, shuffle=after, order=ordered), tuple(found)
+
+
+def fault(settings: WatchSettings, state: WatchState, seen: FaultRaised) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    spaced, together = spacing.fault(settings, state.spacing, seen)
+    state = replace(state, spacing=spaced)
+    found: list[AnyFinding] = [] if together is None else [together]
+    said = f"the device said fault {seen.code}, {seen.name}"
+    if seen.meaning in UNREAD:
+        found.append(Unread(at=seen.at, meaning=seen.meaning, code="", evidence=said))
+        state = replace(state, counts=counts.doubted(state.counts), order=order.lose(state.order))
+    elif seen.meaning is FaultMeaning.REVERSED:
+        evidence = f"{said}: a card ran backwards"
+        found.append(OrderAltered(at=seen.at, card=None, expected=None, evidence=evidence))
+    return state, tuple(found)

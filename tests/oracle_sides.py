@@ -1,0 +1,189 @@
+"""The two engines of the comparison: the engine of shoed, and the frozen oracle of `tests/oracle/engine_5`.
+
+Theory of operation: a `Side` holds one engine and its state. All inputs are values of shoed; the oracle receives them
+as JSON, because it knows only its own types. After each step a side gives an `Output`: everything of the step that is
+visible outside the daemon, each part as JSON. The session of the device is not compared: both sides get the same
+observations.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import GenericAlias, ModuleType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from shoed import commands, engine, findings, now, observations, step
+from shoed import table as our_table
+from tests.oracle.engine_5 import engine as old_engine
+from tests.oracle.engine_5 import findings as old_findings
+from tests.oracle.engine_5 import now as old_now
+from tests.oracle.engine_5 import observations as old_observations
+from tests.oracle.engine_5 import step as old_step
+from tests.oracle.engine_5 import table as old_table
+
+PARTS: Final = ("raised", "events", "answers", "findings", "state", "question", "wake")
+
+Output = Mapping[str, bytes]  # by the name of the part
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The settings of a table and of its watch."""
+
+    table: our_table.TableSettings
+    min_draw_gap_ms: int = 0
+    decks: int = 8
+    byte_us: float = 0
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """One input of both engines. `injected`: findings that the watch did not make; then the watch is left out."""
+
+    came: step.AnyInput
+    now: now.Now
+    seen: tuple[observations.AnyObservation, ...] = ()
+    injected: tuple[findings.AnyFinding, ...] = ()
+
+
+class Idle(msgspec.Struct, frozen=True):
+    """The state of a device session that makes no observations."""
+
+
+class NoSession:
+    """Stands where an engine expects the session of a device."""
+
+    state_type = Idle
+
+    def begin(self) -> Idle:
+        return Idle()
+
+    def wake_at(self, state: Idle) -> None:
+        pass
+
+
+class Rooms(NamedTuple):
+    """The modules of one engine."""
+
+    engine: ModuleType
+    table: ModuleType
+    step: ModuleType
+    observations: ModuleType
+    findings: ModuleType
+    now: ModuleType
+
+
+OURS: Final = Rooms(engine, our_table, step, observations, findings, now)
+ORACLE: Final = Rooms(old_engine, old_table, old_step, old_observations, old_findings, old_now)
+
+
+class Side:
+    """One engine with its state. A test of the comparison overrides `output`."""
+
+    def __init__(self, rooms: Rooms, settings: Settings) -> None:
+        self.rooms: Any = rooms
+        self.state: Any = None
+        self.configure(settings)
+        self.shown: tuple[Any, bytes, bytes] = (None, b"", b"")
+        self.asked: our_table.PublicQuestion | None = None  # a value of this side's own types
+
+    def configure(self, settings: Settings) -> None:
+        """Put other settings in force; the state goes through JSON, as a checkpoint does."""
+        self.settings = settings
+        watch = self.rooms.engine.WatchSettings(settings.min_draw_gap_ms, settings.decks, settings.byte_us)
+        self.engine: Any = self.rooms.engine.Engine(
+            NoSession(), watch, self.own(settings.table, self.rooms.table.TableSettings)
+        )
+        if self.state is None:
+            self.state = self.engine.begin()
+        else:
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        self.state = self.engine.restore(msgspec.json.encode(self.state).decode())
+
+    def own(self, value: object, kind: object) -> Any:  # noqa: ANN401  # a value of either engine
+        """The value in the types of this side."""
+        return value if self.rooms is OURS else msgspec.json.decode(msgspec.json.encode(value), type=kind)
+
+    def seen(self, taken: Taken) -> object:
+        """The observations, for the oracle in the words of its time: an absence was proven or not."""
+        if self.rooms is OURS:
+            return taken.seen
+        proven = {at: each.proven for at, each in enumerate(taken.seen) if isinstance(each, observations.Resumed)}
+        seen = msgspec.to_builtins(taken.seen)
+        return [each | {"proven": proven[at]} if at in proven else each for at, each in enumerate(seen)]
+
+    def take(self, taken: Taken) -> Output:
+        try:
+            return self.output(*self.conclude(taken))
+        except Exception as error:  # noqa: BLE001  # an exception of one side alone is a difference, and is reported
+            return {"raised": msgspec.json.encode(f"{type(error).__name__}: {error}")}
+
+    def conclude(self, taken: Taken) -> tuple[Any, Any, Any]:
+        """The events, the answers and the findings of one input; the state is that after it."""
+        rooms, state = self.rooms, self.state
+        came, at = self.own(taken.came, rooms.step.AnyInput), self.own(taken.now, rooms.now.Now)
+        seen = self.own(self.seen(taken), several(rooms.observations.AnyObservation))
+        row = state.row + 1
+        if not taken.injected:
+            concluded = self.engine.conclude(state, came, seen, at, row)
+            self.state = replace(state, row=row, watch=concluded.watch, table=concluded.table)
+            return concluded.events, concluded.answers, concluded.findings
+        found = self.own(taken.injected, several(rooms.findings.AnyFinding))
+        noticed = [(each, ()) for each in seen[:-1]] + [(each, found) for each in seen[-1:]]
+        folding = rooms.table.Table(self.engine.table_settings, state.table, row)
+        folded = rooms.table.fold(folding, noticed, came, () if seen else found, at)
+        self.state = replace(state, row=row, table=folded.state)
+        return folded.events, folded.answers, found
+
+    def output(self, events: Sequence[Any], answers: Sequence[commands.Answer], found: Sequence[Any]) -> Output:
+        """All that is visible of the step, and of the table after it."""
+        state = self.state.table
+        if state is not self.shown[0]:
+            of = self.engine.table_settings
+            self.asked = self.rooms.table.public_question(of.game, state, insurance=of.insurance)
+            shown = self.rooms.table.public_state(of.game, state, insurance=of.insurance)
+            self.shown = (state, msgspec.json.encode(shown), msgspec.json.encode(self.asked))
+        return {
+            "raised": b"null",
+            "events": msgspec.json.encode([public(each) for each in events]),
+            "answers": msgspec.json.encode(answers),
+            "findings": msgspec.json.encode(found),
+            "state": self.shown[1],
+            "question": self.shown[2],
+            "wake": msgspec.json.encode(self.engine.wake_at(self.state)),
+        }
+
+
+@cache
+def several(kind: object) -> object:
+    return GenericAlias(tuple, (kind, ...))
+
+
+def public(event: Any) -> dict[str, object]:  # noqa: ANN401  # of either engine
+    return {"type": event.type, "utc_us": event.utc_us, "sequence": event.sequence, "data": event.data}
+
+
+def differing(ours: Output, oracle: Output) -> tuple[str, ...]:
+    """The parts that differ as JSON; the order of keys is no difference."""
+    unequal = [part for part in PARTS if ours.get(part, b"null") != oracle.get(part, b"null")]
+    return tuple(part for part in unequal if without_added(value(ours, part)) != value(oracle, part))
+
+
+# Keys that the oracle does not have. Keys may be added to published messages, never changed.
+ADDED: Final = frozenset({"at_least"})
+
+
+def without_added(found: Any) -> Any:  # noqa: ANN401  # JSON
+    match found:
+        case dict():
+            return {key: without_added(each) for key, each in found.items() if key not in ADDED}
+        case list():
+            return [without_added(each) for each in found]
+        case _:
+            return found
+
+
+def value(output: Output, part: str) -> Any:  # noqa: ANN401  # JSON
+    return msgspec.json.decode(output.get(part, b"null"))
