@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchmarks import detection
-from docs import devices_page
+from docs import devices_page, questions_page
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import page as angel_eye
 from firmware_protocols.bee_tek import page as bee_tek
@@ -162,6 +162,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/clauses.md": clauses,
     "docs/detection.md": blocks(detection.tables),
     "docs/commands.md": lambda _: commands_page(),
+    "docs/questions.md": lambda _: questions_page.page(),
     "docs/new-family.md": blocks(example),
     "docs/rig.md": blocks(deeds),
     "udev/70-shoed.rules": udev_rules,

@@ -36,6 +36,17 @@ class Notice(Command, frozen=True, kw_only=True, tag="notice"):
     other: int | None = None  # that changed places with the one on the wrong side
     stage: Stage = Stage.AFTER_FOUR  # of insurance that was not offered
     round: int | None = None  # of this shoe; without it the present one
+    card: Card | None = None  # exposed in the shoe, and not drawn yet
+
+
+class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
+    """A notice was a mistake. It stays on record, and nothing follows from it."""
+
+    number: int | None = None  # of its matter in the present round; without it the one that is asked about
+
+
+class ReplaceSet(Command, frozen=True, kw_only=True, tag="replace-set"):
+    """The set of cards is to be replaced: the next round waits for `new-shoe`."""
 
 
 class ReportLate(Command, frozen=True, kw_only=True, tag="late"):
@@ -54,6 +65,7 @@ class Decide(Command, frozen=True, kw_only=True, tag="decide"):
     question: str  # its id
     choice: str | tuple[str, ...]  # a word, a card, or cards in order
     bettor: str | None = None  # whose choice it is, where each has their own
+    revision: int | None = None  # of the question, as its author read it; without it the present one
 
 
 class CorrectCard(Command, frozen=True, kw_only=True, tag="correct"):
@@ -105,6 +117,8 @@ AnyCommand = (
     OpenBets
     | CloseBets
     | Notice
+    | Withdraw
+    | ReplaceSet
     | ReportLate
     | GrantSqueeze
     | Decide
@@ -124,7 +138,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     id: str  # of the command, as its sender gave it
     accepted: bool
-    detail: str = ""  # of a refusal: why, and what to do
+    detail: str = ""  # of a refusal: why, and what to do; of a notice: the matter that it repeats
 
 
 class Author(msgspec.Struct, frozen=True):

@@ -41,7 +41,7 @@ from shoed.settings import (
     shown,
     text,
 )
-from shoed.table import BY_FIRST_CARD
+from shoed.table import BY_FIRST_CARD, AfterGap
 
 STATE_DIR: Final = "/var/lib/shoed"
 URL: Final = "mqtt://127.0.0.1:1883"
@@ -54,7 +54,7 @@ MOST_SEATS: Final = 99  # the diagrams of such a game show no number: any that a
 
 KEYS_OF_GAMES: Final = (  # any of them may have these
     *("decks", "layout", "seats", "rounding", "outcome_basis", "insurance", "insurance_forgone", "limits"),
-    *("bets_close", "burn_cards", "rounds_after_cut"),
+    *("bets_close", "burn_cards", "rounds_after_cut", "after_gap", "confirm_void"),
 )
 
 
@@ -93,6 +93,8 @@ class HouseRules(Struct, frozen=True):
     bets_close: Close = Close.CARD
     burn_cards: int | None = None  # at the start of a shoe; None: as the documents have it, no matter how many
     rounds_after_cut: int | None = None
+    after_gap: AfterGap = AfterGap.ASK
+    confirm_void: bool = True  # a dealer's notice voids a round only after a person confirms it
 
 
 class TableConfig(Struct, frozen=True):
@@ -255,6 +257,8 @@ def _house(table: Table, rules: RuleBook) -> HouseRules:
         bets_close=table.get("bets_close", choice({each.value: each for each in Close}), Close.CARD),
         burn_cards=table.get("burn_cards", BURNT, None),
         rounds_after_cut=table.get("rounds_after_cut", or_none(integer(0, MOST_ROUNDS)), None),
+        after_gap=table.get("after_gap", choice({each.value: each for each in AfterGap}), AfterGap.ASK),
+        confirm_void=table.get("confirm_void", BOOLEAN, default=True),
     )
 
 

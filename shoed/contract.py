@@ -26,13 +26,10 @@ from shoed.events import (
 )
 from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
-from shoed.rules.questions import Ask
 from shoed.step import DeviceOrderKind
 from shoed.table import PublicState, TableState, public_state
-from shoed.table.asking import Doubt
 from shoed.table.phase import MOVES, Move, Phase
 from shoed.table.question import PublicQuestion
-from shoed.table.readings import Reading
 
 PHASES: Final[Mapping[Phase, str]] = {
     Phase.IDLE: "no round in this shoe yet",
@@ -61,36 +58,8 @@ MOVE_MEANINGS: Final[Mapping[Move, str]] = {
     Move.CORRECTION: "the result is another one than was told",
     Move.REOPENED: "the same, and a card is due after all",
     Move.SETTLEMENT: "by command, or because something new begins",
-    Move.GIVEN_UP: "something new begins before every card due was drawn",
+    Move.GIVEN_UP: "something new begins before every card due was drawn, or reports were lost",
     Move.NEXT: "the next round or shoe",
-}
-QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
-    Ask.NEXT_ROUND: (
-        "found between rounds, or a round in doubt was overtaken: whether play goes on (`go-on`); of a card that came "
-        "too many: whether it opens the next round (`carried`) or is put away (`go-on`)"
-    ),
-    Doubt.FACE: "which card it was that nobody could read: a card, `foreign-card`, or `no-card` where no slot was told",
-    Ask.CARD_ORDER: "in which order the cards that came together are taken: all of them, in order",
-    Ask.RECONSTRUCTABLE: "whether the cards can be put back (`yes`, `no`)",
-    Ask.RULING: "what follows, where the document leaves it to a person or is silent (`continue`, `void`)",
-    Ask.OPTION: "what a player chooses (`continue`, `return`); `others` are all who were not named before",
-    Doubt.CONFIRM: "whether what the watch infers is so (`yes`, `no`)",
-    Doubt.READING: "what a card or a result that is not due means",
-    Ask.SET_REPLACED: "whether the cards are replaced by a new set (`yes`, `no`); nothing waits for it",
-    Ask.INTENDED: "whether the player had meant to take insurance that was not offered (`yes`, `no`)",
-}
-READINGS: Final[Mapping[Reading, str]] = {
-    Reading.MISSED: "the card that is due left the shoe unseen before it; its face is asked next",
-    Reading.WRONG_SIDE: "it is the card that is due, and was reported in the other hand",
-    Reading.SAME_CARD: "the card that lies there was told once more",
-    Reading.READ_AGAIN: "the card that lies there was misread before, and this is its face",
-    Reading.DUE: "it is the card that is due: one that the shoe counts otherwise, or calls an overdraw and serves",
-    Reading.EXCESS: "one more card; of an overdraw it is asked where it goes once the round has its cards",
-    Reading.CARRIED: "the card left over from the round before opens this one, and the shoe does not count it",
-    Reading.NOT_CARRIED: "the card left over was put away",
-    Reading.INTERRUPTION: "the game itself was interrupted, and the document decides",
-    Reading.NEXT_ROUND: "the next round has begun, behind a card that was missed or left over; this one stands",
-    Reading.NOT_SO: "the result that the shoe gave before the last card is wrong",
 }
 SET_ASIDE: Final[Mapping[str, str]] = {
     Place.BURN.value: "burnt",
@@ -192,6 +161,11 @@ first good copy of the report arrived. `historical` is there, and true, if the e
 connection to the broker; nothing else differs then.
 """
 
+QUESTIONS: Final = """
+Answered by `decide`, see [commands](commands.md). [Questions](questions.md) lists each kind of question, its choices
+with their effects, and an example.
+"""
+
 
 def events_page() -> str:
     shapes: dict[type, None] = {}
@@ -209,7 +183,7 @@ def events_page() -> str:
             if name.startswith(f"{noun}."):
                 parts += [f"\n#### `{name.replace('.', '/')}`\n", described(data), fields(data, shapes)]
     parts += ["\n## State\n", described(PublicState), fields(PublicState, shapes), phases()]
-    parts += ["\n## Question\n", described(PublicQuestion), fields(PublicQuestion, shapes), questions()]
+    parts += ["\n## Question\n", described(PublicQuestion), fields(PublicQuestion, shapes), QUESTIONS]
     parts += ["\n## Status\n", described(Status), fields(Status, shapes)]
     parts += ["\n## Shapes\n\nWhat the tables above name by its name.\n"]
     done: set[type] = set()
@@ -248,17 +222,6 @@ def phases() -> str:
         + table(("phase", "meaning"), ((f"`{phase.value}`", text) for phase, text in PHASES.items()))
         + f"\n```mermaid\nstateDiagram-v2\n    [*] --> {Phase.IDLE.value}\n{diagram}\n```\n\n"
         + table(("move", "meaning"), ((f"`{move.value}`", text) for move, text in MOVE_MEANINGS.items()))
-    )
-
-
-def questions() -> str:
-    rows = ((f"`{ask.value}`", what) for ask, what in QUESTIONS.items())
-    readings = ((f"`{reading.value}`", what) for reading, what in READINGS.items())
-    return (
-        "\nAnswered by `decide`, see [commands](commands.md).\n\n"
-        + table(("question", "asks"), rows)
-        + "\nThe choices of `reading`:\n\n"
-        + table(("choice", "meaning"), readings)
     )
 
 

@@ -77,9 +77,11 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
                 bets_close_by_command=table.house.bets_close is Close.COMMAND,
                 burn_cards=table.house.burn_cards,
                 rounds_after_cut=table.house.rounds_after_cut,
+                confirm_void=table.house.confirm_void,
             ),
             decks=table.decks,
             shuffler_port=shuffler.port if shuffler else None,
+            after_gap=table.house.after_gap,
         ),
         session_of(shuffler) if shuffler else None,
     )
@@ -156,7 +158,8 @@ class Desk:
         self.writer = writer
         self.engine = engine_of(config, store.word)
         self.state = self.restore(store)
-        voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance)
+        custom = self.engine.table_settings.custom
+        voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance, custom)
         self.publisher = Publisher(voice, broker, store, writer)
         self.ears = {device: Ear(self.name, device, of, self) for device, of in config.devices.items()}
         self.earlier = asyncio.Event()  # the next deadline has come forward

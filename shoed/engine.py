@@ -18,9 +18,9 @@ from shoed.now import Now
 from shoed.observations import AnyObservation, Device
 from shoed.session import Heard, S, Session, SessionState
 from shoed.step import AnyInput, OfDevice, Ordered, Send, Step, Told, Woken
-from shoed.table import Table, TableSettings, TableState, Watched, fold, ordered
+from shoed.table import Table, TableSettings, TableState, Watched, doubted, fold, ordered
 from shoed.table import wake_at as table_wake_at
-from shoed.watch import WatchSettings, WatchState, emptied, mended, new_shoe, watch
+from shoed.watch import FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
 
 ENGINE: Final = 6  # increases when the same inputs would give other events
 
@@ -133,11 +133,15 @@ class Engine(Generic[S]):
             noticed.append((seen, findings))
         empty = isinstance(came, Told) and isinstance(came.command, EmptyShoe)
         findings = emptied(self.watch_settings, watched, now) if empty else ()
-        folded = fold(Table(self.table_settings, state.table, row), noticed, came, findings, now)
+        table = Table(self.table_settings, state.table, row)
+        folded = fold(table, noticed, came, findings, now)
         before, after = state.table.record, folded.state.record
         if isinstance(came, Told) and (before.shoe, before.number) == (after.shoe, after.number):
             carried = before.carried == after.carried  # else one was laid there that was counted when it came
-            watched = mended(watched, before.faces(carried=carried), after.faces(carried=carried))
+            known = FacesKnown(now, before.faces(carried=carried), after.faces(carried=carried))
+            watched, wrong = watch(self.watch_settings, watched, known)
+            findings += wrong
+            folded = doubted(table, wrong, now) if wrong else folded
         for event in folded.events:
             if isinstance(event.data, ShoeStarted):
                 watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")

@@ -234,6 +234,16 @@ class RoundSettled(EventData, frozen=True, kw_only=True):
     carried: tuple[Card, ...]
 
 
+class RoundOvertaken(EventData, frozen=True, kw_only=True):
+    """The next round or shoe began over a complete round that waited for a person: it waits no longer.
+
+    Its open questions stay open.
+    """
+
+    shoe: int
+    round: int
+
+
 class RoundAbandoned(EventData, frozen=True, kw_only=True):
     """A new round or shoe began over an unfinished one, which ends without a result.
 
@@ -281,7 +291,7 @@ class IrregularityNoticed(EventData, frozen=True, kw_only=True):
 
     `number` counts in the round, null where nothing follows in it, or not yet: what is confirmed then, or gets a place
     in the round, is told again with its number. `author` is null if the watch noticed it; `late`: the next round, or
-    shoe, had begun.
+    shoe, had begun. `other`: the card that changed places with the one at `at`.
     """
 
     shoe: int | None
@@ -294,6 +304,7 @@ class IrregularityNoticed(EventData, frozen=True, kw_only=True):
     author: str | None
     role: str | None
     late: bool
+    other: int | None = None
 
 
 class IrregularityRuled(EventData, frozen=True, kw_only=True):
@@ -345,15 +356,29 @@ class QuestionAnswered(EventData, frozen=True, kw_only=True):
     author: str | None
     role: str | None
     carried: tuple[Card, ...]
+    revision: int
 
 
-class QuestionLapsed(EventData, frozen=True, kw_only=True):
-    """A question that nobody answered is asked no more under this id: it has no object, or another one comes first."""
+class QuestionRevised(EventData, frozen=True, kw_only=True):
+    """The hands of an open question, or what its choices lead to, have changed; the retained question has it whole."""
 
     shoe: int | None
     round: int | None
     id: str
     question: str
+    revision: int
+    player: Hand
+    banker: Hand
+
+
+class QuestionLapsed(EventData, frozen=True, kw_only=True):
+    """A question is closed without an answer, for this reason."""
+
+    shoe: int | None
+    round: int | None
+    id: str
+    question: str
+    reason: str
 
 
 TYPES: Final[Mapping[type[EventData], str]] = {
@@ -369,6 +394,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     RoundUnconfirmed: "round.unconfirmed",
     RoundSuspended: "round.suspended",
     RoundAbandoned: "round.abandoned",
+    RoundOvertaken: "round.overtaken",
     RoundResumed: "round.resumed",
     RoundVoided: "round.voided",
     RoundCorrected: "round.corrected",
@@ -380,6 +406,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     IrregularityRuled: "irregularity.ruled",
     QuestionAsked: "question.asked",
     QuestionAnswered: "question.answered",
+    QuestionRevised: "question.revised",
     QuestionLapsed: "question.lapsed",
     **device_events.TYPES,
 }

@@ -19,6 +19,7 @@ from shoed.commands import (
     ReportLate,
     UnlockDevice,
     VoidRound,
+    Withdraw,
 )
 from shoed.contract import table
 from shoed.ports.tell import LONGEST, MODE, MOST_CLIENTS, NAME
@@ -35,13 +36,19 @@ MEANINGS: Final[Mapping[tuple[type[Command], str], str]] = {
     (Notice, "reconstructable"): "whether the hands can be laid as they were meant to be",
     (Notice, "order"): "the cards from `at` on, as they were meant to come",
     (Notice, "of_the_dealing"): "whether the order was altered by the dealing, and not elsewhere",
-    (Notice, "other"): "of `wrong-side`: the card that it changed places with",
+    (Notice, "other"): "of `wrong-side`: the card that it changed places with, in one matter",
     (Notice, "stage"): "which offer of insurance was left out",
     (Notice, "round"): THIS_ROUND,
+    (Notice, "card"): "of `card-exposed`: the card that is next in the shoe, and was not drawn yet",
+    (Withdraw, "number"): "the number of its matter in this round; without it that of the open question",
     (ReportLate, "act"): "`bet`, `increase` or `withdrawal`",
     (Decide, "question"): "the id of the open question",
     (Decide, "choice"): "one of its options; where cards are asked for, a card or cards in order",
     (Decide, "bettor"): "whose choice it is, where each has their own",
+    (
+        Decide,
+        "revision",
+    ): "of the question, as its author read it: refused if the consequence of the choice has changed",
     (CorrectCard, "index"): "which card of the round, from 1",
     (CorrectCard, "card"): "what it really is",
     (CorrectCard, "round"): THIS_ROUND,

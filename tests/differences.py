@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from shoed.commands import Author
+from shoed.commands import Author, Decide
 from shoed.engine import ENGINE
 from shoed.now import Now
 from shoed.ports.capture import Header
@@ -89,7 +89,8 @@ class Comparison:
     def take(self, taken: Taken) -> None:
         """One step of both, compared."""
         self.number += 1
-        ours, oracle = self.ours.take(taken), self.oracle.take(self.numbers.command(taken))
+        for_oracle = self.to_first_question(taken) or self.numbers.command(taken)
+        ours, oracle = self.ours.take(taken), self.oracle.take(for_oracle)
         self.trace.append(f"{self.number:4} {inputs(taken)}")
         self.trace += [f"       {each}" for each in event_lines(ours)]
         if (parts := differing(ours, oracle)) and (
@@ -99,6 +100,15 @@ class Comparison:
         if len(ours) == 1:
             raise Ended
         self.before = ours
+
+    def to_first_question(self, taken: Taken) -> Taken | None:
+        """An answer to the question that our engine asks first, as one to the question of the oracle."""
+        ours, oracle, came = self.ours.asked, self.oracle.asked, taken.came
+        if ours is None or oracle is None or not isinstance(came, Told) or not isinstance(came.command, Decide):
+            return None
+        if came.command.question != ours.id:
+            return None
+        return replace(taken, came=replace(came, command=replace(came.command, question=oracle.id)))
 
     def judge(self, difference: Difference) -> None:
         for name, predicate in self.predicates.items():

@@ -3,6 +3,7 @@
 A predicate gets one step after which the two engines differ. It says whether its behaviour explains the difference.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, Final
@@ -35,7 +36,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     def events(self) -> tuple[list[Any], list[Any]]:
         """The events that only one engine has, as type and data: ours, then the oracle's."""
-        ours, oracle = ([(each["type"], each["data"]) for each in events] for events in self.both("events"))
+        ours, oracle = ([(each["type"], each["data"]) for each in events or ()] for events in self.both("events"))
         return [each for each in ours if each not in oracle], [each for each in oracle if each not in ours]
 
 
@@ -58,7 +59,9 @@ def early_result_waits_for_its_cards(found: Difference) -> Verdict | None:
             [len(each["player"]["cards"] + each["banker"]["cards"]) for each in one["consequences"]] for one in both
         ]
         if (
-            all(one <= other for one, other in zip(*drawn, strict=True)) and drawn[0] != drawn[1]
+            len(drawn[0]) == len(drawn[1])
+            and all(one <= other for one, other in zip(*drawn, strict=True))
+            and drawn[0] != drawn[1]
         ):  # asked before more cards
             return Verdict.ENDS
     questions = [each for each in found.both("question") if each]
@@ -72,6 +75,8 @@ def positions_follow_their_cards(found: Difference) -> Verdict | None:
     if [(kind, {**data, "at": 0}) for kind, data in ours] != [(kind, {**data, "at": 0}) for kind, data in oracle]:
         return None
     one, other = found.both("question")
+    if not set(found.parts) <= {"events", "question"} or not (ours or one != other):
+        return None
     return Verdict.PASSES if {**(one or {}), "index": 0} == {**(other or {}), "index": 0} else None
 
 
@@ -97,23 +102,58 @@ def drawn_together_needs_two_cards(found: Difference) -> Verdict | None:
     return Verdict.PASSES if stands == ["stands"] and not oracle else None
 
 
-def lingering_question_names_its_matter(found: Difference) -> Verdict | None:
-    """A question about another matter that outlived its round is another question; the oldest is asked first."""
-    ours, oracle = found.events()
-    events = [data for kind, data in (*ours, *oracle) if kind == "question.asked"]
-    both = events or [each for each in found.both("question") if each]
-    lingers = all(each["question"] == "next-round" and each["optional"] for each in both)
-    return Verdict.ENDS if both and lingers else None
+DIGITS: Final = re.compile(r"\d+")
+QUESTIONS: Final = ("question.asked", "question.lapsed", "question.revised", "round.overtaken")
 
+
+def without(question: Any, *keys: str) -> Any:  # noqa: ANN401  # JSON
+    return question and {key: each for key, each in question.items() if key not in keys}
+
+
+def question_outlives_its_round(found: Difference) -> Verdict | None:
+    """A question stays open after its round ended, under its own number, clause, role and round."""
+    ours, oracle = found.both("question")
+    shown = value(found.ours, "state")
+    outlived = ours is not None and (ours["shoe"], ours["round"]) != (shown["shoe"], shown["round"])
+    lingered = oracle is not None and oracle["question"] == "next-round" and oracle["optional"]
+    _, events = found.events()
+    asked = [data for kind, data in events if kind == "question.asked"]
+    lingers = any(each["question"] == "next-round" and each["optional"] for each in asked)
+    return Verdict.ENDS if outlived or lingered or lingers else None
+
+
+def question_keeps_its_number(found: Difference) -> Verdict | None:
+    """A question keeps its number while it is about the same matter: its revisions are published, it does not lapse."""
+    ours, oracle = found.events()
+    others = [each for each in (*ours, *oracle) if each[0] not in (*QUESTIONS, "question.answered")]
+    answered = [[without(data, "id") for kind, data in of if kind == "question.answered"] for of in (ours, oracle)]
+    details = [[DIGITS.sub("", each["detail"]) for each in of or ()] for of in found.both("answers")]
+    if answered[0] != answered[1] or details[0] != details[1]:
+        return None
+    if not (ours or oracle) and not {"question", "answers"} & set(found.parts):
+        return None
+    one, other = (without(each, "id", "asked_at") for each in found.both("question"))
+    rest = [each for each in found.parts if each not in ("events", "question", "state", "answers")]
+    state, before = (without(each, "sequence") for each in found.both("state"))
+    return Verdict.PASSES if not others and one == other and not rest and state == before else None
+
+
+from tests.intended_gaps import PREDICATES as OF_GAPS  # noqa: E402  # it imports the types above
+from tests.intended_notices import PREDICATES as OF_NOTICES  # noqa: E402  # it imports the types above
+from tests.intended_outside import PREDICATES as OF_CARDS_IN_NO_HAND  # noqa: E402  # it imports the types above
 
 # The first predicate that applies decides.
 PREDICATES: Final[Mapping[str, Predicate]] = {
     each.__name__: each
     for each in (
+        *OF_CARDS_IN_NO_HAND,
+        *OF_GAPS,
+        *OF_NOTICES,
+        question_outlives_its_round,
+        question_keeps_its_number,
         early_result_waits_for_its_cards,
         positions_follow_their_cards,
         drawn_together_needs_two_cards,
-        lingering_question_names_its_matter,
         left_over_card_is_one_matter,
     )
 }

@@ -58,7 +58,7 @@ def shown_hand(hand: Sequence[Card]) -> dict[str, object]:
 def shown_to_all(state: PublicState) -> dict[str, Any]:
     """The state as it is read, without what follows from a result by the rule book: that is tried with the book."""
     message: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(state))
-    del message["insurance"]
+    del message["insurance"], message["questions"]
     if message["last_round"] is not None:
         del message["last_round"]["pays"]
     return message
@@ -160,6 +160,8 @@ class Listener:
 
     @hear.register
     def _(self, data: events.RoundSettled) -> None:
+        if self.is_past(data.shoe, data.round):
+            return
         assert self.complete
         assert self.phase in ("complete", "corrected", "suspended", "settled")
         self.phase, self.left_over = "settled", list(data.carried)
@@ -169,10 +171,14 @@ class Listener:
         assert self.phase in ("betting", "closed", "dealing", "suspended")
         assert not self.complete
         self.check_hands(data.player, data.banker)
-        self.phase = "abandoned"
+        self.player, self.banker, self.phase = [], [], "abandoned"
 
     @hear.register
     def _(self, data: events.RoundVoided) -> None:
+        if self.is_past(data.shoe, data.round):  # a question about it was answered late
+            if self.last is not None and (self.last["shoe"], self.last["round"]) == (data.shoe, data.round):
+                self.last["void"] = True
+            return
         assert self.phase == "settled" or self.phase not in OVER
         self.reopen()
         assert (data.supersedes is not None) == self.complete
@@ -181,11 +187,14 @@ class Listener:
         if self.complete and self.last is not None:
             self.last["void"] = True
 
+    def is_past(self, shoe: int | None, number: int | None) -> bool:
+        return (shoe, number) != (self.shoe, self.round)
+
     # --- it waits, and goes on
 
     @hear.register
     def _(self, data: events.IrregularityNoticed) -> None:
-        if data.late:
+        if data.late or self.is_past(data.shoe, data.round):
             return
         assert data.shoe == self.shoe
         self.irregular = True
@@ -198,7 +207,9 @@ class Listener:
         self.phase = "suspended"
 
     @hear.register
-    def _(self, data: events.QuestionAsked) -> None:
+    def _(self, data: events.QuestionAsked | events.QuestionRevised) -> None:
+        if self.is_past(data.shoe, data.round) or self.phase == "abandoned":
+            return
         if self.phase == "suspended":
             self.hands_are(data.player, data.banker)
         else:
@@ -206,6 +217,8 @@ class Listener:
 
     @hear.register
     def _(self, data: events.QuestionAnswered) -> None:
+        if self.is_past(data.shoe, data.round):
+            return
         if self.phase in ("betting", "closed"):
             self.left_over += data.carried
         elif self.phase != "suspended":  # else it lies there at once

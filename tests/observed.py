@@ -142,7 +142,7 @@ PRESET: Final = PresetChanged(at=START, frame=FRAME, address="01", value="0005")
 
 
 NO_CUSTOM: Final = Custom()
-ASIDES: Final = ("irregularity.", "question.", "insurance.", "round.settled")
+ASIDES: Final = ("irregularity.", "question.", "insurance.", "round.overtaken", "round.settled")
 
 
 WOKEN: Final = Woken()
@@ -181,13 +181,14 @@ class Sitting:
         return folded.events
 
     def tell(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> list[EventData]:
-        """A command in a Step of its own, that is done; the data of its events."""
+        """A command in a Step of its own, that is done; the data of its events but for revised questions."""
         told = self.step(came=Told(command, Author("ann", role), "7f3a"))
         assert self.answers[-1] == Answer("7f3a", accepted=True)
-        return [event.data for event in told]
+        return [event.data for event in told if event.type != "question.revised"]
 
     def asks(self, name: str, *choices: str) -> bool:
-        """Whether this is asked, and these are the choices."""
+        """Whether this is asked, and these are the choices; each question that names readings has one more."""
+        choices = (*choices, "none-of-these") if name in ("reading", "gap") else choices
         return (self.question.question, self.question.choices) == (name, choices)
 
     def answer(self, choice: str | tuple[str, ...], bettor: str | None = None) -> list[EventData]:
@@ -232,7 +233,9 @@ class Sitting:
 
     @property
     def question(self) -> PublicQuestion:
-        asked = public_question(self.settings.game, self.state, insurance=self.settings.insurance)
+        asked = public_question(
+            self.settings.game, self.state, insurance=self.settings.insurance, custom=self.settings.custom
+        )
         assert asked is not None
         return asked
 

@@ -109,7 +109,7 @@ class Onlooker:
     @property
     def asked(self) -> PublicQuestion | None:
         settings = self.table.settings
-        return public_question(settings.game, self.table.state, insurance=settings.insurance)
+        return public_question(settings.game, self.table.state, insurance=settings.insurance, custom=settings.custom)
 
     def hear(self, heard: Heard) -> None:
         told = self.table.step(*heard.seen, found=heard.found, after_s=heard.after_s)

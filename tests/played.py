@@ -8,7 +8,7 @@ from shoed.now import Now
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
 from shoed.step import AnyInput, Configured, LinkUp, Received, Told
-from shoed.table import TableSettings, public_state
+from shoed.table import TableSettings, public_question, public_state
 from shoed.watch import WatchSettings
 from shoed.words import Role
 
@@ -36,8 +36,9 @@ class Played:
             self.take(Received(piece), after_ms)
 
     def decide(self, choice: str) -> None:
-        assert self.state.table.asked is not None
-        answer = Decide(question=self.state.table.asked.id, choice=choice)
+        asked = public_question("commission", self.state.table)
+        assert asked is not None
+        answer = Decide(question=asked.id, choice=choice)
         self.take(Told(answer, Author("ann", Role.PIT_SUPERVISOR), f"{self.ms}"))
 
     @property

@@ -21,6 +21,7 @@ What follows from it:
     expect = ["type key=value", ...]   all that is published, in order; of each what matters. `=~`: contains.
                                        Without it: play as it should be, every card drawn where the shoe says it was.
     refused = "..."                    the answer is no, and says this
+    answered = "..."                   the answer is yes, and says this
     question = "card-order clause=5.10 ..."   the question that is open then; or "none"
     would = ["yes -> player=8S,JD:8", ...]    what it says of an answer
     state = "insurance=none ..."       what matters of the state that is retained then
@@ -30,6 +31,7 @@ the hands as they lie, and what became of the bets. What belongs to the line alo
 all this, and is left out here. A key that is not known is an error.
 """
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,11 +43,13 @@ from msgspec.structs import replace
 from shoed.cards import Card
 
 PLACE: Final = Path(__file__).resolve().parent / "scenarios"
-OF_THE_LINE: Final = {"device.online", "device.offline", "device.changed"}
+# Published beside the rest, and left out here; a question shows its own revision.
+OF_THE_LINE: Final = {"device.online", "device.offline", "device.changed", "question.revised"}
 HONEST: Final = {
     *("round.started", "bets.closed", "card.drawn"),
     *("round.completed", "round.confirmed", "round.unconfirmed"),
 }
+FIGURES: Final = re.compile(r"[\d.]+")
 HANDS: Final = {"P": "player", "B": "banker"}
 ACTS: Final = ("shoe", "unheard", "window", "shuffler", "delivered", "loaded", "tell", "answer", "line", "daemon")
 Away = Literal["away", "back"]
@@ -79,6 +83,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bettor: str | None = None
     expect: tuple[str, ...] | None = None
     refused: str | None = None
+    answered: str | None = None
     question: str | None = None
     would: tuple[str, ...] = ()
     state: str | None = None
@@ -114,6 +119,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     decks: int = 8
     insurance: Literal["on", "off"] = "on"
     bets_close: Literal["card", "command"] = "card"
+    after_gap: Literal["ask", "abandon", "partial"] = "ask"
+    confirm_void: bool = True
     min_draw_gap_ms: int = 0  # no spacing is evidence
     name: str = ""
 
@@ -198,15 +205,20 @@ def unexpected(step: Step, told: list[Any]) -> list[str]:
 
 def answered(step: Step, answer: Any) -> list[str]:  # noqa: ANN401  # JSON
     if step.refused is None:
-        return [] if answer["accepted"] else ["it was refused"]
+        if not answer["accepted"]:
+            return ["it was refused"]
+        return [] if (step.answered or "") in answer["detail"] else [f"the answer does not say {step.answered}"]
     if answer["accepted"]:
         return [f"it was accepted, and should be refused: {step.refused}"]
     return [] if step.refused in answer["detail"] else [f"it was refused, and not because {step.refused}"]
 
 
 def matter_of(question: Any) -> bytes:  # noqa: ANN401  # JSON
-    """What tells a question from another, and from itself before another card came."""
-    return msgspec.json.encode(question and [question[key] for key in ("id", "choices", "consequences")])
+    """What tells a question from another, and from itself before another report; figures of a clock vary."""
+    if question is None:
+        return b"null"
+    evidence = [FIGURES.sub("", each) for each in question["evidence"]]
+    return msgspec.json.encode([evidence, *(question[key] for key in ("id", "optional", "choices", "consequences"))])
 
 
 def asked(step: Step, question: Any) -> list[str]:  # noqa: ANN401  # JSON

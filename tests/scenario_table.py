@@ -26,7 +26,7 @@ from shoed.observations import (
 from shoed.rules.load import book
 from shoed.session.angel_eye import AngelEyeSession, AngelEyeState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
-from shoed.table import Custom, TableSettings, public_question, public_state
+from shoed.table import AfterGap, Custom, TableSettings, public_question, public_state
 from shoed.table.assess import House, judge
 from shoed.telling import typed
 from shoed.watch import WatchSettings
@@ -52,9 +52,10 @@ class Sitting:
                 line.PORT,
                 f"test-{number}",
                 insurance=written.insurance == "on",
-                custom=Custom(bets_close_by_command=written.bets_close == "command"),
+                custom=Custom(bets_close_by_command=written.bets_close == "command", confirm_void=written.confirm_void),
                 decks=written.decks,
                 shuffler_port="tcp://127.0.0.1:4002",
+                after_gap=AfterGap(written.after_gap),
             ),
         )
         self.state = self.engine.begin()
@@ -119,8 +120,7 @@ class Sitting:
         if step.loaded is not None:
             self.see(ShoeLoaded(at=self.now, frame=NO_FRAME, set_id=step.loaded))
         if step.tell is not None or step.answer is not None:
-            asked = self.state.table.asked
-            self.take(told(step, str(len(self.steps)), asked.id if asked else "none"))
+            self.take(told(step, str(len(self.steps)), self.question["id"] if self.question else "none"))
         if step.line == "away":
             self.take(LinkDown("the cable is out"))
         if step.line == "back":
@@ -137,7 +137,9 @@ class Sitting:
     @property
     def question(self) -> Any:  # noqa: ANN401  # JSON
         settings = self.engine.table_settings
-        return msgspec.to_builtins(public_question(settings.game, self.state.table, insurance=settings.insurance))
+        return msgspec.to_builtins(
+            public_question(settings.game, self.state.table, insurance=settings.insurance, custom=settings.custom)
+        )
 
     @property
     def shown(self) -> Any:  # noqa: ANN401  # JSON

@@ -7,6 +7,7 @@ trouble occurs; the seeds go through all games and all styles.
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -24,10 +25,10 @@ from tests.trouble import Answered, Heard, Said
 
 PORT: Final = "tcp://127.0.0.1:4001"
 SHUFFLER_PORT: Final = "tcp://127.0.0.1:4002"
-HOUSE: Final = Custom()
+HOUSE: Final = partial(Custom, confirm_void=False)  # the oracle voids a round without confirmation
 CUSTOMS: Final = (
-    *(HOUSE, HOUSE, Custom(bets_close_by_command=True), Custom(burn_cards=3), Custom(burn_cards=-1)),
-    *(Custom(rounds_after_cut=1), Custom(bets_close_by_command=True, burn_cards=1, rounds_after_cut=2)),
+    *(Custom(), HOUSE(), HOUSE(bets_close_by_command=True), HOUSE(burn_cards=3), HOUSE(burn_cards=-1)),
+    *(HOUSE(rounds_after_cut=1), HOUSE(bets_close_by_command=True, burn_cards=1, rounds_after_cut=2)),
 )
 ROUNDS: Final = 12
 

@@ -55,7 +55,10 @@ NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or 
 FAMILIES_SAID = 'write "angel-eye" or "bee-tek" or "open-shoe" or "scanner"'
 GAMES_SAID = "write " + " or ".join(f'"{game}"' for game in GAMES)
 NO_FILE = "name a file that is there and may be read"
-HOUSE = "rounding, outcome_basis, insurance, insurance_forgone, limits, bets_close, burn_cards, rounds_after_cut"
+HOUSE = (
+    "rounding, outcome_basis, insurance, insurance_forgone, limits, bets_close, burn_cards, rounds_after_cut, "
+    "after_gap, confirm_void"
+)
 LAID_OUT = f"name, game, decks, layout, {HOUSE}, shoe, shuffler"
 SEATED = f"name, game, decks, seats, {HOUSE}, shoe, shuffler"
 SITE = '[site]\nname = "rws"\n'
@@ -202,7 +205,7 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
 def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
     """Keys in order, no blanks, every setting of the family with its value, nothing of the broker."""
     assert describe(TABLE) == (
-        b'{"decks":8,"game":"commission","house":{"bets_close":"card","burn_cards":null,"insurance":true,"insurance_forgone":"round","limits":'
+        b'{"decks":8,"game":"commission","house":{"after_gap":"ask","bets_close":"card","burn_cards":null,"confirm_void":true,"insurance":true,"insurance_forgone":"round","limits":'
         b'{"differential":null,"maximum":null,"minimum":0,"minimums":{},"reading":"side"},"outcome_basis":"offered",'
         b'"rounding":"down","rounds_after_cut":null},"layout":"bean-9","name":"bac-901","seats":null,"shoe":{"allow_orders":false,'
         b'"firmware":"ii-ex","min_draw_gap_ms":250,"port":"tcp://127.0.0.1:4001","protocol":"angel-eye",'

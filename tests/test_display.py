@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
 from shoed.bus.messages import Presence, Status, Voice
 from shoed.cards import Card
-from shoed.display.terminal import SGR, WIDTH, plain, screen
+from shoed.display.terminal import CHOICES, SGR, WIDTH, plain, screen
 from shoed.display.view import TableView, Told, hear, read
 from shoed.engine import Engine
 from shoed.events import Event
@@ -28,6 +28,7 @@ from shoed.table import TableSettings, public_state
 from shoed.table.state import Link
 from shoed.watch import WatchSettings
 from tests.onlooker import Onlooker
+from tests.shown import questions
 from tests.trouble import troubled_rounds
 
 IDENTITY: Final = ("vendor", "model", "serial", "firmware", "protocol")
@@ -300,7 +301,7 @@ def test_the_health_of_the_daemon_is_shown(subscriber: Subscriber) -> None:
 @pytest.mark.parametrize(
     ("topic", "payload"),
     [
-        (f"{ROOT}/question", b""),
+        (f"{ROOT}/question", b"{}"),
         (f"{ROOT}/event/card/drawn", b"no JSON"),
         (f"{ROOT}/event/card/drawn", b'{"a": 1}'),
         (f"{ROOT}/state", b"[]"),
@@ -313,6 +314,23 @@ def test_what_is_not_in_the_contract_is_ignored(subscriber: Subscriber, topic: s
     """Whoever may publish on the broker cannot break a screen."""
     subscriber.hear(topic, payload)
     assert subscriber.view == TableView()
+
+
+def test_the_open_question_is_shown_until_it_is_answered(subscriber: Subscriber) -> None:
+    """What happened, who decides on which ground, and the effect of each choice; the screen stays as wide as it is."""
+    for shown in questions():
+        subscriber.hear(f"{ROOT}/question", msgspec.json.encode(shown.question))
+        screen = " ".join(" ".join(subscriber.screen).split())
+        effects = [each.effect for each in shown.question.consequences]
+        for text in (shown.question.text, shown.question.decided_by, shown.question.ground, *effects[:CHOICES]):
+            assert text in screen
+        assert (f"and {len(effects) - CHOICES} more choices" in screen) is (len(effects) > CHOICES)
+        assert max(map(len, subscriber.screen)) <= WIDTH
+        assert subscriber.lines[-1].isascii()
+    said = len(subscriber.lines)
+    subscriber.hear(f"{ROOT}/question", b"")
+    assert subscriber.view == TableView()
+    assert len(subscriber.lines) == said
 
 
 def test_events_of_a_later_version_are_ignored(subscriber: Subscriber) -> None:

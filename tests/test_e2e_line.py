@@ -108,15 +108,16 @@ async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(w
         assert world.recorder.of("round.abandoned") == []
 
 
-async def test_a_gap_that_may_hide_something_makes_a_round_partial(world: World, shoe: Shoe) -> None:
-    """A report was lost while the line was cut; every card due was seen, so the round has a result all the same."""
+async def test_a_round_with_a_loss_waits_for_a_person_and_the_next_one_is_whole(world: World, shoe: Shoe) -> None:
+    """A report was lost while the line was cut: without an answer the round has no result."""
     await shoe.say(*NATURAL[:2])
     await world.recorder.event("card.drawn", index=2)
     shoe.lose()
     await away(world, shoe)
     await shoe.say(*NATURAL[2:], result("player"), *NATURAL, result("player"))
+    await world.recorder.event("round.abandoned", round=1)
     await world.recorder.event("round.confirmed", round=2)
-    assert [each["integrity"] for each in world.recorder.of("round.completed")] == ["partial", "complete"]
+    assert [each["integrity"] for each in world.recorder.of("round.completed")] == ["complete"]
 
 
 async def test_a_card_lost_in_a_cut_suspends_with_the_gap_named(world: World, shoe: Shoe) -> None:

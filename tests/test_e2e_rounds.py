@@ -94,9 +94,9 @@ async def test_a_hand_that_is_too_long_never_gives_a_second_result(world: World,
 
 
 async def test_cards_outside_the_game_are_set_aside_with_their_reasons(world: World, shoe: TcpShoe) -> None:
-    """Each gives one event and none disturbs the round in which it comes."""
-    await shoe.say(f"D C1 {face('AD')}", f"D A1 {face('2D')}", *NATURAL[:2])
-    await shoe.say(f"d 80 {face('3D')}", f"d 90 {face('4D')}", f"d A0 {face('5D')}")
+    """Each gives one event. Before a round, and in set-up, none disturbs a round."""
+    await shoe.say(f"D C1 {face('AD')}", f"D A1 {face('2D')}", f"d 80 {face('3D')}", f"d 90 {face('4D')}")
+    await shoe.say(*NATURAL[:2], f"d A0 {face('5D')}")
     await shoe.say(*NATURAL[2:], f"R 83 {face('6D')}", result("player"))
     await world.recorder.event("round.confirmed", round=1)
     assert [(card["card"], card["reason"]) for card in world.recorder.of("card.set-aside")] == [

@@ -238,7 +238,9 @@ def configuration(world: World, tables: Sequence[tuple[Scenario, Sitting]]) -> s
         game = "{written.game[0]}"
         decks = {written.decks}
         bets_close = "{written.bets_close}"
-        {'insurance = "off"' if written.insurance == "off" else ""}
+        after_gap = "{written.after_gap}"
+        confirm_void = {"true" if written.confirm_void else "false"}
+        {'insurance = "off"' if written.insurance == "off" and written.game[0] == "super-six-plus" else ""}
         [table.shoe]
         protocol = "angel-eye"
         port = "{sitting.shoe.port}{"" if written.min_draw_gap_ms else SLOW_PORT}"

@@ -119,11 +119,10 @@ async def test_the_set_that_is_delivered_is_the_set_that_is_dealt(
         *("irregularity.noticed", "irregularity.ruled", "question.asked"),
         *(
             "round.unconfirmed",
-            "question.lapsed",
             "round.started",
             "card.set-aside",
             "round.suspended",
-            "question.asked",
+            "question.revised",
         ),
     ]
     with closing(Reader(world.journal.path)) as reader:

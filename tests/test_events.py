@@ -47,12 +47,14 @@ from shoed.events import (
     QuestionAnswered,
     QuestionAsked,
     QuestionLapsed,
+    QuestionRevised,
     Result,
     RoundAbandoned,
     RoundCompleted,
     RoundConfirmed,
     RoundCorrected,
     RoundDisputed,
+    RoundOvertaken,
     RoundResumed,
     RoundSettled,
     RoundStarted,
@@ -243,7 +245,7 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         ),
         (
             '{"shoe":1,"round":null,"number":null,"kind":"drawn-together","at":3,"count":2,"evidence":"40 ms apart",'
-            '"author":null,"role":null,"late":false}'
+            '"author":null,"role":null,"late":false,"other":null}'
         ),
     ),
     (
@@ -294,16 +296,28 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             author="bob",
             role=None,
             carried=(Card.CA,),
+            revision=2,
         ),
         (
             '{"shoe":1,"round":2,"id":"3","question":"option","choice":["return"],"bettor":"bob","author":"bob",'
-            '"role":null,"carried":["AC"]}'
+            '"role":null,"carried":["AC"],"revision":2}'
+        ),
+    ),
+    ("round.overtaken", RoundOvertaken(shoe=1, round=2), '{"shoe":1,"round":2}'),
+    (
+        "question.revised",
+        QuestionRevised(
+            shoe=1, round=2, id="3", question="face", revision=2, player=Hand((Card.CA,), 1), banker=Hand((), 0)
+        ),
+        (
+            '{"shoe":1,"round":2,"id":"3","question":"face","revision":2,'
+            '"player":{"cards":["AC"],"points":1},"banker":{"cards":[],"points":0}}'
         ),
     ),
     (
         "question.lapsed",
-        QuestionLapsed(shoe=1, round=None, id="3", question="next-round"),
-        '{"shoe":1,"round":null,"id":"3","question":"next-round"}',
+        QuestionLapsed(shoe=1, round=None, id="3", question="next-round", reason="the round is over"),
+        '{"shoe":1,"round":null,"id":"3","question":"next-round","reason":"the round is over"}',
     ),
     ("set.recognised", SetRecognised(set_id="A7"), '{"set_id":"A7"}'),
     ("set.shuffling", SetShuffling(), "{}"),

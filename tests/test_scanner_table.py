@@ -46,14 +46,14 @@ def test_a_code_that_broke_off_may_have_been_no_card() -> None:
 
 
 def test_a_scanner_that_is_pulled_out_within_a_round_makes_it_partial() -> None:
-    """Nothing proves that no card was missed: of the next one a person says whether it is due."""
+    """Nothing proves that no card was missed: a person states whether the cards shown are those on the table."""
     played = scanner()
     played.hear(scan("8S"), scan("3H"))
     played.take(LinkDown("unplugged"))
     played.take(LinkUp(PORT))
     played.hear(scan("JD"))
     assert played.told[-1] == "question.asked"
-    played.decide("due")
+    played.decide("cards-shown")
     played.hear(scan("4C"))
     assert played.lies == "8S JD / 3H 4C"
     completed = played.events[-1].data

@@ -191,16 +191,21 @@ def test_six_cards_give_six_events_with_index_and_points_as_they_go() -> None:
 )
 @pytest.mark.parametrize("face", ["QC", "?"])
 def test_a_card_outside_the_hands_is_set_aside_with_its_reason(place: str, reason: str, face: str) -> None:
-    """In the middle of a round as before it; the round goes on as if nothing were, and so does the Table of Play."""
+    """Before a round nothing is asked; in the middle of one, the round waits for a person: but for a card to try it."""
     table = Sitting()
     known = None if face == "?" else Card.CQ
     assert table.hear(card(place, face)) == [
         CardSetAside(shoe=1, round=None, card=known, reason=reason, reported=Seen(card=known), provenance=1)
     ]
     table.hear_each(NATURAL[:2])
-    assert table.hear(card(place, face)) == [
-        CardSetAside(shoe=1, round=1, card=known, reason=reason, reported=Seen(card=known), provenance=4)
-    ]
+    told = table.hear(card(place, face))
+    assert told[0] == CardSetAside(shoe=1, round=1, card=known, reason=reason, reported=Seen(card=known), provenance=4)
+    if place != "set-up":
+        assert kinds(told) == [CardSetAside, RoundSuspended]
+        table.answer("put-away")
+        assert table.question.kind == "order-altered"
+        table.answer("yes")
+        table.answer("continue")
     assert completed(table.hear_each(NATURAL[2:])).outcome is Outcome.PLAYER
 
 
@@ -351,7 +356,9 @@ def test_outcome_and_pairs_come_from_the_cards(player: str, banker: str, outcome
 def test_integrity_says_whether_all_is_proven(between: list[AnyObservation], integrity: str, cut_at: int) -> None:
     """All cards due were seen; `partial` where the line or the daemon was away and the sequence does not prove it."""
     table = after(OPENED, *NATURAL[:cut_at], *between)
-    assert completed(table.hear_each(NATURAL[cut_at:])).integrity == integrity
+    told = table.hear_each(NATURAL[cut_at:])
+    told += table.answer("cards-shown") if table.phase == "suspended" else []
+    assert completed(told).integrity == integrity
 
 
 def test_what_happened_before_the_round_does_not_touch_its_integrity() -> None:

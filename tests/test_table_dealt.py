@@ -121,11 +121,11 @@ def test_a_shoe_that_says_that_it_is_empty_ends_a_round_that_needs_a_card() -> N
 def test_behind_a_loss_a_person_says_whether_the_next_card_is_the_one_that_is_due(missed: AnyObservation) -> None:
     """No slot tells: it is asked of the first card alone, and as often as one was missed."""
     table = after(*[card("dealt", face) for face in ("2S", "3H")], missed, card("dealt", "4H"))
-    assert table.asks("reading", "due", "missed", "excess")
+    assert table.asks("gap", "cards-shown", "missed", "next-round")
     table.answer("missed")
     table.answer("9S")
-    assert table.asks("reading", "due", "missed", "excess")
-    table.answer("due")
+    assert table.asks("gap", "cards-shown", "missed", "next-round")
+    table.answer("cards-shown")
     table.hear(card("dealt", "6S"))
     assert (table.phase, table.lies) == ("complete", "2S 9S 6S / 3H 4H")
 
@@ -134,8 +134,8 @@ def test_behind_a_loss_between_two_rounds_the_first_card_may_have_been_missed() 
     """The record of that round is not whole, whatever is said."""
     table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "4H")], JUMPED, card("dealt", "9D"))
     assert (table.shown.round, table.phase) == (2, "suspended")
-    assert table.asks("reading", "due", "missed", "excess")
-    table.answer("due")
+    assert table.asks("gap", "cards-shown", "missed")
+    table.answer("cards-shown")
     table.hear_each([card("dealt", face) for face in ("KH", "KD", "9S")])
     last = table.shown.last_round
     assert last is not None
@@ -179,14 +179,14 @@ def test_the_next_round_begins_behind_a_complete_one_of_which_a_player_has_not_c
 def test_each_loss_is_asked_of_the_card_behind_it() -> None:
     """A second one while the first is asked takes no doubt away."""
     table = after(card("dealt", "8D"), JUMPED, card("dealt", "9H"), UNPROVEN)
-    assert table.asks("reading", "due", "missed", "excess")
+    assert table.asks("gap", "cards-shown", "missed", "next-round")
     table.hear(card("dealt", "6D"))
     table.answer("missed")
     table.answer("2C")
-    assert table.asks("reading", "due", "missed", "excess")
-    table.answer("due")
+    assert table.asks("gap", "cards-shown", "missed", "next-round")
+    table.answer("cards-shown")
     assert table.question.index == 4
-    table.answer("due")
+    table.answer("cards-shown")
     assert table.lies == "8D 9H / 2C 6D"
 
 
@@ -194,7 +194,7 @@ def test_a_card_that_was_none_takes_no_doubt_of_the_one_behind_it() -> None:
     """The loss was before that one."""
     table = after(*[card("dealt", face) for face in ("8D", "?")], JUMPED, card("dealt", "9H"))
     table.answer("no-card")
-    assert table.asks("reading", "due", "missed", "excess")
+    assert table.asks("gap", "cards-shown", "missed", "next-round")
 
 
 def test_behind_a_loss_the_next_round_may_have_begun() -> None:
@@ -204,10 +204,10 @@ def test_behind_a_loss_the_next_round_may_have_begun() -> None:
     table.answer("4H")
     assert table.asks("reading", "next-round", "excess")
     table.answer("next-round")
-    assert table.asks("reading", "due", "missed", "excess")
+    assert table.asks("gap", "cards-shown", "missed")
     table.answer("missed")
     table.answer("9S")
-    table.answer("due")
+    table.answer("cards-shown")
     assert (table.shown.round, table.lies) == (2, "9S / AH")
 
 

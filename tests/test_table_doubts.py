@@ -97,7 +97,7 @@ def test_a_card_in_excess_by_a_misread_one_is_none_once_that_is_corrected(game: 
     table = after(*cards("P1 8S, B1 3H, P2 JD, B2 KD, P3 4D, B3 5C"), game=game)
     assert table.question.kind == "card-in-excess"
     told = table.tell(CorrectCard(index=1, card=Card.S2))
-    assert (table.state.asked, table.phase, table.lies) == (None, "corrected", "2S JD 4D / 3H KD 5C")
+    assert (table.state.asked, table.phase, table.lies) == ((), "corrected", "2S JD 4D / 3H KD 5C")
     assert QuestionLapsed in kinds(told)
     assert {each.then for each in told if isinstance(each, IrregularityRuled)} == {"stands"}
 
@@ -108,7 +108,7 @@ def test_a_correction_that_is_taken_back_takes_its_doubt_with_it() -> None:
     table.tell(CorrectCard(index=1, card=Card.S8))
     assert table.question.kind == "card-in-excess"
     table.tell(CorrectCard(index=1, card=Card.S2))
-    assert (table.state.asked, table.lies) == (None, "2S JD 4D / 3H KD 5C")
+    assert (table.state.asked, table.lies) == ((), "2S JD 4D / 3H KD 5C")
 
 
 def test_a_card_that_the_device_calls_overdrawn_stays_one_in_excess() -> None:
@@ -124,7 +124,7 @@ def test_a_face_too_often_is_doubted_no_more_once_the_card_is_corrected() -> Non
     table = after(CUT, STARTED, *NATURAL[:2])
     table.step(card("P2", "4S"), found=[too_often])
     table.tell(CorrectCard(index=3, card=Card.H4))
-    assert (table.state.asked, table.phase) == (None, "dealing")
+    assert (table.state.asked, table.phase) == ((), "dealing")
     table.step(card("B2", "9S"), found=[TooMany(at=START, cards=417, whole=416)])
     table.tell(CorrectCard(index=4, card=Card.H9))
     assert table.question.kind == "deck-count"
@@ -147,7 +147,7 @@ def test_one_more_card_left_over_by_a_correction_is_asked_about() -> None:
     """The sixth card was said to open the next round; then Player has a natural, and the fifth goes there too."""
     table = after(*cards("P1 2S, B1 6H, P2 KS, B2 KH, P3 5S, B3 4H"))
     table.answer("yes")
-    assert table.state.asked is None
+    assert not table.state.asked
     table.tell(CorrectCard(index=1, card=Card.S9))
     assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
 
@@ -202,14 +202,11 @@ def test_a_card_too_many_that_nobody_placed_may_still_be_laid_before_an_announce
 
 
 def test_a_card_that_waited_behind_a_round_is_asked_on_when_another_begins() -> None:
-    """Nobody said what it was: it can be laid nowhere any more."""
+    """The question of what it was stays open, under its number and its round."""
     table = after(*NATURAL, JUMPED, *cards("B1 5D, P1 2C"))
-    assert (table.question.question, table.question.kind, table.question.optional) == (
-        "next-round",
-        "card-in-excess",
-        True,
-    )
-    assert "5D" in table.question.evidence[0]
+    asked = table.question
+    assert (asked.question, asked.round, asked.optional) == ("reading", 1, True)
+    assert "5D" in asked.evidence[0]
 
 
 # --- cards left over
@@ -344,7 +341,7 @@ def test_a_correction_taken_back_and_made_again_asks_again() -> None:
     """It was in excess, then it was not, and then it is once more."""
     table = after(*cards("P1 7S, B1 3H, P2 KS, B2 KH, P3 5D"))
     table.tell(CorrectCard(index=3, card=Card.D8))
-    assert table.state.asked is None
+    assert not table.state.asked
     table.tell(CorrectCard(index=3, card=Card.SK))
     assert table.question.kind == "card-in-excess"
 
@@ -376,7 +373,7 @@ def test_a_card_behind_the_last_one_that_was_none_leaves_the_round_as_it_was() -
     table = behind_a_dealt_natural()
     assert table.question.question == "face"
     table.answer("no-card")
-    assert (table.state.asked, table.phase, table.lies) == (None, "complete", "8S KS / 3H 4H")
+    assert (table.state.asked, table.phase, table.lies) == ((), "complete", "8S KS / 3H 4H")
 
 
 def test_what_was_said_of_a_card_that_was_none_did_not_happen() -> None:
@@ -386,7 +383,7 @@ def test_what_was_said_of_a_card_that_was_none_did_not_happen() -> None:
     table.step(fault(), found=[together("5D ?"), UNREAD_FAULT])
     assert table.question.question == "face"
     table.answer("no-card")
-    assert (table.state.asked, table.lies) == (None, "4S 5S / KD 5D")
+    assert (table.state.asked, table.lies) == ((), "4S 5S / KD 5D")
 
 
 def test_what_was_said_of_a_card_behind_one_that_was_none_is_said_of_the_same_card() -> None:
@@ -426,7 +423,7 @@ def test_the_watch_voids_no_round_with_a_card_behind_it_either() -> None:
     table.step(card("P3", "3D"), found=[together("5D 3D")])
     assert table.phase == "suspended"
     answers = [table.question.question]
-    while table.state.asked is not None and table.question.question != "confirm":
+    while table.state.asked and table.question.question != "confirm":
         table.answer(table.question.choices[0])
         answers.append(table.question.question)
     assert answers[-1] == "confirm"
@@ -491,4 +488,6 @@ def test_a_report_that_was_told_before_is_asked_about_though_its_slot_is_due_now
 def test_where_reports_were_lost_bankers_third_card_may_have_been_one() -> None:
     """The shoe names Player's third, which stands: it may be the first of what came behind."""
     table = after(*cards("P1 6S, B1 3S, P2 KS, B2 KD"), JUMPED, card("P3", "4D"))
+    assert table.asks("gap", "missed", "cards-shown", "next-round")
+    table.answer("cards-shown")
     assert table.asks("reading", "missed", "excess")

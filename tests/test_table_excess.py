@@ -15,6 +15,7 @@ from shoed.events import (
     QuestionAsked,
     RoundAbandoned,
     RoundCompleted,
+    RoundOvertaken,
     RoundResumed,
     RoundStarted,
     RoundSuspended,
@@ -49,7 +50,7 @@ def test_an_overdrawn_card_while_one_is_due_is_asked_about_at_once() -> None:
     """C 5.7: it serves the round as the card that is due, and whoever said so need not be asked whether it can."""
     table = after(*NATURAL[:3])
     assert kinds(table.hear(card("overdraw", "4H"))) == [CardSetAside, RoundSuspended]
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
     assert (table.question.clause, table.question.proposed, table.lies) == ("5.7", "due", "8S KS / 3H")
     told = table.answer("due")
     assert [(each.kind, each.clause) for each in told if isinstance(each, IrregularityRuled)] == [
@@ -72,14 +73,14 @@ def test_an_overdrawn_card_that_is_not_due_waits_until_the_round_has_its_cards()
 def test_an_overdrawn_card_is_asked_about_before_a_result_that_came_behind_it() -> None:
     """The shoe reckons with the card; what came first is asked first."""
     table = after(*NATURAL[:3], card("overdraw", "9C"), result("banker"))
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
     table.answer("excess")
     assert table.asks("reading", "missed", "not-so")
     assert table.question.clause is None
     table = after(*NATURAL[:3], result("banker"), card("overdraw", "9C"))
     assert table.asks("reading", "missed", "not-so")
     table.answer("not-so")
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
 
 
 def test_two_overdrawn_cards_are_asked_about_one_by_one() -> None:
@@ -131,16 +132,16 @@ def test_an_overdrawn_card_with_the_face_of_one_that_waits_or_was_overdrawn_is_a
     table = after(*before, card("overdraw", "4D"))
     for each in answers:
         table.answer(each)
-    assert table.asks("reading", "same-card", *table.question.choices[1:])
+    assert table.asks("reading", "same-card", *table.question.choices[1:-1])
 
 
 def test_a_card_that_was_due_and_then_told_as_an_overdraw_is_asked_about() -> None:
     """The same card, the one that is due, or one more; the round goes on as it was if it is the same."""
     table = after(*NATURAL[:3], card("overdraw", "KS"))
-    assert table.asks("reading", "same-card", "due", "excess")
+    assert table.asks("reading", "same-card", "due", "excess", "missed")
     assert kinds(table.answer("same-card")) == [QuestionAnswered, RoundResumed]
     assert kinds(table.hear(NATURAL[3])) == [CardDrawn, RoundCompleted]
-    assert table.state.asked is None
+    assert not table.state.asked
 
 
 def test_that_it_may_be_told_again_is_asked_once_the_round_has_its_result() -> None:
@@ -154,20 +155,22 @@ def test_that_it_may_be_told_again_is_asked_once_the_round_has_its_result() -> N
 
 
 @pytest.mark.parametrize("then", [card("overdraw", "5D"), card("overdraw", "?")])
-@pytest.mark.parametrize("between", [(), (card("burn", "5D"),)])
+@pytest.mark.parametrize("between", [(), (card("set-up", "5D"),)])
 def test_an_overdrawn_card_of_another_face_is_another_card(
     then: AnyObservation, between: tuple[AnyObservation, ...]
 ) -> None:
     """So is one behind other cards."""
     table = after(*NATURAL[:3], *between, then)
-    assert table.asks("reading", "due", "excess")
+    assert table.asks("reading", "due", "excess", "missed")
 
 
 def test_where_reports_were_missed_no_card_is_known_to_be_told_again() -> None:
     """Another may have come in between, and so may the one that is due."""
     for face in ("KS", "5D", "?"):
         table = after(*NATURAL[:3], UNPROVEN, card("overdraw", face))
-        assert table.asks("reading", "missed", "due", "excess")
+        assert table.asks("gap", "missed", "cards-shown", "next-round")
+        table.answer("cards-shown")
+        assert table.asks("reading", "due", "excess", "missed")
 
 
 def test_overdrawn_cards_are_bounded_and_go_with_their_round() -> None:
@@ -223,7 +226,7 @@ def test_two_cards_too_many_open_the_next_round_together() -> None:
     table = after(*NATURAL, card("B3", "5D"), card("B3", "6D"))
     for _ in range(2):
         table.answer("yes")
-    assert table.state.asked is None
+    assert not table.state.asked
     table.tell(OpenBets())
     table.hear(card("P2", "2C"))
     assert table.lies == "5D 2C / 6D"
@@ -239,7 +242,7 @@ def test_every_card_after_the_round_is_asked_about_up_to_a_bound() -> None:
     table.hear_each([card("B3", "5D")] * 50)
     for _ in range(MOST_WAITING):
         table.answer("go-on")
-    assert table.state.asked is None
+    assert not table.state.asked
 
 
 def test_cards_left_over_and_kept_open_the_next_round_in_their_order() -> None:
@@ -283,14 +286,14 @@ def test_a_card_of_the_shoe_before_opens_no_round_of_the_next() -> None:
 
 
 def test_a_card_that_nobody_answered_for_is_asked_of_on_without_a_place() -> None:
-    """The next round waited for it and was overtaken: it can open nothing any more, and nothing waits."""
+    """The next round waited for it and was overtaken: play does not wait for the answer any more."""
     table = after(*NATURAL)
     table.tell(SettleRound())
     table.hear_each(cards("B3 5D, P1 2C"))
     assert table.asks("next-round", "carried", "go-on")
     table.hear(card("P1", "3C"))
-    assert (table.phase, table.question.optional) == ("dealing", True)
-    assert table.asks("next-round", "go-on")
+    assert (table.phase, table.question.optional, table.question.round) == ("dealing", True, 2)
+    assert table.asks("next-round", "carried", "go-on")
 
 
 def test_a_card_that_passed_unread_waits_behind_one_that_may_open_the_round() -> None:
@@ -308,7 +311,7 @@ def test_a_card_that_passed_unread_waits_behind_one_that_may_open_the_round() ->
 def test_an_overdrawn_card_before_the_first_round_of_a_shoe_is_on_record_only() -> None:
     """It is of the shoe before, and there is no round that it could open or serve."""
     table = after(*NATURAL, CUT, STARTED, card("overdraw", "5D"))
-    assert table.state.asked is None
+    assert not table.state.asked
 
 
 # --- a card behind a complete round, where reports were missed
@@ -345,7 +348,7 @@ def test_a_round_that_began_unheard_goes_on_behind_the_card_that_was_missed() ->
     """The one before is settled as it was; further cards that were missed are asked for in their turn."""
     table = after(*NATURAL, result("player"), UNPROVEN, *cards("P2 4D, B2 5D"))
     told = table.answer("next-round")
-    assert kinds(told) == [QuestionAnswered, RoundStarted, RoundSuspended, QuestionAsked]
+    assert kinds(told) == [QuestionAnswered, RoundOvertaken, RoundStarted, RoundSuspended, QuestionAsked]
     table.answer("2C")
     assert table.asks("reading", "missed", "wrong-side")
     table.answer("missed")
@@ -374,7 +377,7 @@ def test_a_card_behind_a_round_that_is_opened_again_is_asked_of_that_round() -> 
     table.answer("yes")
     assert table.asks("reading", "excess", "next-round")
     table.tell(CorrectCard(index=1, card=Card.S2))
-    assert table.asks("reading", "excess", "next-round", "same-card", "read-again")
+    assert table.asks("reading", "next-round", "excess", "same-card", "read-again")
     assert table.lies == "2S KS 5D / 3H 4H"
     table.answer("excess")
     told = table.answer("yes")

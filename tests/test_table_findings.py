@@ -13,6 +13,7 @@ from shoed.events import (
     QuestionAnswered,
     QuestionAsked,
     QuestionLapsed,
+    QuestionRevised,
     RoundCompleted,
     RoundResumed,
     RoundStarted,
@@ -22,6 +23,7 @@ from shoed.events import (
 from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften
 from shoed.observations import AnyObservation
 from shoed.table import BY_FIRST_CARD, Custom
+from shoed.table.rounds import MOST_PAST
 from shoed.words import Event, Role
 from tests.observed import (
     CUT,
@@ -156,7 +158,7 @@ def test_a_round_that_opens_over_it_waits() -> None:
     """Its first card is set aside, and taken in once somebody lets it go on."""
     table = between()
     told = [event.data for event in table.step(card("P1", "8S"))]
-    assert kinds(told) == [QuestionLapsed, RoundStarted, CardSetAside, RoundSuspended, QuestionAsked]
+    assert kinds(told) == [RoundStarted, CardSetAside, RoundSuspended, QuestionRevised]
     assert table.asks("next-round", "go-on")
     table.answer("go-on")
     assert (table.phase, table.lies) == ("dealing", "8S /")
@@ -165,7 +167,7 @@ def test_a_round_that_opens_over_it_waits() -> None:
 def test_a_round_that_is_announced_over_it_waits_at_once() -> None:
     """Nobody needs to draw a card to be asked."""
     table = between()
-    assert kinds(table.tell(OpenBets())) == [QuestionLapsed, RoundStarted, RoundSuspended, QuestionAsked]
+    assert kinds(table.tell(OpenBets())) == [RoundStarted, RoundSuspended]
     table.answer("go-on")
     assert kinds(table.hear_each(NATURAL))[-1] is RoundCompleted
 
@@ -214,7 +216,7 @@ def test_a_suspicion_that_nobody_confirmed_outlives_its_round(found: AnyFinding)
     table = after(CUT, STARTED, *NATURAL[:3])
     table.step(NATURAL[3], found=[found])
     assert kinds(table.hear(card("P1", "8S")))[-1] is CardDrawn
-    assert (table.question.question, table.question.optional) == ("next-round", True)
+    assert (table.question.question, table.question.round, table.question.optional) == ("confirm", 1, True)
     assert table.question.evidence == (str(found),)
 
 
@@ -227,18 +229,26 @@ def test_other_questions_go_before_a_doubt_that_was_overtaken() -> None:
     assert (table.question.question, table.phase) == ("next-round", "dealing")
 
 
-def test_of_each_kind_one_doubt_is_kept() -> None:
-    """However many rounds are dealt over it: the others are on record."""
+def test_each_doubt_is_asked_under_its_own_round() -> None:
+    """However many rounds are dealt over it: the oldest is asked first."""
     table = after(CUT, STARTED)
     for found in (TOO_OFTEN, TOO_MANY, NOT_SHUFFLED):
         table.step(card("P1", "8S"), found=[found])
     table.hear(card("P1", "9S"))
-    assert table.question.evidence == (str(TOO_OFTEN),)
-    table.answer("go-on")
-    assert table.question.evidence == (str(NOT_SHUFFLED),)
-    table.answer("go-on")
+    for number, evidence in enumerate(map(str, (TOO_OFTEN, TOO_MANY, NOT_SHUFFLED)), 1):
+        assert (table.question.round, table.question.evidence) == (number, (evidence,))
+        table.answer("no")
     assert table.shown.phase.value == "dealing"
-    assert "none is open" in table.refuses(Decide(question="1", choice="go-on"))
+    assert "none is open" in table.refuses(Decide(question="1", choice="no"))
+
+
+def test_questions_of_more_rounds_than_are_kept_lapse() -> None:
+    """The oldest go first, and an event says so."""
+    table = after(CUT, STARTED)
+    for _ in range(MOST_PAST + 2):
+        table.step(card("P1", "8S"), found=[TOO_OFTEN])
+    lapsed = [each.data for each in table.told if isinstance(each.data, QuestionLapsed)]
+    assert [(each.round, each.question) for each in lapsed] == [(1, "confirm")]
 
 
 def test_voiding_a_round_leaves_its_doubt_open() -> None:

@@ -181,7 +181,7 @@ def test_a_round_is_voided_by_a_person(before: list[AnyObservation]) -> None:
     if len(before) > 4:  # what came behind the round may still open the next one
         assert table.asks("next-round", "carried", "go-on")
     else:
-        assert table.state.asked is None
+        assert not table.state.asked
 
 
 def test_a_round_that_is_void_has_no_result_any_more() -> None:

@@ -171,7 +171,7 @@ def test_a_squeeze_is_granted_once_in_an_open_round_of_a_game_with_insurance() -
 
 def test_what_a_person_noticed_is_told_with_their_name_and_ruled_by_the_book() -> None:
     """C 5.5.1."""
-    told = after(*NATURAL[:2]).tell(Notice(kind=Event.FOREIGN_CARD), Role.DEALER)
+    told = after(*NATURAL[:2]).tell(Notice(kind=Event.FOREIGN_CARD), Role.PIT_MANAGER)
     noticed, ruled, void = told
     assert isinstance(noticed, IrregularityNoticed)
     assert (noticed.number, noticed.kind, noticed.at, noticed.author, noticed.role) == (
@@ -179,12 +179,12 @@ def test_what_a_person_noticed_is_told_with_their_name_and_ruled_by_the_book() -
         "foreign-card",
         2,
         "ann",
-        "dealer",
+        "pit-manager",
     )
     assert isinstance(ruled, IrregularityRuled)
     assert (ruled.number, ruled.then, ruled.clause) == (1, "void", "5.5.1")
     assert isinstance(void, RoundVoided)
-    assert (void.author, void.role) == ("ann", "dealer")
+    assert (void.author, void.role) == ("ann", "pit-manager")
 
 
 @pytest.mark.parametrize("game", ["fortune-six", "easy-six", "tournament"])
@@ -237,10 +237,10 @@ def test_before_its_first_card_a_round_has_none_that_something_is_said_of() -> N
     assert table.phase == "voided"
 
 
-def test_of_a_card_that_waits_nothing_is_said_until_it_has_a_place() -> None:
-    """The open question decides whether it is one of the round."""
+def test_of_cards_that_wait_no_order_is_said_until_they_have_a_place() -> None:
+    """The open question decides whether they are of the round."""
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
-    assert table.refuses(Notice(kind=Event.CARD_EXPOSED)) == (
+    assert table.refuses(Notice(kind=Event.ORDER_ALTERED, order=(Card.S4,))) == (
         "card 3 has no place in the round yet: answer the open question first"
     )
     table.tell(Notice(kind=Event.FOREIGN_CARD))
@@ -377,7 +377,7 @@ def test_a_question_is_answered_once() -> None:
     [
         ("P1 2S, B1 ?", "9X", "9X is no answer; write a card, as in 8S or 10H, or foreign-card"),
         ("P1 2S, B1 ?", ("9C", "9D"), "9C,9D is no answer; write a card, as in 8S or 10H, or foreign-card"),
-        ("P1 2S, P2 3S", "no", "no is no answer; write missed or wrong-side"),
+        ("P1 2S, P2 3S", "no", "no is no answer; write missed or wrong-side or none-of-these"),
     ],
 )
 def test_an_answer_that_is_none_is_refused(before: str, choice: str | tuple[str, ...], why: str) -> None:
@@ -460,7 +460,7 @@ def test_an_empty_shoe_ends_a_round_that_needs_a_card_after_all() -> None:
 
 
 def test_a_card_that_comes_shows_that_the_shoe_was_not_empty() -> None:
-    """Nothing is void by a word that the shoe belies; the next round asks anew."""
+    """Nothing is void by a word that the shoe belies; the next round waits for a new shoe."""
     table = after(*NATURAL[:3])
     table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=False))
     table.tell(EmptyShoe())
@@ -473,6 +473,8 @@ def test_a_card_that_comes_shows_that_the_shoe_was_not_empty() -> None:
     assert table.phase == "complete"
     table.tell(EmptyShoe())
     table.tell(OpenBets())
+    assert (table.question.question, table.question.kind) == ("next-round", "too-few-cards")
+    table.answer("go-on")
     assert table.phase == "betting"
 
 

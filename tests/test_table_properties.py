@@ -110,9 +110,14 @@ class Curious(Onlooker):
         choice = chosen(asked, expected)
         told = table.tell(Decide(question=asked.id, choice=choice), who_may(asked))
         voided = [each for each in told if isinstance(each, events.RoundVoided)]
-        if self.table.state.phase is not Phase.VOIDED:
+        voidable = not any(each.record.published.voided for each in self.table.state.past)
+        if self.table.state.phase is not Phase.VOIDED and voidable:
             assert [each.clause for each in voided] == ([] if expected.void is None else [expected.void or None])
-        then = public_question(table.settings.game, table.state, insurance=table.settings.insurance)
+        if (asked.shoe, asked.round) != (self.table.shown.shoe, self.table.shown.round):
+            return  # of a round that is over: an answer may void it, and changes nothing else
+        then = public_question(
+            table.settings.game, table.state, insurance=table.settings.insurance, custom=table.settings.custom
+        )
         assert expected.then_asks == (None if then is None or then.optional else then.question)
         if expected.void is None and then is None:
             assert table.shown.hands == PublicHands(expected.player, expected.banker)

@@ -1,6 +1,7 @@
 """What a table asks of people: what a report that is not due may mean, which card it was, whether it is so."""
 
 import pytest
+from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets
@@ -12,7 +13,7 @@ from shoed.events import (
     IrregularityRuled,
     QuestionAnswered,
     QuestionAsked,
-    QuestionLapsed,
+    QuestionRevised,
     RoundAbandoned,
     RoundCompleted,
     RoundConfirmed,
@@ -54,18 +55,19 @@ from tests.observed import (
         ("P1 2S", "P2 4S", ("missed", "wrong-side")),
         ("P1 2S, B1 3S", "P3 4S", ("missed", "excess")),
         ("P1 2S, B1 3S", "B3 4S", ("missed", "excess")),
-        ("P1 2S, B1 3S", "B1 4S", ("same-card", "read-again", "excess")),
-        ("P1 2S, B1 3S, P2 KS, B2 KH, P3 KD", "P3 4S", ("same-card", "read-again", "excess")),
+        ("P1 2S, B1 3S", "B1 4S", ("same-card", "read-again", "excess", "missed")),
+        ("P1 2S, B1 3S, P2 KS, B2 KH, P3 KD", "P3 4S", ("same-card", "read-again", "excess", "missed")),
         ("P1 2S, B1 3S, P2 KS, B2 KH", "B3 4S", ("missed", "wrong-side")),
-        ("P1 2S", "B0 4S", ("excess", "same-card")),
-        ("P1 2S", "B15 4S", ("excess", "same-card")),
+        ("P1 2S", "B0 4S", ("missed", "excess")),
+        ("P1 2S", "B15 4S", ("missed", "excess")),
     ],
 )
 def test_a_card_that_is_not_due_has_readings(before: str, report: str, choices: tuple[str, ...]) -> None:
     """By the slot that was reported and those that are taken; the likeliest first, and it is the one proposed."""
     table = after(*cards(before), *cards(report))
     asked = table.question
-    assert (asked.question, asked.choices, asked.proposed) == ("reading", choices, choices[0])
+    assert table.asks("reading", *choices)
+    assert asked.proposed == choices[0]
     assert (asked.role, asked.clause, asked.index) == ("pit-supervisor", None, len(cards(before)) + 1)
 
 
@@ -191,7 +193,7 @@ def test_a_card_that_the_shoe_counts_otherwise_is_the_one_that_is_due() -> None:
     """No irregularity follows; whoever holds that it was one too many may say so."""
     table = exposed()
     table.hear(card("B3", "JH"))
-    assert table.asks("reading", "due", "excess", "missed")
+    assert table.asks("reading", "due", "excess", "missed", "same-card")
     assert (table.question.proposed, table.question.clause) == ("due", None)
     assert kinds(table.answer("due")) == [QuestionAnswered, RoundResumed]
     assert table.lies == "2D 3S JH / KC KH"
@@ -221,7 +223,7 @@ def test_a_shoe_that_read_another_face_draws_by_it() -> None:
     table = after(*cards("P1 2S, B1 3S, P2 KS, B2 KD"))
     table.tell(CorrectCard(index=1, card=Card.S6))
     table.hear(card("P3", "4D"))
-    assert table.asks("reading", "due", "excess", "missed")
+    assert table.asks("reading", "due", "excess", "missed", "same-card")
     table.answer("due")
     assert table.lies == "6S KS / 3S KD 4D"
 
@@ -231,7 +233,7 @@ def test_behind_a_card_on_the_wrong_side_the_shoe_counts_otherwise() -> None:
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
     table.answer("wrong-side")
     table.hear_each([closed(), OPENED, card("P2", "5S")])
-    assert table.asks("reading", "due", "excess", "missed", "interruption")
+    assert table.asks("reading", "due", "excess", "missed", "same-card", "interruption")
     table.answer("due")
     assert table.lies == "2S 4S / 3S 5S"
 
@@ -242,7 +244,7 @@ def test_a_third_card_of_a_shoe_that_does_not_count_the_card_left_over_is_the_on
     table.hear(card("P1", "3C"))
     table.answer("carried")
     table.hear_each(cards("B1 KC, P2 2H, B2 9H"))
-    assert table.asks("reading", "due", "excess", "missed")
+    assert table.asks("reading", "due", "excess", "missed", "same-card")
     table.answer("due")
     assert (table.phase, table.lies) == ("complete", "5D KC 9H / 3C 2H")
 
@@ -268,7 +270,7 @@ def test_where_the_count_of_the_shoe_is_another_a_card_may_have_been_missed(
         table.hear(card("P1", "9H"))
         table.answer("carried")
     table.hear_each([JUMPED, *cards(report)])
-    assert table.asks("reading", "missed", "due", "excess")
+    assert table.asks("gap", "missed", "cards-shown", "next-round")
     assert table.question.proposed == "missed"
     table.answer("missed")
     table.answer(missed)
@@ -281,7 +283,7 @@ def test_a_third_card_before_any_other_is_the_first_of_a_shoe_that_is_still_at_t
     table.tell(CorrectCard(index=1, card=Card.H9))
     table.tell(OpenBets())
     table.hear(card("P3", "5D"))
-    assert table.asks("reading", "due", "excess", "missed")
+    assert table.asks("reading", "due", "excess", "missed", "same-card")
     table.answer("due")
     assert table.lies == "5D /"
 
@@ -329,23 +331,6 @@ def test_a_card_left_over_that_was_put_away_is_in_no_round() -> None:
     assert kinds(table.hear_each(cards("B1 KC, P2 2H"))) == [CardDrawn, CardDrawn]
 
 
-def test_cards_left_over_of_which_something_was_said_are_not_put_away() -> None:
-    """Somebody put them in order as cards of this round: only the shoe can be behind."""
-    table = after(*NATURAL, card("B3", "5D"), card("B3", "6D"))
-    for _ in range(2):
-        table.answer("yes")
-    table.tell(OpenBets())
-    table.tell(Notice(kind=Event.OTHER))
-    table.hear(card("P1", "3C"))
-    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1))
-    table.answer("continue")
-    table.answer(("6D", "5D"))
-    table.answer("continue")
-    assert table.asks("reading", "carried")
-    table.answer("carried")
-    assert table.lies == "6D 3C / 5D"
-
-
 def test_the_next_shoe_begins_with_nothing_left_over() -> None:
     """The card went with the old one."""
     table = left_over()
@@ -361,9 +346,8 @@ def test_what_is_asked_before_the_first_card_is_asked_anew_of_the_one_left_over(
     assert (table.question.question, table.lies) == ("option", "/")
     assert kinds([event.data for event in table.step(card("P1", "3C"))]) == [
         BetsClosed,
-        QuestionLapsed,
         CardSetAside,
-        QuestionAsked,
+        QuestionRevised,
     ]
     assert (table.question.question, table.lies) == ("option", "5D /")
 
@@ -416,7 +400,8 @@ def test_every_rank_is_shown_with_what_it_would_make_of_the_round() -> None:
 def test_cards_that_come_meanwhile_wait_and_are_then_taken_in_their_order() -> None:
     """Each was set aside; none is lost."""
     table = after(*cards("P1 2S, B1 ?, P2 KS, B2 KH, P3 6D"))
-    assert [event.type for event in table.told[-3:]] == ["card.set-aside"] * 3
+    told = [event.type for event in table.told if event.type != "question.revised"]
+    assert told[-3:] == ["card.set-aside"] * 3
     table.answer("3S")
     assert (table.phase, table.lies) == ("dealing", "2S KS 6D / 3S KH")
 
@@ -432,23 +417,27 @@ def test_what_waits_is_bounded() -> None:
 # --- one question at a time
 
 
-def test_a_question_lapses_with_the_round() -> None:
-    """The next one opens, and nobody can answer it any more."""
+def test_a_question_outlives_its_round() -> None:
+    """The next one opens; the answer is recorded as a ruling."""
     table = after(*cards("P1 2S, B1 ?"))
     asked = table.question
     told = [event.data for event in table.step(card("P1", "2C"))]
-    assert kinds(told) == [RoundAbandoned, QuestionLapsed, RoundStarted, CardDrawn]
-    assert "has lapsed" in table.refuses(Decide(question=asked.id, choice="9C"))
+    assert kinds(told) == [RoundAbandoned, RoundStarted, CardDrawn]
+    assert kinds(table.tell(Decide(question=asked.id, choice="9C"))) == [QuestionAnswered, IrregularityRuled]
+    assert table.lies == "2C /"
 
 
-def test_a_question_that_hangs_on_a_mended_card_is_asked_anew() -> None:
-    """Its consequences are others: an answer to the old one is refused."""
+def test_an_answer_to_a_revision_whose_consequence_has_changed_is_refused() -> None:
+    """The question keeps its number; its consequences are others after a correction."""
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
     old = table.question
     told = table.tell(CorrectCard(index=1, card=Card.S9))
-    assert kinds(told) == [IrregularityNoticed, QuestionLapsed, QuestionAsked]
-    assert (table.question.question, table.question.id == old.id) == ("reading", False)
-    assert "has lapsed" in table.refuses(Decide(question=old.id, choice="missed"))
+    assert kinds(told) == [IrregularityNoticed]
+    assert (table.question.id, table.question.revision) == (old.id, old.revision + 1)
+    decision = Decide(question=old.id, choice="missed", revision=old.revision)
+    assert "has changed since revision 1: read revision 2" in table.refuses(decision)
+    assert "no revision 7" in table.refuses(replace(decision, revision=7))
+    table.tell(replace(decision, revision=2))
 
 
 def test_who_need_not_be_asked_may_answer_while_the_round_goes_on() -> None:
@@ -461,7 +450,7 @@ def test_who_need_not_be_asked_may_answer_while_the_round_goes_on() -> None:
     table.hear(card("P3", "KD"))
     assert table.question.question == "set-replaced"
     table.answer("no")
-    assert table.state.asked is None
+    assert not table.state.asked
 
 
 # --- every player for themselves

@@ -7,11 +7,11 @@ from shoed.events import (
     CardDrawn,
     CardSetAside,
     IrregularityNoticed,
+    IrregularityRuled,
     QuestionAsked,
     RoundSuspended,
     RoundVoided,
 )
-from shoed.observations import AnyObservation
 from tests.observed import (
     NATURAL,
     UNREAD_FAULT,
@@ -80,13 +80,14 @@ def test_a_first_card_in_a_known_order_changes_nothing_where_the_book_says_so() 
     assert behind_a_natural(order_known=True, game="fortune-six").phase == "dealing"
 
 
-@pytest.mark.parametrize("before", [[], NATURAL[:2]])
-def test_a_card_outside_the_hands_is_put_in_no_order(before: list[AnyObservation]) -> None:
-    """It is set aside: that it came together with another is told, and no card of the round is doubted."""
-    table = after(*before)
-    told = [event.data for event in table.step(card("burn", "4S"), found=[together("3H 4S")])]
-    assert kinds(told) == [CardSetAside, IrregularityNoticed]
-    assert table.phase in ("idle", "dealing")
+def test_a_card_burnt_with_a_card_of_the_round_is_put_in_order_if_it_is_of_the_round() -> None:
+    """Put away, it is in no order: that it was drawn together with another is published, and no card is doubted."""
+    for answer, asked in (("put-away", "reconstructable"), ("due", "card-order")):
+        table = after(*NATURAL[:2])
+        told = [event.data for event in table.step(card("burn", "4S"), found=[together("3H 4S")])]
+        assert kinds(told) == [CardSetAside, IrregularityNoticed, RoundSuspended, QuestionAsked]
+        table.answer(answer)
+        assert table.question.question == asked
 
 
 def test_cards_that_wait_are_put_in_order_once_they_have_a_place() -> None:
@@ -172,3 +173,21 @@ def test_a_third_card_beside_cards_whose_players_choose_is_told_at_once() -> Non
     told = [event.data for event in table.step(card("B2", "5S"), found=[together("3S 4S 5S", order_known=True)])]
     (noticed,) = (each for each in told if isinstance(each, IrregularityNoticed))
     assert (noticed.number, noticed.at, noticed.count) == (2, 2, 3)
+
+
+def test_the_first_card_of_a_shoe_and_a_burnt_card_in_an_unknown_order_are_ruled() -> None:
+    """C 5.10: which of them says how many cards are burnt is for a person; the next round waits."""
+    for one, other in (("first-card", "burn"), ("burn", "first-card")):
+        table = after(card(one, "3H"))
+        told = [event.data for event in table.step(card(other, "4S"), found=[together("3H 4S")])]
+        assert kinds(told) == [CardSetAside, IrregularityNoticed, IrregularityRuled, QuestionAsked]
+        assert (table.question.question, table.question.kind) == ("next-round", "drawn-together")
+
+
+def test_burnt_cards_drawn_together_change_nothing() -> None:
+    """Nor does the first card in a known order."""
+    for place, known in (("burn", False), ("first-card", True)):
+        table = after(card("burn", "3H"))
+        told = [event.data for event in table.step(card(place, "4S"), found=[together("3H 4S", order_known=known)])]
+        assert kinds(told) == [CardSetAside, IrregularityNoticed]
+        assert not table.state.asked

@@ -8,7 +8,7 @@ import msgspec
 from shoed.bus.client import CLOUDEVENT, JSON, Message
 from shoed.journal import StoredEvent
 from shoed.now import rfc3339
-from shoed.table import PublicQuestion, PublicState
+from shoed.table import Custom, PublicQuestion, PublicState
 
 encode: Final = msgspec.json.Encoder().encode
 
@@ -48,6 +48,7 @@ class Voice(msgspec.Struct, frozen=True):
     game: str
     version: str
     insurance: bool = True  # is offered at this table
+    custom: Custom = Custom()
 
     @property
     def client_id(self) -> str:

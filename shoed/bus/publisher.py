@@ -129,7 +129,9 @@ class Publisher:
         reason = "reconnected" if self.births else "started"
         await connection.probe(self.status(Presence.ONLINE, reason, birth))
         state = self.state(reader)
-        self.question = public_question(self.voice.game, state, insurance=self.voice.insurance)
+        self.question = public_question(
+            self.voice.game, state, insurance=self.voice.insurance, custom=self.voice.custom
+        )
         await connection.publish(self.shown(state))
         await connection.publish(self.voice.question(self.question))
         self.births += 1
@@ -185,7 +187,7 @@ class Publisher:
         if state.sequence <= sent:  # else a commit came in between, and its events go first
             self.stale = False
             self.track(sent, connection.send(self.shown(state)))
-            question = public_question(self.voice.game, state, insurance=self.voice.insurance)
+            question = public_question(self.voice.game, state, insurance=self.voice.insurance, custom=self.voice.custom)
             if question != self.question:
                 self.question = question
                 self.track(sent, connection.send(self.voice.question(question)))

@@ -1,6 +1,7 @@
 """The tables as lines of text: coloured ones for a terminal, one plain line an event for everything else."""
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, assert_never
@@ -10,16 +11,18 @@ import msgspec
 from shoed import device_events, events
 from shoed.bus.messages import Status
 from shoed.cards import RANK_TEXT, Card, Suit
-from shoed.display.view import Heard, ShownDevice, TableView, Told
+from shoed.display.view import Heard, Retained, ShownDevice, TableView, Told
 from shoed.events import Hand, Result, Seen, Slot
 from shoed.observations import Outcome, Pair
 from shoed.table.phase import Phase
 from shoed.table.public import LastRound, PublicState
+from shoed.table.question import PublicQuestion
 from shoed.table.state import Comparison, Link
 
 WIDTH: Final = 78
 ROUNDS: Final = 6  # of those before, in words
 BEADS: Final = 36  # and as dots
+CHOICES: Final = 4  # of a question; the others are counted
 BANKER_AT: Final = 42  # the column of Banker's hand
 
 PICTURES: Final = {Suit.SPADES: "♠", Suit.HEARTS: "♥", Suit.DIAMONDS: "♦", Suit.CLUBS: "♣"}
@@ -73,6 +76,7 @@ def table(name: str, view: TableView) -> list[str]:
         paint("─" * WIDTH, Ink.DIM),
         *felt(view),
         remark(view),
+        *([] if view.question is None else question(view.question)),
         beads(view),
         "",
         *(past_round(played) for played in reversed(view.past[-ROUNDS:])),
@@ -134,6 +138,20 @@ def verdict(result: Result | None, mine: Outcome, pair: Pair) -> str:
 
 def remark(view: TableView) -> str:
     return paint(f"  {tell(view.remark).strip()}"[:WIDTH], Ink.DIM) if view.remark else ""
+
+
+def question(asked: PublicQuestion) -> list[str]:
+    """What happened, who decides and on which ground, and the effect of each choice."""
+    lines = [paint(each, Ink.BOLD, Ink.YELLOW) for each in wrapped(asked.text)]
+    lines += wrapped(f"{asked.decided_by} {asked.ground}")
+    for each in asked.consequences[:CHOICES]:
+        lines += wrapped(f"- {','.join(each.choice)}: {each.effect}")
+    more = len(asked.consequences) - CHOICES
+    return lines + [f"  and {more} more choices"] * (more > 0)
+
+
+def wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def beads(view: TableView) -> str:
@@ -199,7 +217,9 @@ def plain(heard: Heard) -> str | None:
             return f"the daemon is {presence.value}: {reason}"
         case Told():
             return tell(heard)
-        case PublicState():
+        case Retained(question=PublicQuestion() as asked):
+            return f"  {asked.text} {asked.decided_by}"
+        case PublicState() | Retained():
             return None
         case _:
             assert_never(heard)
@@ -236,6 +256,8 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
         case events.RoundSuspended(due=due, seen=seen):
             what = f", and the shoe said {reported(seen)}" if seen != NOTHING else ""
             return f"  SUSPENDED: due was {slot(due)}{what}"
+        case events.RoundOvertaken(round=number):
+            return f"  round {number} waits no longer: its questions stay open"
         case events.RoundAbandoned(round=number):
             return f"  round {number} is abandoned, without a result"
         case events.BetsClosed():

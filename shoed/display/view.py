@@ -22,6 +22,7 @@ from shoed.rules.load import book
 from shoed.table.context import both
 from shoed.table.phase import OPEN, Phase
 from shoed.table.public import LastRound, PublicDevice, PublicHands, PublicState
+from shoed.table.question import PublicQuestion
 from shoed.table.state import Comparison, Fault, Link
 
 EVENTS: Final[Mapping[str, type[EventData]]] = {f"shoed.{kind}": data for data, kind in TYPES.items()}
@@ -52,7 +53,13 @@ class Told(msgspec.Struct, frozen=True):
     data: EventData
 
 
-Heard = Status | PublicState | Told
+class Retained(msgspec.Struct, frozen=True):
+    """The question as it is retained; None: none is open."""
+
+    question: PublicQuestion | None
+
+
+Heard = Status | PublicState | Told | Retained
 
 
 class TableView(msgspec.Struct, frozen=True):
@@ -68,6 +75,7 @@ class TableView(msgspec.Struct, frozen=True):
     kept: tuple[Card, ...] = ()  # and those that came after it
     past: tuple[LastRound, ...] = ()  # the newest last
     devices: Mapping[Device, ShownDevice] = ONE_DEVICE
+    question: PublicQuestion | None = None  # the one that is asked first
     remark: Told | None = None  # the last event that the rest of the view does not show
 
 
@@ -90,6 +98,8 @@ def said(leaf: str, payload: bytes) -> Heard | None:
             return msgspec.json.decode(payload, type=Status)
         case "state":
             return msgspec.json.decode(payload, type=PublicState)
+        case "question":
+            return Retained(msgspec.json.decode(payload, type=PublicQuestion) if payload else None)
         case "event":
             envelope = msgspec.json.decode(payload, type=CloudEvent)
             if envelope.type in EVENTS:
@@ -104,6 +114,8 @@ def hear(view: TableView, heard: Heard) -> TableView:
     match heard:
         case Status():
             return replace(view, presence=heard)
+        case Retained(question=question):
+            return replace(view, question=question)
         case PublicState():  # a birth tells it before the events that it includes: who has followed those, goes on so
             return view if view.sequence else late(view, heard)
         case Told(sequence=1):
@@ -129,15 +141,33 @@ def late(view: TableView, state: PublicState) -> TableView:
     )
 
 
+OF_A_ROUND: Final = (
+    *(events.QuestionAsked, events.QuestionRevised, events.QuestionAnswered),
+    *(events.RoundVoided, events.RoundSettled),
+)
+
+
+def of_the_past(view: TableView, told: Told) -> TableView:
+    """A question of an earlier round is open, or an answer to it voided or settled that round."""
+    voided = told.data if isinstance(told.data, events.RoundVoided) else None
+    if voided is not None and voided.supersedes is not None:
+        view = replace(view, past=amended(view.past, voided, void=True))
+    return replace(view, remark=told)
+
+
 def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- one case an event
-    match told.data:
+    data = told.data
+    over = isinstance(data, OF_A_ROUND) and (data.shoe, data.round) != (view.shoe, view.round)
+    if over or (isinstance(data, events.QuestionRevised) and view.phase is Phase.ABANDONED):
+        return of_the_past(view, told)
+    match data:
         case events.ShoeStarted(shoe=shoe):
             view = replace(view, left_over=(), kept=())
             return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS)
         case events.ShoeCut():
             return replace(view, cut=True)
-        case events.RoundStarted(shoe=shoe, round=number, game=game):
-            phase = Phase.BETTING if told.data.opened_by == "announcement" else Phase.DEALING
+        case events.RoundStarted(shoe=shoe, round=number, game=game, opened_by=opened_by):
+            phase = Phase.BETTING if opened_by == "announcement" else Phase.DEALING
             view = replace(view, left_over=(*view.left_over, *view.kept), kept=())
             return replace(view, shoe=shoe, round=number, game=game, phase=phase, hands=NO_HANDS)
         case events.BetsClosed():
@@ -156,7 +186,7 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, shoe=shoe, remark=told)
         case events.RoundSuspended():
             return replace(reopened(view), phase=Phase.SUSPENDED, remark=told)
-        case events.QuestionAsked(player=player, banker=banker):
+        case events.QuestionAsked(player=player, banker=banker) | events.QuestionRevised(player=player, banker=banker):
             view = laid(view) if view.phase is Phase.SUSPENDED and player.cards else view
             return replace(view, hands=PublicHands(player, banker), remark=told)
         case events.QuestionAnswered(carried=carried):

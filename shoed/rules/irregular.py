@@ -63,6 +63,7 @@ class Happened(msgspec.Struct, frozen=True):
     between_rounds: bool = False  # noticed while no round was open
     noticed_late: bool = False  # noticed once the next round had begun
     stage: Stage = Stage.AFTER_FOUR  # of insurance that was not offered
+    other: int = 0  # the ordinal of the card that changed places with the one at `at`
     withdrawn: bool = False  # it was taken to have happened, and did not
 
 
@@ -284,13 +285,15 @@ class _Fold:
         """What the book says is done, as far as it can be without a person."""
         if row is None:
             reading = "the document has no provision for this; a person decides"
-            choice = self.inquiry.choice(Question(Ask.RULING, position, None, "", CONTINUE_OR_VOID))
-            return Ruling(position, _ruled(choice), "", silent=True, reading=reading)
+            then = _ruled(self.inquiry.choice(Question(Ask.RULING, position, None, "", CONTINUE_OR_VOID)))
+            self._continued(each, then, back=back)
+            return Ruling(position, then, "", silent=True, reading=reading)
         ruling = ruling_by(position, row)
         match row.then:
             case Then.ASK:
                 question = Question(Ask.RULING, position, row.decides, row.clause, CONTINUE_OR_VOID)
                 ruling = msgspec.structs.replace(ruling, then=_ruled(self.inquiry.choice(question)))
+                self._continued(each, ruling.then, back=back)
             case Then.ORDER_CARDS:
                 self._put_in_order(position, each, row)
             case Then.RECONSTRUCT | Then.RECONSTRUCT_OR_CARRY | Then.CONTINUE:
@@ -315,6 +318,12 @@ class _Fold:
             self.known, self.awaited = min(self.known, first), question
         else:
             self.cards = (*self.cards[:first], *ordered, *self.cards[first + each.count :])
+
+    def _continued(self, each: Happened, then: Then, *, back: bool) -> None:
+        """F 5.4: an altered order voids the round only where it cannot be reconstructed: else that hand is played."""
+        allowed = any(Fact.RECONSTRUCTABLE in row.when for row in rows_of(self.book, Event.ORDER_ALTERED))
+        if each.event is Event.ORDER_ALTERED and then is Then.CONTINUE and allowed:
+            self._put_back(each, back=back)
 
     def _put_back(self, each: Happened, *, back: bool) -> None:
         first = each.at - 1
@@ -365,7 +374,8 @@ def _changed_places(
     sides: dict[Pair | None, list[int]] = {hand: [] for hand in (*Pair, None)}
     for each in happened:
         if each.event is Event.WRONG_SIDE and each.reconstructable is False and not each.noticed_late:
-            sides[due(book, lay(book, cards[: each.at - 1])[0])].append(each.at)
+            for at in (each.at, each.other) if each.other else (each.at,):
+                sides[due(book, lay(book, cards[: at - 1])[0])].append(at)
     if len(sides[Pair.PLAYER]) != len(sides[Pair.BANKER]) or sides[None]:
         return None
     return tuple(zip(sides[Pair.PLAYER], sides[Pair.BANKER], strict=True))

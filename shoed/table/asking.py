@@ -5,13 +5,14 @@ from enum import Enum
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import Author
-from shoed.rules.book import RuleBook
+from shoed.rules.book import RuleBook, Then
 from shoed.rules.irregular import Course, rows_of, said_of
 from shoed.rules.questions import Ask, Choice, Question, Voice, may
-from shoed.table.matters import Matter, Status
+from shoed.table.matters import Confirmation, Matter, Status
 from shoed.table.readings import Reading, readings
 from shoed.table.record import Record, Report, facts
 from shoed.words import Event as Kind
@@ -28,6 +29,7 @@ class Doubt(Enum):
 
     FACE = "face"  # which card it was that could not be read
     READING = "reading"  # what a card or a result that is not due means
+    GAP = "gap"  # whether the cards shown are those on the table, after reports may have been lost
     CONFIRM = "confirm"  # whether a suspicion is true
 
 
@@ -46,15 +48,12 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: tuple[str, ...] = ()  # none: a card, or cards in order
     clauses: tuple[str, ...] = ()
     cards: tuple[Card, ...] = ()  # to be put in order
-    index: int | None = None  # the position of the card that it is about
+    card: int | None = None  # the id of the card that it is about
+    index: int | None = None  # and its position
     bettor: str | None = None
     proposed: str | None = None
     optional: bool = False  # play does not wait for it
     bet: str | None = None  # that may go back
-
-    @property
-    def topic(self) -> "Topic":
-        return Topic(self.ask.value, self.matter, self.index, self.bettor, self.bet, self.optional, self.cards)
 
     @property
     def holds(self) -> bool:
@@ -66,11 +65,15 @@ class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ask: str
     matter: int | None = None
-    index: int | None = None
+    card: tuple[int, int, int] | None = None  # of a shoe and a round
     bettor: str | None = None
     bet: str | None = None
-    optional: bool = False
-    cards: tuple[Card, ...] = ()
+
+
+def topic(asked: Asked, record: Record) -> Topic:
+    of_a_card = asked.ask in (Doubt.FACE, Doubt.READING, Doubt.GAP)
+    card = (record.shoe, record.number, asked.card or 0) if of_a_card else None
+    return Topic(asked.ask.value, asked.matter, card, asked.bettor, asked.bet)
 
 
 def of_the_rules(question: Question, matter: int) -> Asked:
@@ -83,6 +86,7 @@ def of_the_rules(question: Question, matter: int) -> Asked:
         question.clauses,
         question.cards,
         None,
+        None,
         question.bettor,
         question.proposed.value if question.proposed else None,
         question.optional,
@@ -92,45 +96,57 @@ def of_the_rules(question: Question, matter: int) -> Asked:
 
 def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence[Asked]) -> list[Asked]:
     """All questions of the round, in the order in which they are asked."""
-    lingering = [goes_on(book, each, optional=True) for each in record.having(Status.LINGERING)]
     if found.void is not None:
-        return [*asked, *lingering]
-    holding = [each for each in asked if each.holds]
-    others = [each for each in asked if not each.holds] + lingering
+        doubts = [goes_on(book, record, each) for each in record.having(Status.HOLDING)] + to_confirm(book, record)
+        return [*asked, *(replace(each, optional=True) for each in doubts)]
+    holding = sorted([each for each in asked if each.holds], key=lambda each: each.ask is not Ask.CARD_ORDER)
+    others = [each for each in asked if not each.holds]
     held_by = sorted(record.having(Status.HOLDING), key=lambda each: each.face is not None)
-    if first := [goes_on(book, each) for each in held_by[:1]]:
+    if first := [goes_on(book, record, each) for each in held_by[:1]]:
         return [*first, *holding, *others]
     order = record.order
     unknown = next((at for at, each in enumerate(order) if each.face is None), None)
     if unknown is not None:
         doubted = (FOREIGN, NO_CARD) if order[unknown].in_no_slot else ()
-        return [Asked(Doubt.FACE, RECORD, choices=doubted, index=unknown + 1), *holding, *others]
+        face = Asked(Doubt.FACE, RECORD, choices=doubted, card=order[unknown].id, index=unknown + 1)
+        return [face, *holding, *others]
     if holding:
         return [*holding, *others]
-    return [*confirm_or_read(book, record, found), *others]
+    return [*(to_confirm(book, record) or to_read(book, record, found)), *others]
 
 
-def confirm_or_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:
-    suspected = record.having(Status.SUSPECTED)
-    if suspected and not record.overtaken:
-        matter = suspected[0]
-        clause = next((row.clause for row in rows_of(book, matter.kind)), "")
+def to_confirm(book: RuleBook, record: Record) -> list[Asked]:
+    """The first suspicion; the next round does not wait for one."""
+    suspected = () if record.overtaken else record.having(Status.SUSPECTED)[:1]
+    asked: list[Asked] = []
+    for matter in suspected:
+        rows = rows_of(book, matter.kind)
+        if matter.confirmation is Confirmation.NEEDED:  # the round would be void
+            rows = sorted(rows, key=lambda row: row.then is not Then.VOID)
+        clause = next((row.clause for row in rows), "")
         index = facts(record, matter).at
-        return [Asked(Doubt.CONFIRM, RECORD, clause, matter.id, ("yes", "no"), index=index)]
+        asked.append(Asked(Doubt.CONFIRM, RECORD, clause, matter.id, ("yes", "no"), index=index))
+    return asked
+
+
+def to_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:
     choices = tuple([each.value for each in readings(record, found)])
     if not choices:
         return []
     waiting = record.waiting
-    overdrawn = waiting and waiting[0].report is Report.OVERDRAWN and Reading.MISSED.value not in choices
+    ask = Doubt.GAP if Reading.SHOWN.value in choices else Doubt.READING
+    card = waiting[0].id if waiting and not record.result_is_early else None
+    overdrawn = ask is Doubt.READING and waiting and waiting[0].report is Report.OVERDRAWN
     clause = said_of(book, Kind.CARD_IN_EXCESS)[0] if overdrawn else ""
-    return [Asked(Doubt.READING, RECORD, clause, None, choices, index=len(record.order) + 1, proposed=choices[0])]
+    at = len(record.order) + 1
+    return [Asked(ask, RECORD, clause, None, choices, card=card, index=at, proposed=choices[0])]
 
 
-def goes_on(book: RuleBook, matter: Matter, *, optional: bool = False) -> Asked:
+def goes_on(book: RuleBook, record: Record, matter: Matter) -> Asked:
     """Whether the next round may go on after what was found before it."""
     clause, decides = said_of(book, matter.kind)
-    if matter.face is None or optional:
-        return Asked(Ask.NEXT_ROUND, decides, clause, matter.id, (Choice.GO_ON.value,), optional=optional)
+    if matter.face is None or not record.foreign.isdisjoint(matter.cards):
+        return Asked(Ask.NEXT_ROUND, decides, clause, matter.id, (Choice.GO_ON.value,))
     carried = Reading.CARRIED.value  # C 5.7: where a card in excess serves
     choices = (carried, Choice.GO_ON.value)
     return Asked(Ask.NEXT_ROUND, decides, clause, matter.id, choices, proposed=carried)

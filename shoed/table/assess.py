@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.events import Slot, TookBack
 from shoed.rules.book import RuleBook, Then
-from shoed.rules.drawing import Hands
+from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.drawing import due as due_of
 from shoed.rules.insurance import waived
 from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
 from shoed.rules.load import book
 from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry
-from shoed.table.asking import OTHERS, Asked, of_the_record, of_the_rules
-from shoed.table.matters import IN_A_ROUND, Matter, Status
+from shoed.table.asking import OTHERS, RECORD, Asked, of_the_record, of_the_rules
+from shoed.table.matters import IN_A_ROUND, Confirmation, Matter, Status
 from shoed.table.readings import fits, slot
-from shoed.table.record import Record, Report, Where, changed, excess, facts, placed, with_status
+from shoed.table.record import Decided, Record, Report, Where, changed, excess, facts, placed, with_status
 from shoed.words import PLAYER, Stage
 from shoed.words import Event as Kind
 
@@ -60,7 +60,19 @@ class Standing(msgspec.Struct, frozen=True):
 
     @property
     def left_over(self) -> tuple[Card, ...]:
-        return () if self.held else self.course.carried
+        return () if self.held else tuple([face for face, _ in self.carried])
+
+    @property
+    def carried(self) -> tuple[tuple[Card, int | None], ...]:
+        """The cards that may open the next round, with their ids; cards put in another order have faces alone."""
+        order, foreign = self.record.order, [self.record.card(each) for each in self.record.foreign]
+        left: list[tuple[Card, int | None]] = []
+        for face, at in zip(self.course.carried, self.course.carried_at, strict=True):
+            card = order[at - 1]
+            if (card in foreign) if card.face is face else any(each.face is face for each in foreign):
+                continue
+            left.append((face, card.id if card.face is face else None))
+        return tuple(left)
 
 
 def house_of(game: str, record: Record, *, insurance: bool) -> House:
@@ -127,11 +139,13 @@ def is_false(house: House, record: Record, excess_matter: Matter) -> bool | None
     """Whether this card was the one due when it was drawn; None: a person has to decide something before."""
     card = record.card(excess_matter.cards[0])
     at = record.ordinal(card.id)
-    before = record
-    for later in [*record.order[at - 1 :], *record.waiting]:
-        before = changed(before, replace(later, where=Where.LYING))
+    before, later = record, {each.id for each in (*record.order[at - 1 :], *record.waiting)}
+    for card_id in later:
+        before = changed(before, replace(before.card(card_id), where=Where.LYING))
     others = [
-        each if each.status not in IN_A_ROUND or facts(record, each).at < at else replace(each, status=Status.WITHDRAWN)
+        each
+        if each.status not in IN_A_ROUND or (facts(record, each).at < at and later.isdisjoint(each.meant))
+        else replace(each, status=Status.WITHDRAWN)
         for each in record.matters
     ]
     found = judge(house, replace(before, matters=tuple(others)))
@@ -151,27 +165,48 @@ def inferred(record: Record, found: Standing) -> Record:
     return ran_out(record, found)
 
 
+def with_moved_third(house: House, before: Standing, record: Record) -> Record:
+    """READINGS, irregularities 9: by other faces Player stands: the House decides if its third card is Banker's."""
+    hands = judge(house, record).course.hands
+    moved = len(before.course.hands.player) == FULL_HAND > len(hands.player) and len(hands.banker) == FULL_HAND
+    third = record.order[INITIAL_CARDS] if moved else None
+    if third is None or third.report is not Report.SLOT or explained(record, INITIAL_CARDS + 1):
+        return record
+    return excess(record, third.id)
+
+
 def explained(record: Record, at: int) -> bool:
-    """Whether a matter says why this card of the order is left over."""
-    matters = [each for each in record.counted if each.kind in LEFT_OVER and each.status in IN_A_ROUND]
-    of_all = (Kind.ORDER_ALTERED, Kind.WRONG_COUNT)
-    if any(each.kind in of_all and facts(record, each).noticed_at >= at for each in matters):
-        return True
-    return any(record.order[at - 1].id in each.cards for each in matters)
+    """Whether a matter says why this card is left over; a card is in excess once, also if that is false."""
+    card_id = record.order[at - 1].id
+    for each in record.counted:
+        if each.kind in LEFT_OVER and (each.status in IN_A_ROUND or each.kind is Kind.CARD_IN_EXCESS):
+            of_all = each.kind in (Kind.ORDER_ALTERED, Kind.WRONG_COUNT)
+            if card_id in each.cards or (of_all and facts(record, each).noticed_at >= at):
+                return True
+    return False
 
 
 def unconfirmed(record: Record, found: Standing) -> Record:
-    """The watch alone voids no round: a person first confirms that cards were drawn together."""
+    """Neither the watch nor a dealer alone voids a round: a person first confirms the ground."""
     ruling = found.course.void
     ground = next((each for each in record.counted if ruling is not None and each.id == ruling.irregularity), None)
     if ground is None or ruling is record.published.voided:
         return record
+    if ground.confirmation is Confirmation.NEEDED and not any(confirms(each, ground) for each in record.decisions):
+        return with_status(record, ground, Status.SUSPECTED)
     if ground.by is not None or ground.kind is not Kind.DRAWN_TOGETHER:
         return record
     decided = {each.matter for each in record.decisions}
     if any(each.ruling is not None or each.id in decided for each in record.counted[record.counted.index(ground) :]):
         return record
     return with_status(record, replace(ground, number=0), Status.SUSPECTED)
+
+
+def confirms(decided: Decided, ground: Matter) -> bool:
+    """Whether this answer voids the round by itself, or its author has the role that confirms."""
+    if decided.matter != ground.id or decided.bettor is not None:
+        return False
+    return decided.ask is Ask.RULING or (decided.by.role is not None and decided.by.role.may_decide_for(RECORD))
 
 
 def ran_out(record: Record, found: Standing) -> Record:
@@ -220,11 +255,25 @@ def judge(house: House, record: Record) -> Standing:
     asked = [
         of_the_rules(each, counted[each.irregularity].id)
         for each in inquiry.open
-        if not (record.overtaken and each.ask is Ask.OPTION)
+        if not (record.overtaken and each.ask is Ask.OPTION) and counted[each.irregularity].status is not Status.DECIDED
     ]
+    of_all = {(each.ask, each.matter, each.bet) for each in asked if each.bettor == OTHERS}
+    # An answer of all others is that of a bettor who answered another question, too.
+    asked = [each for each in asked if each.bettor == OTHERS or (each.ask, each.matter, each.bet) not in of_all]
     rulings.sort(key=lambda each: each.irregularity)
-    by_id = [replace(each, irregularity=counted[each.irregularity].id) for each in rulings]
+    by_id = [of_the_matter(each, counted[each.irregularity]) for each in rulings]
     return standing(record, found, by_id, of_the_record(house.book, record, found, asked), tuple(returned))
+
+
+def of_the_matter(ruling: Ruling, matter: Matter) -> Ruling:
+    if matter.by is None or matter.status is not Status.WITHDRAWN:
+        return replace(ruling, irregularity=matter.id)
+    return replace(ruling, irregularity=matter.id, reading=withdrawal(matter))
+
+
+def withdrawal(matter: Matter) -> str:
+    """Why nothing follows from a notice."""
+    return "a person denied it" if matter.confirmation is Confirmation.DENIED else "the notice was withdrawn"
 
 
 def standing(
@@ -283,8 +332,12 @@ def shown(house: House, found: Standing) -> Hands:
     record = found.record
     if found.places_known and found.course.void is None:
         return found.course.hands
-    drawn = list(takewhile(lambda each: each.published and each.face is not None, record.order))
     asked, counted = {each.matter for each in found.questions if each.holds}, record.counted
+    ground = found.course.void.irregularity if found.course.void is not None else None
+    in_excess = [each for each in counted if each.kind is Kind.CARD_IN_EXCESS and each.id in (*asked, ground)]
+    doubted = {card for each in in_excess for card in each.cards}
+    lying = [replace(each, published=False) if each.id in doubted else each for each in record.order]
+    drawn = list(takewhile(lambda each: each.published and each.face is not None, lying))
     happened: list[Happened] = []
     for each in counted:
         what = facts(record, each)  # a matter that is in question, or of a later card, changes nothing yet

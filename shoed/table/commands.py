@@ -24,11 +24,13 @@ from shoed.commands import (
     LockDevice,
     Notice,
     OpenBets,
+    ReplaceSet,
     ReportLate,
     SettleRound,
     StartShoe,
     UnlockDevice,
     VoidRound,
+    Withdraw,
 )
 from shoed.now import Now
 from shoed.observations import Pair
@@ -38,14 +40,19 @@ from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
 from shoed.rules.questions import Ask, Inquiry
 from shoed.step import Told
 from shoed.table import device_orders, rounds
-from shoed.table.asking import OTHERS, RECORD, Asked, Doubt, refusal
+from shoed.table.asking import OTHERS, RECORD, Asked, Doubt, is_card, refusal
+from shoed.table.assess import with_moved_third
 from shoed.table.context import Table, signed
+from shoed.table.customs import after_the_cut
 from shoed.table.matters import Matter, Status
+from shoed.table.notices import exposed, is_known, replace_set, reported_again, same_thing, waits, withdraw
 from shoed.table.phase import CORRECTABLE, DRAWN, OPEN, Phase
-from shoed.table.questions import choose, open_questions
+from shoed.table.posing import ask
+from shoed.table.questions import Listed, choose, with_kept
 from shoed.table.readings import Reading
 from shoed.table.record import TOGETHER, Record, corrected, with_matter
-from shoed.table.report import ask, publish_noticed, publish_ruled, report
+from shoed.table.report import publish_noticed, publish_ruled, report, report_past
+from shoed.table.state import Open
 from shoed.words import FOLLOWS, Stage
 from shoed.words import Event as Kind
 
@@ -54,7 +61,7 @@ UNTIL_THE_NEXT: Final = {Kind.WRONG_COUNT, Kind.INSURANCE_NEGLECTED}  # C 5.5.3,
 
 def obey(table: Table, told: Told, at: Now) -> None:
     refused = obeyed(table, told, at)
-    table.answers.append(Answer(told.id, refused is None, refused or ""))
+    table.answers.append(Answer(told.id, refused is None, refused or table.remark))
 
 
 def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0912 -- one line a command
@@ -69,6 +76,10 @@ def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0
             return close_bets(table, at)
         case Notice() as notice:
             return take_notice(table, notice, by, at)
+        case Withdraw() as command:
+            return withdraw(table, command, by, at)
+        case ReplaceSet():
+            return replace_set(table, by, at)
         case ReportLate(act=act):
             return late(table, act, by, at)
         case GrantSqueeze():
@@ -102,7 +113,7 @@ def open_bets(table: Table, at: Now) -> str | None:
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
     rounds.open_round(table, at, "announcement")
     record = table.record
-    for each in rounds.after_the_cut(table):  # asked before its first card
+    for each in after_the_cut(table.settings.custom, table.state.shoe, record.number):  # asked before its first card
         record = with_matter(record, each)
     report(table, at, record)
     return None
@@ -134,21 +145,47 @@ def take_notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None
         notice_late(table, Matter(0, what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
         return None
     counts = phase is Phase.SETTLED and notice.kind in UNTIL_THE_NEXT
-    if phase not in (*OPEN, *DRAWN) and not counts:
-        if notice.kind is Kind.INSURANCE_NEGLECTED:
-            return f"no bet stands that insurance was owed to: the table is {phase.value}"
-        rounds.between(table, at, notice.kind, f"told by {by.name}", by)
-        return None
-    if (reason := impossible(table, notice, first, len(drawn))) is not None:
+    if notice.card is not None:
+        entered = exposed(table, notice, notice.card)
+        if isinstance(entered, str):
+            return entered
+        record, first = entered, len(entered.order)
+    elif phase not in (*OPEN, *DRAWN) and not counts:
+        return notice_between(table, notice, first, by, at)
+    elif (reason := impossible(table, notice, first, len(drawn))) is not None:
         return reason
-    for matter in noticed_by(record, notice, first, by):
-        record = with_matter(record, matter)
-    report(table, at, record)
+    matter = noticed_by(record, notice, first, by)
+    if notice.card is not None:  # it was not drawn yet
+        matter = replace(matter, noticed_after=table.record.last_drawn)
+    enter(table, record, matter, at)
     return None
 
 
-def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> list[Matter]:
-    """The matters of a notice: one, or two if cards have changed places."""
+def notice_between(table: Table, notice: Notice, first: int, by: Author, at: Now) -> str | None:
+    """A notice while no round is open. A foreign card may be one of the last round."""
+    if notice.kind is Kind.INSURANCE_NEGLECTED:
+        return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
+    drawn = (*table.record.order, *table.record.waiting)
+    named = notice.kind is Kind.FOREIGN_CARD and notice.at is not None
+    if named and (reason := impossible(table, notice, first, len(drawn))) is not None:
+        return reason
+    cards = (drawn[first - 1].id,) if named else ()
+    rounds.between(table, at, rounds.of_no_round(notice.kind, f"told by {by.name}", by, cards))
+    return None
+
+
+def enter(table: Table, record: Record, matter: Matter, at: Now) -> None:
+    matter = replace(matter, confirmation=table.confirmation(matter.by))
+    known = same_thing(record, matter)
+    table.remark = "" if known is None else is_known(record, known)
+    if known is None and waits(record, matter):
+        matter = replace(matter, status=Status.LATENT)
+        publish_noticed(table, at, matter)
+    record = with_matter(record, matter) if known is None else reported_again(record, known, matter)
+    report(table, at, record)
+
+
+def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter:
     drawn = (*record.order, *record.waiting)
     what = Happened(
         notice.kind,
@@ -166,9 +203,10 @@ def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> list[M
     meant: list[int] = []
     for face in altered:
         meant.append(next(each for each in cards if record.card(each).face is face and each not in meant))
+    if notice.other is not None:
+        cards = (*cards, drawn[notice.other - 1].id)
     evidence, last = f"told by {by.name}", record.last_drawn
-    matter = Matter(0, what, Status.OPEN, evidence, by, 0, cards, last, tuple(meant))
-    return [matter] if notice.other is None else [matter, replace(matter, cards=(drawn[notice.other - 1].id,))]
+    return Matter(0, what, Status.OPEN, evidence, by, 0, cards, last, tuple(meant))
 
 
 def side(table: Table, at: int) -> Pair | None:
@@ -191,7 +229,7 @@ def impossible(table: Table, notice: Notice, first: int, drawn: int) -> str | No
         return f"{notice.kind.value} is said of a card, and none was drawn yet"
     if last > drawn or (notice.kind in OF_A_CARD and first < 1):
         return f"{notice.kind.value} is said of card {last}, and the round has {drawn}"
-    if notice.kind in OF_A_CARD and last > len(order):
+    if notice.kind is Kind.ORDER_ALTERED and notice.order and last > len(order):
         return f"card {last} has no place in the round yet: answer the open question first"
     lie = [each.face for each in order[first - 1 : first - 1 + len(notice.order)]]
     if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(lie):
@@ -252,48 +290,74 @@ def squeeze(table: Table, by: Author, at: Now) -> str | None:
 
 
 def decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
-    asked_now = table.state.asked
-    if asked_now is None or decision.question != asked_now.id:
+    opened = next((each for each in table.state.asked if each.id == decision.question), None)
+    if opened is None:
         return stale(table, decision.question)
-    asked = next(each for each in open_questions(table.house, table.standing) if each.topic == asked_now.topic)
-    choice, bettor = decision.choice, decision.bettor
+    listed = next(each for each in table.listed() if each.topic == opened.topic)
+    asked, choice, bettor = listed.asked, decision.choice, decision.bettor
     if (reason := refusal(asked, choice, by)) is not None:
         return reason
-    if bettor is not None and (reason := not_for(table, asked, bettor)) is not None:
+    if bettor is not None and (reason := not_for(listed.found.record, asked, bettor)) is not None:
         return reason
-    record = table.record
-    carried = carried_by(record, asked, choice)
+    if (reason := outdated(opened, decision)) is not None:
+        return reason
+    record = listed.found.record
     table.emit(
         at,
         events.QuestionAnswered(
-            shoe=table.state.shoe.number or None,
+            shoe=record.shoe or None,
             round=record.number or None,
-            id=asked_now.id,
+            id=opened.id,
             question=asked.ask.value,
             choice=(choice,) if isinstance(choice, str) else choice,
             bettor=bettor or asked.bettor,
-            carried=carried,
+            carried=carried_by(record, asked, choice),
+            revision=decision.revision or opened.revision,
             **signed(by),
         ),
     )
     if bettor in (None, asked.bettor):
-        table.state = replace(table.state, asked=None)
-    if asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value:
-        rounds.begin_next(table, at)
-        return None
-    record = choose(record, asked, choice, by, bettor)
-    if holds_the_next(table, asked):
-        table.set_standing(replace(table.standing, record=record))
-        ask(table, at)
-    else:
-        report(table, at, record)
+        rest = tuple([each for each in table.state.asked if each is not opened])
+        table.state = replace(table.state, asked=rest)
+    take_answer(table, at, listed, decision, by)
     return None
 
 
-def holds_the_next(table: Table, asked: Asked) -> bool:
-    """Whether the question is about a matter that holds the next round, not the one that is open."""
-    matter = next((each for each in table.record.matters if each.id == asked.matter), None)
-    return asked.ask is Ask.NEXT_ROUND and matter is not None and matter.status is Status.CARRIED_OVER
+def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Author) -> None:
+    asked, choice = listed.asked, decision.choice
+    if listed.past is None and asked.ask in (Doubt.READING, Doubt.GAP) and choice == Reading.NEXT_ROUND.value:
+        rounds.begin_next(table, at)
+        return
+    if listed.past is None and asked.ask is Doubt.GAP and choice == Reading.NONE_OF_THESE.value:
+        rounds.abandon(table, at)
+        return
+    record = choose(listed.found.record, asked, choice, by, decision.bettor)
+    if listed.past is not None:
+        report_past(table, at, listed.past, listed, record)
+    elif listed.holds_the_next:
+        table.set_standing(replace(table.standing, record=record))
+    else:
+        report(table, at, record)
+        return
+    ask(table, at)
+
+
+def outdated(opened: Open, decision: Decide) -> str | None:
+    """Why an answer to an earlier revision does not count."""
+    given, choice = decision.revision, decision.choice
+    if given is None or given == opened.revision:
+        return None
+    if given > opened.revision:
+        return f"question {opened.id} has no revision {given}; the present one is {opened.revision}"
+    as_shown = {(choice,) if isinstance(choice, str) else choice}
+    if isinstance(choice, str) and is_card(choice):
+        as_shown.add((f"any {str(Card.parse(choice))[:-1]}",))
+    since = max((each.since for each in opened.effects if each.choice in as_shown), default=1)
+    if since <= given:
+        return None
+    return (
+        f"what {choice} leads to has changed since revision {given}: read revision {opened.revision} and answer again"
+    )
 
 
 def carried_by(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> tuple[Card, ...]:
@@ -304,19 +368,19 @@ def carried_by(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> t
     return () if face is None else (face,)
 
 
-def not_for(table: Table, asked: Asked, bettor: str) -> str | None:
+def not_for(record: Record, asked: Asked, bettor: str) -> str | None:
     """Why this question is not answered for one bettor, or not for this one."""
     if asked.bettor is None:
         return f"{asked.ask.value} is nobody's own choice: leave bettor out"
-    answered = {(each.bettor, each.matter, each.ask) for each in table.record.decisions}
+    answered = {(each.bettor, each.matter, each.ask) for each in record.decisions}
     if (bettor, asked.matter, asked.ask) in answered:
         return f"{bettor} has chosen already"
     return None if asked.bettor in (OTHERS, bettor) else f"this is asked of {asked.bettor}"
 
 
 def stale(table: Table, question: str) -> str:
-    asked = table.state.asked
-    now = f"the open one is {asked.id}" if asked else "none is open"
+    ids = ", ".join(each.id for each in table.state.asked)
+    now = f"the open one is {ids}" if ids else "none is open"
     if question.isascii() and question.isdigit() and 0 < int(question) <= table.state.questions:
         return f"question {question} was answered, or has lapsed; {now}"
     return f"there is no question {question}; {now}"
@@ -346,7 +410,10 @@ def correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str |
     evidence = f"card {correction.index} was told as {card.face or 'no card'}, and is {correction.card}"
     matter = Matter(0, Happened(Kind.OTHER, correction.index, 0), Status.OPEN, evidence, by)
     publish_noticed(table, at, matter, kind="misread")
-    report(table, at, corrected(record, card.id, correction.card))
+    record = corrected(record, card.id, correction.card)
+    if table.state.phase is Phase.SETTLED:
+        record = with_kept(table.house, record)
+    report(table, at, with_moved_third(table.house, table.standing, record))
     return None
 
 
@@ -373,11 +440,11 @@ def no_such_round(table: Table, number: int | None) -> str:
 def correct_late(table: Table, number: int | None, what: str, by: Author, at: Now) -> str | None:
     """C 5.11: recorded, and what was played since stands."""
     record = table.record
-    is_void = table.state.phase is Phase.VOIDED and number in (None, record.number)
-    of = (record.shoe, record.number) if is_void else past_round(table, number)
+    is_last = table.state.phase in (Phase.VOIDED, Phase.ABANDONED) and number in (None, record.number)
+    of = (record.shoe, record.number) if is_last else past_round(table, number)
     if of is None:
         return no_such_round(table, number)
-    late_one = Happened(Kind.OTHER, 0, 0, noticed_late=not is_void)
+    late_one = Happened(Kind.OTHER, 0, 0, noticed_late=not is_last)
     matter = Matter(0, late_one, Status.OPEN, f"of round {of[1]}: {what}", by)
     publish_noticed(table, at, matter, of, kind="correction")
     return None

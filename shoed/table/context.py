@@ -1,5 +1,6 @@
 """A fold in progress: the settings of a table, its state so far, and the events and answers that it gave."""
 
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -15,12 +16,23 @@ from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.rules.results import rows
+from shoed.table.asking import RECORD
 from shoed.table.assess import House, Standing, house_of, judge
+from shoed.table.matters import Confirmation
 from shoed.table.phase import MOVES, Move
+from shoed.table.questions import Listed, open_questions
 from shoed.table.record import Record
-from shoed.table.state import Condition, TableState
+from shoed.table.state import Condition, Past, TableState
 
 UNKNOWN: Final = Condition()
+
+
+class AfterGap(Enum):
+    """What becomes of a round with a hand on the table if reports may be missing."""
+
+    ASK = "ask"  # a person states whether the cards shown are those on the table
+    ABANDON = "abandon"  # the next report abandons the round
+    PARTIAL = "partial"  # the round plays on where no loss is proven
 
 
 class Custom(msgspec.Struct, frozen=True):
@@ -29,6 +41,7 @@ class Custom(msgspec.Struct, frozen=True):
     bets_close_by_command: bool = False  # else by the first card as well
     burn_cards: int | None = None  # at the start of a shoe; -1: as many as the first card counts, and itself
     rounds_after_cut: int | None = None  # after the one in which the cut card leaves the shoe
+    confirm_void: bool = True  # a dealer's notice voids a round only after a person confirms it
 
 
 BY_FIRST_CARD: Final = -1
@@ -42,6 +55,7 @@ class TableSettings(msgspec.Struct, frozen=True):
     custom: Custom = Custom()
     decks: int = 8
     shuffler_port: str | None = None  # None: the table has no shuffler
+    after_gap: AfterGap = AfterGap.ASK
 
 
 class Table:
@@ -52,6 +66,7 @@ class Table:
         self.events: list[Event] = []
         self.answers: list[Answer] = []
         self.not_sent = ""  # why the session did not send the device order of this Step
+        self.remark = ""  # the detail of the answer to a command that is accepted
         self._judged: Standing | None = None
 
     @property
@@ -60,7 +75,22 @@ class Table:
 
     @property
     def house(self) -> House:
-        return house_of(self.settings.game, self.record, insurance=self.settings.insurance)
+        return self.house_of(self.record)
+
+    def house_of(self, record: Record) -> House:
+        return house_of(self.settings.game, record, insurance=self.settings.insurance)
+
+    def listed(self) -> list[Listed]:
+        """All open questions, in the order in which they are asked."""
+        return open_questions(self.settings.game, self.state, self.standing, insurance=self.settings.insurance)
+
+    def over(self, past: Past, standing: Standing) -> "Table":
+        """The table as it was for a round that is over; its events are events of this table."""
+        state = replace(self.state, record=standing.record, last=past.completed)
+        table = Table(self.settings, state, self.row)
+        table.events = self.events
+        table.set_standing(standing)
+        return table
 
     @property
     def book(self) -> RuleBook:
@@ -99,6 +129,12 @@ class Table:
 
     def port(self, device: Device) -> str:
         return self.settings.port if device is Device.SHOE else self.settings.shuffler_port or ""
+
+    def confirmation(self, by: Author | None) -> Confirmation:
+        """Whether a notice of this author needs confirmation before it voids a round."""
+        if by is None or by.role is None or not self.settings.custom.confirm_void:
+            return Confirmation.UNNEEDED
+        return Confirmation.UNNEEDED if by.role.may_decide_for(RECORD) else Confirmation.NEEDED
 
     def event_id(self, sequence: int) -> str:
         return f"{self.settings.id_prefix}-{sequence}"

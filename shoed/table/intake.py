@@ -19,9 +19,11 @@ from shoed.observations import CardSeen, Pair, Place, ResultSeen
 from shoed.rules import drawing
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
-from shoed.table.context import Table
+from shoed.table.context import AfterGap, Table
+from shoed.table.customs import against_custom, suspicion
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, DRAWN, OPEN, OVER, Phase
+from shoed.table.posing import ask
 from shoed.table.questions import after_round
 from shoed.table.readings import fits, opens
 from shoed.table.record import (
@@ -30,20 +32,22 @@ from shoed.table.record import (
     Record,
     Report,
     Where,
+    changed,
     drawn_with,
     placed,
     with_card,
     with_matter,
     with_status,
 )
-from shoed.table.report import ask, compare, publish_noticed, report
+from shoed.table.report import compare, publish_noticed, report
 from shoed.table.rounds import (
-    against_custom,
     begin_dealing,
     between,
     lying,
     may_be_overtaken,
+    of_no_round,
     open_round,
+    over_empty,
     publish_found,
 )
 from shoed.table.sets import SUSPECTED
@@ -51,6 +55,13 @@ from shoed.table.state import LastCard
 from shoed.words import Event as Kind
 
 HANDS: Final = {Place.PLAYER: Pair.PLAYER, Place.BANKER: Pair.BANKER}
+IN_NO_HAND: Final = {
+    Place.BURN: Report.BURNT,
+    Place.FIRST_CARD: Report.BURNT,
+    Place.LOCKED: Report.LOCKED,
+    Place.ERROR: Report.IN_ERROR,
+}
+KEPT: Final = {Place.OVERDRAW: Report.OVERDRAWN, Place.DEALT: Report.UNNAMED}
 NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
 
 
@@ -61,6 +72,11 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if not table.state.shoe.number:  # joined midway: numbered at its first card, and partial
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
         table.set_record(replace(table.record, shoe=1))
+    shoe = table.state.shoe
+    if table.state.phase not in OPEN and seen.place is not Place.SET_UP:
+        over_empty(table, seen.at, "a card left the shoe")
+    elif shoe.emptied:
+        table.state = replace(table.state, shoe=replace(shoe, emptied=False))
     if seen.place not in HANDS and seen.place is not Place.DEALT:
         outside(table, seen, findings)
         return
@@ -82,26 +98,73 @@ def outside(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> Non
         overdrawn(table, seen)
         doubt(table, seen.at, findings)
         return
-    set_aside(table, seen, seen.place.value)
     before_dealing = table.record.number <= 1 and table.record.play is not Phase.DEALING
-    if seen.place in (Place.BURN, Place.FIRST_CARD) and before_dealing:
+    at_the_start = seen.place in (Place.BURN, Place.FIRST_CARD) and before_dealing
+    in_round = table.state.phase in OPEN and not table.record.published.complete
+    if in_round and not at_the_start and seen.place in IN_NO_HAND:
+        left_the_shoe(table, seen, findings)
+        return
+    set_aside(table, seen, seen.place.value)
+    if at_the_start:
         shoe = table.state.shoe
+        findings = [each for each in findings if not first_in_doubt(table, seen, each)]
         first = seen.card if seen.place is Place.FIRST_CARD else shoe.first_card
         table.state = replace(table.state, shoe=replace(shoe, burnt=shoe.burnt + 1, first_card=first))
     doubt(table, seen.at, findings)
 
 
+def first_in_doubt(table: Table, seen: CardSeen, finding: AnyFinding) -> bool:
+    """C 5.10: the first card of a shoe and a burnt one were drawn together, and a person rules which is which."""
+    if not isinstance(finding, DrawnTogether) or finding.order_known:
+        return False
+    first = table.state.shoe.first_card
+    doubted = seen.place is Place.FIRST_CARD or (first is not None and finding.cards[0] is first)
+    if doubted:
+        between(table, seen.at, of_no_round(Kind.DRAWN_TOGETHER, finding.evidence))
+    return doubted
+
+
+def left_the_shoe(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
+    """C 5.7, 5.12: in the middle of a round, a person says what a card is that the device reports in no hand."""
+    last, seen_as = table.state.last_card, reported(seen)
+    again = last is not None and last.face is not None and last.face is seen.card
+    sequence = set_aside(table, seen, seen.place.value)
+    if table.record.play is Phase.BETTING:  # no card is due before the bets are closed
+        evidence = (
+            f"{seen.card or 'a card without a face'} was reported as {IN_NO_HAND[seen.place].value}, and bets are open"
+        )
+        record = with_matter(table.record, suspicion(Kind.ORDER_ALTERED, evidence))
+        report(table, seen.at, noticed(table, seen.at, record, 0, findings), seen_as)
+        return
+    record = begin_dealing(table, seen.at)
+    entry = CardEntry(
+        0,
+        seen.card,
+        Where.WAITING,
+        report=IN_NO_HAND[seen.place],
+        seen=seen_as,
+        utc_us=seen.at.utc_us,
+        row=table.row,
+        sequence=sequence,
+        repeated=again and bool(record.order),
+    )
+    record = with_card(record, entry)
+    report(table, seen.at, noticed(table, seen.at, record, record.last_drawn, findings), seen_as)
+
+
 def open_if_first(table: Table, seen: CardSeen) -> None:
     """A first Player card opens a round; so does the card that follows those left over."""
     record, hand = table.record, HANDS.get(seen.place)
-    awaited = table.state.phase in OPEN and not record.order and not record.waiting
+    begun = record.order or any(each.report not in IN_NO_HAND.values() for each in record.waiting)
+    awaited = table.state.phase in OPEN and not begun
     is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited
     unsure = record.continuity.beyond is not None
     left = lying(table) if table.state.phase in (*DRAWN, *OVER) else ()
     if is_first or dealt_next(table, seen) or opens(left, reported(seen)):
         open_round(table, seen.at, "card")
         if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
-            continuity = replace(table.record.continuity, gap=table.record.last_id)
+            last, asks = table.record.last_id, hand is None and table.settings.after_gap is AfterGap.ASK
+            continuity = replace(table.record.continuity, gap=last, unasked=last if asks else None)
             table.set_record(replace(table.record, continuity=continuity))
 
 
@@ -117,7 +180,7 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     """A card of this round: the due one, or one that waits until a person says what it is."""
     play, seen_as = table.record.play, reported(seen)
     record = begin_dealing(table, seen.at)
-    after_loss = record.continuity.after_gap(record.last_reported)
+    record, after_loss = after_a_loss(record)
     for each in record.having(Status.LATENT):
         if each.kind is Kind.TOO_FEW_CARDS:  # the shoe was not empty
             record = with_status(record, each, Status.WITHDRAWN)
@@ -139,9 +202,16 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         record = placed(record, record.last_id)
     else:
         record = with_card(record, replace(entry, sequence=set_aside(table, seen, "not-due")))
-    for each in against_custom(table, play):
+    for each in against_custom(table.settings.custom, table.state.shoe, table.record.number, play):
         record = with_matter(record, each)
     report(table, seen.at, noticed(table, seen.at, record, record.last_drawn, findings), seen_as)
+
+
+def after_a_loss(record: Record) -> tuple[Record, bool]:
+    """Whether reports may be missing directly before the card that is now reported; it alone is asked about."""
+    if record.continuity.unasked is None:
+        return record, False
+    return replace(record, continuity=replace(record.continuity, unasked=None)), True
 
 
 def overdrawn(table: Table, seen: CardSeen) -> None:
@@ -158,11 +228,16 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
         else:
             too_many(table, seen)
         return
+    if (in_error := last_in_error(record, seen.card)) is not None:  # counted then; the device now says what it is
+        if in_error.where is Where.WAITING:
+            report(table, seen.at, changed(record, replace(in_error, report=Report.OVERDRAWN)))
+        return
     there = record.at(Where.PLACED, Where.WAITING, Where.PUT_BY)
     before = next((each for each in there if same and last is not None and each.sequence == last.sequence), None)
     if before is not None and is_excess(record, before):
         table.state = replace(table.state, last_card=last)
         return
+    record, after_loss = after_a_loss(record)
     entry = CardEntry(
         0,
         seen.card,
@@ -173,9 +248,16 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
         row=table.row,
         sequence=sequence,
         repeated=before is not None,
+        after_loss=after_loss,
     )
     if (after := with_card(record, entry)) is not record:
         report(table, seen.at, after, entry.seen)
+
+
+def last_in_error(record: Record, face: Card | None) -> CardEntry | None:
+    """The card with this face that left the shoe in its error: an overdraw is reported again once that is cleared."""
+    in_error = [each for each in record.cards if each.report is Report.IN_ERROR and face is not None]
+    return next((each for each in reversed(in_error) if each.face is face), None)
 
 
 def is_excess(record: Record, card: CardEntry) -> bool:
@@ -186,7 +268,13 @@ def is_excess(record: Record, card: CardEntry) -> bool:
 
 def too_many(table: Table, seen: CardSeen) -> None:
     """C 5.7: a card between two rounds may open the next."""
-    publish_found(table, seen.at, after_round(seen.card, "after the round was over"))
+    found, record = after_round(seen.card, "after the round was over"), table.record
+    if table.state.phase is Phase.SETTLED:
+        entry = CardEntry(0, seen.card, Where.KEPT, seen=reported(seen), utc_us=seen.at.utc_us, row=table.row)
+        record = with_card(record, replace(entry, report=KEPT.get(seen.place, Report.SLOT)))
+        table.set_standing(replace(table.standing, record=record))
+        found = replace(found, cards=(record.last_id,))
+    publish_found(table, seen.at, found)
     ask(table, seen.at)
 
 
@@ -306,7 +394,8 @@ def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     others = [each for each in findings if not isinstance(each, DrawnTogether)]
     passed_unread = any(isinstance(each, Unread) and each.meaning is not None for each in others)
     carried = table.record.having(Status.CARRIED_OVER)
-    if there and of_cards and passed_unread and not table.standing.held and not carried:
+    certain = table.record.continuity.unasked is None
+    if there and of_cards and passed_unread and certain and not table.standing.held and not carried:
         take_unread(table, at, findings)
         return
     for finding in of_cards:
@@ -315,7 +404,7 @@ def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
         report(table, at, noticed(table, at, table.record, table.record.last_placed, others))
     for each in [] if there else others:
         if not isinstance(each, Unread) and proves(table, each):
-            between(table, at, SUSPECTED[type(each)], str(each))
+            between(table, at, of_no_round(SUSPECTED[type(each)], str(each)))
 
 
 def take_unread(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
@@ -324,11 +413,12 @@ def take_unread(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     record = begin_dealing(table, at)
     record = with_card(record, CardEntry(0, None, Where.LYING, utc_us=at.utc_us, row=table.row))
     record = placed(record, record.last_id)
-    for each in against_custom(table, play):
+    for each in against_custom(table.settings.custom, table.state.shoe, table.record.number, play):
         record = with_matter(record, each)
     report(table, at, noticed(table, at, record, record.last_id, findings))
 
 
 def proves(table: Table, finding: AnyFinding) -> bool:
     """More cards than a set has may be those of two sets, if the shoe was not seen from its start."""
-    return table.state.shoe.whole or not isinstance(finding, TooOften | TooMany)
+    shoe = table.state.shoe
+    return (shoe.whole and not shoe.gap) or not isinstance(finding, TooOften | TooMany)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from shoed import device_events as events
 from shoed.now import Now, rfc3339
 from shoed.observations import (
+    Continuity,
     Device,
     FaultCleared,
     FaultRaised,
@@ -22,10 +23,11 @@ from shoed.observations import (
     SequenceJumped,
     WentQuiet,
 )
-from shoed.table.context import Table
+from shoed.table.context import AfterGap, Table
 from shoed.table.continuity import with_gap
 from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
-from shoed.table.report import ask
+from shoed.table.posing import ask
+from shoed.table.rounds import abandon
 from shoed.table.state import Fault, Link, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
@@ -51,15 +53,18 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
             table.emit(seen.at, clashed)
         case _:
             assert_never(seen)
-    unproven = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and not seen.proven)
-    if unproven and seen.device is Device.SHOE:
+    lost = isinstance(seen, SequenceJumped) or (isinstance(seen, Resumed) and seen.continuity is Continuity.LOST)
+    if seen.device is Device.SHOE and (lost or (isinstance(seen, Resumed) and not seen.proven)):
         is_open, waits = table.state.phase in OPEN, table.state.phase is Phase.SUSPENDED
         record, shoe = table.record, table.state.shoe
-        continuity = with_gap(record.continuity, record.last_id, is_open=is_open, waits=waits)
+        asks = lost or table.settings.after_gap is AfterGap.ASK
+        continuity = with_gap(record.continuity, record.last_id, is_open=is_open, waits=waits, asks=asks)
         table.set_record(replace(record, continuity=continuity))
-        shoe = replace(shoe, missed=shoe.missed or seen.frame)
+        shoe = replace(shoe, missed=shoe.missed or seen.frame, gap=shoe.gap or not is_open)
         table.state = replace(table.state, shoe=shoe, last_card=None)
-        if table.state.asked is not None:  # it may have other answers now
+        if is_open and (record.order or record.waiting) and table.settings.after_gap is AfterGap.ABANDON:
+            abandon(table, seen.at)
+        elif table.state.asked is not None:  # it may have other answers now
             ask(table, seen.at)
 
 

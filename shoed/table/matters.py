@@ -19,12 +19,11 @@ from shoed.words import Event as Kind
 
 class Status(Enum):
     LATENT = "latent"  # counts once its card has a place, a card is due of the empty shoe, or its set is dealt
-    SUSPECTED = "suspected"  # the watch infers it: a person confirms or denies it
+    SUSPECTED = "suspected"  # the watch infers it, or a dealer reports it: a person confirms or denies it
     OPEN = "open"  # counts in its round
     RULED = "ruled"  # its ruling is published
     CARRIED_OVER = "carried-over"  # found between two rounds: it holds the next one
     HOLDING = "holding"  # found between two rounds: it holds the round that is open
-    LINGERING = "lingering"  # its round was overtaken: it is asked, and play does not wait for it
     DECIDED = "decided"  # a person decided how play goes on after it
     WITHDRAWN = "withdrawn"  # it did not happen
 
@@ -32,16 +31,24 @@ class Status(Enum):
 # Every legal change of a status. A change that is absent is a bug: `moved` raises KeyError.
 MOVES: Final[Mapping[Status, frozenset[Status]]] = {
     Status.LATENT: frozenset({Status.OPEN, Status.SUSPECTED, Status.CARRIED_OVER, Status.WITHDRAWN}),
-    Status.SUSPECTED: frozenset({Status.OPEN, Status.LINGERING, Status.WITHDRAWN}),
-    Status.OPEN: frozenset({Status.RULED, Status.SUSPECTED, Status.LINGERING, Status.WITHDRAWN}),
-    Status.RULED: frozenset({Status.RULED, Status.LINGERING, Status.WITHDRAWN}),
+    Status.SUSPECTED: frozenset({Status.OPEN, Status.WITHDRAWN}),
+    Status.OPEN: frozenset({Status.RULED, Status.SUSPECTED, Status.DECIDED, Status.WITHDRAWN}),
+    Status.RULED: frozenset({Status.RULED, Status.DECIDED, Status.WITHDRAWN}),
     Status.CARRIED_OVER: frozenset({Status.HOLDING, Status.DECIDED, Status.WITHDRAWN}),
-    Status.HOLDING: frozenset({Status.DECIDED, Status.LINGERING, Status.WITHDRAWN}),
-    Status.LINGERING: frozenset({Status.DECIDED, Status.WITHDRAWN}),
+    Status.HOLDING: frozenset({Status.DECIDED, Status.WITHDRAWN}),
     Status.DECIDED: frozenset(),
     Status.WITHDRAWN: frozenset({Status.OPEN}),
 }
 IN_A_ROUND: Final = (Status.OPEN, Status.RULED)
+
+
+class Confirmation(Enum):
+    """Whether a Pit Supervisor or above has confirmed the matter."""
+
+    UNNEEDED = "unneeded"
+    NEEDED = "needed"  # before it voids the round
+    GIVEN = "given"
+    DENIED = "denied"
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,6 +63,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     meant: tuple[int, ...] = ()  # the ids in the order that was meant, if the order was altered
     face: Card | None = None  # a card drawn in excess between two rounds, or the card that the shoe holds too often
     ruling: Ruling | None = None  # the last one that was published
+    confirmation: Confirmation = Confirmation.UNNEEDED
 
     @property
     def kind(self) -> Kind:

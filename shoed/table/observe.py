@@ -76,6 +76,16 @@ def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Seq
     if isinstance(came, Told):
         obey(table, came, now)
         intake.doubt(table, now, findings)
+    return folded(table)
+
+
+def doubted(table: Table, findings: Sequence[AnyFinding], now: Now) -> Folded:
+    """The same Step of the table, with what the watch found in the cards as a person has them."""
+    intake.doubt(table, now, findings)
+    return folded(table)
+
+
+def folded(table: Table) -> Folded:
     return Folded(table.state, tuple(table.events), tuple(table.answers))
 
 

@@ -1,6 +1,6 @@
 """The retained `state` message: enough for a late joiner to draw the table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -9,9 +9,11 @@ from shoed.now import rfc3339
 from shoed.rules.drawing import Hands
 from shoed.rules.insurance import CARDS_AT, offers, waived
 from shoed.rules.load import book
-from shoed.table.assess import House, house_of, judge, shown
+from shoed.table.asking import role_of
+from shoed.table.assess import House, Standing, house_of, judge, shown
 from shoed.table.context import both, pays_of
 from shoed.table.phase import Phase
+from shoed.table.questions import open_questions
 from shoed.table.state import Comparison, Completed, Condition, Fault, Link, TableState
 
 
@@ -51,6 +53,21 @@ class PublicDevice(msgspec.Struct, frozen=True):
     locked: bool
 
 
+class OpenQuestion(msgspec.Struct, frozen=True):
+    """One open question; the retained `question` has the first one whole."""
+
+    id: str
+    revision: int
+    question: str
+    shoe: int | None
+    round: int | None
+    kind: str | None
+    clause: str | None
+    role: str | None
+    bettor: str | None
+    optional: bool
+
+
 class PublicState(msgspec.Struct, frozen=True):
     """`device` is the shoe; `shuffler` is null where the table has none, or nothing is known of its line yet."""
 
@@ -65,6 +82,7 @@ class PublicState(msgspec.Struct, frozen=True):
     device: PublicDevice
     insurance: tuple[Offered, ...] = ()
     shuffler: PublicDevice | None = None
+    questions: tuple[OpenQuestion, ...] = ()  # in the order in which they are asked
 
 
 def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
@@ -84,7 +102,28 @@ def public_state(game: str, state: TableState, *, insurance: bool = True) -> Pub
         device=public_device(state.device),
         insurance=on_offer(house, state, found.course.hands),
         shuffler=None if state.shuffler is None else public_device(state.shuffler),
+        questions=tuple(open_now(game, state, found, insurance=insurance)) if state.asked else (),
     )
+
+
+def open_now(game: str, state: TableState, found: Standing, *, insurance: bool) -> Iterator[OpenQuestion]:
+    opened = {each.topic: each for each in state.asked}
+    for listed in open_questions(game, state, found, insurance=insurance):
+        if (known := opened.get(listed.topic)) is None:
+            continue
+        asked, record, matter = listed.asked, listed.found.record, listed.matter
+        yield OpenQuestion(
+            id=known.id,
+            revision=known.revision,
+            question=asked.ask.value,
+            shoe=record.shoe or None,
+            round=record.number or None,
+            kind=matter.kind.value if matter else None,
+            clause=asked.clause or None,
+            role=role_of(asked),
+            bettor=asked.bettor,
+            optional=not asked.holds,
+        )
 
 
 def public_device(condition: Condition) -> PublicDevice:

@@ -1,6 +1,7 @@
 """The retained `question`: what a person has to say, and what each answer would make of the round."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from itertools import permutations
 from typing import Final
 
@@ -15,16 +16,21 @@ from shoed.observations import Outcome
 from shoed.rules import drawing
 from shoed.rules.questions import Ask
 from shoed.rules.results import rows
-from shoed.table.asking import FOREIGN, Asked, Doubt, role_of
+from shoed.table.asking import FOREIGN, Asked, Doubt, goes_on, role_of
 from shoed.table.assess import House, Standing, foreseen, house_of, judge, shown
-from shoed.table.context import both
+from shoed.table.context import Custom, both
+from shoed.table.customs import against_custom
 from shoed.table.matters import Matter, Status
-from shoed.table.questions import begun, choose, left_by_void, open_questions, renewed
+from shoed.table.phase import Phase
+from shoed.table.public import PublicHands
+from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, renewed
 from shoed.table.readings import Reading, slot
-from shoed.table.record import CardEntry, Record, Report, with_matter
-from shoed.table.state import TableState
+from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, with_matter
+from shoed.table.state import Effect, Open, TableState
+from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
 from shoed.words import PLAYER, Role
 
+NO_CUSTOM: Final = Custom()
 MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be read
 
 
@@ -33,7 +39,9 @@ class Consequence(msgspec.Struct, frozen=True):
 
     `void`: the clause that would void it, empty where the document is silent. `returned`: who would get bets back.
     `new_shoe`: the next round would be dealt from a new set of cards. `then_asks`: the question that would follow; what
-    hangs on that one is shown as if it were answered as proposed. `any 8`: any card of that rank.
+    hangs on that one is shown as if it were answered as proposed. `any 8`: any card of that rank. `as_dealt`: the hands
+    without the reconstruction of an altered order, null if they are the same. `effect`: what the answer changes, for
+    people.
     """
 
     choice: tuple[str, ...]
@@ -48,6 +56,8 @@ class Consequence(msgspec.Struct, frozen=True):
     returned: tuple[TookBack, ...]
     new_shoe: bool
     then_asks: str | None
+    effect: str = ""
+    as_dealt: PublicHands | None = None
 
 
 class CardOnRecord(msgspec.Struct, frozen=True):
@@ -65,7 +75,8 @@ class PublicQuestion(msgspec.Struct, frozen=True):
 
     `due` is the slot that is due now, or, while it is asked where cards lie, the one that was due when the round began
     to wait; a consequence has its own. `gap`: the line was away since the round opened. `optional`: nothing waits for
-    the answer.
+    the answer. `text`, `ground` and `decided_by` are for people: what happened and what is asked, the clause or the
+    reading of ours, and the role that decides.
     """
 
     shoe: int | None
@@ -74,6 +85,7 @@ class PublicQuestion(msgspec.Struct, frozen=True):
     seen: Seen | None
     gap: bool
     id: str
+    revision: int
     asked_at: str
     question: str
     kind: str | None
@@ -87,24 +99,43 @@ class PublicQuestion(msgspec.Struct, frozen=True):
     cards: tuple[CardOnRecord, ...]
     choices: tuple[str, ...]
     consequences: tuple[Consequence, ...]
+    text: str
+    ground: str
+    decided_by: str
 
 
-def public_question(game: str, state: TableState, *, insurance: bool = True) -> PublicQuestion | None:
-    if state.asked is None:
-        return None
-    house = house_of(game, state.record, insurance=insurance)
-    record, suspended, found = state.record, state.suspended, judge(house, state.record)
-    asked = next(each for each in open_questions(house, found) if each.topic == state.asked.topic)
-    about = None if asked.matter is None else record.matter(asked.matter)
-    holds_the_next = about is not None and about.status is Status.CARRIED_OVER
+def public_question(
+    game: str, state: TableState, *, insurance: bool = True, custom: Custom = NO_CUSTOM
+) -> PublicQuestion | None:
+    """The question that is asked first."""
+    asked = {each.topic: each for each in state.asked}
+    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE)) if asked else ()
+    for listed in listed_in(game, state, insurance=insurance) if asked else ():
+        if listed.topic in asked:
+            house = house_of(game, listed.found.record, insurance=insurance)
+            return published(house, state, listed, asked[listed.topic], against)
+    return None
+
+
+def listed_in(game: str, state: TableState, *, insurance: bool) -> list[Listed]:
+    found = judge(house_of(game, state.record, insurance=insurance), state.record)
+    return open_questions(game, state, found, insurance=insurance)
+
+
+def published(
+    house: House, state: TableState, listed: Listed, opened: Open, against: Iterable[Matter]
+) -> PublicQuestion:
+    asked, found, record, about = listed.asked, listed.found, listed.found.record, listed.matter
+    suspended = state.suspended if listed.past is None else None
     return PublicQuestion(
-        shoe=state.shoe.number or None,
+        shoe=record.shoe or None,
         round=record.number or None,
         due=slot(found.course.hands, found.course.due) if found.places_known or not suspended else suspended.due,
         seen=suspended.seen if suspended else None,
         gap=record.continuity.away is not None if suspended else False,
-        id=state.asked.id,
-        asked_at=rfc3339(state.asked.utc_us),
+        id=opened.id,
+        revision=opened.revision,
+        asked_at=rfc3339(opened.utc_us),
         question=asked.ask.value,
         kind=about.kind.value if about else None,
         clause=asked.clause or None,
@@ -116,8 +147,36 @@ def public_question(game: str, state: TableState, *, insurance: bool = True) -> 
         evidence=tuple(evidence(record, asked, about)),
         cards=tuple(on_record(at, each) for at, each in enumerate((*record.order, *record.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
-        consequences=tuple((between if holds_the_next else consequences)(house, found, asked)),
+        consequences=tuple(
+            replace(each, effect=(effect_between if listed.holds_the_next else effect)(record, asked, each))
+            for each in effects(house, listed, against)
+        ),
+        text=text_of(record, asked, slot(found.course.hands, found.course.due)),
+        ground=ground_of(house.book, asked.ask, asked.clause, about.kind if about else None),
+        decided_by=decided_by(asked),
     )
+
+
+def effects(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator[Consequence]:
+    if listed.holds_the_next:
+        return between(house, listed.found, listed.asked)
+    return consequences(house, listed, against)
+
+
+def revised(house: House, listed: Listed, opened: Open, against: Iterable[Matter]) -> Open:
+    """The open question, with a new revision if its hands lie otherwise or its choices lead elsewhere than they did."""
+    hands = digest(shown(house, listed.found))
+    now = [(each.choice, digest(each)) for each in effects(house, listed, against)]
+    if opened.revision and hands == opened.hands and now == [(each.choice, each.digest) for each in opened.effects]:
+        return opened
+    revision = opened.revision + 1
+    known = {(each.choice, each.digest): each for each in opened.effects}
+    after = [known.get((choice, found)) or Effect(choice, found, revision) for choice, found in now]
+    return replace(opened, revision=revision, hands=hands, effects=tuple(after))
+
+
+def digest(value: object) -> int:
+    return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=6).digest())
 
 
 def evidence(record: Record, asked: Asked, about: Matter | None) -> Iterator[str]:
@@ -125,9 +184,12 @@ def evidence(record: Record, asked: Asked, about: Matter | None) -> Iterator[str
     match asked.ask:
         case Doubt.FACE:
             yield f"card {asked.index} left the shoe, and nobody has told its face"
+        case Doubt.GAP:
+            yield f"reports may be missing between the cards shown and {waiting[0].face or 'a card without a face'}"
         case Doubt.READING if waiting and not record.result_is_early:
             seen = waiting[0].seen
-            other = "as overdrawn" if waiting[0].report is Report.OVERDRAWN else "in no hand"
+            outside = waiting[0].report in (*IN_NO_HAND, Report.OVERDRAWN)
+            other = f"as {waiting[0].report.value}" if outside else "in no hand"
             where = f"as {seen.hand} {seen.position}" if seen.hand else other
             due = "no card is due" if record.published.complete else "another slot is due"
             yield f"{waiting[0].face or 'a card without a face'} was reported {where}, and {due}"
@@ -142,28 +204,41 @@ def on_record(at: int, card: CardEntry) -> CardOnRecord:
     return CardOnRecord(at, card.face, card.seen, time, card.row or None)
 
 
-def consequences(house: House, found: Standing, asked: Asked) -> Iterator[Consequence]:
+def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator[Consequence]:
+    """`against`: what the next round would begin with, by the house rules."""
+    asked, found = listed.asked, listed.found
     role = None if asked.role == PLAYER else asked.role if isinstance(asked.role, Role) else Role.DEALER
     by = Author("", role)
     clauses = dict(zip(asked.choices, asked.clauses, strict=False))
     for shown_as, choice in answers(asked):
-        next_one = asked.ask is Doubt.READING and choice == Reading.NEXT_ROUND.value
-        would_be = begun(found) if next_one else choose(found.record, asked, choice, by, None)
+        match listed.past, asked.ask, choice:
+            case None, (Doubt.READING | Doubt.GAP), Reading.NEXT_ROUND.value:
+                would_be = begun(found, against)
+            case None, Doubt.GAP, Reading.NONE_OF_THESE.value:  # the next round begins with its first card
+                would_be = Record(found.record.shoe, found.record.number)
+            case _:
+                would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)
-        held = after.record
-        for each in left_by_void(held, after):
-            held = with_matter(held, each)
-        then = next((each for each in open_questions(house, replace(after, record=held)) if each.holds), None)
+        then = None if listed.past is not None else next_asked(house, after)
         would = consequence(house, after, then)
         yield replace(would, choice=shown_as, clause=clauses.get(shown_as[0]) or None)
+
+
+def next_asked(house: House, after: Standing) -> Asked | None:
+    """The question that holds the round, or else the next round."""
+    held = after.record
+    for each in left_by_void(held, after):
+        held = with_matter(held, each)
+    holding = [each for each in after.questions if each.holds]
+    between_rounds = [goes_on(house.book, held, each) for each in held.having(Status.CARRIED_OVER)]
+    return next(iter((*holding, *between_rounds)), None)
 
 
 def between(house: House, found: Standing, asked: Asked) -> Iterator[Consequence]:
     """A decision between two rounds leaves the one that is over as it is."""
     for choice in asked.choices:
         after = replace(found, record=choose(found.record, asked, choice, Author("", None), None))
-        then = next((each for each in open_questions(house, after) if each.holds), None)
-        would = consequence(house, found, then)
+        would = consequence(house, found, next_asked(house, after))
         yield replace(would, choice=(choice,), carried=(*would.carried, *after.record.lying))
 
 
@@ -204,4 +279,48 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
         returned=after.returned,
         new_shoe=renewed(after.record),
         then_asks=then.ask.value if then else None,
+        as_dealt=as_dealt(house, after),
     )
+
+
+# --- effects, for people
+
+
+def effect(record: Record, asked: Asked, would: Consequence) -> str:
+    said = [effect_of(asked, would.choice[0], would.clause)]
+    if would.void is not None:
+        said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
+    elif would.then_asks is not None:
+        said.append(THEN[would.then_asks])
+    elif would.outcome is not None:
+        score = sorted((would.player.points, would.banker.points), reverse=True)
+        said.append(f"The round is complete: {WINS[would.outcome]}, {score[0]} to {score[1]}.")
+    elif would.due is not None and record.number:
+        continues = "" if would.choice == (Reading.NEXT_ROUND.value,) else "The round continues. "
+        said.append(f"{continues}{draws(would.due)}")
+    return " ".join(filter(None, (*said, opens_the_next(would))))
+
+
+def effect_between(_: Record, asked: Asked, would: Consequence) -> str:
+    """The round that is over stays as it is."""
+    put_away = would.choice != (Reading.CARRIED.value,) and Reading.CARRIED.value in asked.choices
+    away = effect_of(asked, would.choice[0], None) if put_away else ""
+    then = "The next round may begin." if would.then_asks is None else THEN[would.then_asks]
+    return " ".join(filter(None, (away, opens_the_next(would), then)))
+
+
+def opens_the_next(would: Consequence) -> str:
+    # Before a question about the place of a card, the cards that are left over are not known.
+    known = would.then_asks in (None, Ask.OPTION.value, Ask.NEXT_ROUND.value)
+    if not known or not would.carried:
+        return ""
+    return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} the next round."
+
+
+def as_dealt(house: House, after: Standing) -> PublicHands | None:
+    """The hands as they were dealt, if the order that was meant makes other ones."""
+    matters = tuple([replace(each, meant=()) for each in after.record.matters])
+    if after.course.void is not None or not any(each.meant for each in after.record.matters):
+        return None
+    dealt = judge(house, replace(after.record, matters=matters)).course.hands
+    return None if dealt == after.course.hands else PublicHands(*both(house.book, dealt))

@@ -1,7 +1,7 @@
 """From an answer to the next record, and what a round leaves behind when it ends."""
 
 from collections.abc import Iterable
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from msgspec.structs import replace
 
@@ -10,18 +10,20 @@ from shoed.commands import Author
 from shoed.rules.book import Then
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask, Choice
-from shoed.table.asking import FOREIGN, NO_CARD, OUTLIVES, Asked, Doubt, goes_on
-from shoed.table.assess import House, Standing
-from shoed.table.matters import Matter, Status
+from shoed.table.asking import FOREIGN, NO_CARD, OUTLIVES, Asked, Doubt, Topic, goes_on, topic
+from shoed.table.assess import House, Standing, house_of, judge
+from shoed.table.matters import Confirmation, Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.readings import Reading, read, unheard, with_unread
 from shoed.table.record import (
     CardEntry,
     Decided,
     Record,
+    Report,
     Source,
     Where,
     carried_in,
+    changed,
     corrected,
     facts,
     positioned,
@@ -30,14 +32,52 @@ from shoed.table.record import (
     with_status,
     withdrawn,
 )
+from shoed.table.state import Past, TableState
 from shoed.words import Event as Kind
 
 
-def open_questions(house: House, found: Standing) -> tuple[Asked, ...]:
-    """All open questions: those that hold the round go first, then the one that holds the next round."""
-    between = [goes_on(house.book, each) for each in found.record.having(Status.CARRIED_OVER)[:1]]
-    holding = [each for each in found.questions if each.holds]
-    return (*holding, *between, *(each for each in found.questions if not each.holds))
+class Listed(NamedTuple):
+    """An open question, with the standing of the round that it is about."""
+
+    asked: Asked
+    found: Standing
+    past: Past | None = None
+
+    @property
+    def topic(self) -> Topic:
+        return topic(self.asked, self.found.record)
+
+    @property
+    def matter(self) -> Matter | None:
+        return None if self.asked.matter is None else self.found.record.matter(self.asked.matter)
+
+    @property
+    def holds_the_next(self) -> bool:
+        """Whether it is about a matter that holds the next round, not the one that is open."""
+        return self.matter is not None and self.matter.status is Status.CARRIED_OVER
+
+
+def open_questions(game: str, state: TableState, found: Standing, *, insurance: bool) -> list[Listed]:
+    """All open questions: those that hold the round, those that hold the next one, then all others."""
+    listed = [Listed(each, found) for each in found.questions if each.holds]
+    house = house_of(game, found.record, insurance=insurance)
+    listed += [
+        Listed(goes_on(house.book, found.record, each), found) for each in found.record.having(Status.CARRIED_OVER)[:1]
+    ]
+    for past in state.past:
+        if past.topics:
+            listed += still_open(house_of(game, past.record, insurance=insurance), past)
+    return listed + [Listed(each, found) for each in found.questions if not each.holds]
+
+
+def still_open(house: House, past: Past) -> list[Listed]:
+    return [each for each in outliving(house, past) if each.topic in past.topics]
+
+
+def outliving(house: House, past: Past) -> list[Listed]:
+    """The questions that a round that is over leaves; play does not wait for them."""
+    found = judge(house, replace(past.record, overtaken=False))
+    return [Listed(replace(each, optional=True), found, past) for each in found.questions if each.ask in OUTLIVES]
 
 
 def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Author, bettor: str | None) -> Record:
@@ -47,7 +87,7 @@ def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Auth
             return faced(record, asked, choice, by)
         case Doubt.CONFIRM:
             return confirmed(record, record.having(Status.SUSPECTED)[0], by, yes=choice == Choice.YES.value)
-        case Doubt.READING:
+        case Doubt.READING | Doubt.GAP:
             return read(record, Reading(choice))
         case Ask.NEXT_ROUND:
             return gone_on(record, asked, choice)
@@ -60,8 +100,8 @@ def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Auth
 
 
 def as_ids(record: Record, asked: Asked, faces: Iterable[str]) -> tuple[int, ...]:
-    """The cards in the order of these faces."""
-    cards = [record.card(each) for each in record.matter(asked.matter or 0).cards]
+    """The cards in the order of these faces; an earlier decision may have put another card among them."""
+    cards = [*(record.card(each) for each in record.matter(asked.matter or 0).cards), *record.order]
     ids: list[int] = []
     for face in faces:
         ids.append(next(each.id for each in cards if str(each.face) == face and each.id not in ids))
@@ -69,8 +109,7 @@ def as_ids(record: Record, asked: Asked, faces: Iterable[str]) -> tuple[int, ...
 
 
 def faced(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Author) -> Record:
-    index = asked.index or 0
-    card = record.order[index - 1]
+    card, index = record.card(asked.card or 0), asked.index
     if choice == NO_CARD:
         return withdrawn(record, card.id)
     if choice == FOREIGN:
@@ -82,12 +121,12 @@ def faced(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Autho
 
 def confirmed(record: Record, matter: Matter, by: Author, *, yes: bool) -> Record:
     if not yes:
-        return with_status(record, matter, Status.WITHDRAWN)
+        return with_status(record, replace(matter, confirmation=Confirmation.DENIED), Status.WITHDRAWN)
     if matter.kind is Kind.DRAWN_TOGETHER and matter.what.count == 1:  # with a card that passed unread
         record = with_card(record, CardEntry(0, None, Where.LYING, Source.PERSON))
         record = positioned(record, record.last_id)
         matter = with_unread(record, matter)
-    return with_status(record, replace(matter, by=by), Status.OPEN)
+    return with_status(record, replace(matter, by=by, confirmation=Confirmation.GIVEN), Status.OPEN)
 
 
 def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Record:
@@ -99,35 +138,24 @@ def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Reco
     return carried_in(record, matter.face, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
 
 
-# --- the end of a round
-
-
-def linger(record: Record, undecided: Iterable[Matter]) -> Record:
-    """The doubts that are still open outlive the round, one of each kind."""
-    doubts = (*open_doubts(record), *undecided)
-    first: dict[Kind, Matter] = {}
-    for each in doubts:
-        first.setdefault(each.kind, each)
-    for each in doubts:
-        if first[each.kind] is not each:
-            record = with_status(record, each, Status.WITHDRAWN)
-        elif each.status is not Status.LINGERING:
-            record = with_status(record, each, Status.LINGERING)
+def with_kept(house: House, record: Record) -> Record:
+    """C 5.7: a card that left the shoe after the bets were paid serves if, by other faces, a card is due."""
+    if judge(house, record).course.due is None:
+        return record
+    for each in record.at(Where.KEPT):
+        matter = next((found for found in record.matters if found.cards == (each.id,)), None)
+        opens = next((card for card in record.at(Where.LYING) if card.face is each.face), None)
+        if matter is not None and matter.status is Status.CARRIED_OVER:
+            record = with_status(record, matter, Status.WITHDRAWN)
+        elif opens is not None:  # a person let it open the next round
+            record = withdrawn(record, opens.id)
+        else:
+            continue
+        record = changed(record, replace(each, where=Where.WAITING))
     return record
 
 
-def open_doubts(record: Record) -> tuple[Matter, ...]:
-    return (*record.having(Status.LINGERING), *record.having(Status.HOLDING), *record.having(Status.SUSPECTED))
-
-
-def outliving(found: Standing) -> tuple[Matter, ...]:
-    """What a round that is over leaves open."""
-    record = found.record
-    open_now = {each.matter for each in found.questions if each.ask in OUTLIVES} if record.published.complete else ()
-    undecided = [each for each in record.counted if each.id in open_now]
-    after = linger(record, undecided)
-    doubts = [after.matter(each.id) for each in (*open_doubts(record), *undecided)]
-    return tuple([each for each in doubts if each.status is Status.LINGERING])
+# --- the end of a round
 
 
 def after_round(face: Card | None, evidence: str) -> Matter:
@@ -136,18 +164,31 @@ def after_round(face: Card | None, evidence: str) -> Matter:
     return Matter(0, what, Status.CARRIED_OVER, f"{face or 'a card without a face'} {evidence}", face=face)
 
 
+def not_decided(found: Standing) -> list[Matter]:
+    """Matters of cards in excess after a complete round whose place is in question."""
+    if not found.record.published.complete or found.course.void is not None:
+        return []
+    asked = {each.matter for each in found.questions if each.ask is Ask.RECONSTRUCTABLE}
+    return [each for each in found.record.counted if each.id in asked and each.kind is Kind.CARD_IN_EXCESS]
+
+
 def not_placed(found: Standing) -> tuple[Matter, ...]:
     """Cards after a complete round whose place is not decided."""
     record = found.record
     if not record.published.complete or found.course.void is not None:
         return ()
-    asked = {each.matter for each in found.questions if each.ask is Ask.RECONSTRUCTABLE}
-    in_excess = [
-        record.card(each.cards[0]) for each in record.counted if each.id in asked and each.kind is Kind.CARD_IN_EXCESS
-    ]
+    in_excess = [record.card(each.cards[0]) for each in not_decided(found)]
     evidence = f"came behind round {record.number}"
     left = (*in_excess, *record.at(Where.PUT_BY), *record.waiting)
-    return tuple(after_round(each.face, evidence) for each in left)
+    return tuple(after_round(each.face, evidence) for each in left if each.id not in record.foreign)
+
+
+def without_cards_after(found: Standing) -> Record:
+    """The record of a complete round, if the cards after it are asked about with the next round."""
+    record = found.record
+    for each in not_decided(found):
+        record = with_status(record, each, Status.DECIDED)
+    return read(record, Reading.NEXT_ROUND) if record.published.complete else record
 
 
 def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
@@ -155,18 +196,23 @@ def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
     ruling, complete = found.course.void, record.published.complete
     if ruling is None or record.published.voided is not None:
         return ()
-    left = [each.face for each in (*record.at(Where.PUT_BY), *(record.waiting if complete else ()))]
+    waiting = (*record.at(Where.PUT_BY), *(record.waiting if complete else ()))
+    left: list[tuple[Card | None, int | None]] = [
+        (each.face, each.id) for each in waiting if each.id not in record.foreign
+    ]
     if any(each.then is Then.RECONSTRUCT_OR_CARRY for each in found.rulings):
-        left = [*found.course.carried, *left]
+        left = [*found.carried, *left]
     elif complete:
         known = {ruling.irregularity, *(each.matter for each in record.decisions)}
         in_excess = [
-            record.card(each.cards[0]).face
+            record.card(each.cards[0])
             for each in record.counted
             if each.kind is Kind.CARD_IN_EXCESS and each.id not in known and not facts(record, each).withdrawn
         ]
-        left = [*in_excess, *left]
-    return tuple(after_round(face, f"was left over by round {record.number}, which is void") for face in left)
+        left = [*((each.face, each.id) for each in in_excess if each.id not in record.foreign), *left]
+    evidence = f"was left over by round {record.number}, which is void"
+    kept = [(after_round(face, evidence), card) for face, card in left]
+    return tuple([each if card is None else replace(each, cards=(card,)) for each, card in kept])
 
 
 def renewed(record: Record) -> bool:
@@ -181,7 +227,7 @@ def renewal(record: Record) -> tuple[Matter, ...]:
     return (Matter(0, what, Status.CARRIED_OVER, evidence),) if renewed(record) else ()
 
 
-def begun(found: Standing) -> Record:
+def begun(found: Standing, against: Iterable[Matter]) -> Record:
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
     left = (*found.course.carried, *record.lying)
@@ -193,14 +239,17 @@ def begun(found: Standing) -> Record:
     after = with_waiting(after, record)
     for each in (*record.having(Status.CARRIED_OVER), *renewal(record)):
         after = with_matter(after, replace(each, status=Status.HOLDING))
+    for each in against:
+        after = with_matter(after, each)
     return after
 
 
 def with_waiting(after: Record, before: Record) -> Record:
     """The cards that waited in another round wait in this one, with what was noticed of them."""
     for card in before.waiting:
-        after = with_card(after, card)
+        of_this_round = card is before.waiting[0] and card.report is not Report.UNNAMED
+        after = with_card(after, replace(card, after_loss=card.after_loss and not of_this_round))
         for each in before.having(Status.LATENT):
             if each.cards == (card.id,):
-                after = with_matter(after, replace(each, cards=(after.last_id,)))
+                after = with_matter(after, replace(each, cards=(after.last_id,), noticed_after=after.last_id))
     return after

@@ -15,9 +15,10 @@ from shoed.cards import Card
 from shoed.events import Seen, Slot
 from shoed.observations import Outcome, Pair
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
-from shoed.rules.irregular import OF_A_CARD, Course, Happened
+from shoed.rules.irregular import Course, Happened
 from shoed.table.matters import Matter, Status
 from shoed.table.record import (
+    IN_NO_HAND,
     MOST_WAITING,
     TOGETHER,
     CardEntry,
@@ -28,6 +29,7 @@ from shoed.table.record import (
     corrected,
     excess,
     placed,
+    positioned,
     unseen,
     with_matter,
     withdrawn,
@@ -50,75 +52,55 @@ class Reading(Enum):
     NOT_CARRIED = "not-carried"  # the card left over was put away
     INTERRUPTION = "interruption"  # the game itself was interrupted
     NEXT_ROUND = "next-round"  # it is of the next round, which has begun
+    PUT_AWAY = "put-away"  # it is not a card of this round: it was put away
     NOT_SO = "not-so"  # the device's result is wrong
+    SHOWN = "cards-shown"  # the cards shown are those on the table: play goes on after the loss
+    NONE_OF_THESE = "none-of-these"  # the house decides; after a loss the round is abandoned
 
 
 class Situation(Enum):
-    OVERDRAW_REPEATS_DUE_CARD = auto()
-    OVERDRAW_REPEATS_LAST_CARD = auto()
     OVERDRAW = auto()
-    OVERDRAW_AFTER_LOSS = auto()
+    OVERDRAW_REPEATED = auto()
     RESULT_TOO_EARLY = auto()
-    UNNAMED = auto()
-    BEGINS_NEXT_ROUND = auto()
+    IN_NO_HAND = auto()
+    IN_NO_HAND_REPEATED = auto()
+    IN_NO_HAND_AFTER_END = auto()
+    AFTER_GAP_DUE = auto()
+    AFTER_GAP = auto()
+    AFTER_END = auto()
+    AFTER_END_THIRD = auto()
     AFTER_END_SLOT_FILLED = auto()
-    AFTER_END_IN_DOUBT = auto()
-    AFTER_END_IN_DOUBT_SLOT_FILLED = auto()
-    AFTER_END_IN_DOUBT_THIRD = auto()
-    AFTER_END_IN_DOUBT_THIRD_SLOT_FILLED = auto()
     FIRST_AFTER_CARRIED = auto()
     FIRST_AFTER_CARRIED_DUE = auto()
-    OWN_CARRIED = auto()
-    OWN_CARRIED_DUE = auto()
-    NO_SLOT = auto()
-    OTHER_HANDS_SAME_CARD = auto()
     OTHER_HANDS = auto()
-    OTHER_HANDS_SLOT_FILLED = auto()
-    OTHER_HANDS_AFTER_LOSS = auto()
-    OTHER_HANDS_AFTER_LOSS_SLOT_FILLED = auto()
     SLOT_FILLED = auto()
-    SLOT_FILLED_AFTER_LOSS = auto()
-    SLOT_FILLED_SHIFTED = auto()
-    THIRD_CARD_FIRST = auto()
     THIRD_CARD_NOT_DUE = auto()
-    THIRD_CARD_NOT_DUE_AFTER_LOSS = auto()
     OTHER_HAND = auto()
     LATER_SLOT = auto()
 
 
 R: Final = Reading
-# An interruption of the game is offered only after the line was away, or with a forced end.
+# `readings` leaves out a reading that cannot be true: an interruption of the game where neither was the line away nor
+# does the device report a forced end, a card that is due where none is, and the next round before the first card.
 READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
-    Situation.OVERDRAW_REPEATS_DUE_CARD: (R.SAME_CARD, R.DUE, R.EXCESS),
-    Situation.OVERDRAW_REPEATS_LAST_CARD: (R.SAME_CARD, R.EXCESS),
-    Situation.OVERDRAW: (R.DUE, R.EXCESS),
-    Situation.OVERDRAW_AFTER_LOSS: (R.MISSED, R.DUE, R.EXCESS),
-    Situation.RESULT_TOO_EARLY: (R.MISSED, R.NOT_SO, R.INTERRUPTION),
-    Situation.UNNAMED: (R.DUE, R.MISSED, R.EXCESS, R.INTERRUPTION),
-    Situation.BEGINS_NEXT_ROUND: (R.NEXT_ROUND, R.EXCESS),
-    Situation.AFTER_END_SLOT_FILLED: (R.SAME_CARD, R.READ_AGAIN, R.EXCESS),
-    Situation.AFTER_END_IN_DOUBT: (R.NEXT_ROUND, R.EXCESS),
-    Situation.AFTER_END_IN_DOUBT_SLOT_FILLED: (R.NEXT_ROUND, R.EXCESS, R.SAME_CARD, R.READ_AGAIN),
-    Situation.AFTER_END_IN_DOUBT_THIRD: (R.EXCESS, R.NEXT_ROUND),
-    Situation.AFTER_END_IN_DOUBT_THIRD_SLOT_FILLED: (R.EXCESS, R.NEXT_ROUND, R.SAME_CARD, R.READ_AGAIN),
-    Situation.FIRST_AFTER_CARRIED: (R.CARRIED, R.NOT_CARRIED),
-    Situation.FIRST_AFTER_CARRIED_DUE: (R.DUE, R.CARRIED, R.NOT_CARRIED),
-    Situation.OWN_CARRIED: (R.CARRIED,),
-    Situation.OWN_CARRIED_DUE: (R.DUE, R.CARRIED),
-    Situation.NO_SLOT: (R.EXCESS, R.SAME_CARD),
-    Situation.OTHER_HANDS_SAME_CARD: (R.SAME_CARD, R.DUE, R.EXCESS, R.MISSED, R.INTERRUPTION),
-    Situation.OTHER_HANDS: (R.DUE, R.EXCESS, R.MISSED, R.INTERRUPTION),
-    Situation.OTHER_HANDS_SLOT_FILLED: (R.DUE, R.EXCESS, R.MISSED, R.SAME_CARD, R.INTERRUPTION),
-    Situation.OTHER_HANDS_AFTER_LOSS: (R.MISSED, R.DUE, R.EXCESS, R.INTERRUPTION),
-    Situation.OTHER_HANDS_AFTER_LOSS_SLOT_FILLED: (R.MISSED, R.DUE, R.EXCESS, R.SAME_CARD, R.INTERRUPTION),
-    Situation.SLOT_FILLED: (R.SAME_CARD, R.READ_AGAIN, R.EXCESS),
-    Situation.SLOT_FILLED_AFTER_LOSS: (R.MISSED, R.SAME_CARD, R.READ_AGAIN, R.EXCESS),
-    Situation.SLOT_FILLED_SHIFTED: (R.SAME_CARD, R.READ_AGAIN, R.EXCESS, R.MISSED),
-    Situation.THIRD_CARD_FIRST: (R.DUE, R.EXCESS, R.MISSED, R.INTERRUPTION),
+    Situation.OVERDRAW: (R.DUE, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
+    Situation.OVERDRAW_REPEATED: (R.SAME_CARD, R.DUE, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
+    Situation.RESULT_TOO_EARLY: (R.MISSED, R.NOT_SO, R.INTERRUPTION, R.NONE_OF_THESE),
+    Situation.IN_NO_HAND: (R.DUE, R.EXCESS, R.PUT_AWAY, R.MISSED, R.NONE_OF_THESE),
+    Situation.IN_NO_HAND_REPEATED: (R.SAME_CARD, R.DUE, R.EXCESS, R.PUT_AWAY, R.MISSED, R.NONE_OF_THESE),
+    Situation.IN_NO_HAND_AFTER_END: (R.EXCESS, R.PUT_AWAY, R.NONE_OF_THESE),
+    Situation.AFTER_GAP_DUE: (R.SHOWN, R.MISSED, R.NEXT_ROUND, R.INTERRUPTION, R.NONE_OF_THESE),
+    Situation.AFTER_GAP: (R.MISSED, R.SHOWN, R.NEXT_ROUND, R.INTERRUPTION, R.NONE_OF_THESE),
+    Situation.AFTER_END: (R.NEXT_ROUND, R.EXCESS, R.NONE_OF_THESE),
+    Situation.AFTER_END_THIRD: (R.EXCESS, R.NEXT_ROUND, R.NONE_OF_THESE),
+    Situation.AFTER_END_SLOT_FILLED: (R.NEXT_ROUND, R.EXCESS, R.SAME_CARD, R.READ_AGAIN, R.NONE_OF_THESE),
+    Situation.FIRST_AFTER_CARRIED: (R.CARRIED, R.NOT_CARRIED, R.NONE_OF_THESE),
+    Situation.FIRST_AFTER_CARRIED_DUE: (R.DUE, R.CARRIED, R.NOT_CARRIED, R.NONE_OF_THESE),
+    Situation.OTHER_HANDS: (R.DUE, R.EXCESS, R.MISSED, R.SAME_CARD, R.INTERRUPTION, R.NONE_OF_THESE),
+    Situation.SLOT_FILLED: (R.SAME_CARD, R.READ_AGAIN, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
     Situation.THIRD_CARD_NOT_DUE: (R.EXCESS,),
-    Situation.THIRD_CARD_NOT_DUE_AFTER_LOSS: (R.MISSED, R.EXCESS),
-    Situation.OTHER_HAND: (R.MISSED, R.WRONG_SIDE, R.INTERRUPTION),
-    Situation.LATER_SLOT: (R.MISSED, R.EXCESS, R.INTERRUPTION),
+    Situation.OTHER_HAND: (R.MISSED, R.WRONG_SIDE, R.INTERRUPTION, R.NONE_OF_THESE),
+    Situation.LATER_SLOT: (R.MISSED, R.EXCESS, R.INTERRUPTION, R.NONE_OF_THESE),
 }
 
 
@@ -143,10 +125,20 @@ def opens(left: Sequence[Card], seen: Seen) -> bool:
 
 def fits(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
     """Whether the device reported the slot that is due; cards that it counts to another round shift its count."""
+    return not after_gap(record, card) and in_due_slot(record, due, card, course)
+
+
+def after_gap(record: Record, card: CardEntry) -> bool:
+    """Whether the card may be of another round than the hand before it. A first card that names its slot is not."""
+    hand_is_there = len(record.order) > record.carried
+    return card.after_loss and (hand_is_there or card.report is Report.UNNAMED)
+
+
+def in_due_slot(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
     if due is None or card.report is Report.OVERDRAWN:
         return False
     if card.report is not Report.SLOT:
-        return card.report is Report.UNNAMED and not card.after_loss
+        return card.report is Report.UNNAMED
     if reported_before(record, card) or (record.continuity.partial and first_after_carried(record)):
         return False
     shift = record.shift - len(course.carried)  # while a card is due, these were put aside for the next round
@@ -172,92 +164,80 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
     """What the first card that waits, or the early result, may mean; none where no person is needed."""
     found = situation(record, course)
     choices = () if found is None else READINGS[found]
-    forced = found is Situation.RESULT_TOO_EARLY and record.early is not None
-    forced = forced and record.early is not None and record.early.result.outcome is Outcome.FORCED_END
+    early = record.early if found is Situation.RESULT_TOO_EARLY else None
+    forced = early is not None and early.result.outcome is Outcome.FORCED_END
     noticed = any(each.kind is Kind.INTERRUPTION for each in record.counted)
-    if (record.continuity.away is None and not forced) or noticed:
-        choices = tuple([each for each in choices if each is not Reading.INTERRUPTION])
-    return choices if choices != (Reading.EXCESS,) else ()
+    cannot_be = {Reading.INTERRUPTION} if (record.continuity.away is None and not forced) or noticed else set()
+    if course.due is None:
+        cannot_be |= {Reading.DUE, Reading.MISSED}
+    if not record.order:
+        cannot_be |= {Reading.NEXT_ROUND}
+    return tuple([each for each in choices if each not in cannot_be]) if choices != (Reading.EXCESS,) else ()
 
 
 def situation(record: Record, course: Course) -> Situation | None:
     due, first = slot(course.hands, course.due), next(iter(record.waiting), None)
     early = record.result_is_early
+    if first is not None and first.repeated and first.report in IN_NO_HAND and due is not None and not early:
+        return Situation.IN_NO_HAND_REPEATED
     if first is not None and first.repeated and (due is not None or record.published.complete) and not early:
-        return Situation.OVERDRAW_REPEATS_LAST_CARD if due is None else Situation.OVERDRAW_REPEATS_DUE_CARD
+        return Situation.OVERDRAW_REPEATED
     if due is None:
         return after_the_end(record, course, first) if first is not None and record.published.complete else None
     if early:
         return Situation.RESULT_TOO_EARLY
     if first is None or fits(record, due, first, course):
         return None
-    lost = record.continuity.partial
-    match first.report:
-        case Report.OVERDRAWN:
-            return Situation.OVERDRAW_AFTER_LOSS if lost else Situation.OVERDRAW
-        case Report.UNNAMED:
-            return Situation.UNNAMED
-        case _:
-            return in_another_slot(record, course, due, first)
+    if after_gap(record, first):
+        return Situation.AFTER_GAP_DUE if in_due_slot(record, due, first, course) else Situation.AFTER_GAP
+    if first.report in IN_NO_HAND:
+        return Situation.IN_NO_HAND
+    if first.report is Report.OVERDRAWN:
+        return Situation.OVERDRAW
+    return in_another_slot(record, course, due, first)
 
 
 def after_the_end(record: Record, course: Course, first: CardEntry) -> Situation | None:
     """The next round may have begun, if reports were missed, or by a card left over."""
     if first.report is Report.OVERDRAWN:
         return None
+    if first.report in IN_NO_HAND:
+        return Situation.IN_NO_HAND_AFTER_END
     unnamed = first.report is Report.UNNAMED and (first.after_loss or not record.announced)
     if unnamed or opens(course.carried, first.seen):
-        return Situation.BEGINS_NEXT_ROUND
-    hand, position = place(first.seen)
-    if hand is None or position is None or not 1 <= position <= FULL_HAND:
+        return Situation.AFTER_END
+    if not in_order(first.seen):
         return None
     ours = record.order[: len(course.hands)]
-    there = [each for each in record.order if place(each.seen) == (hand, position)]
+    there = [each for each in record.order if place(each.seen) == place(first.seen)]
     filled = any(each in ours or each.face is first.face for each in there)
     if record.continuity.beyond is None:
-        return Situation.AFTER_END_SLOT_FILLED if filled else None
-    if position < FULL_HAND:
-        return Situation.AFTER_END_IN_DOUBT_SLOT_FILLED if filled else Situation.AFTER_END_IN_DOUBT
-    return Situation.AFTER_END_IN_DOUBT_THIRD_SLOT_FILLED if filled else Situation.AFTER_END_IN_DOUBT_THIRD
+        return Situation.SLOT_FILLED if filled else None
+    if filled:
+        return Situation.AFTER_END_SLOT_FILLED
+    return Situation.AFTER_END_THIRD if first.seen.position == FULL_HAND else Situation.AFTER_END
 
 
 def in_another_slot(record: Record, course: Course, due: Slot, first: CardEntry) -> Situation:
     hand, position = place(first.seen)
     is_due = (hand, position) == (due.hand.value, due.position)
     if first_after_carried(record):
-        if any(each.kind in OF_A_CARD for each in record.counted):  # so they are of this round
-            counted, uncounted = Situation.OWN_CARRIED_DUE, Situation.OWN_CARRIED
-        else:
-            counted, uncounted = Situation.FIRST_AFTER_CARRIED_DUE, Situation.FIRST_AFTER_CARRIED
-        return counted if is_due else uncounted
-    if hand is None or position is None or not 1 <= position <= FULL_HAND:
-        return Situation.NO_SLOT
+        return Situation.FIRST_AFTER_CARRIED_DUE if is_due else Situation.FIRST_AFTER_CARRIED
+    if hand is None or position is None or not in_order(first.seen):
+        return Situation.LATER_SLOT
     if counts_otherwise(record, course) and (is_due or is_next(record, first.seen)):
-        return by_other_hands(record, due, first)
-    lost, there = record.continuity.partial, len(course.hands.of(Pair(hand)))
+        return Situation.OTHER_HANDS  # its slot may be any that is due
+    there = len(course.hands.of(Pair(hand)))
     if position <= there:
-        if lost:
-            return Situation.SLOT_FILLED_AFTER_LOSS
-        return Situation.SLOT_FILLED_SHIFTED if record.shift else Situation.SLOT_FILLED
+        return Situation.SLOT_FILLED
     if position == FULL_HAND and not record.order:  # the shoe is still at the round before
-        return Situation.THIRD_CARD_FIRST
+        return Situation.OTHER_HANDS
     if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
         # Player stands, and the device reports that it drew: one more card, unless the due one was lost.
-        return Situation.THIRD_CARD_NOT_DUE_AFTER_LOSS if lost else Situation.THIRD_CARD_NOT_DUE
+        return Situation.LATER_SLOT if record.continuity.partial else Situation.THIRD_CARD_NOT_DUE
     if position == there + 1 and hand != due.hand.value:
         return Situation.OTHER_HAND
     return Situation.LATER_SLOT
-
-
-def by_other_hands(record: Record, due: Slot, first: CardEntry) -> Situation:
-    """The device counts with other hands than ours: its slot may be any that is due."""
-    if reported_before(record, first):
-        return Situation.OTHER_HANDS_SAME_CARD
-    filled = place(first.seen) in [place(each.seen) for each in record.order]
-    # Its count is known, or it lost reports.
-    if record.continuity.partial or (record.shift and due.index <= INITIAL_CARDS):
-        return Situation.OTHER_HANDS_AFTER_LOSS_SLOT_FILLED if filled else Situation.OTHER_HANDS_AFTER_LOSS
-    return Situation.OTHER_HANDS_SLOT_FILLED if filled else Situation.OTHER_HANDS
 
 
 def counts_otherwise(record: Record, course: Course) -> bool:
@@ -291,19 +271,36 @@ def read(record: Record, reading: Reading) -> Record:
             return missed(record)
         case Reading.NOT_SO:
             return replace(record, early=None)
+        case Reading.NEXT_ROUND:
+            return of_the_next_round(record)
         case Reading.CARRIED:
             return replace(record, shift=record.carried)
         case Reading.NOT_CARRIED:
             for each in record.order[: record.carried]:
                 record = withdrawn(record, each.id)
             return record
+        case Reading.SHOWN:
+            return changed(record, replace(record.waiting[0], after_loss=False))
         case Reading.INTERRUPTION:
-            what = Happened(Kind.INTERRUPTION, 0, 0)
-            last = record.last_placed
-            matter = Matter(0, what, Status.OPEN, "the game was interrupted", None, 0, (last and (last,)) or (), last)
-            return with_matter(record, matter)
+            return with_open(record, Kind.INTERRUPTION, "the game was interrupted")
+        case Reading.NONE_OF_THESE:
+            record = replace(record, early=None) if record.result_is_early else withdrawn(record, record.waiting[0].id)
+            return with_open(record, Kind.OTHER, "no reading explains what the device reported")
         case _:
             return read_card(record, record.waiting[0], reading)
+
+
+def of_the_next_round(record: Record) -> Record:
+    for each in record.waiting:
+        record = changed(record, replace(each, where=Where.NEXT_ROUND))
+    return record
+
+
+def with_open(record: Record, kind: Kind, evidence: str) -> Record:
+    last = record.last_placed
+    return with_matter(
+        record, Matter(0, Happened(kind, 0, 0), Status.OPEN, evidence, None, 0, (last,) if last else (), last)
+    )
 
 
 def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
@@ -314,6 +311,11 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
             before = next((each for each in record.order if place(each.seen) == place(first.seen)), None)
             record = withdrawn(record, first.id)
             return record if before is None or first.face is None else corrected(record, before.id, first.face)
+        case Reading.PUT_AWAY:
+            record = positioned(record, first.id, Where.PUT_AWAY)
+            what = Happened(Kind.ORDER_ALTERED, 0, 0)
+            evidence = f"{first.face or 'a card without a face'} was reported as {first.report.value}, and was put away"
+            return with_matter(record, Matter(0, what, Status.OPEN, evidence, noticed_after=record.last_placed))
         case Reading.EXCESS if first.report is Report.OVERDRAWN and not record.published.complete:
             if len(record.at(Where.PUT_BY)) >= MOST_WAITING:
                 return withdrawn(record, first.id)
@@ -334,7 +336,10 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
 
 def missed(record: Record) -> Record:
     """The card that is due left the shoe unseen; it was drawn with the next one if that is known of an unread card."""
-    after, first = unseen(record), next(iter(record.waiting), None)
+    first = next(iter(record.waiting), None)
+    if first is not None and first.report is not Report.UNNAMED:  # its slot shows whether more are missing
+        record = changed(record, replace(first, after_loss=False))
+    after = unseen(record)
     latent = [each for each in after.having(Status.LATENT) if first is not None and each.cards == (first.id,)]
     if first is None or not latent or latent[0].what.count >= TOGETHER:
         return after

@@ -31,6 +31,8 @@ class Where(Enum):
     PUT_BY = "put-by"  # an overdraw: decided once the round has its cards
     LYING = "lying"  # left over before this round: placed with its first card
     NEXT_ROUND = "next-round"  # it was of the next round
+    KEPT = "kept"  # it left the shoe after the bets were paid: it may serve if a correction makes a card due
+    PUT_AWAY = "put-away"  # it left the shoe, and serves no round
     WITHDRAWN = "withdrawn"  # there was no such card
 
 
@@ -48,7 +50,13 @@ class Report(Enum):
     SLOT = "slot"  # its hand and position
     UNNAMED = "unnamed"  # the device names no hand: the card is the one that is due
     OVERDRAWN = "overdrawn"  # the device says that it is the card of an overdraw
+    BURNT = "burnt"  # in no hand
+    LOCKED = "locked"  # in no hand, while the shoe was locked
+    IN_ERROR = "in-error"  # in no hand, while the shoe was in error
     NONE = "none"
+
+
+IN_NO_HAND: Final = frozenset({Report.BURNT, Report.LOCKED, Report.IN_ERROR})
 
 
 class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,6 +123,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     play: Phase = Phase.IDLE  # betting, closed, then dealing; also while the round waits
     cards: tuple[CardEntry, ...] = ()
     matters: tuple[Matter, ...] = ()
+    given: int = 0  # ids of matters before this round
     decisions: tuple[Decided, ...] = ()
     early: EarlyResult | None = None
     shift: int = 0  # so many cards left over from the round before are counted by the device to that round
@@ -139,7 +148,16 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def lying(self) -> tuple[Card, ...]:
-        return tuple([each.face for each in self.at(Where.LYING) if each.face is not None])
+        there = [each for each in self.at(Where.LYING) if each.id not in self.foreign]
+        return tuple([each.face for each in there if each.face is not None])
+
+    @property
+    def foreign(self) -> frozenset[int]:
+        """The ids of the cards that a person named foreign: none of them serves in a round (C 5.5.1)."""
+        named = [
+            each for each in self.matters if each.kind is Kind.FOREIGN_CARD and each.status is not Status.WITHDRAWN
+        ]
+        return frozenset([card for each in named for card in each.cards])
 
     @property
     def carried(self) -> int:
@@ -151,9 +169,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return len(self.cards)
 
     @property
-    def last_reported(self) -> int:
-        """The id of the last card that the device reported as a card of the game; 0: none."""
-        return max((each.id for each in self.cards if each.report in (Report.SLOT, Report.UNNAMED)), default=0)
+    def last_matter(self) -> int:
+        return max((each.id for each in self.matters), default=self.given)
 
     @property
     def last_drawn(self) -> int:
@@ -188,13 +205,14 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def counted(self) -> tuple[Matter, ...]:
         """The matters of the round, by their numbers; withdrawn ones keep theirs, new ones have none yet."""
-        counted = [each for each in self.matters if each.number or each.status in IN_A_ROUND]
+        there = [each for each in self.matters if each.status is not Status.SUSPECTED]
+        counted = [each for each in there if each.number or each.status in IN_A_ROUND]
         counted.sort(key=lambda each: (each.number or len(self.matters) + 1, each.id))
         return tuple(counted)
 
     def faces(self, *, carried: bool) -> tuple[Card | None, ...]:
         """The faces of all cards that left the shoe for it; `carried`: and of those that the round before left over."""
-        there = self.at(Where.PLACED, Where.WAITING, Where.PUT_BY)
+        there = self.at(Where.PLACED, Where.WAITING, Where.PUT_BY, Where.KEPT, Where.PUT_AWAY)
         return tuple([each.face for each in there if carried or each.source is not Source.CARRIED])
 
 
@@ -203,7 +221,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def with_card(record: Record, card: CardEntry) -> Record:
     """The record with one more card; of too many that wait, a further one is in the journal only."""
-    bounded = card.where in (Where.WAITING, Where.PUT_BY)
+    bounded = card.where in (Where.WAITING, Where.PUT_BY, Where.KEPT)
     if bounded and len(record.at(card.where)) >= MOST_WAITING:
         return record
     return replace(record, cards=(*record.cards, replace(card, id=record.last_id + 1)))
@@ -233,13 +251,17 @@ def positioned(record: Record, card_id: int, where: Where = Where.PLACED) -> Rec
 def placed(record: Record, card_id: int) -> Record:
     """The next card in the order is this one. A matter that waited for its place counts from now on."""
     after = positioned(record, card_id)
-    latent = [each for each in after.having(Status.LATENT) if each.cards == (card_id,)]
-    return drawn_with(after, latent[0], card_id) if latent else after
+    for each in after.having(Status.LATENT):
+        if each.by is None and each.cards == (card_id,):
+            after = drawn_with(after, each, card_id)
+        elif card_id in each.cards and all(after.card(one).where is not Where.WAITING for one in each.cards):
+            after = with_status(after, each, Status.OPEN)
+    return after
 
 
 def with_matter(record: Record, matter: Matter) -> Record:
     """The record with one more matter."""
-    matter = replace(matter, id=1 + max((each.id for each in record.matters), default=0))
+    matter = replace(matter, id=1 + record.last_matter)
     return replace(record, matters=(*record.matters, matter))
 
 
@@ -274,8 +296,12 @@ def drawn_with(record: Record, matter: Matter, last: int) -> Record:
 def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:
     """The card was drawn in excess; `back`: a person says whether it serves this round."""
     at = record.ordinal(card_id)
-    overdrawn = record.card(card_id).report is Report.OVERDRAWN
-    why = "the shoe says that it was overdrawn" if overdrawn else "no card was due where it was reported"
+    report = record.card(card_id).report
+    why = "no card was due where it was reported"
+    if report is Report.OVERDRAWN:
+        why = "the shoe says that it was overdrawn"
+    elif report in IN_NO_HAND:
+        why = f"the shoe reported it as {report.value}"
     what = Happened(Kind.CARD_IN_EXCESS, 0, 0, reconstructable=back)
     matter = Matter(0, what, Status.OPEN, f"card {at}: {why}", None, 0, (card_id,), record.last_placed)
     return with_matter(record, matter)
@@ -323,5 +349,6 @@ def facts(record: Record, matter: Matter) -> Happened:
         noticed_at=record.ordinal(matter.noticed_after) or matter.what.noticed_at,
         count=len(live) if together and len(matter.cards) > 1 else matter.what.count,
         order=tuple([face for face in meant if face is not None]),
+        other=record.ordinal(live[1]) if matter.kind is Kind.WRONG_SIDE and len(live) > 1 else 0,
         withdrawn=gone or matter.status is Status.WITHDRAWN,
     )

@@ -18,18 +18,21 @@ from shoed.rules import drawing
 from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
+from shoed.rules.questions import Ask
 from shoed.table.asking import role_of
 from shoed.table.assess import Standing, assess, shown
 from shoed.table.context import Table, both, pays_of, signed
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import DRAWN, Move, Phase
-from shoed.table.questions import left_by_void, linger, open_questions
+from shoed.table.posing import ask, revise
+from shoed.table.questions import Listed, left_by_void, outliving
 from shoed.table.readings import slot
 from shoed.table.record import MOST_WAITING, Record, Where, facts, with_changed, with_matter, with_status
-from shoed.table.state import Comparison, Completed, Open
+from shoed.table.state import Comparison, Completed, Past
 from shoed.words import Event as Kind
 
 NOTHING: Final = Seen()
+LATE: Final = (Ask.RULING.value, Ask.RECONSTRUCTABLE.value)  # what may follow from an answer about a round that is over
 RESUMES: Final = {
     Phase.BETTING: Move.STILL_BETTING,
     Phase.CLOSED: Move.STILL_CLOSED,
@@ -66,8 +69,6 @@ def publish_differences(table: Table, at: Now, before: Standing, seen: Seen) -> 
     elif not after.held:
         go_on(table, at, before)
     else:
-        if shown(table.house, before) != visible(table):  # the question is now about other cards
-            lapse(table, at)
         amend(table, at)
 
 
@@ -82,7 +83,7 @@ def publish_matters(table: Table, at: Now, was: Record) -> None:
     record, rulings = table.record, table.standing.rulings
     suspected = {each.id for each in was.having(Status.SUSPECTED)}
     for each in record.having(Status.SUSPECTED):
-        if each.id not in suspected:
+        if each.id not in suspected and not each.number:
             publish_noticed(table, at, each)
     for each in record.counted:
         if not each.number:
@@ -112,6 +113,7 @@ def publish_noticed(table: Table, at: Now, matter: Matter, of: tuple[int, int] |
             kind=kind or what.event.value,
             at=what.at or None,
             count=what.count if what.event is Kind.DRAWN_TOGETHER else None,
+            other=what.other or None,
             evidence=matter.evidence,
             late=what.noticed_late,
             **signed(matter.by),
@@ -138,7 +140,7 @@ def publish_ruled(table: Table, at: Now, matter: Matter, ruling: Ruling, of: tup
 
 
 def present(table: Table) -> tuple[int | None, int | None]:
-    return table.state.shoe.number or None, table.record.number or None
+    return table.record.shoe or None, table.record.number or None
 
 
 # --- the round waits, goes on, ends
@@ -168,6 +170,8 @@ def due_in_doubt(table: Table, before: Standing) -> Slot | None:
 def with_last(table: Table, before: Standing) -> Hands:
     """The hands once the due card has been drawn, as its event publishes them."""
     hands, last = before.course.hands, table.record.order[-1].face
+    if not table.record.order[-1].published:  # a person entered it: no event has published it
+        return hands
     return hands if before.due is None or last is None else hands.with_card(before.due.hand, last)
 
 
@@ -309,7 +313,20 @@ def publish_corrected(table: Table, at: Now, completed: RoundCompleted, due: Slo
 
 
 def void(table: Table, at: Now, ruling: Ruling) -> None:
-    record, last, found = table.record, table.state.last, table.standing
+    record = table.record
+    left = left_by_void(record, table.standing)
+    publish_voided(table, at, ruling)
+    table.move(Move.VOID)
+    record = table.record
+    for each in left:
+        publish_noticed(table, at, replace(each, cards=()))
+        record = carried_over(record, each)
+    table.set_record(record)
+    table.state = replace(table.state, suspended=None)
+
+
+def publish_voided(table: Table, at: Now, ruling: Ruling) -> None:
+    record, last = table.record, table.state.last
     ground = next((each for each in record.counted if each.id == ruling.irregularity), None)
     player, banker = both(table.book, visible(table))
     superseded = last if record.published.complete else None
@@ -330,14 +347,9 @@ def void(table: Table, at: Now, ruling: Ruling) -> None:
             **signed(by),
         ),
     )
-    table.move(Move.VOID)
-    for left in left_by_void(record, found):
-        publish_noticed(table, at, left)
-        record = carried_over(record, left)
-    record = linger(record, ())
     table.set_record(replace(record, published=replace(record.published, voided=ruling)))
-    voided = superseded and replace(superseded, void=True)
-    table.state = replace(table.state, suspended=None, last=voided or table.state.last)
+    if superseded is not None:
+        table.state = replace(table.state, last=replace(superseded, void=True))
 
 
 def carried_over(record: Record, matter: Matter) -> Record:
@@ -387,41 +399,46 @@ def awaits(table: Table, last: Completed) -> bool:
     return (first or state.phase in DRAWN) and record.continuity.beyond is None and not last.void
 
 
-# --- questions
+# --- rounds that are over
 
 
-def ask(table: Table, at: Now) -> None:
-    """The first open question is the one that is asked; one that is not open any more lapses."""
-    questions, asked = open_questions(table.house, table.standing), table.state.asked
-    first = questions[0] if questions else None
-    if asked is not None and (first is None or first.topic != asked.topic):
-        lapse(table, at)
-    if first is None or (asked is not None and first.topic == asked.topic):
-        return
-    number = table.state.questions + 1
-    table.state = replace(table.state, questions=number, asked=Open(str(number), first.topic, at.utc_us))
-    player, banker = both(table.book, visible(table))
-    shoe, round_number = present(table)
+def report_past(table: Table, at: Now, past: Past, listed: Listed, record: Record) -> None:
+    """An answer about a round that is over is recorded as a ruling. It may void the round, and changes nothing else."""
+    was, already = listed.found, len(table.events)
+    over = table.over(past, assess(table.house_of(record), record))
+    publish_matters(over, at, was.record)
+    ground, last = over.standing.course.void, over.state.last
+    if ground is not None and was.record.published.voided is None:
+        publish_voided(over, at, ground)
+    elif last is not None and over.standing.returned != was.returned:
+        publish_settled(over, at, last)
+    if len(table.events) == already:
+        publish_recorded(over, at, listed)
+    after = replace(past, record=over.record, completed=over.state.last)
+    now = [each.topic for each in outliving(table.house_of(after.record), after)]
+    topics = [each for each in now if each in past.topics or each.ask in LATE]
+    after = replace(after, topics=tuple(topics))
+    state = table.state
+    rounds = tuple([after if each is past else each for each in state.past])
+    completed = after.completed if state.last == past.completed else state.last
+    table.state = replace(state, sequence=over.state.sequence, past=rounds, last=completed)
+    revise(table, at, outliving(table.house_of(after.record), after))
+
+
+def publish_recorded(table: Table, at: Now, listed: Listed) -> None:
+    asked, matter = listed.asked, listed.matter
+    shoe, number = present(table)
     table.emit(
         at,
-        events.QuestionAsked(
+        events.IrregularityRuled(
             shoe=shoe,
-            round=round_number,
-            id=str(number),
-            question=first.ask.value,
-            clause=first.clause or None,
-            role=role_of(first),
-            optional=not first.holds,
-            player=player,
-            banker=banker,
+            round=number,
+            number=(matter and matter.number) or None,
+            kind=matter.kind.value if matter else asked.ask.value,
+            then=Then.STANDS.value,
+            clause=asked.clause or None,
+            decides=role_of(asked),
+            silent=not asked.clause,
+            reading="the round is over: the answer is on record",
         ),
     )
-
-
-def lapse(table: Table, at: Now) -> None:
-    asked = table.state.asked
-    if asked is None:
-        return
-    table.state = replace(table.state, asked=None)
-    shoe, number = table.record.shoe or None, table.record.number or None
-    table.emit(at, events.QuestionLapsed(shoe=shoe, round=number, id=asked.id, question=asked.topic.ask))

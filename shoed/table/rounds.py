@@ -1,11 +1,12 @@
 """How a round and a shoe begin and end, and what a house asks of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from shoed import events
-from shoed.cards import Card, Rank
+from shoed.cards import Card
 from shoed.commands import Author
 from shoed.now import Now
 from shoed.observations import CommunicationStarted, ShoeLoaded
@@ -13,52 +14,57 @@ from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
 from shoed.table.asking import Doubt
 from shoed.table.assess import foreseen
-from shoed.table.context import BY_FIRST_CARD, Table, both, signed
+from shoed.table.context import Table, both, signed
 from shoed.table.continuity import Continuity
+from shoed.table.customs import against_custom
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, OPEN, Move, Phase
-from shoed.table.questions import not_placed, outliving, renewal, with_waiting
-from shoed.table.readings import unheard
+from shoed.table.posing import ask, lapse, revise
+from shoed.table.questions import not_placed, outliving, renewal, with_waiting, without_cards_after
+from shoed.table.readings import Reading, read, unheard
 from shoed.table.record import (
     MOST_WAITING,
     Record,
     Where,
     carried_in,
-    changed,
     positioned,
     with_matter,
     with_status,
 )
 from shoed.table.report import (
     account_again,
-    ask,
-    lapse,
     publish_noticed,
     publish_ruled,
     publish_settled,
+    publish_settlement_again,
     report,
     suspend,
     visible,
 )
-from shoed.table.state import Comparison, Shoe
+from shoed.table.state import Comparison, Past, Shoe
 from shoed.words import Event as Kind
+
+OF_A_NEW_SET: Final = (Kind.SET_REPLACED, Kind.TOO_FEW_CARDS)  # these wait for a new set of cards
+MOST_PAST: Final = 8  # rounds with open questions; the questions of older ones lapse
 
 
 def open_round(table: Table, at: Now, opened_by: str) -> None:
-    lingering, not_decided = overtake(table, at)
+    not_decided = overtake(table, at)
     last = table.state.last
     if last is not None and last.answer is Comparison.AWAITED and not last.void:
         table.emit(at, events.RoundUnconfirmed(shoe=last.published.shoe, round=last.published.round))
         table.state = replace(table.state, last=replace(last, answer=Comparison.UNCONFIRMED))
     left = lying(table)
-    end_round(table, at)
+    end_round(table, at, announced=opened_by == "announcement")
     before = table.record
     for found in renewal(before):
         publish_found(table, at, found)
+    over_empty(table, at, "bets were opened")
     announced = opened_by == "announcement"
     table.move(Move.ANNOUNCED if announced else Move.OPENING_CARD)
     shoe = table.state.shoe
-    if shoe.cut and shoe.missed is not None:  # this may be another shoe already
+    unasked = before.continuity.unasked is not None and not before.published.complete
+    if unasked or shoe.gap or (shoe.cut and shoe.missed is not None):  # this may be another shoe already
         table.state = replace(table.state, shoe=replace(shoe, whole=False))
     record = Record(
         shoe.number,
@@ -69,7 +75,7 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     )
     for face in left:
         record = carried_in(record, face, Where.LYING)
-    record = inherited(record, table.record, lingering, not_decided)
+    record = inherited(record, table.record, not_decided)
     table.set_record(record)
     integrity = table.state.shoe.integrity
     started = events.RoundStarted(
@@ -78,33 +84,20 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     table.emit(at, started)
 
 
-def inherited(record: Record, before: Record, lingering: Sequence[Matter], not_decided: Sequence[Matter]) -> Record:
-    """The record of the new round, with the matters that outlive the round before."""
-    if record.announced:  # a card may still be placed in front of the first card of the round
-        lingering = [each for each in lingering if each.kind is not Kind.CARD_IN_EXCESS]
-    elif not_decided and Kind.CARD_IN_EXCESS not in {each.kind for each in lingering}:
-        lingering = [*lingering, replace(not_decided[0], face=None, status=Status.LINGERING)]
-    matters = [afresh(each) for each in lingering]
-    matters += [each for each in before.having(Status.LATENT) if each.what.between_rounds]
+def inherited(record: Record, before: Record, not_decided: Sequence[Matter]) -> Record:
+    """The record of the new round, with the matters that hold it, or may hold it with its first card."""
+    matters = [each for each in before.having(Status.LATENT) if each.what.between_rounds]
     holding = (*before.having(Status.CARRIED_OVER), *(not_decided if record.announced else ()))[:MOST_WAITING]
-    matters += [each if each.face is not None else replace(each, status=Status.HOLDING) for each in holding]
-    next_id = 1 + max((each.id for each in before.matters), default=0)
-    return replace(record, matters=tuple(kept_ids(matters, next_id)))
+    for each in holding:  # a card that is kept is asked about before the first card of the round
+        status = Status.HOLDING if each.face is None else each.status
+        matters.append(replace(each, status=status, cards=(), noticed_after=0))
+    given = before.last_matter
+    matters = [each if each.id else replace(each, id=given + at) for at, each in enumerate(matters, 1)]
+    return replace(record, matters=tuple(matters), given=given)
 
 
-def afresh(matter: Matter) -> Matter:
-    """A matter that outlives its round, without the cards of that one."""
-    return replace(matter, number=0, cards=(), noticed_after=0, meant=(), face=None, ruling=None)
-
-
-def kept_ids(matters: Sequence[Matter], next_id: int) -> Iterator[Matter]:
-    """New matters get ids that no matter of the table had before."""
-    for number, each in enumerate(matters):
-        yield each if each.id else replace(each, id=next_id + number)
-
-
-def overtake(table: Table, at: Now) -> tuple[Sequence[Matter], Sequence[Matter]]:
-    """The round as it ends: the doubts that it leaves open, and the cards after it that have no place.
+def overtake(table: Table, at: Now) -> Sequence[Matter]:
+    """The round as it ends: the cards after it that have no place.
 
     A round that has all its cards, and waits only for players' choices or for a suspicion, is played on first. A round
     that was published is paid by its cards as they are now, whatever is asked of those after its end.
@@ -115,7 +108,7 @@ def overtake(table: Table, at: Now) -> tuple[Sequence[Matter], Sequence[Matter]]
     in_order = all(each.ask is not Ask.CARD_ORDER for each in table.standing.questions)
     if record.published.complete and last is not None and found.void is None and found.due is None and in_order:
         account_again(table, at, last, found.hands)
-    return outliving(table.standing), not_placed(table.standing)
+    return not_placed(table.standing)
 
 
 def may_be_overtaken(table: Table) -> bool:
@@ -140,13 +133,10 @@ def lying(table: Table) -> tuple[Card, ...]:
 def begin_next(table: Table, at: Now) -> None:
     """The cards that wait are of the next round. Its first card was missed, unless some were left over."""
     before = table.record
-    waiting = before.at(Where.WAITING)
-    over = before
-    for each in waiting:
-        over = changed(over, replace(each, where=Where.NEXT_ROUND))
-    table.set_record(over)
+    waiting = before.waiting
+    table.set_record(read(before, Reading.NEXT_ROUND))
     open_round(table, at, "card")
-    against = tuple(against_custom(table, Phase.IDLE))
+    against = tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number, Phase.IDLE))
     record = begin_dealing(table, at)
     gap = 0 if before.continuity.beyond is not None else None
     away = None if before.continuity.away is None else 0
@@ -170,49 +160,12 @@ def begin_dealing(table: Table, at: Now) -> Record:
     if table.state.phase is Phase.CLOSED:
         table.move(Move.OPENING_CARD)
     record = replace(table.record, play=Phase.DEALING)
-    left = record.at(Where.LYING)
-    if left:
-        lapse(table, at)  # what is asked of an empty round is another question now
-    for each in left:
+    for each in record.at(Where.LYING):
         record = positioned(record, each.id)
     for matter in record.having(Status.CARRIED_OVER):
         record = with_status(record, matter, Status.HOLDING)
     table.set_record(record)
     return record
-
-
-def against_custom(table: Table, play: Phase) -> Iterator[Matter]:
-    """What this house asks for and has not been done; asked at the first card of a round whose phase was `play`."""
-    if play is Phase.IDLE:  # the round was not announced
-        yield from after_the_cut(table)
-    if play in (Phase.IDLE, Phase.BETTING) and table.settings.custom.bets_close_by_command:
-        yield suspicion(Kind.DEALING_ERROR, "the first card came before the bets were closed", at=1)
-    if play is not Phase.DEALING and (evidence := burnt_otherwise(table)) is not None:
-        yield suspicion(Kind.OTHER, evidence)
-
-
-def suspicion(kind: Kind, evidence: str, at: int = 0) -> Matter:
-    return Matter(0, Happened(kind, at, at), Status.SUSPECTED, evidence)
-
-
-def after_the_cut(table: Table) -> Iterator[Matter]:
-    shoe, rounds = table.state.shoe, table.settings.custom.rounds_after_cut
-    if shoe.cut and rounds is not None and table.record.number > shoe.cut_in + rounds:
-        evidence = f"the cutting card came in round {shoe.cut_in}, and {rounds} are dealt after it"
-        yield suspicion(Kind.OTHER, evidence)
-
-
-def burnt_otherwise(table: Table) -> str | None:
-    """How the cards burnt at the start of this shoe differ from what the house asks for."""
-    shoe, burn = table.state.shoe, table.settings.custom.burn_cards
-    if burn is None or table.record.number != 1 or not shoe.whole:
-        return None
-    burnt = f"{shoe.burnt} cards were burnt at the start of this shoe"
-    if burn == BY_FIRST_CARD:
-        if shoe.first_card is None:
-            return f"{burnt}, and no first card was read that says how many should have been"
-        burn = 1 + min(shoe.first_card.rank, Rank.TEN)
-    return None if shoe.burnt == burn else f"{burnt}, and {burn} should have been"
 
 
 def close_bets(table: Table, at: Now, closed_by: str) -> None:
@@ -222,20 +175,56 @@ def close_bets(table: Table, at: Now, closed_by: str) -> None:
     table.emit(at, events.BetsClosed(shoe=record.shoe, round=record.number, closed_by=closed_by))
 
 
-def end_round(table: Table, at: Now) -> None:
+def end_round(table: Table, at: Now, *, announced: bool) -> None:
     """Something new begins: the round is settled, or abandoned if it never had all its cards."""
     phase, record = table.state.phase, table.record
+    if phase is Phase.SUSPENDED and record.published.complete:
+        table.emit(at, events.RoundOvertaken(shoe=record.shoe, round=record.number))
     if phase in AT_THE_TABLE and record.published.complete:
         settle(table, at, by_command=False)
     elif phase in OPEN:
-        player, banker = both(table.book, visible(table))
-        table.emit(at, events.RoundAbandoned(shoe=record.shoe, round=record.number, player=player, banker=banker))
-        table.move(Move.GIVEN_UP)
-    asked = table.state.asked
-    if asked is not None and not (asked.topic.ask == Ask.NEXT_ROUND.value and asked.topic.optional):
-        lapse(table, at)
+        give_up(table, at)
+    remember(table, at, announced=announced)
     table.move(Move.NEXT)
     table.state = replace(table.state, suspended=None)
+
+
+def remember(table: Table, at: Now, *, announced: bool) -> None:
+    """The last round is kept, and each round with open questions; questions for players end with their round."""
+    state, record = table.state, table.record
+    remembered = [(each.record.shoe, each.record.number) for each in state.past]
+    if record.number and (record.shoe, record.number) not in remembered:
+        completed = state.last if record.published.complete else None
+        if announced:  # the cards after it are asked about before the first card of the next round
+            record = without_cards_after(table.standing)
+        past = Past(record, completed)
+        left = outliving(table.house, past)
+        past = replace(past, topics=tuple([each.topic for each in left]))
+        kept = (*(each for each in state.past if each.topics), past)[-MOST_PAST:]
+        table.state = replace(state, past=kept)
+        revise(table, at, left)
+    outlive = {each.topic for each in table.listed() if each.past is not None or each.holds_the_next}
+    lapse(table, at, [each for each in table.state.asked if each.topic not in outlive], "the round is over")
+
+
+def give_up(table: Table, at: Now) -> None:
+    record, (player, banker) = table.record, both(table.book, visible(table))
+    table.emit(at, events.RoundAbandoned(shoe=record.shoe, round=record.number, player=player, banker=banker))
+    table.move(Move.GIVEN_UP)
+
+
+def abandon(table: Table, at: Now) -> None:
+    """The round ends without a result, and no other begins: reports were lost, and its cards are not known."""
+    before, shoe = table.record, table.state.shoe
+    give_up(table, at)
+    table.set_record(read(before, Reading.NEXT_ROUND))
+    remember(table, at, announced=False)
+    matters = [each for each in before.having(Status.LATENT) if each.what.between_rounds]
+    matters += before.having(Status.CARRIED_OVER)
+    beyond, given = Continuity(beyond=0), before.last_matter
+    record = Record(before.shoe, before.number, before.game, matters=tuple(matters), given=given, continuity=beyond)
+    table.state = replace(table.state, record=record, suspended=None, shoe=replace(shoe, gap=True))
+    ask(table, at)
 
 
 def settle(table: Table, at: Now, *, by_command: bool) -> None:
@@ -266,15 +255,20 @@ def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded)
 
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
-    lingering, _ = overtake(table, at)
-    end_round(table, at)
+    overtake(table, at)
+    record = table.record
+    for each in record.having(Status.HOLDING, Status.CARRIED_OVER):
+        if each.kind in OF_A_NEW_SET:
+            record = with_status(record, each, Status.DECIDED)
+    table.set_record(record)
+    end_round(table, at, announced=False)
     before, shoe = table.record, table.state.shoe
     past = (before.shoe, before.number) if before.number else shoe.past
     after = Shoe(shoe.number + 1, whole, past=past)
-    outlive = (*lingering, *before.having(Status.CARRIED_OVER))  # but for a new set that was wanted: it is there
-    matters = [afresh(each) for each in outlive if each.kind is not Kind.SET_REPLACED]
+    matters = [replace(each, face=None, cards=(), noticed_after=0) for each in before.having(Status.CARRIED_OVER)]
     beyond = None if before.continuity.beyond is None else 0
-    record = Record(after.number, matters=tuple(matters), continuity=Continuity(beyond=beyond))
+    continuity = Continuity(beyond=beyond)
+    record = Record(after.number, matters=tuple(matters), given=before.last_matter, continuity=continuity)
     table.state = replace(table.state, shoe=after, record=record, last_card=None)
     table.emit(at, events.ShoeStarted(shoe=after.number, shoe_integrity=after.integrity))
     for each in before.having(Status.LATENT):
@@ -290,8 +284,10 @@ def run_empty(table: Table, at: Now, by: Author | None) -> None:
     for each in record.having(Status.LATENT):
         if each.kind is Kind.TOO_FEW_CARDS:
             record = with_status(record, each, Status.WITHDRAWN)
+    table.state = replace(table.state, shoe=replace(table.state.shoe, emptied=True))
     what = Happened(Kind.TOO_FEW_CARDS, 0, 0)
-    record = with_matter(record, Matter(0, what, Status.LATENT, "the shoe is empty, and a card is due", by))
+    evidence, confirmation = "the shoe is empty, and a card is due", table.confirmation(by)
+    record = with_matter(record, Matter(0, what, Status.LATENT, evidence, by, confirmation=confirmation))
     table.emit(at, events.ShoeEmptied(shoe=shoe, round=number, **signed(by)))
     if table.state.phase in AT_THE_TABLE:
         report(table, at, record)
@@ -299,22 +295,38 @@ def run_empty(table: Table, at: Now, by: Author | None) -> None:
         table.set_record(record)
 
 
+def over_empty(table: Table, at: Now, what: str) -> None:
+    """C 5.5.4: no round can be dealt from an empty shoe; the next one waits for a new shoe."""
+    shoe = table.state.shoe
+    if shoe.emptied:
+        table.state = replace(table.state, shoe=replace(shoe, emptied=False))
+        evidence = f"the shoe is empty, no new shoe was announced, and {what}"
+        publish_found(table, at, of_no_round(Kind.TOO_FEW_CARDS, evidence))
+
+
 # --- between two rounds
 
 
-def between(table: Table, at: Now, kind: Kind, evidence: str, by: Author | None = None) -> None:
+def of_no_round(kind: Kind, evidence: str, by: Author | None = None, cards: tuple[int, ...] = ()) -> Matter:
     """Noticed while no round is open: nothing can be void, and the next round waits for a person."""
     what = Happened(kind, 0, 0, reconstructable=True, between_rounds=True)
-    publish_found(table, at, Matter(0, what, Status.CARRIED_OVER, evidence, by))
+    return Matter(0, what, Status.CARRIED_OVER, evidence, by, cards=cards)
+
+
+def between(table: Table, at: Now, found: Matter) -> None:
+    before = table.standing
+    publish_found(table, at, found)
+    publish_settlement_again(table, at, before)
     ask(table, at)
 
 
 def publish_found(table: Table, at: Now, found: Matter) -> None:
     """A matter found between two rounds: one of a kind, but each card that was drawn in excess."""
-    publish_noticed(table, at, found)
+    publish_noticed(table, at, found if found.face is None else replace(found, cards=()))
     (ruling,) = course(table.book, (), [found.what], Inquiry([])).rulings
     publish_ruled(table, at, found, ruling)
     carried = table.record.having(Status.CARRIED_OVER)
     there = [each.kind for each in carried if (each.face is None) is (found.face is None)]
-    if len(there) < MOST_WAITING if found.face is not None else found.kind not in there:
+    several = found.face is not None or found.cards
+    if len(there) < MOST_WAITING if several else found.kind not in there:
         table.set_standing(replace(table.standing, record=with_matter(table.record, found)))

@@ -95,12 +95,33 @@ class Completed(msgspec.Struct, frozen=True):
         return Result(self.published.outcome, self.published.pairs)
 
 
+class Effect(msgspec.Struct, frozen=True):
+    """What a choice would lead to, and since which revision of its question."""
+
+    choice: tuple[str, ...]
+    digest: int
+    since: int
+
+
 class Open(msgspec.Struct, frozen=True):
-    """The question that is asked."""
+    """A question that is asked."""
 
     id: str
     topic: Topic
     utc_us: int
+    shoe: int
+    round: int
+    revision: int = 0  # 0: not compared yet
+    hands: int = 0  # a digest of the hands as they lie
+    effects: tuple[Effect, ...] = ()
+
+
+class Past(msgspec.Struct, frozen=True):
+    """A round that is over: the last one, or one with open questions."""
+
+    record: Record
+    completed: Completed | None  # None: it never had all its cards
+    topics: tuple[Topic, ...] = ()  # of its open questions
 
 
 class Shoe(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -111,6 +132,8 @@ class Shoe(msgspec.Struct, frozen=True, omit_defaults=True):
     burnt: int = 0  # cards of this shoe, before its first round
     first_card: Card | None = None  # the card that gives the number of burn cards
     missed: Evidence | None = None  # the report that showed that others were missed since the cut card
+    gap: bool = False  # rounds may have been missed: it is partial from the next round on
+    emptied: bool = False  # it was reported empty, and no card left it since
     past: tuple[int, int] | None = None  # the last round of the shoe before, as long as this one has none
 
     @property
@@ -126,7 +149,8 @@ class TableState(msgspec.Struct, frozen=True):
     last: Completed | None = None
     last_card: LastCard | None = None  # None: reports were missed since
     suspended: RoundSuspended | None = None  # why the round waits
-    asked: Open | None = None
+    past: tuple[Past, ...] = ()  # the oldest first
+    asked: tuple[Open, ...] = ()  # the open questions
     questions: int = 0  # the number of the last question
     device: Condition = Condition()  # of the shoe
     shuffler: Condition | None = None  # None: the table has none, or nothing is known yet

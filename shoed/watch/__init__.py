@@ -5,13 +5,11 @@ the round; it goes on record with the Step that found it. Whatever is counted ov
 anew where another shoe may have begun unseen: a count that is too low raises no false alarm.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
 from shoed.findings import AnyFinding, OrderAltered, OtherSet, ShuffleFailed, Unread
 from shoed.now import Now
 from shoed.observations import (
@@ -33,14 +31,14 @@ from shoed.observations import (
     ShuffleEnded,
 )
 from shoed.watch import counts, order, sets, shuffle, spacing
-from shoed.watch.counts import FACES, Counts
+from shoed.watch.counts import FACES, Counts, FacesKnown
 from shoed.watch.order import Order
 from shoed.watch.sets import Sets
 from shoed.watch.settings import WatchSettings
 from shoed.watch.shuffle import Shuffle
 from shoed.watch.spacing import Spacing
 
-__all__ = ["WatchSettings", "WatchState", "emptied", "mended", "new_shoe", "watch"]
+__all__ = ["FacesKnown", "WatchSettings", "WatchState", "emptied", "new_shoe", "watch"]
 
 UNREAD: Final = {FaultMeaning.UNREAD, FaultMeaning.BAD_CODE}
 
@@ -58,10 +56,13 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def watch(  # noqa: C901, PLR0912 -- one line each
-    settings: WatchSettings, state: WatchState, seen: AnyObservation
+    settings: WatchSettings, state: WatchState, seen: AnyObservation | FacesKnown
 ) -> tuple[WatchState, tuple[AnyFinding, ...]]:
-    """One observation, and what is to be noticed in it."""
+    """One observation, or a correction of a person, and what is to be noticed in it."""
     match seen:
+        case FacesKnown():
+            counted, wrong = counts.known(settings.decks, state.sets.dealt, state.counts, seen)
+            return replace(state, counts=counted), tuple(wrong)
         case SetDelivered():
             return delivered(settings, state, seen)
         case ShuffleEnded(failed=reason) if reason:
@@ -140,11 +141,6 @@ def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
     if letters is not None:
         state = replace(state, order=Order(letters, state.counts.cards))
     return replace(state, counts=replace(state.counts, whole=whole), sets=after, cut=False, missed=False)
-
-
-def mended(state: WatchState, before: Sequence[Card | None], after: Sequence[Card | None]) -> WatchState:
-    """A person said which cards of a round these were: the shoe is counted by them."""
-    return state if before == after else replace(state, counts=counts.mended(state.counts, before, after))
 
 
 def emptied(settings: WatchSettings, state: WatchState, at: Now) -> tuple[AnyFinding, ...]:

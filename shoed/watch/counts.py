@@ -64,25 +64,38 @@ def card(decks: int, held: Delivered | None, state: Counts, seen: CardSeen) -> t
         state = replace(state, faces=faces, last=seen.card)
     state = replace(state, slot=slot_of(seen))
     found: list[AnyFinding] = []
-    if seen.card is not None:
-        times, at_most = state.of(seen.card), most(decks, held, seen.card)
-        if times > at_most:
-            delivered = at_most if at_most < decks else None
-            found.append(TooOften(at=seen.at, card=seen.card, times=times, decks=decks, delivered=delivered))
+    if seen.card is not None and (often := too_often(decks, held, state, seen.card, seen.at)) is not None:
+        found.append(often)
     whole = decks * len(FACES) if held is None else min(decks * len(FACES), held.cards)
     if state.cards == whole + 1:  # told once: each card behind it is one more
         found.append(TooMany(at=seen.at, cards=state.cards, whole=whole))
     return state, found
 
 
-def mended(state: Counts, before: Sequence[Card | None], after: Sequence[Card | None]) -> Counts:
+class FacesKnown(msgspec.Struct, frozen=True):
     """A person said which cards of a round these were."""
-    was, now = Counter(before), Counter(after)
+
+    at: Now
+    before: tuple[Card | None, ...]
+    after: tuple[Card | None, ...]
+
+
+def known(decks: int, held: Delivered | None, state: Counts, seen: FacesKnown) -> tuple[Counts, list[AnyFinding]]:
+    """The shoe is counted by the faces as they are now; a face that it then holds too often is found at once."""
+    was, now = Counter(seen.before), Counter(seen.after)
     faces = [max(0, n + now[face] - was[face]) for face, n in zip(Card, state.faces, strict=True)]
     told = max(0, was[None] - now[None])  # they have a face now
     of_faceless = min(told, state.faceless)
     unread = max(0, state.unread - (told - of_faceless))
-    return replace(state, faces=tuple(faces), faceless=state.faceless - of_faceless, unread=unread)
+    state = replace(state, faces=tuple(faces), faceless=state.faceless - of_faceless, unread=unread)
+    added = [each for each in now - was if each is not None]
+    return state, [each for face in added if (each := too_often(decks, held, state, face, seen.at)) is not None]
+
+
+def too_often(decks: int, held: Delivered | None, state: Counts, face: Card, at: Now) -> TooOften | None:
+    times, at_most = state.of(face), most(decks, held, face)
+    delivered = at_most if at_most < decks else None
+    return TooOften(at=at, card=face, times=times, decks=decks, delivered=delivered) if times > at_most else None
 
 
 def doubted(state: Counts) -> Counts:

@@ -1,0 +1,97 @@
+"""The open questions of a table as subscribers know them: asked, revised, lapsed.
+
+Theory of operation: the first open question is asked, and keeps its number as long as its topic is open. It lapses with
+a reason if nothing is left to decide. A question whose hands or consequences have changed gets a new revision.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.now import Now
+from shoed.table.asking import role_of
+from shoed.table.assess import shown
+from shoed.table.context import Table, both
+from shoed.table.customs import against_custom
+from shoed.table.matters import Matter, Status
+from shoed.table.phase import Phase
+from shoed.table.question import revised
+from shoed.table.questions import Listed
+from shoed.table.state import Open
+
+
+def ask(table: Table, at: Now) -> None:
+    """The first open question is asked, unless it is asked already; a question that is not open any more lapses."""
+    state, record = table.state, table.record
+    may_ask = table.standing.questions or record.having(Status.CARRIED_OVER) or any(each.topics for each in state.past)
+    if not (state.asked or may_ask):
+        return
+    listed = {each.topic: each for each in table.listed()}
+    lapse(table, at, [each for each in state.asked if each.topic not in listed], "nothing is left to decide")
+    first = next(iter(listed), None)
+    if first is not None and first not in {each.topic for each in table.state.asked}:
+        pose(table, at, listed[first])
+    revise(table, at, [each for each in listed.values() if each.past is None])
+
+
+def revise(table: Table, at: Now, listed: Iterable[Listed]) -> None:
+    """Publish a new revision of each open one of these questions whose hands or consequences have changed."""
+    by_topic, against = {each.topic: each for each in listed}, by_house_rules(table)
+    for opened in table.state.asked:
+        if (found := by_topic.get(opened.topic)) is None:
+            continue
+        house = table.house_of(found.found.record)
+        if (after := revised(house, found, opened, against)) is opened:
+            continue
+        asked = [after if each is opened else each for each in table.state.asked]
+        table.state = replace(table.state, asked=tuple(asked))
+        player, banker = both(house.book, shown(house, found.found))
+        table.emit(
+            at,
+            events.QuestionRevised(
+                shoe=opened.shoe or None,
+                round=opened.round or None,
+                id=opened.id,
+                question=opened.topic.ask,
+                revision=after.revision,
+                player=player,
+                banker=banker,
+            ),
+        )
+
+
+def by_house_rules(table: Table) -> tuple[Matter, ...]:
+    """What a next round would begin with if its first card were there now."""
+    return tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number + 1, Phase.IDLE))
+
+
+def pose(table: Table, at: Now, listed: Listed) -> None:
+    asked, record = listed.asked, listed.found.record
+    house, number = table.house_of(record), table.state.questions + 1
+    opened = Open(str(number), listed.topic, at.utc_us, record.shoe, record.number)
+    opened = revised(house, listed, opened, by_house_rules(table))
+    table.state = replace(table.state, questions=number, asked=(*table.state.asked, opened))
+    player, banker = both(house.book, shown(house, listed.found))
+    table.emit(
+        at,
+        events.QuestionAsked(
+            shoe=record.shoe or None,
+            round=record.number or None,
+            id=opened.id,
+            question=asked.ask.value,
+            clause=asked.clause or None,
+            role=role_of(asked),
+            optional=not asked.holds,
+            player=player,
+            banker=banker,
+        ),
+    )
+
+
+def lapse(table: Table, at: Now, questions: Sequence[Open], reason: str) -> None:
+    for each in questions:
+        asked = tuple([other for other in table.state.asked if other is not each])
+        table.state = replace(table.state, asked=asked)
+        shoe, number, question = each.shoe or None, each.round or None, each.topic.ask
+        table.emit(at, events.QuestionLapsed(shoe=shoe, round=number, id=each.id, question=question, reason=reason))
