@@ -102,7 +102,7 @@ def drawn_together_needs_two_cards(found: Difference) -> Verdict | None:
     return Verdict.PASSES if stands == ["stands"] and not oracle else None
 
 
-DIGITS: Final = re.compile(r"\d+")
+DIGITS: Final = re.compile(r"\d+(, \d+)*")
 QUESTIONS: Final = ("question.asked", "question.lapsed", "question.revised", "round.overtaken")
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from shoed.commands import Decide
 from shoed.observations import Resumed, SequenceJumped
 from shoed.step import Told
-from tests.intended import Difference, Verdict
+from tests.intended import QUESTIONS, Difference, Verdict
 
 NONE: Final = "none-of-these"
 
@@ -68,7 +68,7 @@ def a_loss_between_rounds_makes_the_shoe_partial(found: Difference) -> Verdict |
     if all(one == other for one, other in pairs):
         return Verdict.PASSES
     added, theirs = found.events()
-    others = [[(kind, whole(data)) for kind, data in of if "question." not in kind] for of in (added, theirs)]
+    others = [[(kind, whole(data)) for kind, data in of if kind not in QUESTIONS] for of in (added, theirs)]
     if others[0] == others[1]:
         return Verdict.ENDS
     kinds = {data.get("kind") for _, data in theirs}

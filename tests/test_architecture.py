@@ -92,6 +92,9 @@ LOOKS: Final = {
 
 LONGEST_PURE: Final = 500
 LONGEST: Final = 450
+LONGEST_FUNCTION: Final = 40  # lines, in the table room
+MOST_FIELDS: Final = 15  # of a struct of state there; published payloads keep their fields
+PUBLISHED: Final = {"PublicQuestion"}
 
 TOP: Final = {
     *("pyproject.toml", "README.md", "shoed", "firmware_protocols", "udev", "systemd", "tests"),
@@ -251,6 +254,15 @@ def test_a_module_has_a_size_that_can_be_read(file: Path) -> None:
     """A pure one past 500 lines is two modules; any other past 450."""
     lines = len(file.read_text().splitlines())
     assert lines <= (LONGEST_PURE if room(module(file)) in PURE else LONGEST)
+
+
+@pytest.mark.parametrize("file", files("shoed/table"), ids=name)
+def test_the_table_room_has_small_parts(file: Path) -> None:
+    """No function has more than 40 lines, and no struct of state more than 15 fields."""
+    long = [each.name for each in functions(file) if (each.end_lineno or 0) - each.lineno >= LONGEST_FUNCTION]
+    structs = [each for each in ast.walk(parsed(file)) if isinstance(each, ast.ClassDef) and each.name not in PUBLISHED]
+    wide = [each.name for each in structs if sum(isinstance(field, ast.AnnAssign) for field in each.body) > MOST_FIELDS]
+    assert (long, wide) == ([], [])
 
 
 @pytest.mark.parametrize("file", [*OURS, *TESTS, *files("docs", "benchmarks"), ROOT / "dev"], ids=name)

@@ -131,7 +131,7 @@ def revised(house: House, record: Record) -> Record:
             continue
         was_due = is_false(house, record, each)
         if was_due is not None and was_due is not (each.status is Status.WITHDRAWN):
-            record = with_status(record, each, Status.WITHDRAWN if was_due else Status.OPEN)
+            record = with_status(record, Status.WITHDRAWN if was_due else Status.OPEN, each)
     return record
 
 
@@ -193,13 +193,13 @@ def unconfirmed(record: Record, found: Standing) -> Record:
     if ground is None or ruling is record.published.voided:
         return record
     if ground.confirmation is Confirmation.NEEDED and not any(confirms(each, ground) for each in record.decisions):
-        return with_status(record, ground, Status.SUSPECTED)
+        return with_status(record, Status.SUSPECTED, ground)
     if ground.by is not None or ground.kind is not Kind.DRAWN_TOGETHER:
         return record
     decided = {each.matter for each in record.decisions}
     if any(each.ruling is not None or each.id in decided for each in record.counted[record.counted.index(ground) :]):
         return record
-    return with_status(record, replace(ground, number=0), Status.SUSPECTED)
+    return with_status(record, Status.SUSPECTED, replace(ground, number=0))
 
 
 def confirms(decided: Decided, ground: Matter) -> bool:
@@ -217,7 +217,7 @@ def ran_out(record: Record, found: Standing) -> Record:
     if empty is None or known or not lacks:
         return record
     last = record.last_placed
-    return with_status(record, replace(empty, cards=(last,) if last else (), noticed_after=last), Status.OPEN)
+    return with_status(record, Status.OPEN, replace(empty, cards=(last,) if last else (), noticed_after=last))
 
 
 # --- by the rules
@@ -226,7 +226,7 @@ def ran_out(record: Record, found: Standing) -> Record:
 def judge(house: House, record: Record) -> Standing:
     """The record as it is, by the rules."""
     faces, counted = known(record), record.counted
-    ruled_on = counted or record.decisions or record.squeeze or record.voided_by or record.published.voided
+    ruled_on = counted or record.decisions or record.squeeze or record.published.voided
     if not ruled_on:  # nearly all rounds
         hands, carried = lay(house.book, faces)
         at = tuple(range(len(hands) + 1, len(faces) + 1))

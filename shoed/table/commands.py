@@ -11,7 +11,6 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 
 from shoed import events
-from shoed.cards import Card
 from shoed.commands import (
     Answer,
     Author,
@@ -37,22 +36,20 @@ from shoed.observations import Pair
 from shoed.rules import drawing
 from shoed.rules.book import Act, Rule
 from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
-from shoed.rules.questions import Ask, Inquiry
+from shoed.rules.questions import Ask, Choice, Inquiry
 from shoed.step import Told
 from shoed.table import device_orders, rounds
-from shoed.table.asking import OTHERS, RECORD, Asked, Doubt, is_card, refusal
+from shoed.table.answers import decide
+from shoed.table.asking import RECORD
 from shoed.table.assess import with_moved_third
 from shoed.table.context import Table, signed
 from shoed.table.customs import after_the_cut
 from shoed.table.matters import Matter, Status
 from shoed.table.notices import exposed, is_known, replace_set, reported_again, same_thing, waits, withdraw
 from shoed.table.phase import CORRECTABLE, DRAWN, OPEN, Phase
-from shoed.table.posing import ask
-from shoed.table.questions import Listed, choose, with_kept
-from shoed.table.readings import Reading
-from shoed.table.record import TOGETHER, Record, corrected, with_matter
-from shoed.table.report import publish_noticed, publish_ruled, report, report_past
-from shoed.table.state import Open
+from shoed.table.questions import with_kept
+from shoed.table.record import TOGETHER, Decided, Record, corrected, with_matter
+from shoed.table.report import publish_noticed, publish_ruled, report
 from shoed.words import FOLLOWS, Stage
 from shoed.words import Event as Kind
 
@@ -113,9 +110,8 @@ def open_bets(table: Table, at: Now) -> str | None:
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
     rounds.open_round(table, at, "announcement")
     record = table.record
-    for each in after_the_cut(table.settings.custom, table.state.shoe, record.number):  # asked before its first card
-        record = with_matter(record, each)
-    report(table, at, record)
+    against = after_the_cut(table.settings.custom, table.state.shoe, record.number)
+    report(table, at, with_matter(record, *against))  # asked before its first card
     return None
 
 
@@ -286,106 +282,6 @@ def squeeze(table: Table, by: Author, at: Now) -> str | None:
     return None
 
 
-# --- answers
-
-
-def decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
-    opened = next((each for each in table.state.asked if each.id == decision.question), None)
-    if opened is None:
-        return stale(table, decision.question)
-    listed = next(each for each in table.listed() if each.topic == opened.topic)
-    asked, choice, bettor = listed.asked, decision.choice, decision.bettor
-    if (reason := refusal(asked, choice, by)) is not None:
-        return reason
-    if bettor is not None and (reason := not_for(listed.found.record, asked, bettor)) is not None:
-        return reason
-    if (reason := outdated(opened, decision)) is not None:
-        return reason
-    record = listed.found.record
-    table.emit(
-        at,
-        events.QuestionAnswered(
-            shoe=record.shoe or None,
-            round=record.number or None,
-            id=opened.id,
-            question=asked.ask.value,
-            choice=(choice,) if isinstance(choice, str) else choice,
-            bettor=bettor or asked.bettor,
-            carried=carried_by(record, asked, choice),
-            revision=decision.revision or opened.revision,
-            **signed(by),
-        ),
-    )
-    if bettor in (None, asked.bettor):
-        rest = tuple([each for each in table.state.asked if each is not opened])
-        table.state = replace(table.state, asked=rest)
-    take_answer(table, at, listed, decision, by)
-    return None
-
-
-def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Author) -> None:
-    asked, choice = listed.asked, decision.choice
-    if listed.past is None and asked.ask in (Doubt.READING, Doubt.GAP) and choice == Reading.NEXT_ROUND.value:
-        rounds.begin_next(table, at)
-        return
-    if listed.past is None and asked.ask is Doubt.GAP and choice == Reading.NONE_OF_THESE.value:
-        rounds.abandon(table, at)
-        return
-    record = choose(listed.found.record, asked, choice, by, decision.bettor)
-    if listed.past is not None:
-        report_past(table, at, listed.past, listed, record)
-    elif listed.holds_the_next:
-        table.set_standing(replace(table.standing, record=record))
-    else:
-        report(table, at, record)
-        return
-    ask(table, at)
-
-
-def outdated(opened: Open, decision: Decide) -> str | None:
-    """Why an answer to an earlier revision does not count."""
-    given, choice = decision.revision, decision.choice
-    if given is None or given == opened.revision:
-        return None
-    if given > opened.revision:
-        return f"question {opened.id} has no revision {given}; the present one is {opened.revision}"
-    as_shown = {(choice,) if isinstance(choice, str) else choice}
-    if isinstance(choice, str) and is_card(choice):
-        as_shown.add((f"any {str(Card.parse(choice))[:-1]}",))
-    since = max((each.since for each in opened.effects if each.choice in as_shown), default=1)
-    if since <= given:
-        return None
-    return (
-        f"what {choice} leads to has changed since revision {given}: read revision {opened.revision} and answer again"
-    )
-
-
-def carried_by(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> tuple[Card, ...]:
-    """The card that came between two rounds, if this answer lets it open the next."""
-    if asked.ask is not Ask.NEXT_ROUND or choice != Reading.CARRIED.value:
-        return ()
-    face = record.matter(asked.matter or 0).face
-    return () if face is None else (face,)
-
-
-def not_for(record: Record, asked: Asked, bettor: str) -> str | None:
-    """Why this question is not answered for one bettor, or not for this one."""
-    if asked.bettor is None:
-        return f"{asked.ask.value} is nobody's own choice: leave bettor out"
-    answered = {(each.bettor, each.matter, each.ask) for each in record.decisions}
-    if (bettor, asked.matter, asked.ask) in answered:
-        return f"{bettor} has chosen already"
-    return None if asked.bettor in (OTHERS, bettor) else f"this is asked of {asked.bettor}"
-
-
-def stale(table: Table, question: str) -> str:
-    ids = ", ".join(each.id for each in table.state.asked)
-    now = f"the open one is {ids}" if ids else "none is open"
-    if question.isascii() and question.isdigit() and 0 < int(question) <= table.state.questions:
-        return f"question {question} was answered, or has lapsed; {now}"
-    return f"there is no question {question}; {now}"
-
-
 # --- corrections
 
 
@@ -425,7 +321,8 @@ def void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
         if table.state.phase is Phase.VOIDED and number in (None, record.number):
             return f"round {record.number} is void already"
         return correct_late(table, number, "it should have been void", by, at)
-    report(table, at, replace(record, voided_by=by))
+    decided = Decided(Ask.RULING, Choice.VOID.value, by, matter=0)
+    report(table, at, replace(record, decisions=(*record.decisions, decided)))
     return None
 
 

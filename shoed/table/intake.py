@@ -34,7 +34,6 @@ from shoed.table.record import (
     Where,
     changed,
     drawn_with,
-    placed,
     with_card,
     with_matter,
     with_status,
@@ -181,9 +180,8 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     play, seen_as = table.record.play, reported(seen)
     record = begin_dealing(table, seen.at)
     record, after_loss = after_a_loss(record)
-    for each in record.having(Status.LATENT):
-        if each.kind is Kind.TOO_FEW_CARDS:  # the shoe was not empty
-            record = with_status(record, each, Status.WITHDRAWN)
+    empty = [each for each in record.having(Status.LATENT) if each.kind is Kind.TOO_FEW_CARDS]
+    record = with_status(record, Status.WITHDRAWN, *empty)  # the shoe was not empty
     due = table.standing.due if not record.waiting else None
     kind = Report.UNNAMED if seen.place is Place.DEALT else Report.SLOT
     entry = CardEntry(
@@ -198,12 +196,10 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     )
     if due is not None and seen.card is not None and fits(record, due, entry, table.standing.course):
         entry = replace(entry, sequence=draw(table, seen, due, seen.card), published=True)
-        record = with_card(record, replace(entry, where=Where.LYING))
-        record = placed(record, record.last_id)
+        record = with_card(record, replace(entry, where=Where.PLACED))
     else:
         record = with_card(record, replace(entry, sequence=set_aside(table, seen, "not-due")))
-    for each in against_custom(table.settings.custom, table.state.shoe, table.record.number, play):
-        record = with_matter(record, each)
+    record = with_matter(record, *against_custom(table.settings.custom, table.state.shoe, record.number, play))
     report(table, seen.at, noticed(table, seen.at, record, record.last_drawn, findings), seen_as)
 
 
@@ -411,10 +407,8 @@ def take_unread(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     """A card that passed unread is a card of the round as well."""
     play = table.record.play
     record = begin_dealing(table, at)
-    record = with_card(record, CardEntry(0, None, Where.LYING, utc_us=at.utc_us, row=table.row))
-    record = placed(record, record.last_id)
-    for each in against_custom(table.settings.custom, table.state.shoe, table.record.number, play):
-        record = with_matter(record, each)
+    record = with_card(record, CardEntry(0, None, Where.PLACED, utc_us=at.utc_us, row=table.row))
+    record = with_matter(record, *against_custom(table.settings.custom, table.state.shoe, record.number, play))
     report(table, at, noticed(table, at, record, record.last_id, findings))
 
 

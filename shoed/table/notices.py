@@ -19,7 +19,7 @@ from shoed.table.context import Table
 from shoed.table.matters import IN_A_ROUND, Confirmation, Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.posing import ask
-from shoed.table.record import CardEntry, Record, Source, Where, positioned, with_card, with_changed, with_status
+from shoed.table.record import CardEntry, Record, Source, Where, with_card, with_changed, with_status
 from shoed.table.report import publish_ruled, report
 from shoed.table.rounds import publish_found
 from shoed.words import Event as Kind
@@ -60,7 +60,7 @@ def reported_again(record: Record, first: Matter, again: Matter) -> Record:
     if first.by is None:
         confirmation = Confirmation.GIVEN if confirmed else Confirmation.NEEDED
         after = replace(after, by=again.by, confirmation=confirmation)
-    return with_status(record, after, Status.OPEN)
+    return with_status(record, Status.OPEN, after)
 
 
 def is_known(record: Record, first: Matter) -> str:
@@ -76,8 +76,7 @@ def exposed(table: Table, notice: Notice, face: Card) -> Record | str:
         return f"card is said of {Kind.CARD_EXPOSED.value} alone, without at"
     if record.play is not Phase.DEALING or table.standing.due is None or record.waiting:
         return "no card of this round is due now: give the notice once the card is drawn"
-    record = with_card(record, CardEntry(0, face, Where.LYING, Source.PERSON))
-    return positioned(record, record.last_id)
+    return with_card(record, CardEntry(0, face, Where.PLACED, Source.PERSON))
 
 
 def waits(record: Record, matter: Matter) -> bool:
@@ -110,7 +109,7 @@ def withdraw(table: Table, command: Withdraw, by: Author, at: Now) -> str | None
         return found
     if (reason := irrevocable(table, found, by)) is not None:
         return reason
-    after = with_status(record, found, Status.WITHDRAWN)
+    after = with_status(record, Status.WITHDRAWN, found)
     if not found.number:
         reading = withdrawal(after.matter(found.id))
         publish_ruled(table, at, found, Ruling(found.id, Then.STANDS, "", reading=reading))

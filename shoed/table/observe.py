@@ -12,7 +12,6 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from shoed import events
 from shoed.commands import Answer
 from shoed.events import Event
 from shoed.findings import AnyFinding
@@ -106,11 +105,7 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case ResultSeen():
             intake.result(table, seen)
         case CutCardSeen():
-            shoe, number = table.state.shoe, table.record.number
-            cut_in = shoe.cut_in if shoe.cut else max(1, number)
-            table.state = replace(table.state, shoe=replace(shoe, cut=True, cut_in=cut_in, missed=None))
-            told = events.ShoeCut(shoe=shoe.number or None, round=number or None)
-            table.emit(seen.at, told)
+            rounds.cut(table, seen.at)
         case CommunicationStarted():
             if table.state.shoe.cut:  # else it is a reconnection
                 rounds.communication_started(table, seen)

@@ -226,9 +226,7 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
 
 def next_asked(house: House, after: Standing) -> Asked | None:
     """The question that holds the round, or else the next round."""
-    held = after.record
-    for each in left_by_void(held, after):
-        held = with_matter(held, each)
+    held = with_matter(after.record, *left_by_void(after.record, after))
     holding = [each for each in after.questions if each.holds]
     between_rounds = [goes_on(house.book, held, each) for each in held.having(Status.CARRIED_OVER)]
     return next(iter((*holding, *between_rounds)), None)

@@ -16,17 +16,15 @@ from shoed.table.matters import Confirmation, Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.readings import Reading, read, unheard, with_unread
 from shoed.table.record import (
-    CardEntry,
     Decided,
     Record,
     Report,
-    Source,
     Where,
     carried_in,
     changed,
     corrected,
     facts,
-    positioned,
+    unseen,
     with_card,
     with_matter,
     with_status,
@@ -121,18 +119,17 @@ def faced(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Autho
 
 def confirmed(record: Record, matter: Matter, by: Author, *, yes: bool) -> Record:
     if not yes:
-        return with_status(record, replace(matter, confirmation=Confirmation.DENIED), Status.WITHDRAWN)
+        return with_status(record, Status.WITHDRAWN, replace(matter, confirmation=Confirmation.DENIED))
     if matter.kind is Kind.DRAWN_TOGETHER and matter.what.count == 1:  # with a card that passed unread
-        record = with_card(record, CardEntry(0, None, Where.LYING, Source.PERSON))
-        record = positioned(record, record.last_id)
+        record = unseen(record)
         matter = with_unread(record, matter)
-    return with_status(record, replace(matter, by=by, confirmation=Confirmation.GIVEN), Status.OPEN)
+    return with_status(record, Status.OPEN, replace(matter, by=by, confirmation=Confirmation.GIVEN))
 
 
 def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Record:
     """What was found between two rounds, or outlived its round, is decided."""
     matter = record.matter(asked.matter or 0)
-    record = with_status(record, matter, Status.DECIDED)
+    record = with_status(record, Status.DECIDED, matter)
     if choice != Reading.CARRIED.value:
         return record
     return carried_in(record, matter.face, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
@@ -146,7 +143,7 @@ def with_kept(house: House, record: Record) -> Record:
         matter = next((found for found in record.matters if found.cards == (each.id,)), None)
         opens = next((card for card in record.at(Where.LYING) if card.face is each.face), None)
         if matter is not None and matter.status is Status.CARRIED_OVER:
-            record = with_status(record, matter, Status.WITHDRAWN)
+            record = with_status(record, Status.WITHDRAWN, matter)
         elif opens is not None:  # a person let it open the next round
             record = withdrawn(record, opens.id)
         else:
@@ -186,8 +183,7 @@ def not_placed(found: Standing) -> tuple[Matter, ...]:
 def without_cards_after(found: Standing) -> Record:
     """The record of a complete round, if the cards after it are asked about with the next round."""
     record = found.record
-    for each in not_decided(found):
-        record = with_status(record, each, Status.DECIDED)
+    record = with_status(record, Status.DECIDED, *not_decided(found))
     return read(record, Reading.NEXT_ROUND) if record.published.complete else record
 
 
@@ -237,11 +233,8 @@ def begun(found: Standing, against: Iterable[Matter]) -> Record:
     if not left:
         after = unheard(after, record.waiting[0])
     after = with_waiting(after, record)
-    for each in (*record.having(Status.CARRIED_OVER), *renewal(record)):
-        after = with_matter(after, replace(each, status=Status.HOLDING))
-    for each in against:
-        after = with_matter(after, each)
-    return after
+    holding = [replace(each, status=Status.HOLDING) for each in (*record.having(Status.CARRIED_OVER), *renewal(record))]
+    return with_matter(after, *holding, *against)
 
 
 def with_waiting(after: Record, before: Record) -> Record:

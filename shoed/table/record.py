@@ -93,7 +93,7 @@ class Decided(msgspec.Struct, frozen=True):
     ask: Ask
     choice: str | tuple[int, ...]  # a word, or the ids of cards in order
     by: Author
-    matter: int
+    matter: int  # 0: a void of the round without a matter
     bettor: str | None = None
     bet: str | None = None
 
@@ -129,7 +129,6 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     shift: int = 0  # so many cards left over from the round before are counted by the device to that round
     squeeze: bool = False
     overtaken: bool = False  # the next round has begun: players who have not chosen play on
-    voided_by: Author | None = None  # a person voided it, with no other ground
     continuity: Continuity = PROVEN
     published: Published = Published()
 
@@ -169,6 +168,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return len(self.cards)
 
     @property
+    def last_place(self) -> int:
+        return max((each.place for each in self.cards), default=0)
+
+    @property
     def last_matter(self) -> int:
         return max((each.id for each in self.matters), default=self.given)
 
@@ -180,6 +183,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def last_placed(self) -> int:
         return max(((each.left_at, each.id) for each in self.at(Where.PLACED)), default=(0, 0))[1]
+
+    @property
+    def voided_by(self) -> Author | None:
+        """A person voided it, with no other ground."""
+        return next((each.by for each in self.decisions if not each.matter), None)
 
     @property
     def result_is_early(self) -> bool:
@@ -224,7 +232,8 @@ def with_card(record: Record, card: CardEntry) -> Record:
     bounded = card.where in (Where.WAITING, Where.PUT_BY, Where.KEPT)
     if bounded and len(record.at(card.where)) >= MOST_WAITING:
         return record
-    return replace(record, cards=(*record.cards, replace(card, id=record.last_id + 1)))
+    place = record.last_place + 1 if card.where is Where.PLACED else 0
+    return replace(record, cards=(*record.cards, replace(card, id=record.last_id + 1, place=place)))
 
 
 def changed(record: Record, card: CardEntry) -> Record:
@@ -233,19 +242,16 @@ def changed(record: Record, card: CardEntry) -> Record:
 
 def carried_in(record: Record, face: Card | None, where: Where) -> Record:
     """A card that was left over before this round."""
-    place = 1 + max((each.place for each in record.cards), default=0) if where is Where.PLACED else 0
-    return with_card(record, CardEntry(0, face, where, Source.CARRIED, place=place, published=True))
+    return with_card(record, CardEntry(0, face, where, Source.CARRIED, published=True))
 
 
 def unseen(record: Record) -> Record:
     """A card that left the shoe before those that wait, and that was not reported."""
-    after = with_card(record, CardEntry(0, None, Where.LYING, Source.PERSON))
-    return positioned(after, after.last_id)
+    return with_card(record, CardEntry(0, None, Where.PLACED, Source.PERSON))
 
 
 def positioned(record: Record, card_id: int, where: Where = Where.PLACED) -> Record:
-    place = 1 + max(each.place for each in record.cards)
-    return changed(record, replace(record.card(card_id), where=where, place=place))
+    return changed(record, replace(record.card(card_id), where=where, place=record.last_place + 1))
 
 
 def placed(record: Record, card_id: int) -> Record:
@@ -255,22 +261,23 @@ def placed(record: Record, card_id: int) -> Record:
         if each.by is None and each.cards == (card_id,):
             after = drawn_with(after, each, card_id)
         elif card_id in each.cards and all(after.card(one).where is not Where.WAITING for one in each.cards):
-            after = with_status(after, each, Status.OPEN)
+            after = with_status(after, Status.OPEN, each)
     return after
 
 
-def with_matter(record: Record, matter: Matter) -> Record:
-    """The record with one more matter."""
-    matter = replace(matter, id=1 + record.last_matter)
-    return replace(record, matters=(*record.matters, matter))
+def with_matter(record: Record, *matters: Matter) -> Record:
+    """The record with more matters, each under an id of its own."""
+    added = [replace(each, id=given) for given, each in enumerate(matters, 1 + record.last_matter)]
+    return replace(record, matters=(*record.matters, *added))
 
 
-def with_changed(record: Record, matter: Matter) -> Record:
-    return replace(record, matters=tuple([matter if each.id == matter.id else each for each in record.matters]))
+def with_changed(record: Record, *matters: Matter) -> Record:
+    after = {each.id: each for each in matters}
+    return replace(record, matters=tuple([after.get(each.id, each) for each in record.matters]))
 
 
-def with_status(record: Record, matter: Matter, status: Status) -> Record:
-    return with_changed(record, moved(matter, status))
+def with_status(record: Record, status: Status, *matters: Matter) -> Record:
+    return with_changed(record, *(moved(each, status) for each in matters))
 
 
 def drawn_with(record: Record, matter: Matter, last: int) -> Record:
@@ -281,16 +288,16 @@ def drawn_with(record: Record, matter: Matter, last: int) -> Record:
     at, drawn = record.ordinal(last), (*record.order, *record.waiting)
     first = max(record.carried + 1, at - matter.what.count + 1)
     if matter.what.count < TOGETHER:  # with a card that could not be read, or it is that card
-        return with_status(record, replace(matter, cards=(last,), noticed_after=last), Status.SUSPECTED)
+        return with_status(record, Status.SUSPECTED, replace(matter, cards=(last,), noticed_after=last))
     if first > at or (first == at and record.number == 1):
-        return with_status(record, matter, Status.WITHDRAWN)
+        return with_status(record, Status.WITHDRAWN, matter)
     what = replace(matter.what, count=at - first + 1)
     matter = replace(matter, what=what, cards=tuple([each.id for each in drawn[first - 1 : at]]), noticed_after=last)
     if first == at:
         kind = Kind.DRAWN_TOGETHER if what.order_known else Kind.OTHER
         evidence = f"{matter.evidence}; the one before it was of the round before"
         matter = replace(matter, what=replace(what, event=kind), evidence=evidence)
-    return with_status(record, matter, Status.OPEN)
+    return with_status(record, Status.OPEN, matter)
 
 
 def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:
@@ -317,10 +324,8 @@ def corrected(record: Record, card_id: int, face: Card) -> Record:
         if isinstance(each.choice, str) or card_id not in each.choice or len(alike & set(each.choice)) == 1
     ]
     record = replace(changed(record, replace(record.card(card_id), face=face)), decisions=tuple(decisions))
-    for each in record.having(Status.SUSPECTED):
-        if each.face is not None and each.face is before:
-            record = with_status(record, each, Status.WITHDRAWN)
-    return record
+    about = [each for each in record.having(Status.SUSPECTED) if each.face is not None and each.face is before]
+    return with_status(record, Status.WITHDRAWN, *about)
 
 
 def withdrawn(record: Record, card_id: int) -> Record:
@@ -329,10 +334,8 @@ def withdrawn(record: Record, card_id: int) -> Record:
         record = changed(record, replace(record.card(card_id), where=Where.WITHDRAWN))
     else:
         record = positioned(record, card_id, Where.WITHDRAWN)
-    for each in record.having(Status.SUSPECTED):
-        if facts(record, each).withdrawn:
-            record = with_status(record, each, Status.WITHDRAWN)
-    return record
+    about = [each for each in record.having(Status.SUSPECTED) if facts(record, each).withdrawn]
+    return with_status(record, Status.WITHDRAWN, *about)
 
 
 def facts(record: Record, matter: Matter) -> Happened:

@@ -18,21 +18,18 @@ from shoed.rules import drawing
 from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
-from shoed.rules.questions import Ask
-from shoed.table.asking import role_of
 from shoed.table.assess import Standing, assess, shown
 from shoed.table.context import Table, both, pays_of, signed
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import DRAWN, Move, Phase
-from shoed.table.posing import ask, revise
-from shoed.table.questions import Listed, left_by_void, outliving
+from shoed.table.posing import ask
+from shoed.table.questions import left_by_void
 from shoed.table.readings import slot
 from shoed.table.record import MOST_WAITING, Record, Where, facts, with_changed, with_matter, with_status
-from shoed.table.state import Comparison, Completed, Past
+from shoed.table.state import Comparison, Completed
 from shoed.words import Event as Kind
 
 NOTHING: Final = Seen()
-LATE: Final = (Ask.RULING.value, Ask.RECONSTRUCTABLE.value)  # what may follow from an answer about a round that is over
 RESUMES: Final = {
     Phase.BETTING: Move.STILL_BETTING,
     Phase.CLOSED: Move.STILL_CLOSED,
@@ -96,7 +93,7 @@ def publish_matters(table: Table, at: Now, was: Record) -> None:
             publish_ruled(table, at, matter, ruling)
             record = with_changed(record, replace(matter, ruling=ruling))
             if matter.status is Status.OPEN:
-                record = with_status(record, record.matter(matter.id), Status.RULED)
+                record = with_status(record, Status.RULED, record.matter(matter.id))
     if record is not table.record:
         table.set_standing(replace(table.standing, record=record))
 
@@ -397,48 +394,3 @@ def awaits(table: Table, last: Completed) -> bool:
     state, record = table.state, table.record
     first = last.answer is Comparison.AWAITED and (record.published.complete or state.phase is Phase.IDLE)
     return (first or state.phase in DRAWN) and record.continuity.beyond is None and not last.void
-
-
-# --- rounds that are over
-
-
-def report_past(table: Table, at: Now, past: Past, listed: Listed, record: Record) -> None:
-    """An answer about a round that is over is recorded as a ruling. It may void the round, and changes nothing else."""
-    was, already = listed.found, len(table.events)
-    over = table.over(past, assess(table.house_of(record), record))
-    publish_matters(over, at, was.record)
-    ground, last = over.standing.course.void, over.state.last
-    if ground is not None and was.record.published.voided is None:
-        publish_voided(over, at, ground)
-    elif last is not None and over.standing.returned != was.returned:
-        publish_settled(over, at, last)
-    if len(table.events) == already:
-        publish_recorded(over, at, listed)
-    after = replace(past, record=over.record, completed=over.state.last)
-    now = [each.topic for each in outliving(table.house_of(after.record), after)]
-    topics = [each for each in now if each in past.topics or each.ask in LATE]
-    after = replace(after, topics=tuple(topics))
-    state = table.state
-    rounds = tuple([after if each is past else each for each in state.past])
-    completed = after.completed if state.last == past.completed else state.last
-    table.state = replace(state, sequence=over.state.sequence, past=rounds, last=completed)
-    revise(table, at, outliving(table.house_of(after.record), after))
-
-
-def publish_recorded(table: Table, at: Now, listed: Listed) -> None:
-    asked, matter = listed.asked, listed.matter
-    shoe, number = present(table)
-    table.emit(
-        at,
-        events.IrregularityRuled(
-            shoe=shoe,
-            round=number,
-            number=(matter and matter.number) or None,
-            kind=matter.kind.value if matter else asked.ask.value,
-            then=Then.STANDS.value,
-            clause=asked.clause or None,
-            decides=role_of(asked),
-            silent=not asked.clause,
-            reading="the round is over: the answer is on record",
-        ),
-    )

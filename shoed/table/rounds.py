@@ -145,10 +145,7 @@ def begin_next(table: Table, at: Now) -> None:
     record = table.record
     if not record.order:
         record = unheard(record, waiting[0])
-    record = with_waiting(record, before)
-    for matter in against:
-        record = with_matter(record, matter)
-    report(table, at, record)
+    report(table, at, with_matter(with_waiting(record, before), *against))
 
 
 def begin_dealing(table: Table, at: Now) -> Record:
@@ -162,8 +159,7 @@ def begin_dealing(table: Table, at: Now) -> Record:
     record = replace(table.record, play=Phase.DEALING)
     for each in record.at(Where.LYING):
         record = positioned(record, each.id)
-    for matter in record.having(Status.CARRIED_OVER):
-        record = with_status(record, matter, Status.HOLDING)
+    record = with_status(record, Status.HOLDING, *record.having(Status.CARRIED_OVER))
     table.set_record(record)
     return record
 
@@ -239,6 +235,13 @@ def settle(table: Table, at: Now, *, by_command: bool) -> None:
 # --- shoes
 
 
+def cut(table: Table, at: Now) -> None:
+    shoe, number = table.state.shoe, table.record.number
+    cut_in = shoe.cut_in if shoe.cut else max(1, number)
+    table.state = replace(table.state, shoe=replace(shoe, cut=True, cut_in=cut_in, missed=None))
+    table.emit(at, events.ShoeCut(shoe=shoe.number or None, round=number or None))
+
+
 def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
     """A new set is in the shoe. If the shoe only restarted, a round may still need a card of the old set."""
     record, shoe = table.record, table.state.shoe
@@ -256,11 +259,9 @@ def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded)
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     overtake(table, at)
-    record = table.record
-    for each in record.having(Status.HOLDING, Status.CARRIED_OVER):
-        if each.kind in OF_A_NEW_SET:
-            record = with_status(record, each, Status.DECIDED)
-    table.set_record(record)
+    held_by = table.record.having(Status.HOLDING, Status.CARRIED_OVER)
+    over = [each for each in held_by if each.kind in OF_A_NEW_SET]
+    table.set_record(with_status(table.record, Status.DECIDED, *over))
     end_round(table, at, announced=False)
     before, shoe = table.record, table.state.shoe
     past = (before.shoe, before.number) if before.number else shoe.past
@@ -281,9 +282,8 @@ def run_empty(table: Table, at: Now, by: Author | None) -> None:
     """C 5.5.4: a round that needs a card, now or after a decision or a correction, cannot be completed."""
     record = table.record
     shoe, number = record.shoe or None, record.number or None
-    for each in record.having(Status.LATENT):
-        if each.kind is Kind.TOO_FEW_CARDS:
-            record = with_status(record, each, Status.WITHDRAWN)
+    empty = [each for each in record.having(Status.LATENT) if each.kind is Kind.TOO_FEW_CARDS]
+    record = with_status(record, Status.WITHDRAWN, *empty)
     table.state = replace(table.state, shoe=replace(table.state.shoe, emptied=True))
     what = Happened(Kind.TOO_FEW_CARDS, 0, 0)
     evidence, confirmation = "the shoe is empty, and a card is due", table.confirmation(by)

@@ -61,11 +61,8 @@ def shuffler_reported(table: Table, seen: SetRecognised | ShuffleStarted | Shuff
 
 
 def forget(table: Table, kind: Kind) -> None:
-    record = table.record
-    for each in record.having(Status.LATENT):
-        if each.kind is kind and each.what.between_rounds:
-            record = with_status(record, each, Status.WITHDRAWN)
-    table.set_standing(replace(table.standing, record=record))
+    about = [each for each in table.record.having(Status.LATENT) if each.kind is kind and each.what.between_rounds]
+    table.set_standing(replace(table.standing, record=with_status(table.record, Status.WITHDRAWN, *about)))
 
 
 def put_off(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:

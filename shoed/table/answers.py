@@ -1,0 +1,171 @@
+"""Answers to questions: refused with the reason, or an entry on the record of the round that they are about.
+
+Theory of operation: an answer about the open round is one more entry, and `report` publishes the difference. An answer
+about a round that is over is a ruling on its record; it may void the round, and changes nothing else.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from shoed import events
+from shoed.cards import Card
+from shoed.commands import Author, Decide
+from shoed.now import Now
+from shoed.rules.book import Then
+from shoed.rules.questions import Ask
+from shoed.table import rounds
+from shoed.table.asking import OTHERS, Asked, Doubt, is_card, refusal, role_of
+from shoed.table.assess import assess
+from shoed.table.context import Table, signed
+from shoed.table.posing import ask, revise
+from shoed.table.questions import Listed, choose, outliving
+from shoed.table.readings import Reading
+from shoed.table.record import Record
+from shoed.table.report import present, publish_matters, publish_settled, publish_voided, report
+from shoed.table.state import Open, Past
+
+# These may follow from an answer about a round that is over.
+LATE: Final = (Ask.RULING.value, Ask.RECONSTRUCTABLE.value)
+
+
+def decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
+    opened = next((each for each in table.state.asked if each.id == decision.question), None)
+    if opened is None:
+        return stale(table, decision.question)
+    listed = next(each for each in table.listed() if each.topic == opened.topic)
+    asked, choice, bettor = listed.asked, decision.choice, decision.bettor
+    if (reason := refusal(asked, choice, by)) is not None:
+        return reason
+    if bettor is not None and (reason := not_for(listed.found.record, asked, bettor)) is not None:
+        return reason
+    if (reason := outdated(opened, decision)) is not None:
+        return reason
+    record = listed.found.record
+    table.emit(
+        at,
+        events.QuestionAnswered(
+            shoe=record.shoe or None,
+            round=record.number or None,
+            id=opened.id,
+            question=asked.ask.value,
+            choice=(choice,) if isinstance(choice, str) else choice,
+            bettor=bettor or asked.bettor,
+            carried=carried_by(record, asked, choice),
+            revision=decision.revision or opened.revision,
+            **signed(by),
+        ),
+    )
+    if bettor in (None, asked.bettor):
+        rest = tuple([each for each in table.state.asked if each is not opened])
+        table.state = replace(table.state, asked=rest)
+    take_answer(table, at, listed, decision, by)
+    return None
+
+
+def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Author) -> None:
+    asked, choice = listed.asked, decision.choice
+    if listed.past is None and asked.ask in (Doubt.READING, Doubt.GAP) and choice == Reading.NEXT_ROUND.value:
+        rounds.begin_next(table, at)
+        return
+    if listed.past is None and asked.ask is Doubt.GAP and choice == Reading.NONE_OF_THESE.value:
+        rounds.abandon(table, at)
+        return
+    record = choose(listed.found.record, asked, choice, by, decision.bettor)
+    if listed.past is not None:
+        report_past(table, at, listed.past, listed, record)
+    elif listed.holds_the_next:
+        table.set_standing(replace(table.standing, record=record))
+    else:
+        report(table, at, record)
+        return
+    ask(table, at)
+
+
+def outdated(opened: Open, decision: Decide) -> str | None:
+    """Why an answer to an earlier revision does not count."""
+    given, choice = decision.revision, decision.choice
+    if given is None or given == opened.revision:
+        return None
+    if given > opened.revision:
+        return f"question {opened.id} has no revision {given}; the present one is {opened.revision}"
+    as_shown = {(choice,) if isinstance(choice, str) else choice}
+    if isinstance(choice, str) and is_card(choice):
+        as_shown.add((f"any {str(Card.parse(choice))[:-1]}",))
+    since = max((each.since for each in opened.effects if each.choice in as_shown), default=1)
+    if since <= given:
+        return None
+    return (
+        f"what {choice} leads to has changed since revision {given}: read revision {opened.revision} and answer again"
+    )
+
+
+def carried_by(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> tuple[Card, ...]:
+    """The card that came between two rounds, if this answer lets it open the next."""
+    if asked.ask is not Ask.NEXT_ROUND or choice != Reading.CARRIED.value:
+        return ()
+    face = record.matter(asked.matter or 0).face
+    return () if face is None else (face,)
+
+
+def not_for(record: Record, asked: Asked, bettor: str) -> str | None:
+    """Why this question is not answered for one bettor, or not for this one."""
+    if asked.bettor is None:
+        return f"{asked.ask.value} is nobody's own choice: leave bettor out"
+    answered = {(each.bettor, each.matter, each.ask) for each in record.decisions}
+    if (bettor, asked.matter, asked.ask) in answered:
+        return f"{bettor} has chosen already"
+    return None if asked.bettor in (OTHERS, bettor) else f"this is asked of {asked.bettor}"
+
+
+def stale(table: Table, question: str) -> str:
+    ids = ", ".join(each.id for each in table.state.asked)
+    now = f"the open one is {ids}" if ids else "none is open"
+    if question.isascii() and question.isdigit() and 0 < int(question) <= table.state.questions:
+        return f"question {question} was answered, or has lapsed; {now}"
+    return f"there is no question {question}; {now}"
+
+
+# --- rounds that are over
+
+
+def report_past(table: Table, at: Now, past: Past, listed: Listed, record: Record) -> None:
+    """An answer about a round that is over is recorded as a ruling. It may void the round, and changes nothing else."""
+    was, already = listed.found, len(table.events)
+    over = table.over(past, assess(table.house_of(record), record))
+    publish_matters(over, at, was.record)
+    ground, last = over.standing.course.void, over.state.last
+    if ground is not None and was.record.published.voided is None:
+        publish_voided(over, at, ground)
+    elif last is not None and over.standing.returned != was.returned:
+        publish_settled(over, at, last)
+    if len(table.events) == already:
+        publish_recorded(over, at, listed)
+    after = replace(past, record=over.record, completed=over.state.last)
+    now = [each.topic for each in outliving(table.house_of(after.record), after)]
+    topics = [each for each in now if each in past.topics or each.ask in LATE]
+    after = replace(after, topics=tuple(topics))
+    state = table.state
+    rounds = tuple([after if each is past else each for each in state.past])
+    completed = after.completed if state.last == past.completed else state.last
+    table.state = replace(state, sequence=over.state.sequence, past=rounds, last=completed)
+    revise(table, at, outliving(table.house_of(after.record), after))
+
+
+def publish_recorded(table: Table, at: Now, listed: Listed) -> None:
+    asked, matter = listed.asked, listed.matter
+    shoe, number = present(table)
+    table.emit(
+        at,
+        events.IrregularityRuled(
+            shoe=shoe,
+            round=number,
+            number=(matter and matter.number) or None,
+            kind=matter.kind.value if matter else asked.ask.value,
+            then=Then.STANDS.value,
+            clause=asked.clause or None,
+            decides=role_of(asked),
+            silent=not asked.clause,
+            reading="the round is over: the answer is on record",
+        ),
+    )
