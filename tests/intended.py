@@ -102,7 +102,8 @@ def drawn_together_needs_two_cards(found: Difference) -> Verdict | None:
     return Verdict.PASSES if stands == ["stands"] and not oracle else None
 
 
-DIGITS: Final = re.compile(r"\d+(, \d+)*")
+NUMBERS: Final = re.compile(r"\d+(, \d+)*")
+STALE: Final = re.compile(r"question \d+ was answered, or has lapsed|there is no question \d+")
 QUESTIONS: Final = ("question.asked", "question.lapsed", "question.revised", "round.overtaken")
 
 
@@ -127,7 +128,7 @@ def question_keeps_its_number(found: Difference) -> Verdict | None:
     ours, oracle = found.events()
     others = [each for each in (*ours, *oracle) if each[0] not in (*QUESTIONS, "question.answered")]
     answered = [[without(data, "id") for kind, data in of if kind == "question.answered"] for of in (ours, oracle)]
-    details = [[DIGITS.sub("", each["detail"]) for each in of or ()] for of in found.both("answers")]
+    details = [[NUMBERS.sub("", STALE.sub("", each["detail"])) for each in of or ()] for of in found.both("answers")]
     if answered[0] != answered[1] or details[0] != details[1]:
         return None
     if not (ours or oracle) and not {"question", "answers"} & set(found.parts):
