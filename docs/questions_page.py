@@ -54,6 +54,8 @@ SITUATIONS: Final[Mapping[str, str]] = {
     "IN_NO_HAND_REPEATED": "The same, with the face of the card before it.",
     "IN_NO_HAND_AFTER_END": "The round is complete, and a card leaves the shoe as burnt, locked or in error.",
     "RESULT_TOO_EARLY": "The shoe reports a result while a card is due.",
+    "EXPOSED_BEFORE": "The shoe reports a card with the face of an exposed card that a person entered before.",
+    "FIRST_REPEATED": "The shoe reports Player's first card once more, before any other card of Player.",
     "AFTER_GAP_DUE": "Reports of the round may be missing, and the next card is reported in the place that is due.",
     "AFTER_GAP": "Reports of the round may be missing, and the next card is not reported in the place that is due.",
     "AFTER_END": "The round is complete, and the report may be the first of the next round.",

@@ -29,7 +29,7 @@ class Notice(Command, frozen=True, kw_only=True, tag="notice"):
     kind: Event
     at: int | None = None  # the ordinal of the card that it begins with; without it the last one
     count: int = 2  # cards drawn together
-    order_known: bool = False
+    order_known: bool | None = None
     reconstructable: bool | None = None
     order: tuple[Card, ...] = ()  # the cards from `at` on as they were meant to come
     of_the_dealing: bool = True
@@ -37,6 +37,7 @@ class Notice(Command, frozen=True, kw_only=True, tag="notice"):
     stage: Stage = Stage.AFTER_FOUR  # of insurance that was not offered
     round: int | None = None  # of this shoe; without it the present one
     card: Card | None = None  # exposed in the shoe, and not drawn yet
+    in_time: bool = False  # of a past round: it was noticed before the next round commenced
 
 
 class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):

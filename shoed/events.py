@@ -68,6 +68,7 @@ class ShoeCut(EventData, frozen=True, kw_only=True):
 
     shoe: int | None
     round: int | None
+    shoe_integrity: str = "partial"
 
 
 class RoundStarted(EventData, frozen=True, kw_only=True):
@@ -81,7 +82,11 @@ class RoundStarted(EventData, frozen=True, kw_only=True):
 
 
 class CardDrawn(EventData, frozen=True, kw_only=True):
-    """The card that was due, taken into its hand; `index` is its ordinal in the round."""
+    """The card that was due, taken into its hand; `index` is its ordinal in the round.
+
+    `set_aside`: the id of the event that published the same card before, in this round or in the round before it. A
+    card whose `source` is a person has no report of the shoe: its provenance is the row of the command or answer.
+    """
 
     shoe: int
     round: int
@@ -90,6 +95,8 @@ class CardDrawn(EventData, frozen=True, kw_only=True):
     card: Card
     points: Points
     provenance: int
+    set_aside: str | None = None
+    source: str = "device"
 
 
 class CardSetAside(EventData, frozen=True, kw_only=True):
@@ -223,7 +230,8 @@ class RoundSettled(EventData, frozen=True, kw_only=True):
     """The bets are paid, as somebody said, or with more to it than the result.
 
     What each bet of the game got, who had bets back, and the cards that open the next round. Without bets a round that
-    has nothing of this is settled by the start of the next one, and no event says so.
+    has nothing of this is settled by the start of the next one, and no event says so. `supersedes`: the id of the
+    settlement that this one replaces, after a correction or a later decision.
     """
 
     shoe: int
@@ -232,6 +240,7 @@ class RoundSettled(EventData, frozen=True, kw_only=True):
     pays: Mapping[str, Paid]
     returned: tuple[TookBack, ...]
     carried: tuple[Card, ...]
+    supersedes: str | None = None
 
 
 class RoundOvertaken(EventData, frozen=True, kw_only=True):
@@ -242,6 +251,7 @@ class RoundOvertaken(EventData, frozen=True, kw_only=True):
 
     shoe: int
     round: int
+    reason: str = ""
 
 
 class RoundAbandoned(EventData, frozen=True, kw_only=True):
@@ -254,6 +264,7 @@ class RoundAbandoned(EventData, frozen=True, kw_only=True):
     round: int
     player: Hand
     banker: Hand
+    reason: str = ""
 
 
 class BetsClosed(EventData, frozen=True, kw_only=True):

@@ -40,6 +40,9 @@ MEANINGS: Final[Mapping[tuple[type[Command], str], str]] = {
     (Notice, "stage"): "which offer of insurance was left out",
     (Notice, "round"): THIS_ROUND,
     (Notice, "card"): "of `card-exposed`: the card that is next in the shoe, and was not drawn yet",
+    (Notice, "in_time"): (
+        "of a past round: whether it was noticed before the next round commenced; needs a pit supervisor or above"
+    ),
     (Withdraw, "number"): "the number of its matter in this round; without it that of the open question",
     (ReportLate, "act"): "`bet`, `increase` or `withdrawal`",
     (Decide, "question"): "the id of the open question",

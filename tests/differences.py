@@ -91,6 +91,7 @@ class Comparison:
         self.number += 1
         for_oracle = self.to_first_question(taken) or self.numbers.command(taken)
         ours, oracle = self.ours.take(taken), self.oracle.take(for_oracle)
+        self.numbers.begun |= self.ours.dropped
         self.trace.append(f"{self.number:4} {inputs(taken)}")
         self.trace += [f"       {each}" for each in event_lines(ours)]
         if (parts := differing(ours, oracle)) and (

@@ -139,6 +139,7 @@ def question_keeps_its_number(found: Difference) -> Verdict | None:
     return Verdict.PASSES if not others and one == other and not rest and state == before else None
 
 
+from tests.intended_corrections import PREDICATES as OF_CORRECTIONS  # noqa: E402  # it imports the types above
 from tests.intended_gaps import PREDICATES as OF_GAPS  # noqa: E402  # it imports the types above
 from tests.intended_notices import PREDICATES as OF_NOTICES  # noqa: E402  # it imports the types above
 from tests.intended_outside import PREDICATES as OF_CARDS_IN_NO_HAND  # noqa: E402  # it imports the types above
@@ -150,6 +151,7 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
         *OF_CARDS_IN_NO_HAND,
         *OF_GAPS,
         *OF_NOTICES,
+        *OF_CORRECTIONS,
         question_outlives_its_round,
         question_keeps_its_number,
         early_result_waits_for_its_cards,

@@ -79,11 +79,11 @@ class Listener:
         self.round: int | None = None
         self.player: list[Card] = []
         self.banker: list[Card] = []
-        self.left_over: list[Card] = []
-        self.kept: list[Card] = []  # that came after the round, and open the next
+        self.indices: set[int] = set()  # of the cards of the round
         self.irregular = False  # something went wrong in the round: its cards may lie otherwise than they came
         self.complete = False  # every card of the round was drawn, whatever came after it
         self.last: dict[str, object] | None = None
+        self.before: dict[str, object] | None = None  # the completed round before it
         self.devices: dict[Device, dict[str, object]] = {Device.SHOE: dict(UNHEARD)}
 
     @singledispatchmethod
@@ -95,13 +95,22 @@ class Listener:
     @hear.register
     def _(self, data: events.CardDrawn) -> None:
         assert (data.shoe, data.round) == (self.shoe, self.round)
-        assert self.phase in ("dealing", "closed")
+        assert data.index not in self.indices
+        self.indices.add(data.index)
+        if data.set_aside is not None or self.phase not in ("dealing", "closed"):
+            self.lay_aside(data)
+            return
         self.phase = "dealing"
-        self.take_left_over()
         assert data.hand is next_hand(self.player, self.banker)
         self.lay(data.card)
-        assert data.index == len(self.player) + len(self.banker) <= 6
+        assert self.irregular or data.index == len(self.player) + len(self.banker) <= 6
         assert (data.points.player, data.points.banker) == (total(self.player), total(self.banker))
+
+    def lay_aside(self, data: events.CardDrawn) -> None:
+        """A card that was set aside or left over, or that a person named; the hands follow."""
+        (self.player if data.hand is Pair.PLAYER else self.banker).append(data.card)
+        if not self.irregular:
+            assert (data.points.player, data.points.banker) == (total(self.player), total(self.banker))
 
     @hear.register
     def _(self, data: events.CardSetAside) -> None:
@@ -110,22 +119,12 @@ class Listener:
         if data.reason not in OUTSIDE:
             assert (data.reason == "no-round") == (self.phase in ("idle", "abandoned"))
             self.phase = "dealing" if self.phase == "closed" else self.phase
-            if self.phase in ("dealing", "suspended"):
-                self.take_left_over()
 
     def lay(self, card: Card) -> None:
         (self.player if next_hand(self.player, self.banker) is Pair.PLAYER else self.banker).append(card)
 
-    def take_left_over(self) -> None:
-        """The first card of a round follows those that the round before left over."""
-        for card in self.left_over:
-            self.lay(card)
-        self.left_over = []
-
     def hands_are(self, player: events.Hand, banker: events.Hand) -> None:
         self.player, self.banker = list(player.cards), list(banker.cards)
-        if self.player or self.banker:  # those that were left over lie there
-            self.left_over = []
         self.check_hands(player, banker)
 
     def check_hands(self, player: events.Hand, banker: events.Hand) -> None:
@@ -139,7 +138,7 @@ class Listener:
         assert self.phase in OVER or self.complete
         assert data.shoe == (self.shoe or 0) + 1
         self.shoe, self.round, self.phase, self.shoe_integrity = data.shoe, None, "idle", data.shoe_integrity
-        self.player, self.banker, self.left_over, self.kept, self.complete = [], [], [], [], False
+        self.player, self.banker, self.complete = [], [], False
 
     @hear.register
     def _(self, data: events.RoundStarted) -> None:
@@ -150,8 +149,7 @@ class Listener:
         assert self.phase in OVER or self.complete
         self.shoe, self.round = data.shoe, data.round
         self.phase = "betting" if data.opened_by == "announcement" else "dealing"
-        self.player, self.banker, self.irregular, self.complete = [], [], False, False
-        self.left_over, self.kept = [*self.left_over, *self.kept], []
+        self.player, self.banker, self.irregular, self.complete, self.indices = [], [], False, False, set()
 
     @hear.register
     def _(self, _: events.BetsClosed) -> None:
@@ -164,7 +162,7 @@ class Listener:
             return
         assert self.complete
         assert self.phase in ("complete", "corrected", "suspended", "settled")
-        self.phase, self.left_over = "settled", list(data.carried)
+        self.phase = "settled"
 
     @hear.register
     def _(self, data: events.RoundAbandoned) -> None:
@@ -175,12 +173,11 @@ class Listener:
 
     @hear.register
     def _(self, data: events.RoundVoided) -> None:
-        if self.is_past(data.shoe, data.round):  # a question about it was answered late
+        if self.is_past(data.shoe, data.round) or self.phase == "abandoned":  # a person voids it late
             if self.last is not None and (self.last["shoe"], self.last["round"]) == (data.shoe, data.round):
                 self.last["void"] = True
             return
         assert self.phase == "settled" or self.phase not in OVER
-        self.reopen()
         assert (data.supersedes is not None) == self.complete
         self.hands_are(data.player, data.banker)
         self.phase = "voided"
@@ -203,12 +200,11 @@ class Listener:
     def _(self, data: events.RoundSuspended) -> None:
         assert (data.shoe, data.round) == (self.shoe, self.round)
         assert self.phase in ("betting", "closed", "dealing", "complete", "corrected", "settled")
-        self.reopen()
         self.phase = "suspended"
 
     @hear.register
     def _(self, data: events.QuestionAsked | events.QuestionRevised) -> None:
-        if self.is_past(data.shoe, data.round) or self.phase == "abandoned":
+        if self.is_past(data.shoe, data.round) or self.phase in ("abandoned", "settled"):
             return
         if self.phase == "suspended":
             self.hands_are(data.player, data.banker)
@@ -216,13 +212,9 @@ class Listener:
             self.check_hands(data.player, data.banker)
 
     @hear.register
-    def _(self, data: events.QuestionAnswered) -> None:
-        if self.is_past(data.shoe, data.round):
-            return
-        if self.phase in ("betting", "closed"):
-            self.left_over += data.carried
-        elif self.phase != "suspended":  # else it lies there at once
-            self.kept += data.carried
+    def _(self, data: events.ShoeCut) -> None:
+        assert data.shoe_integrity in ("partial", self.shoe_integrity), "a doubt is never taken back"
+        self.shoe_integrity = data.shoe_integrity
 
     @hear.register
     def _(self, data: events.RoundResumed) -> None:
@@ -242,6 +234,7 @@ class Listener:
         assert next_hand(self.player, self.banker) is None
         assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
         self.phase, self.complete = "complete", True
+        self.before = self.last
         self.last = {
             "shoe": data.shoe,
             "round": data.round,
@@ -254,12 +247,11 @@ class Listener:
     @hear.register
     def _(self, data: events.RoundCorrected) -> None:
         assert self.phase == "settled" or self.phase not in OVER
-        self.reopen()
         self.hands_are(data.player, data.banker)
         if data.outcome is None:
             assert data.due is not None
             if self.complete:
-                self.last = None
+                self.last = self.before
             self.phase, self.complete = "suspended" if self.phase == "suspended" else "dealing", False
             return
         assert self.complete
@@ -267,10 +259,6 @@ class Listener:
         assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
         self.phase = "suspended" if self.phase == "suspended" else "corrected"
         self.last |= {**self.result(data.outcome, data.pairs), "answer": "awaited"}
-
-    def reopen(self) -> None:
-        """What the settlement left is reckoned anew."""
-        self.left_over = [] if self.phase == "settled" else self.left_over
 
     def result(self, outcome: Outcome, pairs: Sequence[Pair]) -> dict[str, object]:
         return {

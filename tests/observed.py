@@ -280,4 +280,4 @@ TIE: Final = dealt("9S KS", "9H KH")
 
 def left_lying(table: Sitting) -> tuple[Card, ...]:
     """The cards that open the next round."""
-    return lying(Table(table.settings, table.state, 0))
+    return tuple([each.face for each in lying(Table(table.settings, table.state, 0)) if each.face is not None])

@@ -35,21 +35,20 @@ class Ledger:
 
     def __init__(self) -> None:
         self.told: Counter[Card] = Counter()  # faces that are known, from the device, from people, or left over
-        self.sequences: set[int] = set()  # of the events that told a card
+        self.sequences: set[int] = set()  # of all events that told a card
         self.left_over: tuple[Card, ...] = ()
         self.kept: tuple[Card, ...] = ()  # that came after the round
-        self.unheard: tuple[Counter[Card], set[int]] = Counter(), set()  # of a round that began so: it has these
+        self.unheard: Counter[Card] = Counter()  # of a round that began so: it has these
 
     def hear(self, event: Event) -> None:
         match event.data:
             case events.RoundStarted():
-                self.told, self.sequences = Counter((*self.left_over, *self.kept)), set()
-                self.told, self.sequences = self.told + self.unheard[0], self.sequences | self.unheard[1]
-                self.unheard = Counter(), set()
+                self.told = Counter((*self.left_over, *self.kept)) + self.unheard
+                self.unheard = Counter()
             case events.ShoeStarted():
-                self.told, self.sequences, self.left_over = Counter(), set(), ()
-            case events.CardDrawn(card=card):
-                self.told[card] += 1
+                self.told, self.left_over = Counter(), ()
+            case events.CardDrawn(card=card, set_aside=aside, source=source):
+                self.told[card] += aside is None and source == "device"  # else it was told before
                 self.sequences.add(event.sequence)
             case events.CardSetAside(card=card):
                 self.told += Counter([card] if card else [])
@@ -57,7 +56,7 @@ class Ledger:
             case events.RoundSettled(carried=carried):
                 self.left_over = carried
             case events.QuestionAnswered(choice=("next-round",)):
-                self.unheard = self.told, self.sequences
+                self.unheard = self.told
             case events.QuestionAnswered(carried=carried):
                 self.told += Counter(carried)
                 self.kept += carried
@@ -75,7 +74,7 @@ class Ledger:
 
     def check(self, state: TableState) -> None:
         record = state.record
-        self.kept = record.lying
+        self.kept = tuple([each.face for each in record.lying if each.face is not None])
         there = record.at(Where.PLACED, Where.WAITING, Where.PUT_BY)
         kept = [each.sequence for each in there if each.sequence]
         assert len(kept) == len(set(kept)), "a card in two places"
@@ -116,12 +115,17 @@ class Onlooker:
         cards = [each for each in heard.seen if isinstance(each, CardSeen)]
         reported = [each.card for each in cards if each.device is Device.SHOE]
         told_of = [each.data for each in told if isinstance(each.data, events.CardDrawn | events.CardSetAside)]
+        told_of = [each for each in told_of if isinstance(each, events.CardSetAside) or self.is_new(each)]
         assert [each.card for each in told_of] == reported
         assert all(each.provenance == self.table.row for each in told_of)
         for each in heard.seen:
             if isinstance(each, Reported | FrameRejected):
                 self.heard_at[each.device] = rfc3339(self.table.now.utc_us)
         self.check(told)
+
+    def is_new(self, drawn: events.CardDrawn) -> bool:
+        """Whether the shoe reports the card now; it was not set aside before, and no person named it."""
+        return drawn.set_aside is None and drawn.source == "device"
 
     def say(self, said: Said) -> bool:
         before = self.table.state

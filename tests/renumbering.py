@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from shoed.commands import Decide
 from shoed.step import Told
-from tests.oracle_sides import Output, Taken, value
+from tests.oracle_sides import Output, Taken, value, without_added
 
 NUMBERED: Final = ("id", "supersedes")  # keys of event data that hold such an id
 QUESTIONS: Final = re.compile(r"(?<=question )\d+|(?<=one is )\d+")  # in a refusal
@@ -79,5 +79,5 @@ class Renumbering:
 
 def content(event: Any) -> bytes:  # noqa: ANN401  # JSON
     """All of an event apart from its numbers."""
-    data = {key: each for key, each in event["data"].items() if key not in NUMBERED}
+    data = {key: each for key, each in without_added(event["data"]).items() if key not in NUMBERED}
     return msgspec.json.encode([event["type"], data], order="sorted")

@@ -376,16 +376,17 @@ def test_a_whole_shoe_fits_the_screen_at_every_moment(seed: int) -> None:
 
 
 def test_a_card_left_over_opens_the_next_round(subscriber: Subscriber) -> None:
-    """It is told with the settlement, and lies there with the first card that is drawn."""
+    """An event of its own draws it, and names the event that set it aside."""
     deal_a_round(subscriber)
     paid = {"player": {"pays": "1:1", "clause": "4.1.2"}}
     settled = {**ROUND, "outcome": "player", "pays": paid, "returned": [], "carried": ["5D"]}
     subscriber.told(9, "round.settled", settled)
     opened = {"shoe": 2, "round": 8, "game": "commission", "opened_by": "announcement", "shoe_integrity": "complete"}
     subscriber.told(10, "round.started", opened)
-    points = {"player": 5, "banker": 9}
-    drawn = {"shoe": 2, "round": 8, "index": 2, "hand": "banker", "card": "9C", "points": points, "provenance": 3}
-    subscriber.told(11, "card.drawn", drawn)
+    drawn = {"shoe": 2, "round": 8, "index": 1, "hand": "player", "card": "5D", "points": {"player": 5, "banker": 0}}
+    subscriber.told(11, "card.drawn", {**drawn, "provenance": 2, "set_aside": "word-bac-901-8", "source": "device"})
+    drawn = {"shoe": 2, "round": 8, "index": 2, "hand": "banker", "card": "9C", "points": {"player": 5, "banker": 9}}
+    subscriber.told(12, "card.drawn", {**drawn, "provenance": 3})
     assert (subscriber.view.hands.player.cards, subscriber.view.hands.banker.cards) == ((Card.D5,), (Card.C9,))
 
 

@@ -84,7 +84,7 @@ DUE_JSON = '{"hand":"banker","position":2,"index":4}'
 
 EXAMPLES: list[tuple[str, EventData, str]] = [
     ("shoe.started", ShoeStarted(shoe=2, shoe_integrity="complete"), '{"shoe":2,"shoe_integrity":"complete"}'),
-    ("shoe.cut", ShoeCut(shoe=None, round=None), '{"shoe":null,"round":null}'),
+    ("shoe.cut", ShoeCut(shoe=None, round=None), '{"shoe":null,"round":null,"shoe_integrity":"partial"}'),
     (
         "shoe.emptied",
         ShoeEmptied(shoe=1, round=2, author="ann", role="dealer"),
@@ -98,7 +98,10 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     (
         "card.drawn",
         CardDrawn(shoe=1, round=2, index=3, hand=Pair.PLAYER, card=Card.H10, points=Points(8, 0), provenance=9),
-        '{"shoe":1,"round":2,"index":3,"hand":"player","card":"10H","points":{"player":8,"banker":0},"provenance":9}',
+        (
+            '{"shoe":1,"round":2,"index":3,"hand":"player","card":"10H","points":{"player":8,"banker":0},'
+            '"provenance":9,"set_aside":null,"source":"device"}'
+        ),
     ),
     (
         "card.set-aside",
@@ -153,8 +156,8 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "round.abandoned",
-        RoundAbandoned(shoe=1, round=2, player=HAND, banker=NOTHING),
-        f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{NOTHING_JSON}}}',
+        RoundAbandoned(shoe=1, round=2, player=HAND, banker=NOTHING, reason="a new shoe began"),
+        f'{{"shoe":1,"round":2,"player":{HAND_JSON},"banker":{NOTHING_JSON},"reason":"a new shoe began"}}',
     ),
     (
         "round.resumed",
@@ -215,7 +218,7 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         ),
         (
             '{"shoe":1,"round":2,"outcome":"tie","pays":{"tie":{"pays":"8:1","clause":"4.1.3"}},'
-            '"returned":[{"bettor":"others","clause":"5.12.2","bet":null}],"carried":["AC"]}'
+            '"returned":[{"bettor":"others","clause":"5.12.2","bet":null}],"carried":["AC"],"supersedes":null}'
         ),
     ),
     ("bets.closed", BetsClosed(shoe=1, round=2, closed_by="card"), '{"shoe":1,"round":2,"closed_by":"card"}'),
@@ -303,7 +306,11 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             '"role":null,"carried":["AC"],"revision":2}'
         ),
     ),
-    ("round.overtaken", RoundOvertaken(shoe=1, round=2), '{"shoe":1,"round":2}'),
+    (
+        "round.overtaken",
+        RoundOvertaken(shoe=1, round=2, reason="a new shoe began"),
+        '{"shoe":1,"round":2,"reason":"a new shoe began"}',
+    ),
     (
         "question.revised",
         QuestionRevised(

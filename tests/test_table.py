@@ -132,7 +132,9 @@ def test_a_first_player_card_always_opens_a_new_round() -> None:
     """Even with a round unfinished: that one is abandoned with the cards it had, and without a result."""
     table = after(*cards("P1 8S, B1 3H"))
     assert table.hear(card("P1", "2C")) == [
-        RoundAbandoned(shoe=1, round=1, player=Hand((Card.S8,), 8), banker=Hand((Card.H3,), 3)),
+        RoundAbandoned(
+            shoe=1, round=1, player=Hand((Card.S8,), 8), banker=Hand((Card.H3,), 3), reason="the next round began"
+        ),
         RoundStarted(shoe=1, round=2, game="commission", opened_by="card", shoe_integrity="partial"),
         CardDrawn(shoe=1, round=2, index=1, hand=Pair.PLAYER, card=Card.C2, points=Points(2, 0), provenance=3),
     ]

@@ -162,7 +162,7 @@ def test_bets_may_be_announced_though_a_player_has_not_chosen() -> None:
     """The round has all its cards."""
     table = after(*[card("dealt", face) for face in ("8S", "3H")])
     table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=1, order_known=True))
-    assert "end it first" in table.refuses(OpenBets())
+    assert "answer question 1 first" in table.refuses(OpenBets())
     table.hear_each([card("dealt", face) for face in ("KS", "4H")])
     assert RoundCompleted in kinds(table.tell(OpenBets()))
 

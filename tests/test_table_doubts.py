@@ -5,6 +5,7 @@ import pytest
 from shoed.cards import Card
 from shoed.commands import AnyCommand, CloseBets, CorrectCard, GrantSqueeze, Notice, OpenBets, SettleRound, VoidRound
 from shoed.events import (
+    CardDrawn,
     InsuranceWaived,
     IrregularityRuled,
     QuestionLapsed,
@@ -18,7 +19,7 @@ from shoed.events import (
     ShoeStarted,
 )
 from shoed.findings import OrderAltered, TooMany, TooOften
-from shoed.observations import CardSeen, Outcome
+from shoed.observations import Outcome
 from shoed.table import Custom
 from shoed.words import Event, Stage
 from tests.observed import (
@@ -175,7 +176,7 @@ def test_a_round_that_waits_only_for_what_players_choose_is_played_on_when_it_is
     table.step(card("B2", "4D"), found=[together("9D 4D", order_known=True)])
     table.hear_each([card("P3", "KC"), result("banker")])
     told = table.hear(card("P1", "8S"))
-    assert kinds(told) == [RoundResumed, RoundCompleted, RoundConfirmed, RoundStarted, *kinds(told)[4:]]
+    assert kinds(told) == [CardDrawn, RoundResumed, RoundCompleted, RoundConfirmed, RoundStarted, *kinds(told)[5:]]
     assert RoundAbandoned not in kinds(told)
     (completed,) = (each for each in told if isinstance(each, RoundCompleted))
     assert (completed.player.cards, completed.banker.cards) == (
@@ -191,12 +192,12 @@ def test_a_round_that_lacks_cards_is_abandoned_when_it_is_overtaken() -> None:
     assert kinds(table.hear(card("P1", "8S")))[0] is RoundAbandoned
 
 
-def test_a_card_too_many_that_nobody_placed_may_still_be_laid_before_an_announced_round() -> None:
-    """C 5.7: bets are open, and no card lies there yet."""
+def test_a_card_too_many_is_placed_before_bets_are_opened() -> None:
+    """C 5.7: the bets of the next round are refused until the place of the card is decided."""
     table = after(*NATURAL, card("P3", "5D"))
+    assert table.refuses(OpenBets()) == "round 1 is suspended: answer question 1 first, or void the round"
+    table.answer("yes")
     table.tell(OpenBets())
-    assert table.asks("next-round", "carried", "go-on")
-    table.answer("carried")
     table.hear(card("B1", "9C"))
     assert table.lies == "5D / 9C"
 
@@ -320,16 +321,13 @@ def test_the_next_round_may_have_begun_while_a_face_is_asked() -> None:
 # --- a correction, and the next round
 
 
-@pytest.mark.parametrize("next_one", [card("P1", "5C"), None])
-def test_a_correction_is_told_though_the_next_round_begins_before_its_question_is_answered(
-    next_one: CardSeen | None,
-) -> None:
+def test_a_correction_is_told_though_the_next_round_begins_before_its_question_is_answered() -> None:
     """By the Table of Play Banker's nine wins, wherever the two cards behind it go: it is paid so."""
     table = after(*cards("P1 2S, B1 3H, P2 KS, B2 KH, P3 6S, B3 4H"))
     table.tell(SettleRound())
     table.tell(CorrectCard(index=2, card=Card.H9))
     assert table.question.question == "reconstructable"
-    told = table.tell(OpenBets()) if next_one is None else table.hear(next_one)
+    told = table.hear(card("P1", "5C"))
     (corrected,) = (each for each in told if isinstance(each, RoundCorrected))
     assert (corrected.outcome, corrected.banker.cards) == (Outcome.BANKER, (Card.H9, Card.HK))
     last = table.shown.last_round

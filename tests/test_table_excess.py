@@ -292,7 +292,7 @@ def test_a_card_that_nobody_answered_for_is_asked_of_on_without_a_place() -> Non
     table.hear_each(cards("B3 5D, P1 2C"))
     assert table.asks("next-round", "carried", "go-on")
     table.hear(card("P1", "3C"))
-    assert (table.phase, table.question.optional, table.question.round) == ("dealing", True, 2)
+    assert (table.phase, table.question.optional, table.question.round) == ("dealing", True, 1)
     assert table.asks("next-round", "carried", "go-on")
 
 
@@ -367,7 +367,7 @@ def test_a_card_that_was_kept_opens_the_round_that_began_unheard() -> None:
     (asked,) = (each for each in table.question.consequences if each.choice == ("next-round",))
     assert (asked.player.cards, asked.then_asks) == ((Card.D5,), "reading")
     table.answer("next-round")
-    assert (table.phase, table.lies, table.question.question) == ("suspended", "5D /", "reading")
+    assert (table.phase, table.lies, table.question.question) == ("suspended", "/", "reading")
 
 
 def test_a_card_behind_a_round_that_is_opened_again_is_asked_of_that_round() -> None:
@@ -421,7 +421,7 @@ def test_a_card_kept_after_the_round_opens_the_next_one_so_too() -> None:
     table.tell(SettleRound())
     table.hear(card("B3", "5D"))
     table.answer("carried")
-    assert kinds(table.hear(card("B1", "9C"))) == [RoundStarted, CardDrawn]
+    assert kinds(table.hear(card("B1", "9C"))) == [RoundStarted, CardDrawn, CardDrawn]
     assert table.lies == "5D / 9C"
 
 

@@ -232,8 +232,9 @@ def test_other_questions_go_before_a_doubt_that_was_overtaken() -> None:
 def test_each_doubt_is_asked_under_its_own_round() -> None:
     """However many rounds are dealt over it: the oldest is asked first."""
     table = after(CUT, STARTED)
-    for found in (TOO_OFTEN, TOO_MANY, NOT_SHUFFLED):
-        table.step(card("P1", "8S"), found=[found])
+    table.step(card("P1", "8S"), found=[TOO_OFTEN])
+    table.step(card("P1", "7S"), found=[TOO_MANY])
+    table.step(card("P1", "6S"), found=[NOT_SHUFFLED])
     table.hear(card("P1", "9S"))
     for number, evidence in enumerate(map(str, (TOO_OFTEN, TOO_MANY, NOT_SHUFFLED)), 1):
         assert (table.question.round, table.question.evidence) == (number, (evidence,))
@@ -245,8 +246,8 @@ def test_each_doubt_is_asked_under_its_own_round() -> None:
 def test_questions_of_more_rounds_than_are_kept_lapse() -> None:
     """The oldest go first, and an event says so."""
     table = after(CUT, STARTED)
-    for _ in range(MOST_PAST + 2):
-        table.step(card("P1", "8S"), found=[TOO_OFTEN])
+    for number in range(MOST_PAST + 2):
+        table.step(card("P1", ("8S", "7S")[number % 2]), found=[TOO_OFTEN])
     lapsed = [each.data for each in table.told if isinstance(each.data, QuestionLapsed)]
     assert [(each.round, each.question) for each in lapsed] == [(1, "confirm")]
 

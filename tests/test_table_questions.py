@@ -96,7 +96,7 @@ def test_a_missed_card_is_told_by_a_person() -> None:
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
     assert kinds(table.answer("missed")) == [QuestionAnswered, QuestionAsked]
     assert (table.question.question, table.question.role, table.question.index) == ("face", "pit-supervisor", 3)
-    assert kinds(table.answer("KH")) == [QuestionAnswered, RoundResumed]
+    assert kinds(table.answer("KH")) == [QuestionAnswered, CardDrawn, CardDrawn, RoundResumed]
     assert table.lies == "2S KH / 3S 4S"
     table.hear(card("P3", "5D"))
     last = table.shown.last_round
@@ -108,7 +108,7 @@ def test_a_card_in_the_other_hand_is_the_one_that_is_due() -> None:
     """It is dealt to the wrong side, and played by the Table of Play (C 5.8)."""
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
     told = table.answer("wrong-side")
-    assert kinds(told) == [QuestionAnswered, IrregularityNoticed, IrregularityRuled, RoundResumed]
+    assert kinds(told) == [QuestionAnswered, IrregularityNoticed, IrregularityRuled, CardDrawn, RoundResumed]
     (ruled,) = (each for each in told if isinstance(each, IrregularityRuled))
     assert (ruled.kind, ruled.then, ruled.clause) == ("wrong-side", "reconstruct", "5.8")
     assert table.lies == "2S 4S / 3S"
@@ -168,14 +168,14 @@ def test_a_result_that_came_early_answers_the_round_once_its_cards_are_told(outc
     """The last card was missed; nobody needs to send the result again."""
     table = after(*cards("P1 2S, B1 3S, P2 KS, B2 KD, P3 6D"), result(outcome))
     table.answer("missed")
-    assert kinds(table.answer("4D")) == [QuestionAnswered, RoundResumed, RoundCompleted, answer]
+    assert kinds(table.answer("4D")) == [QuestionAnswered, CardDrawn, RoundResumed, RoundCompleted, answer]
 
 
 def test_a_result_is_kept_while_the_round_waits_and_compared_at_its_end() -> None:
     """It came behind a card whose face is asked."""
     table = after(*cards("P1 8S, B1 3H, P2 KS, B2 ?"), result("player"))
     told = table.answer("4C")
-    assert kinds(told) == [QuestionAnswered, RoundResumed, RoundCompleted, RoundConfirmed]
+    assert kinds(told) == [QuestionAnswered, CardDrawn, RoundResumed, RoundCompleted, RoundConfirmed]
 
 
 # --- the device reckons from other hands
@@ -195,7 +195,7 @@ def test_a_card_that_the_shoe_counts_otherwise_is_the_one_that_is_due() -> None:
     table.hear(card("B3", "JH"))
     assert table.asks("reading", "due", "excess", "missed", "same-card")
     assert (table.question.proposed, table.question.clause) == ("due", None)
-    assert kinds(table.answer("due")) == [QuestionAnswered, RoundResumed]
+    assert kinds(table.answer("due")) == [QuestionAnswered, CardDrawn, RoundResumed]
     assert table.lies == "2D 3S JH / KC KH"
 
 
@@ -298,9 +298,9 @@ def test_a_card_that_nobody_needs_opens_the_next_round() -> None:
     (settled,) = (each for each in table.tell(OpenBets()) if isinstance(each, RoundSettled))
     assert settled.carried == (Card.D5,)
     table.tell(CloseBets())
-    (drawn,) = table.hear(card("B1", "9C"))
-    assert isinstance(drawn, CardDrawn)
-    assert (drawn.index, table.lies) == (2, "5D / 9C")
+    drawn = [each for each in table.hear(card("B1", "9C")) if isinstance(each, CardDrawn)]
+    assert [(each.index, each.set_aside is not None) for each in drawn] == [(1, True), (2, False)]
+    assert table.lies == "5D / 9C"
     table.hear_each(cards("P2 2C, B2 KD"))
     last = table.shown.last_round
     assert last is not None
@@ -313,7 +313,7 @@ def test_a_shoe_that_does_not_count_the_card_left_over_is_one_behind() -> None:
     told = [event.data for event in table.step(card("P1", "3C"))]
     assert kinds(told)[-3:] == [CardSetAside, RoundSuspended, QuestionAsked]
     assert table.asks("reading", "carried", "not-carried")
-    assert table.lies == "5D /"
+    assert table.lies == "/"
     table.answer("carried")
     assert table.lies == "5D / 3C"
     assert kinds(table.hear_each(cards("B1 KC, P2 2H"))) == [CardDrawn, CardDrawn]
@@ -347,6 +347,7 @@ def test_what_is_asked_before_the_first_card_is_asked_anew_of_the_one_left_over(
     assert kinds([event.data for event in table.step(card("P1", "3C"))]) == [
         BetsClosed,
         CardSetAside,
+        CardDrawn,
         QuestionRevised,
     ]
     assert (table.question.question, table.lies) == ("option", "5D /")

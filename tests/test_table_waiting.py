@@ -109,7 +109,7 @@ def test_a_mended_card_may_make_a_card_due_while_the_round_waits() -> None:
     table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=False))
     (right,) = (each for each in table.tell(CorrectCard(index=1, card=Card.D2)) if isinstance(each, RoundCorrected))
     assert (right.outcome, right.due is not None, table.phase) == (None, True, "suspended")
-    assert [event.type for event in table.step(card("P1", "3D"))][:2] == ["round.abandoned", "question.lapsed"]
+    assert [event.type for event in table.step(card("P1", "3D"))][:2] == ["round.abandoned", "round.started"]
 
 
 def test_cards_whose_order_is_asked_change_no_account_before_the_answer() -> None:
@@ -220,14 +220,14 @@ def test_who_took_the_bets_back_with_the_others_is_not_asked_again() -> None:
 # --- another shoe
 
 
-@pytest.mark.parametrize("command", [CorrectCard(index=3, card=Card.H6, round=1), VoidRound(round=1)])
-def test_a_round_of_a_shoe_that_is_gone_is_mended_on_record_only(command: CorrectCard | VoidRound) -> None:
+def test_a_round_of_a_shoe_that_is_gone_is_mended_on_record_only() -> None:
     """The record names its shoe and its round; which one is told, and none is guessed."""
     table = after(*NATURAL)
     table.tell(StartShoe())
-    (noticed,) = table.tell(command)
+    (noticed,) = table.tell(CorrectCard(index=3, card=Card.H6, round=1))
     assert isinstance(noticed, IrregularityNoticed)
     assert (noticed.shoe, noticed.round, noticed.late, noticed.kind) == (1, 1, True, "correction")
+    assert "clause 5.11" in table.refuses(VoidRound(round=1))
     assert table.refuses(VoidRound(round=2)) == "the shoe before had no round 2"
     assert table.refuses(VoidRound()) == "this shoe has no round yet"
 
@@ -237,9 +237,10 @@ def test_a_round_without_a_result_is_the_last_of_its_shoe_as_well() -> None:
     table = after(*NATURAL)
     table.tell(OpenBets())
     table.tell(StartShoe())
-    (noticed,) = table.tell(VoidRound(round=2))
-    assert isinstance(noticed, IrregularityNoticed)
-    assert (noticed.shoe, noticed.round) == (1, 2)
+    (voided,) = table.tell(VoidRound(round=2))
+    assert isinstance(voided, RoundVoided)
+    assert (voided.shoe, voided.round) == (1, 2)
+    assert table.refuses(VoidRound(round=2)) == "round 2 is void already"
 
 
 def test_what_is_noticed_of_the_last_shoe_is_late() -> None:

@@ -13,14 +13,10 @@ from msgspec.structs import replace
 
 from shoed import device_events, events
 from shoed.bus.messages import CloudEvent, Status
-from shoed.cards import Card
 from shoed.device_events import EventData
 from shoed.events import TYPES, Hand, Result
 from shoed.observations import Device, Pair
-from shoed.rules.irregular import lay
-from shoed.rules.load import book
-from shoed.table.context import both
-from shoed.table.phase import OPEN, Phase
+from shoed.table.phase import Phase
 from shoed.table.public import LastRound, PublicDevice, PublicHands, PublicState
 from shoed.table.question import PublicQuestion
 from shoed.table.state import Comparison, Fault, Link
@@ -71,8 +67,6 @@ class TableView(msgspec.Struct, frozen=True):
     round: int | None = None
     phase: Phase = Phase.IDLE
     hands: PublicHands = NO_HANDS
-    left_over: tuple[Card, ...] = ()  # cards of the round before that open the next
-    kept: tuple[Card, ...] = ()  # and those that came after it
     past: tuple[LastRound, ...] = ()  # the newest last
     devices: Mapping[Device, ShownDevice] = ONE_DEVICE
     question: PublicQuestion | None = None  # the one that is asked first
@@ -158,22 +152,21 @@ def of_the_past(view: TableView, told: Told) -> TableView:
 def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- one case an event
     data = told.data
     over = isinstance(data, OF_A_ROUND) and (data.shoe, data.round) != (view.shoe, view.round)
-    if over or (isinstance(data, events.QuestionRevised) and view.phase is Phase.ABANDONED):
+    late = isinstance(data, events.QuestionRevised | events.RoundVoided) and view.phase is Phase.ABANDONED
+    if over or late:
         return of_the_past(view, told)
     match data:
         case events.ShoeStarted(shoe=shoe):
-            view = replace(view, left_over=(), kept=())
             return replace(view, shoe=shoe, cut=False, round=None, phase=Phase.IDLE, hands=NO_HANDS)
         case events.ShoeCut():
             return replace(view, cut=True)
         case events.RoundStarted(shoe=shoe, round=number, game=game, opened_by=opened_by):
             phase = Phase.BETTING if opened_by == "announcement" else Phase.DEALING
-            view = replace(view, left_over=(*view.left_over, *view.kept), kept=())
             return replace(view, shoe=shoe, round=number, game=game, phase=phase, hands=NO_HANDS)
         case events.BetsClosed():
             return replace(view, phase=Phase.CLOSED) if view.phase is Phase.BETTING else view
         case events.CardDrawn() as drawn:
-            return with_card(begun(view), drawn)
+            return with_card(view, drawn)
         case events.RoundCompleted() as ended:
             result, hands = Result(ended.outcome, ended.pairs), PublicHands(ended.player, ended.banker)
             played = LastRound(ended.shoe, ended.round, hands, result, ended.integrity, Comparison.AWAITED, void=False)
@@ -181,26 +174,21 @@ def follow(view: TableView, told: Told) -> TableView:  # noqa: C901, PLR0912 -- 
             return replace(view, phase=Phase.COMPLETE, hands=hands, past=past, remark=None)
         case events.RoundConfirmed() | events.RoundDisputed() | events.RoundUnconfirmed() as answered:
             return replace(view, past=answer(view.past, answered))
-        case events.CardSetAside(shoe=shoe, reason=reason):
-            view = begun(view) if reason == "not-due" and view.phase in OPEN else view
+        case events.CardSetAside(shoe=shoe):
             return replace(view, shoe=shoe, remark=told)
         case events.RoundSuspended():
-            return replace(reopened(view), phase=Phase.SUSPENDED, remark=told)
+            return replace(view, phase=Phase.SUSPENDED, remark=told)
         case events.QuestionAsked(player=player, banker=banker) | events.QuestionRevised(player=player, banker=banker):
-            view = laid(view) if view.phase is Phase.SUSPENDED and player.cards else view
             return replace(view, hands=PublicHands(player, banker), remark=told)
-        case events.QuestionAnswered(carried=carried):
-            return replace(keep(view, carried), remark=told)
         case events.RoundResumed(player=player, banker=banker, phase=phase):
-            view = laid(view) if player.cards else view
             return replace(view, phase=Phase(phase), hands=PublicHands(player, banker), remark=None)
         case events.RoundCorrected() as right:
-            return corrected(reopened(view), right)
+            return corrected(view, right)
         case events.RoundVoided(player=player, banker=banker) as void:
-            view = replace(reopened(view), phase=Phase.VOIDED, hands=PublicHands(player, banker), remark=told)
+            view = replace(view, phase=Phase.VOIDED, hands=PublicHands(player, banker), remark=told)
             return view if void.supersedes is None else replace(view, past=amended(view.past, void, void=True))
-        case events.RoundSettled(carried=carried):
-            return replace(view, phase=Phase.SETTLED, left_over=carried)
+        case events.RoundSettled():
+            return replace(view, phase=Phase.SETTLED)
         case device_events.OfDevice(device=device) as data:
             shown = of_device(view.devices.get(device, UNKNOWN), data)
             return replace(view, devices={**view.devices, device: shown}) if shown else replace(view, remark=told)
@@ -228,27 +216,6 @@ def of_device(shown: ShownDevice, told: device_events.OfDevice) -> ShownDevice |
             return None
 
 
-def begun(view: TableView) -> TableView:
-    """The first card of a round follows those that the round before left over."""
-    if not view.left_over:
-        return view
-    left, _ = lay(book(view.game), view.left_over)
-    hands = PublicHands(*both(book(view.game), left))
-    return replace(view, hands=hands, left_over=())
-
-
-def laid(view: TableView) -> TableView:
-    """Hands are told, and what was left over lies in them."""
-    return replace(view, left_over=())
-
-
-def keep(view: TableView, carried: tuple[Card, ...]) -> TableView:
-    """They lie in front of the next round; in one that waits they lie already, and its hands are told."""
-    if view.phase in (Phase.BETTING, Phase.CLOSED):
-        return replace(view, left_over=(*view.left_over, *carried))
-    return view if view.phase is Phase.SUSPENDED else replace(view, kept=(*view.kept, *carried))
-
-
 def with_card(view: TableView, drawn: events.CardDrawn) -> TableView:
     player, banker = view.hands.player.cards, view.hands.banker.cards
     if drawn.hand is Pair.PLAYER:
@@ -256,12 +223,9 @@ def with_card(view: TableView, drawn: events.CardDrawn) -> TableView:
     else:
         banker = (*banker, drawn.card)
     hands = PublicHands(Hand(player, drawn.points.player), Hand(banker, drawn.points.banker))
-    return replace(view, phase=Phase.DEALING, hands=hands)
-
-
-def reopened(view: TableView) -> TableView:
-    """What the settlement of a round left over is reckoned anew."""
-    return laid(view) if view.phase is Phase.SETTLED else view
+    # A card that was set aside before is drawn while the round waits, or after its end.
+    phase = Phase.DEALING if view.phase in (Phase.CLOSED, Phase.DEALING) else view.phase
+    return replace(view, phase=phase, hands=hands)
 
 
 def corrected(view: TableView, right: events.RoundCorrected) -> TableView:

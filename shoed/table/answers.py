@@ -4,8 +4,6 @@ Theory of operation: an answer about the open round is one more entry, and `repo
 about a round that is over is a ruling on its record; it may void the round, and changes nothing else.
 """
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from shoed import events
@@ -15,18 +13,15 @@ from shoed.now import Now
 from shoed.rules.book import Then
 from shoed.rules.questions import Ask
 from shoed.table import rounds
-from shoed.table.asking import OTHERS, Asked, Doubt, is_card, refusal, role_of
-from shoed.table.assess import assess
+from shoed.table.asking import LATE, OTHERS, Asked, Doubt, is_card, refusal, role_of
+from shoed.table.assess import assess, judge
 from shoed.table.context import Table, signed
 from shoed.table.posing import ask, revise
-from shoed.table.questions import Listed, choose, outliving
+from shoed.table.questions import Listed, choose, outliving, renewal, renewed
 from shoed.table.readings import Reading
 from shoed.table.record import Record
 from shoed.table.report import present, publish_matters, publish_settled, publish_voided, report
-from shoed.table.state import Open, Past
-
-# These may follow from an answer about a round that is over.
-LATE: Final = (Ask.RULING.value, Ask.RECONSTRUCTABLE.value)
+from shoed.table.state import Completed, Open, Past
 
 
 def decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
@@ -45,8 +40,8 @@ def decide(table: Table, decision: Decide, by: Author, at: Now) -> str | None:
     table.emit(
         at,
         events.QuestionAnswered(
-            shoe=record.shoe or None,
-            round=record.number or None,
+            shoe=opened.shoe or None,
+            round=opened.round or None,
             id=opened.id,
             question=asked.ask.value,
             choice=(choice,) if isinstance(choice, str) else choice,
@@ -73,7 +68,7 @@ def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Aut
         return
     record = choose(listed.found.record, asked, choice, by, decision.bettor)
     if listed.past is not None:
-        report_past(table, at, listed.past, listed, record)
+        report_past(table, at, listed.past, record, listed)
     elif listed.holds_the_next:
         table.set_standing(replace(table.standing, record=record))
     else:
@@ -129,27 +124,36 @@ def stale(table: Table, question: str) -> str:
 # --- rounds that are over
 
 
-def report_past(table: Table, at: Now, past: Past, listed: Listed, record: Record) -> None:
-    """An answer about a round that is over is recorded as a ruling. It may void the round, and changes nothing else."""
-    was, already = listed.found, len(table.events)
-    over = table.over(past, assess(table.house_of(record), record))
+def report_past(table: Table, at: Now, past: Past, record: Record, answered: Listed | None = None) -> None:
+    """A round that is over now has this record. That may void it, and changes nothing else."""
+    house, already, last = table.house_of(record), len(table.events), table.state.last
+    is_last = last is not None and past.completed is not None and same_round(last, past.completed)
+    kept, past = past, replace(past, completed=last) if is_last else past
+    was = judge(house, replace(past.record, overtaken=False))
+    over = table.over(past, assess(house, record))
     publish_matters(over, at, was.record)
     ground, last = over.standing.course.void, over.state.last
     if ground is not None and was.record.published.voided is None:
         publish_voided(over, at, ground)
     elif last is not None and over.standing.returned != was.returned:
         publish_settled(over, at, last)
-    if len(table.events) == already:
-        publish_recorded(over, at, listed)
+    if answered is not None and len(table.events) == already:
+        publish_recorded(over, at, answered)
     after = replace(past, record=over.record, completed=over.state.last)
-    now = [each.topic for each in outliving(table.house_of(after.record), after)]
-    topics = [each for each in now if each in past.topics or each.ask in LATE]
+    now = outliving(house, after)
+    topics = [each.topic for each in now if each.topic in past.topics or each.asked.ask in LATE]
     after = replace(after, topics=tuple(topics))
     state = table.state
-    rounds = tuple([after if each is past else each for each in state.past])
-    completed = after.completed if state.last == past.completed else state.last
-    table.state = replace(state, sequence=over.state.sequence, past=rounds, last=completed)
-    revise(table, at, outliving(table.house_of(after.record), after))
+    rest = tuple([after if each is kept else each for each in state.past])
+    completed = after.completed if is_last else state.last
+    table.state = replace(state, sequence=over.state.sequence, past=rest, last=completed)
+    for found in () if renewed(past.record) else renewal(over.record):
+        rounds.publish_found(table, at, found)
+    revise(table, at, outliving(house, after))
+
+
+def same_round(one: Completed, other: Completed) -> bool:
+    return (one.published.shoe, one.published.round) == (other.published.shoe, other.published.round)
 
 
 def publish_recorded(table: Table, at: Now, listed: Listed) -> None:

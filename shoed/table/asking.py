@@ -34,8 +34,13 @@ class Doubt(Enum):
 
 
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, Ask.NEXT_ROUND, *Doubt})
-# These stay open over the end of a round. A player who does not choose plays on.
-OUTLIVES: Final = HOLDING - {Ask.OPTION} | {Ask.INTENDED}
+OUTLIVES: Final = frozenset(HOLDING | {Ask.INTENDED, Ask.SET_REPLACED})  # these stay open over the end of a round
+
+LATE: Final = (
+    Ask.RULING,
+    Ask.RECONSTRUCTABLE,
+    Doubt.CONFIRM,
+)  # these may follow from an answer about a round that is over
 
 
 class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,9 +82,10 @@ def topic(asked: Asked, record: Record) -> Topic:
 
 
 def of_the_rules(question: Question, matter: int) -> Asked:
+    silent = question.ask is Ask.RULING and question.role is None  # whether the round is void: no less than `void`
     return Asked(
         question.ask,
-        question.role,
+        RECORD if silent else question.role,
         question.clause,
         matter,
         tuple([each.value for each in question.choices]),
@@ -117,7 +123,7 @@ def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence
 
 def to_confirm(book: RuleBook, record: Record) -> list[Asked]:
     """The first suspicion; the next round does not wait for one."""
-    suspected = () if record.overtaken else record.having(Status.SUSPECTED)[:1]
+    suspected = record.having(Status.SUSPECTED)[:1]
     asked: list[Asked] = []
     for matter in suspected:
         rows = rows_of(book, matter.kind)
@@ -125,7 +131,8 @@ def to_confirm(book: RuleBook, record: Record) -> list[Asked]:
             rows = sorted(rows, key=lambda row: row.then is not Then.VOID)
         clause = next((row.clause for row in rows), "")
         index = facts(record, matter).at
-        asked.append(Asked(Doubt.CONFIRM, RECORD, clause, matter.id, ("yes", "no"), index=index))
+        confirm = Asked(Doubt.CONFIRM, RECORD, clause, matter.id, ("yes", "no"), index=index)
+        asked.append(replace(confirm, optional=record.overtaken))
     return asked
 
 
@@ -145,6 +152,9 @@ def to_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:
 def goes_on(book: RuleBook, record: Record, matter: Matter) -> Asked:
     """Whether the next round may go on after what was found before it."""
     clause, decides = said_of(book, matter.kind)
+    author = matter.by.role if matter.by is not None else None
+    if author is not None and author.may_decide_for(decides or RECORD):
+        decides = author  # nobody below the author dismisses the notice of a supervisor
     if matter.face is None or not record.foreign.isdisjoint(matter.cards):
         return Asked(Ask.NEXT_ROUND, decides, clause, matter.id, (Choice.GO_ON.value,))
     carried = Reading.CARRIED.value  # C 5.7: where a card in excess serves

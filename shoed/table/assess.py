@@ -24,8 +24,8 @@ from shoed.rules.neglect import Cover, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry
 from shoed.table.asking import OTHERS, RECORD, Asked, of_the_record, of_the_rules
 from shoed.table.matters import IN_A_ROUND, Confirmation, Matter, Status
-from shoed.table.readings import fits, slot
-from shoed.table.record import Decided, Record, Report, Where, changed, excess, facts, placed, with_status
+from shoed.table.readings import due_slot, fits, slot
+from shoed.table.record import CardEntry, Decided, Record, Report, Where, changed, excess, facts, placed, with_status
 from shoed.words import PLAYER, Stage
 from shoed.words import Event as Kind
 
@@ -60,18 +60,18 @@ class Standing(msgspec.Struct, frozen=True):
 
     @property
     def left_over(self) -> tuple[Card, ...]:
-        return () if self.held else tuple([face for face, _ in self.carried])
+        return () if self.held else tuple([each.face for each in self.carried if each.face is not None])
 
     @property
-    def carried(self) -> tuple[tuple[Card, int | None], ...]:
-        """The cards that may open the next round, with their ids; cards put in another order have faces alone."""
+    def carried(self) -> tuple[CardEntry, ...]:
+        """The cards that may open the next round; a card that was put in another order has its face and no id."""
         order, foreign = self.record.order, [self.record.card(each) for each in self.record.foreign]
-        left: list[tuple[Card, int | None]] = []
+        left: list[CardEntry] = []
         for face, at in zip(self.course.carried, self.course.carried_at, strict=True):
             card = order[at - 1]
             if (card in foreign) if card.face is face else any(each.face is face for each in foreign):
                 continue
-            left.append((face, card.id if card.face is face else None))
+            left.append(card if card.face is face else CardEntry(0, face, Where.LYING))
         return tuple(left)
 
 
@@ -203,10 +203,9 @@ def unconfirmed(record: Record, found: Standing) -> Record:
 
 
 def confirms(decided: Decided, ground: Matter) -> bool:
-    """Whether this answer voids the round by itself, or its author has the role that confirms."""
-    if decided.matter != ground.id or decided.bettor is not None:
-        return False
-    return decided.ask is Ask.RULING or (decided.by.role is not None and decided.by.role.may_decide_for(RECORD))
+    """Whether the author of this answer has the role that confirms."""
+    of_the_house = decided.matter == ground.id and decided.bettor is None
+    return of_the_house and decided.by.role is not None and decided.by.role.may_decide_for(RECORD)
 
 
 def ran_out(record: Record, found: Standing) -> Record:
@@ -284,7 +283,7 @@ def standing(
     returned: tuple[TookBack, ...] = (),
 ) -> Standing:
     held = found.void is not None or any(each.holds for each in questions)
-    due = None if held else slot(found.hands, found.due)
+    due = None if held else due_slot(record, found)
     return Standing(record, found, tuple(rulings), tuple(questions), due, returned)
 
 
@@ -330,7 +329,7 @@ def decisions(record: Record, counted: Sequence[Matter]) -> list[Decision]:
 def shown(house: House, found: Standing) -> Hands:
     """The hands as subscribers may see them: without cards whose place is in question."""
     record = found.record
-    if found.places_known and found.course.void is None:
+    if found.places_known and found.course.void is None and all(each.published for each in record.order):
         return found.course.hands
     asked, counted = {each.matter for each in found.questions if each.holds}, record.counted
     ground = found.course.void.irregularity if found.course.void is not None else None

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 
 from shoed import events
+from shoed.cards import Card
 from shoed.commands import (
     Answer,
     Author,
@@ -36,19 +37,19 @@ from shoed.observations import Pair
 from shoed.rules import drawing
 from shoed.rules.book import Act, Rule
 from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
-from shoed.rules.questions import Ask, Choice, Inquiry
+from shoed.rules.questions import Inquiry
 from shoed.step import Told
 from shoed.table import device_orders, rounds
-from shoed.table.answers import decide
-from shoed.table.asking import RECORD
-from shoed.table.assess import with_moved_third
+from shoed.table.answers import decide, report_past
+from shoed.table.assess import judge
 from shoed.table.context import Table, signed
+from shoed.table.corrections import correct, may_correct, past_round, remembered, void
 from shoed.table.customs import after_the_cut
 from shoed.table.matters import Matter, Status
 from shoed.table.notices import exposed, is_known, replace_set, reported_again, same_thing, waits, withdraw
-from shoed.table.phase import CORRECTABLE, DRAWN, OPEN, Phase
-from shoed.table.questions import with_kept
-from shoed.table.record import TOGETHER, Decided, Record, corrected, with_matter
+from shoed.table.phase import DRAWN, OPEN, Phase
+from shoed.table.posing import ask
+from shoed.table.record import TOGETHER, Record, Source, Where, changed, with_matter
 from shoed.table.report import publish_noticed, publish_ruled, report
 from shoed.words import FOLLOWS, Stage
 from shoed.words import Event as Kind
@@ -103,8 +104,9 @@ def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0
 
 def open_bets(table: Table, at: Now) -> str | None:
     record, phase = table.record, table.state.phase
-    if phase in OPEN and not record.published.complete and not rounds.may_be_overtaken(table):
-        return f"round {record.number} is {phase.value}: end it first, or void it"
+    asked = f"answer question {table.state.asked[0].id}" if table.state.asked else "end it"
+    if phase in OPEN and not rounds.may_be_overtaken(table):
+        return f"round {record.number} is {phase.value}: {asked} first, or void the round"
     if not table.state.shoe.number:  # joined midway
         opened = Record(1, matters=record.matters)
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
@@ -126,34 +128,90 @@ def close_bets(table: Table, at: Now) -> str | None:
 
 
 def take_notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
-    record, phase = table.record, table.state.phase
+    record = table.record
     if notice.kind in FOLLOWS:
         return f"{notice.kind.value} is nothing that happens"
-    number = notice.round or record.number
+    if notice.kind is Kind.DRAWN_TOGETHER and notice.count < TOGETHER:
+        return f"one card is not drawn together; count is {TOGETHER} or more"
     past = None if notice.round is None else past_round(table, notice.round)
-    if number > record.number and past is None:
-        return f"round {number} has not been played; the last one is {record.number}"
-    drawn = (*record.order, *record.waiting)
-    together = notice.count if notice.kind is Kind.DRAWN_TOGETHER else 1
-    first = len(drawn) - together + 1 if notice.at is None and drawn else notice.at or 0
     if past is not None:
-        what = Happened(notice.kind, first, first, noticed_late=True)
-        notice_late(table, Matter(0, what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
-        return None
-    counts = phase is Phase.SETTLED and notice.kind in UNTIL_THE_NEXT
+        return notice_past(table, notice, past, by, at)
+    if notice.round is not None and notice.round > record.number:
+        return f"round {notice.round} has not been played; the last one is {record.number}"
     if notice.card is not None:
-        entered = exposed(table, notice, notice.card)
-        if isinstance(entered, str):
-            return entered
-        record, first = entered, len(entered.order)
-    elif phase not in (*OPEN, *DRAWN) and not counts:
+        return notice_exposed(table, notice, notice.card, by, at)
+    (first, drawn), phase = first_of(record, notice), table.state.phase
+    counts = phase is Phase.SETTLED and notice.kind in UNTIL_THE_NEXT
+    if phase not in (*OPEN, *DRAWN) and not counts:
         return notice_between(table, notice, first, by, at)
-    elif (reason := impossible(table, notice, first, len(drawn))) is not None:
+    if (reason := impossible(table, notice, first, drawn)) is not None:
         return reason
-    matter = noticed_by(record, notice, first, by)
-    if notice.card is not None:  # it was not drawn yet
-        matter = replace(matter, noticed_after=table.record.last_drawn)
-    enter(table, record, matter, at)
+    enter(table, notice, record, noticed_by(record, notice, first, by), at)
+    return None
+
+
+def notice_exposed(table: Table, notice: Notice, face: Card, by: Author, at: Now) -> str | None:
+    """A card that was seen before it was drawn."""
+    before, record = table.record.last_drawn, exposed(table, notice, face, at)
+    if isinstance(record, str):
+        return record
+    matter = noticed_by(record, notice, len(record.order), by)
+    enter(table, notice, record, replace(matter, noticed_after=before), at)
+    return None
+
+
+def notice_past(table: Table, notice: Notice, past: tuple[int, int], by: Author, at: Now) -> str | None:
+    if notice.in_time:
+        return notice_in_time(table, notice, past, by, at)
+    first, _ = first_of(table.record, notice)
+    what = Happened(notice.kind, first, first, noticed_late=True)
+    notice_late(table, Matter(0, what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
+    kept = remembered(table, past)
+    if notice.kind is Kind.FOREIGN_CARD and kept is not None:
+        not_carried(table, kept.record, first, by, at)
+    return None
+
+
+def not_carried(table: Table, past: Record, first: int, by: Author, at: Now) -> None:
+    """C 5.5.1: a card of the last round that opens this one is foreign: it is put away, or voids the round."""
+    drawn, record = (*past.order, *past.waiting), table.record
+    foreign = {each.sequence for each in drawn[first - 1 : first]} - {0}
+    carried = next((each for each in record.cards if each.source is Source.CARRIED and each.sequence in foreign), None)
+    if carried is None:
+        return
+    if carried.where is Where.LYING:
+        report(table, at, changed(record, replace(carried, where=Where.PUT_AWAY)))
+        return
+    what, evidence = Happened(Kind.FOREIGN_CARD, 0, 0), f"told by {by.name} of a card that was left over"
+    matter = Matter(0, what, Status.OPEN, evidence, by, 0, (carried.id,), record.last_drawn)
+    report(table, at, with_matter(record, replace(matter, confirmation=table.confirmation(by))))
+
+
+def first_of(record: Record, notice: Notice) -> tuple[int, int]:
+    """The ordinal of the card that the notice begins with, and how many cards left the shoe."""
+    drawn = len(record.order) + len(record.waiting)
+    together = notice.count if notice.kind is Kind.DRAWN_TOGETHER else 1
+    return (drawn - together + 1 if notice.at is None and drawn else notice.at or 0), drawn
+
+
+def notice_in_time(table: Table, notice: Notice, of: tuple[int, int], by: Author, at: Now) -> str | None:
+    """C 1.16, 5.5.3: a matter that was noticed before the next round commenced counts in its round."""
+    if (reason := may_correct(by)) is not None:
+        return reason
+    if (past := remembered(table, of)) is None:
+        return (
+            f"the cards of round {of[1]} are not kept: only those of the last round, and of rounds with open questions"
+        )
+    over = table.over(past, judge(table.house_of(past.record), past.record))
+    first, drawn = first_of(past.record, notice)
+    if (reason := impossible(over, notice, first, drawn)) is not None:
+        return reason
+    matter = noticed_by(past.record, notice, first, by)
+    known = same_thing(past.record, matter)
+    table.remark = "" if known is None else is_known(past.record, known)
+    record = with_matter(past.record, matter) if known is None else reported_again(past.record, known, matter)
+    report_past(table, at, past, record)
+    ask(table, at)
     return None
 
 
@@ -166,17 +224,26 @@ def notice_between(table: Table, notice: Notice, first: int, by: Author, at: Now
     if named and (reason := impossible(table, notice, first, len(drawn))) is not None:
         return reason
     cards = (drawn[first - 1].id,) if named else ()
+    carried = table.record.having(Status.CARRIED_OVER)
+    known = next((each for each in carried if (each.kind, each.cards, each.face) == (notice.kind, cards, None)), None)
+    if known is not None:
+        table.remark = is_known(table.record, known)
+        again = Matter(0, known.what, known.status, f"told by {by.name}", by, cards=cards)
+        table.set_standing(replace(table.standing, record=reported_again(table.record, known, again)))
+        return None
     rounds.between(table, at, rounds.of_no_round(notice.kind, f"told by {by.name}", by, cards))
     return None
 
 
-def enter(table: Table, record: Record, matter: Matter, at: Now) -> None:
+def enter(table: Table, notice: Notice, record: Record, matter: Matter, at: Now) -> None:
     matter = replace(matter, confirmation=table.confirmation(matter.by))
     known = same_thing(record, matter)
     table.remark = "" if known is None else is_known(record, known)
     if known is None and waits(record, matter):
         matter = replace(matter, status=Status.LATENT)
         publish_noticed(table, at, matter)
+    if known is not None and notice.order_known is not False:
+        matter = replace(matter, what=replace(matter.what, order_known=known.what.order_known))
     record = with_matter(record, matter) if known is None else reported_again(record, known, matter)
     report(table, at, record)
 
@@ -188,7 +255,7 @@ def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter
         0,
         0,
         notice.count,
-        notice.order_known,
+        bool(notice.order_known),
         notice.reconstructable,
         of_the_dealing=notice.of_the_dealing,
         stage=notice.stage,
@@ -215,8 +282,6 @@ def impossible(table: Table, notice: Notice, first: int, drawn: int) -> str | No
     """Why this cannot be said of the cards that there are."""
     order = table.record.order
     last = first + notice.count - 1 if notice.kind is Kind.DRAWN_TOGETHER else first
-    if notice.kind is Kind.DRAWN_TOGETHER and notice.count < TOGETHER:
-        return f"one card is not drawn together; count is {TOGETHER} or more"
     if notice.other is not None and (notice.kind is not Kind.WRONG_SIDE or not 1 <= notice.other <= drawn):
         return f"only a card of the round can be the other one of a {Kind.WRONG_SIDE.value}"
     if notice.other is not None and side(table, first) is side(table, notice.other):
@@ -231,14 +296,6 @@ def impossible(table: Table, notice: Notice, first: int, drawn: int) -> str | No
     if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(lie):
         return f"order is not the cards that came from card {first} on, {' '.join(str(face) for face in lie)}"
     return None
-
-
-def past_round(table: Table, number: int | None) -> tuple[int, int] | None:
-    """A round that is past: of this shoe, or the last of the one before, as long as this one has none."""
-    shoe, played = table.record.shoe, table.record.number - 1
-    if played < 0 and table.state.shoe.past is not None:
-        shoe, played = table.state.shoe.past
-    return (shoe, number) if number is not None and 1 <= number <= played else None
 
 
 def notice_late(table: Table, matter: Matter, of: tuple[int, int], at: Now) -> None:
@@ -279,71 +336,6 @@ def squeeze(table: Table, by: Author, at: Now) -> str | None:
         return "it was told that insurance was not offered: a squeeze asked for after that waives nothing"
     table.emit(at, events.InsuranceWaived(shoe=record.shoe, round=record.number, clause=ground.clause, **signed(by)))
     report(table, at, replace(record, squeeze=True))
-    return None
-
-
-# --- corrections
-
-
-def may_correct(by: Author) -> str | None:
-    if by.role is not None and by.role.may_decide_for(RECORD):
-        return None
-    return f"{by.role.value if by.role else 'a player'} may not mend the record: it takes {RECORD.value}"
-
-
-def correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str | None:
-    record = table.record
-    if (reason := may_correct(by)) is not None:
-        return reason
-    if (correction.round or record.number) != record.number or table.state.phase not in CORRECTABLE:
-        return correct_late(table, correction.round, f"card {correction.index} is {correction.card}", by, at)
-    order = record.order
-    if not 1 <= correction.index <= len(order):
-        return f"card {correction.index} is none of the round, which has {len(order)}"
-    card = order[correction.index - 1]
-    if card.face is correction.card:
-        return f"card {correction.index} is {card.face} already"
-    evidence = f"card {correction.index} was told as {card.face or 'no card'}, and is {correction.card}"
-    matter = Matter(0, Happened(Kind.OTHER, correction.index, 0), Status.OPEN, evidence, by)
-    publish_noticed(table, at, matter, kind="misread")
-    record = corrected(record, card.id, correction.card)
-    if table.state.phase is Phase.SETTLED:
-        record = with_kept(table.house, record)
-    report(table, at, with_moved_third(table.house, table.standing, record))
-    return None
-
-
-def void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
-    record = table.record
-    if (reason := may_correct(by)) is not None:
-        return reason
-    if (number or record.number) != record.number or table.state.phase not in CORRECTABLE:
-        if table.state.phase is Phase.VOIDED and number in (None, record.number):
-            return f"round {record.number} is void already"
-        return correct_late(table, number, "it should have been void", by, at)
-    decided = Decided(Ask.RULING, Choice.VOID.value, by, matter=0)
-    report(table, at, replace(record, decisions=(*record.decisions, decided)))
-    return None
-
-
-def no_such_round(table: Table, number: int | None) -> str:
-    if table.record.number:
-        return f"there is no round {number} in this shoe"
-    if table.state.shoe.past is None:
-        return "no round has been played"
-    return "this shoe has no round yet" if number is None else f"the shoe before had no round {number}"
-
-
-def correct_late(table: Table, number: int | None, what: str, by: Author, at: Now) -> str | None:
-    """C 5.11: recorded, and what was played since stands."""
-    record = table.record
-    is_last = table.state.phase in (Phase.VOIDED, Phase.ABANDONED) and number in (None, record.number)
-    of = (record.shoe, record.number) if is_last else past_round(table, number)
-    if of is None:
-        return no_such_round(table, number)
-    late_one = Happened(Kind.OTHER, 0, 0, noticed_late=not is_last)
-    matter = Matter(0, late_one, Status.OPEN, f"of round {of[1]}: {what}", by)
-    publish_noticed(table, at, matter, of, kind="correction")
     return None
 
 

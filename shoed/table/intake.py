@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from shoed import events
 from shoed.cards import Card
-from shoed.events import Points, Result, Seen, Slot
+from shoed.events import Result, Seen
 from shoed.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
 from shoed.now import Now
 from shoed.observations import CardSeen, Pair, Place, ResultSeen
-from shoed.rules import drawing
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
 from shoed.table.context import AfterGap, Table
@@ -38,7 +37,7 @@ from shoed.table.record import (
     with_matter,
     with_status,
 )
-from shoed.table.report import compare, publish_noticed, report
+from shoed.table.report import compare, publish_drawn, publish_noticed, report
 from shoed.table.rounds import (
     begin_dealing,
     between,
@@ -156,10 +155,11 @@ def open_if_first(table: Table, seen: CardSeen) -> None:
     record, hand = table.record, HANDS.get(seen.place)
     begun = record.order or any(each.report not in IN_NO_HAND.values() for each in record.waiting)
     awaited = table.state.phase in OPEN and not begun
-    is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited
+    again = table.state.phase in OPEN and table.standing.course.hands.player == (seen.card,)
+    is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited and not again
     unsure = record.continuity.beyond is not None
     left = lying(table) if table.state.phase in (*DRAWN, *OVER) else ()
-    if is_first or dealt_next(table, seen) or opens(left, reported(seen)):
+    if is_first or dealt_next(table, seen) or opens(len(left), reported(seen)):
         open_round(table, seen.at, "card")
         if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
             last, asks = table.record.last_id, hand is None and table.settings.after_gap is AfterGap.ASK
@@ -195,8 +195,10 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         after_loss=after_loss,
     )
     if due is not None and seen.card is not None and fits(record, due, entry, table.standing.course):
-        entry = replace(entry, sequence=draw(table, seen, due, seen.card), published=True)
-        record = with_card(record, replace(entry, where=Where.PLACED))
+        table.set_record(with_card(record, replace(entry, where=Where.PLACED)))
+        publish_drawn(table, seen.at)
+        record = table.record
+        table.state = replace(table.state, last_card=LastCard(seen.card, table.state.sequence, aside=False))
     else:
         record = with_card(record, replace(entry, sequence=set_aside(table, seen, "not-due")))
     record = with_matter(record, *against_custom(table.settings.custom, table.state.shoe, record.number, play))
@@ -264,37 +266,26 @@ def is_excess(record: Record, card: CardEntry) -> bool:
 
 def too_many(table: Table, seen: CardSeen) -> None:
     """C 5.7: a card between two rounds may open the next."""
-    found, record = after_round(seen.card, "after the round was over"), table.record
+    entry = CardEntry(
+        0,
+        seen.card,
+        Where.KEPT,
+        report=KEPT.get(seen.place, Report.SLOT),
+        seen=reported(seen),
+        utc_us=seen.at.utc_us,
+        row=table.row,
+        sequence=table.state.sequence,
+    )
     if table.state.phase is Phase.SETTLED:
-        entry = CardEntry(0, seen.card, Where.KEPT, seen=reported(seen), utc_us=seen.at.utc_us, row=table.row)
-        record = with_card(record, replace(entry, report=KEPT.get(seen.place, Report.SLOT)))
-        table.set_standing(replace(table.standing, record=record))
-        found = replace(found, cards=(record.last_id,))
-    publish_found(table, seen.at, found)
+        table.set_standing(replace(table.standing, record=with_card(table.record, entry)))
+        entry = replace(entry, id=table.record.last_id)
+    publish_found(table, seen.at, after_round(entry, "after the round was over"))
     ask(table, seen.at)
 
 
-def draw(table: Table, seen: CardSeen, due: Slot, face: Card) -> int:
-    hands = table.standing.course.hands.with_card(due.hand, face)
-    return publish_card(
-        table,
-        seen,
-        events.CardDrawn(
-            shoe=table.state.shoe.number,
-            round=table.record.number,
-            index=due.index,
-            hand=due.hand,
-            card=face,
-            points=Points(drawing.points(table.book, hands.player), drawing.points(table.book, hands.banker)),
-            provenance=table.row,
-        ),
-    )
-
-
 def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
-    return publish_card(
-        table,
-        seen,
+    sequence = table.emit(
+        seen.at,
         events.CardSetAside(
             shoe=table.state.shoe.number,
             round=table.record.number or None,
@@ -304,12 +295,7 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
             provenance=table.row,
         ),
     )
-
-
-def publish_card(table: Table, seen: CardSeen, data: events.CardDrawn | events.CardSetAside) -> int:
-    sequence = table.emit(seen.at, data)
-    aside = isinstance(data, events.CardSetAside) and data.reason in NOT_DUE
-    table.state = replace(table.state, last_card=LastCard(seen.card, sequence, aside))
+    table.state = replace(table.state, last_card=LastCard(seen.card, sequence, aside=reason in NOT_DUE))
     return sequence
 
 

@@ -62,6 +62,8 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     noticed_after: int = 0  # the id of the last card that had left the shoe; 0: none had
     meant: tuple[int, ...] = ()  # the ids in the order that was meant, if the order was altered
     face: Card | None = None  # a card drawn in excess between two rounds, or the card that the shoe holds too often
+    aside: int = 0  # the event that set this card aside
+    row: int = 0  # of the journal, with the bytes of this card
     ruling: Ruling | None = None  # the last one that was published
     confirmation: Confirmation = Confirmation.UNNEEDED
 

@@ -13,6 +13,7 @@ from shoed.commands import Author, Notice, Withdraw
 from shoed.now import Now
 from shoed.rules.book import Then
 from shoed.rules.irregular import OF_A_CARD, Happened, Ruling
+from shoed.table.answers import report_past
 from shoed.table.asking import RECORD
 from shoed.table.assess import withdrawal
 from shoed.table.context import Table
@@ -21,7 +22,8 @@ from shoed.table.phase import Phase
 from shoed.table.posing import ask
 from shoed.table.record import CardEntry, Record, Source, Where, with_card, with_changed, with_status
 from shoed.table.report import publish_ruled, report
-from shoed.table.rounds import publish_found
+from shoed.table.rounds import begin_dealing, publish_found
+from shoed.table.state import Past
 from shoed.words import Event as Kind
 
 OF_THE_SET: Final = frozenset({Kind.DECK_COUNT, Kind.NOT_SHUFFLED})
@@ -50,17 +52,18 @@ def reported_again(record: Record, first: Matter, again: Matter) -> Record:
     authors = first.evidence.split("; ")
     evidence = first.evidence if again.evidence in authors else f"{first.evidence}; {again.evidence}"
     back = first.what.reconstructable
-    what = replace(first.what, reconstructable=again.what.reconstructable if back is None else back)
+    back = again.what.reconstructable if back is None else back
+    what = replace(first.what, reconstructable=back, order_known=again.what.order_known)
     after = replace(first, evidence=evidence, what=what)
     confirmed = again.confirmation is Confirmation.UNNEEDED
     if first.confirmation is Confirmation.NEEDED and confirmed:
         after = replace(after, by=again.by, confirmation=Confirmation.GIVEN)
-    if first.status is not Status.SUSPECTED:
+    if first.status is not Status.SUSPECTED and what == first.what:
         return with_changed(record, after)
     if first.by is None:
         confirmation = Confirmation.GIVEN if confirmed else Confirmation.NEEDED
         after = replace(after, by=again.by, confirmation=confirmation)
-    return with_status(record, Status.OPEN, after)
+    return with_status(record, Status.OPEN, after) if first.status is Status.SUSPECTED else with_changed(record, after)
 
 
 def is_known(record: Record, first: Matter) -> str:
@@ -69,13 +72,14 @@ def is_known(record: Record, first: Matter) -> str:
     return f"this is {name} already ({first.evidence}): no new matter"
 
 
-def exposed(table: Table, notice: Notice, face: Card) -> Record | str:
+def exposed(table: Table, notice: Notice, face: Card, at: Now) -> Record | str:
     """The record with the next card of the shoe, which a person saw before it was drawn; else why not."""
     record = table.record
     if notice.kind is not Kind.CARD_EXPOSED or notice.at is not None:
         return f"card is said of {Kind.CARD_EXPOSED.value} alone, without at"
-    if record.play is not Phase.DEALING or table.standing.due is None or record.waiting:
+    if record.play not in (Phase.CLOSED, Phase.DEALING) or table.standing.due is None or record.waiting:
         return "no card of this round is due now: give the notice once the card is drawn"
+    record = begin_dealing(table, at)
     return with_card(record, CardEntry(0, face, Where.PLACED, Source.PERSON))
 
 
@@ -104,37 +108,45 @@ def replace_set(table: Table, by: Author, at: Now) -> str | None:
 
 def withdraw(table: Table, command: Withdraw, by: Author, at: Now) -> str | None:
     """None if the notice is withdrawn, else why not."""
-    record, found = table.record, meant(table, command.number)
-    if isinstance(found, str):
-        return found
-    if (reason := irrevocable(table, found, by)) is not None:
+    listed = meant(table, command.number)
+    if isinstance(listed, str):
+        return listed
+    found, past = listed
+    record = table.record if past is None else past.record
+    if (reason := irrevocable(record, found, by)) is not None:
         return reason
     after = with_status(record, Status.WITHDRAWN, found)
-    if not found.number:
+    if past is not None:
+        report_past(table, at, past, after)
+    elif not found.number:
         reading = withdrawal(after.matter(found.id))
         publish_ruled(table, at, found, Ruling(found.id, Then.STANDS, "", reading=reading))
-    if found.status is Status.CARRIED_OVER:
-        table.set_standing(replace(table.standing, record=after))
-        ask(table, at)
-    else:
+    if past is None and found.status is not Status.CARRIED_OVER:
         report(table, at, after)
+        return None
+    if past is None:
+        table.set_standing(replace(table.standing, record=after))
+    ask(table, at)
     return None
 
 
-def meant(table: Table, number: int | None) -> Matter | str:
-    """The matter with this number, or that of the open question; else what is wrong."""
+def meant(table: Table, number: int | None) -> tuple[Matter, Past | None] | str:
+    """The matter with this number, that of the open question, or the last notice of a waiting card; else the fault."""
     if number is not None:
         numbered = [each for each in table.record.counted if each.number == number]
-        return numbered[0] if numbered else f"round {table.record.number} has no matter {number}"
-    asked = next((each for each in table.listed() if each.past is None), None)
+        return (numbered[0], None) if numbered else f"round {table.record.number} has no matter {number}"
+    asked = next((each for each in table.listed() if each.matter is not None), None)
+    latent = [each for each in table.record.having(Status.LATENT) if each.by is not None and each.cards]
+    if latent and (asked is None or asked.past is not None):
+        return latent[-1], None
     if asked is None or asked.matter is None:
         return "no open question is about a notice: give the number of its matter"
-    return asked.matter
+    return asked.matter, asked.past
 
 
-def irrevocable(table: Table, matter: Matter, by: Author) -> str | None:
+def irrevocable(record: Record, matter: Matter, by: Author) -> str | None:
     """Why this matter cannot be withdrawn, or not by this author."""
-    record, author = table.record, matter.by
+    author = matter.by
     if author is None or author.role is None:
         return f"{matter.kind.value} is not a notice of a person: answer the question about it"
     if matter.status is Status.WITHDRAWN:

@@ -111,13 +111,13 @@ def open_now(game: str, state: TableState, found: Standing, *, insurance: bool) 
     for listed in open_questions(game, state, found, insurance=insurance):
         if (known := opened.get(listed.topic)) is None:
             continue
-        asked, record, matter = listed.asked, listed.found.record, listed.matter
+        asked, matter = listed.asked, listed.matter
         yield OpenQuestion(
             id=known.id,
             revision=known.revision,
             question=asked.ask.value,
-            shoe=record.shoe or None,
-            round=record.number or None,
+            shoe=known.shoe or None,
+            round=known.round or None,
             kind=matter.kind.value if matter else None,
             clause=asked.clause or None,
             role=role_of(asked),

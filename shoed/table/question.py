@@ -16,7 +16,7 @@ from shoed.observations import Outcome
 from shoed.rules import drawing
 from shoed.rules.questions import Ask
 from shoed.rules.results import rows
-from shoed.table.asking import FOREIGN, Asked, Doubt, goes_on, role_of
+from shoed.table.asking import FOREIGN, LATE, Asked, Doubt, goes_on, role_of
 from shoed.table.assess import House, Standing, foreseen, house_of, judge, shown
 from shoed.table.context import Custom, both
 from shoed.table.customs import against_custom
@@ -24,7 +24,7 @@ from shoed.table.matters import Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.public import PublicHands
 from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, renewed
-from shoed.table.readings import Reading, slot
+from shoed.table.readings import Reading, due_slot
 from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, with_matter
 from shoed.table.state import Effect, Open, TableState
 from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
@@ -126,11 +126,11 @@ def published(
     house: House, state: TableState, listed: Listed, opened: Open, against: Iterable[Matter]
 ) -> PublicQuestion:
     asked, found, record, about = listed.asked, listed.found, listed.found.record, listed.matter
-    suspended = state.suspended if listed.past is None else None
+    suspended = state.suspended if listed.past is None else listed.past.suspended
     return PublicQuestion(
-        shoe=record.shoe or None,
-        round=record.number or None,
-        due=slot(found.course.hands, found.course.due) if found.places_known or not suspended else suspended.due,
+        shoe=opened.shoe or None,
+        round=opened.round or None,
+        due=due_slot(record, found.course) if found.places_known or not suspended else suspended.due,
         seen=suspended.seen if suspended else None,
         gap=record.continuity.away is not None if suspended else False,
         id=opened.id,
@@ -151,7 +151,7 @@ def published(
             replace(each, effect=(effect_between if listed.holds_the_next else effect)(record, asked, each))
             for each in effects(house, listed, against)
         ),
-        text=text_of(record, asked, slot(found.course.hands, found.course.due)),
+        text=text_of(record, asked, due_slot(record, found.course)),
         ground=ground_of(house.book, asked.ask, asked.clause, about.kind if about else None),
         decided_by=decided_by(asked),
     )
@@ -219,7 +219,8 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
             case _:
                 would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)
-        then = None if listed.past is not None else next_asked(house, after)
+        of_the_past = next((each for each in after.questions if each.ask in LATE), None)
+        then = of_the_past if listed.past is not None else next_asked(house, after)
         would = consequence(house, after, then)
         yield replace(would, choice=shown_as, clause=clauses.get(shown_as[0]) or None)
 
@@ -237,7 +238,11 @@ def between(house: House, found: Standing, asked: Asked) -> Iterator[Consequence
     for choice in asked.choices:
         after = replace(found, record=choose(found.record, asked, choice, Author("", None), None))
         would = consequence(house, found, next_asked(house, after))
-        yield replace(would, choice=(choice,), carried=(*would.carried, *after.record.lying))
+        yield replace(would, choice=(choice,), carried=(*would.carried, *faces(after.record.lying)))
+
+
+def faces(cards: Iterable[CardEntry]) -> tuple[Card, ...]:
+    return tuple([each.face for each in cards if each.face is not None])
 
 
 def answers(asked: Asked) -> Iterator[tuple[tuple[str, ...], str | tuple[str, ...]]]:
@@ -269,7 +274,7 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
         clause=None,
         player=player,
         banker=banker,
-        due=slot(course.hands, course.due) if stands else None,
+        due=due_slot(after.record, course) if stands else None,
         outcome=Outcome(drawing.winner(house.book, course.hands).value) if over else None,
         pays={bet: row.pays.text for bet, row in pays.items() if row is not None} if over else None,
         void=None if course.void is None else course.void.clause,

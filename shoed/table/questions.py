@@ -16,6 +16,7 @@ from shoed.table.matters import Confirmation, Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.readings import Reading, read, unheard, with_unread
 from shoed.table.record import (
+    CardEntry,
     Decided,
     Record,
     Report,
@@ -75,7 +76,8 @@ def still_open(house: House, past: Past) -> list[Listed]:
 def outliving(house: House, past: Past) -> list[Listed]:
     """The questions that a round that is over leaves; play does not wait for them."""
     found = judge(house, replace(past.record, overtaken=False))
-    return [Listed(replace(each, optional=True), found, past) for each in found.questions if each.ask in OUTLIVES]
+    open_on = OUTLIVES if past.completed is None else OUTLIVES - {Ask.OPTION}  # of a paid round, all others played on
+    return [Listed(replace(each, optional=True), found, past) for each in found.questions if each.ask in open_on]
 
 
 def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Author, bettor: str | None) -> Record:
@@ -132,7 +134,8 @@ def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Reco
     record = with_status(record, Status.DECIDED, matter)
     if choice != Reading.CARRIED.value:
         return record
-    return carried_in(record, matter.face, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
+    card = CardEntry(0, matter.face, Where.LYING, row=matter.row, sequence=matter.aside)
+    return carried_in(record, card, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
 
 
 def with_kept(house: House, record: Record) -> Record:
@@ -155,36 +158,14 @@ def with_kept(house: House, record: Record) -> Record:
 # --- the end of a round
 
 
-def after_round(face: Card | None, evidence: str) -> Matter:
+def after_round(card: CardEntry, evidence: str) -> Matter:
     """C 5.7: a card that follows a round which is over: a person decides where it serves."""
     what = Happened(Kind.CARD_IN_EXCESS, 0, 0, between_rounds=True)
-    return Matter(0, what, Status.CARRIED_OVER, f"{face or 'a card without a face'} {evidence}", face=face)
-
-
-def not_decided(found: Standing) -> list[Matter]:
-    """Matters of cards in excess after a complete round whose place is in question."""
-    if not found.record.published.complete or found.course.void is not None:
-        return []
-    asked = {each.matter for each in found.questions if each.ask is Ask.RECONSTRUCTABLE}
-    return [each for each in found.record.counted if each.id in asked and each.kind is Kind.CARD_IN_EXCESS]
-
-
-def not_placed(found: Standing) -> tuple[Matter, ...]:
-    """Cards after a complete round whose place is not decided."""
-    record = found.record
-    if not record.published.complete or found.course.void is not None:
-        return ()
-    in_excess = [record.card(each.cards[0]) for each in not_decided(found)]
-    evidence = f"came behind round {record.number}"
-    left = (*in_excess, *record.at(Where.PUT_BY), *record.waiting)
-    return tuple(after_round(each.face, evidence) for each in left if each.id not in record.foreign)
-
-
-def without_cards_after(found: Standing) -> Record:
-    """The record of a complete round, if the cards after it are asked about with the next round."""
-    record = found.record
-    record = with_status(record, Status.DECIDED, *not_decided(found))
-    return read(record, Reading.NEXT_ROUND) if record.published.complete else record
+    evidence = f"{card.face or 'a card without a face'} {evidence}"
+    cards = (card.id,) if card.id else ()
+    return Matter(
+        0, what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=card.sequence, row=card.row
+    )
 
 
 def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
@@ -192,10 +173,7 @@ def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
     ruling, complete = found.course.void, record.published.complete
     if ruling is None or record.published.voided is not None:
         return ()
-    waiting = (*record.at(Where.PUT_BY), *(record.waiting if complete else ()))
-    left: list[tuple[Card | None, int | None]] = [
-        (each.face, each.id) for each in waiting if each.id not in record.foreign
-    ]
+    left = [*record.at(Where.PUT_BY), *(record.waiting if complete else ())]
     if any(each.then is Then.RECONSTRUCT_OR_CARRY for each in found.rulings):
         left = [*found.carried, *left]
     elif complete:
@@ -205,10 +183,9 @@ def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
             for each in record.counted
             if each.kind is Kind.CARD_IN_EXCESS and each.id not in known and not facts(record, each).withdrawn
         ]
-        left = [*((each.face, each.id) for each in in_excess if each.id not in record.foreign), *left]
+        left = [*in_excess, *left]
     evidence = f"was left over by round {record.number}, which is void"
-    kept = [(after_round(face, evidence), card) for face, card in left]
-    return tuple([each if card is None else replace(each, cards=(card,)) for each, card in kept])
+    return tuple([after_round(each, evidence) for each in left if each.id not in record.foreign])
 
 
 def renewed(record: Record) -> bool:
@@ -226,10 +203,10 @@ def renewal(record: Record) -> tuple[Matter, ...]:
 def begun(found: Standing, against: Iterable[Matter]) -> Record:
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
-    left = (*found.course.carried, *record.lying)
+    left = (*found.carried, *record.lying)
     after = Record(record.shoe, record.number + 1, play=Phase.DEALING)
-    for face in left:
-        after = carried_in(after, face, Where.PLACED)
+    for each in left:
+        after = carried_in(after, each, Where.PLACED)
     if not left:
         after = unheard(after, record.waiting[0])
     after = with_waiting(after, record)

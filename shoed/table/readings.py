@@ -5,7 +5,7 @@ is in one named `Situation`, and `READINGS` lists what each situation may mean, 
 excess card alone, no person is needed. `read` is the record when the report means one of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
@@ -24,6 +24,7 @@ from shoed.table.record import (
     CardEntry,
     Record,
     Report,
+    Source,
     Where,
     changed,
     corrected,
@@ -36,6 +37,7 @@ from shoed.table.record import (
 )
 from shoed.words import Event as Kind
 
+FIRST: Final = (Pair.PLAYER.value, 1)  # slot of a round
 LAST: Final = 2 * FULL_HAND  # slot of a round: Banker's third card
 
 
@@ -65,6 +67,8 @@ class Situation(Enum):
     IN_NO_HAND = auto()
     IN_NO_HAND_REPEATED = auto()
     IN_NO_HAND_AFTER_END = auto()
+    EXPOSED_BEFORE = auto()
+    FIRST_REPEATED = auto()
     AFTER_GAP_DUE = auto()
     AFTER_GAP = auto()
     AFTER_END = auto()
@@ -89,6 +93,8 @@ READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
     Situation.IN_NO_HAND: (R.DUE, R.EXCESS, R.PUT_AWAY, R.MISSED, R.NONE_OF_THESE),
     Situation.IN_NO_HAND_REPEATED: (R.SAME_CARD, R.DUE, R.EXCESS, R.PUT_AWAY, R.MISSED, R.NONE_OF_THESE),
     Situation.IN_NO_HAND_AFTER_END: (R.EXCESS, R.PUT_AWAY, R.NONE_OF_THESE),
+    Situation.EXPOSED_BEFORE: (R.SAME_CARD, R.DUE, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
+    Situation.FIRST_REPEATED: (R.SAME_CARD, R.NEXT_ROUND, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
     Situation.AFTER_GAP_DUE: (R.SHOWN, R.MISSED, R.NEXT_ROUND, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.AFTER_GAP: (R.MISSED, R.SHOWN, R.NEXT_ROUND, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.AFTER_END: (R.NEXT_ROUND, R.EXCESS, R.NONE_OF_THESE),
@@ -108,6 +114,12 @@ def slot(hands: Hands, hand: Pair | None) -> Slot | None:
     return None if hand is None else Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
 
+def due_slot(record: Record, course: Course) -> Slot | None:
+    """The slot that is due; its index counts every card that left the shoe for the round."""
+    due = slot(course.hands, course.due)
+    return None if due is None else replace(due, index=len(record.order) + len(record.published_away) + 1)
+
+
 def place(seen: Seen) -> tuple[str | None, int | None]:
     return seen.hand, seen.position
 
@@ -117,9 +129,9 @@ def first_deal(index: int) -> tuple[str, int]:
     return "player" if index % 2 else "banker", (index + 1) // 2
 
 
-def opens(left: Sequence[Card], seen: Seen) -> bool:
+def opens(left: int, seen: Seen) -> bool:
     """Whether the device counts the cards left over: it reports the slot that follows them."""
-    index = len(left) + 1
+    index = left + 1
     return 1 < index <= INITIAL_CARDS and place(seen) == first_deal(index)
 
 
@@ -135,24 +147,36 @@ def after_gap(record: Record, card: CardEntry) -> bool:
 
 
 def in_due_slot(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
-    if due is None or card.report is Report.OVERDRAWN:
+    if due is None or card.report is Report.OVERDRAWN or exposed_before(record, card) is not None:
         return False
     if card.report is not Report.SLOT:
         return card.report is Report.UNNAMED
     if reported_before(record, card) or (record.continuity.partial and first_after_carried(record)):
         return False
-    shift = record.shift - len(course.carried)  # while a card is due, these were put aside for the next round
+    put_aside = [record.order[at - 1] for at in course.carried_at]  # while a card is due, for the next round
+    shift = record.shift - sum(each not in not_reported(record) for each in put_aside)
     if not shift:
         return place(card.seen) == (due.hand.value, due.position)
-    theirs = due.index - shift
+    ours = len(course.hands) + 1
     # The device derives third cards from other hands than ours.
-    return max(due.index, theirs) <= INITIAL_CARDS and place(card.seen) == first_deal(theirs)
+    return max(ours, ours - shift) <= INITIAL_CARDS and place(card.seen) == first_deal(ours - shift)
 
 
 def reported_before(record: Record, card: CardEntry) -> bool:
     """Whether a card of the round was reported in the same slot, with the same face."""
     before = [(place(each.seen), each.face) for each in record.order[record.carried :] if each.face is not None]
     return card.seen.hand is not None and (place(card.seen), card.face) in before
+
+
+def not_reported(record: Record) -> list[CardEntry]:
+    """The exposed cards that a person entered, and that the device has not reported."""
+    named = {card for each in record.counted if each.kind is Kind.CARD_EXPOSED for card in each.cards}
+    return [each for each in record.order if each.id in named and each.source is Source.PERSON and not each.row]
+
+
+def exposed_before(record: Record, card: CardEntry) -> CardEntry | None:
+    """The exposed card with this face that the device has not reported."""
+    return next((each for each in not_reported(record) if each.face is card.face), None)
 
 
 def first_after_carried(record: Record) -> bool:
@@ -172,16 +196,16 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
         cannot_be |= {Reading.DUE, Reading.MISSED}
     if not record.order:
         cannot_be |= {Reading.NEXT_ROUND}
+    if not any(place(each.seen) == place(waiting.seen) for waiting in record.waiting[:1] for each in record.order):
+        cannot_be |= {Reading.READ_AGAIN}
     return tuple([each for each in choices if each not in cannot_be]) if choices != (Reading.EXCESS,) else ()
 
 
 def situation(record: Record, course: Course) -> Situation | None:
     due, first = slot(course.hands, course.due), next(iter(record.waiting), None)
-    early = record.result_is_early
-    if first is not None and first.repeated and first.report in IN_NO_HAND and due is not None and not early:
-        return Situation.IN_NO_HAND_REPEATED
-    if first is not None and first.repeated and (due is not None or record.published.complete) and not early:
-        return Situation.OVERDRAW_REPEATED
+    early, is_open = record.result_is_early, course.due is not None or record.published.complete
+    if first is not None and is_open and not early and (known := known_before(record, course, first)) is not None:
+        return known
     if due is None:
         return after_the_end(record, course, first) if first is not None and record.published.complete else None
     if early:
@@ -197,6 +221,17 @@ def situation(record: Record, course: Course) -> Situation | None:
     return in_another_slot(record, course, due, first)
 
 
+def known_before(record: Record, course: Course, first: CardEntry) -> Situation | None:
+    """The card may be one that was reported, or entered by a person, before."""
+    if first.repeated:
+        in_no_hand = first.report in IN_NO_HAND and course.due is not None
+        return Situation.IN_NO_HAND_REPEATED if in_no_hand else Situation.OVERDRAW_REPEATED
+    if exposed_before(record, first) is not None:
+        return Situation.EXPOSED_BEFORE
+    again = place(first.seen) == FIRST and course.hands.player == (first.face,) and not first_after_carried(record)
+    return Situation.FIRST_REPEATED if again else None
+
+
 def after_the_end(record: Record, course: Course, first: CardEntry) -> Situation | None:
     """The next round may have begun, if reports were missed, or by a card left over."""
     if first.report is Report.OVERDRAWN:
@@ -204,7 +239,7 @@ def after_the_end(record: Record, course: Course, first: CardEntry) -> Situation
     if first.report in IN_NO_HAND:
         return Situation.IN_NO_HAND_AFTER_END
     unnamed = first.report is Report.UNNAMED and (first.after_loss or not record.announced)
-    if unnamed or opens(course.carried, first.seen):
+    if unnamed or opens(len(course.carried), first.seen):
         return Situation.AFTER_END
     if not in_order(first.seen):
         return None
@@ -225,7 +260,8 @@ def in_another_slot(record: Record, course: Course, due: Slot, first: CardEntry)
         return Situation.FIRST_AFTER_CARRIED_DUE if is_due else Situation.FIRST_AFTER_CARRIED
     if hand is None or position is None or not in_order(first.seen):
         return Situation.LATER_SLOT
-    if counts_otherwise(record, course) and (is_due or is_next(record, first.seen)):
+    uncounted = not_reported(record) or any(each.report in IN_NO_HAND for each in record.order)
+    if (uncounted or counts_otherwise(record, course)) and (is_due or is_next(record, first.seen)):
         return Situation.OTHER_HANDS  # its slot may be any that is due
     there = len(course.hands.of(Pair(hand)))
     if position <= there:
@@ -306,7 +342,9 @@ def with_open(record: Record, kind: Kind, evidence: str) -> Record:
 def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
     match reading:
         case Reading.SAME_CARD:
-            return withdrawn(record, first.id)
+            before = exposed_before(record, first)
+            record = withdrawn(record, first.id)
+            return record if before is None else changed(record, replace(before, seen=first.seen, row=first.row))
         case Reading.READ_AGAIN:
             before = next((each for each in record.order if place(each.seen) == place(first.seen)), None)
             record = withdrawn(record, first.id)
@@ -350,7 +388,7 @@ def missed(record: Record) -> Record:
 
 def unheard(record: Record, first: CardEntry) -> Record:
     """A card left the shoe before the first report of a round that began unheard; of one without a slot it is asked."""
-    return record if first.report is Report.UNNAMED else unseen(record)
+    return record if first.report is Report.UNNAMED or place(first.seen) == FIRST else unseen(record)
 
 
 def with_unread(record: Record, matter: Matter) -> Matter:

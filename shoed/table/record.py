@@ -109,7 +109,7 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     """What subscribers know of the round."""
 
     complete: bool = False  # every card due was drawn, whatever followed
-    paid: bool = False
+    settled: int = 0  # the event that published how its bets are paid
     voided: Ruling | None = None  # nothing makes it another round any more
     accounted: int = 0  # the last event that published hands which differ from their cards
     theirs: Result | None = None  # the device's result, before a correction took the end of the round away
@@ -146,9 +146,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.at(Where.WAITING)
 
     @property
-    def lying(self) -> tuple[Card, ...]:
+    def lying(self) -> tuple[CardEntry, ...]:
         there = [each for each in self.at(Where.LYING) if each.id not in self.foreign]
-        return tuple([each.face for each in there if each.face is not None])
+        return tuple([each for each in there if each.face is not None])
 
     @property
     def foreign(self) -> frozenset[int]:
@@ -204,6 +204,16 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         here = self.card(card_id).left_at
         return sum(each.left_at <= here for each in self.at(Where.PLACED, Where.WAITING))
 
+    @property
+    def published_away(self) -> tuple[CardEntry, ...]:
+        """The cards that were published and are not cards of the round: their indices are not used again."""
+        return tuple([each for each in self.at(Where.WITHDRAWN) if each.published])
+
+    def index(self, card_id: int) -> int:
+        """Unique in the round, under which the card is published."""
+        here = self.card(card_id).left_at
+        return self.ordinal(card_id) + sum(each.left_at < here for each in self.published_away)
+
     def matter(self, matter_id: int) -> Matter:
         return next(each for each in self.matters if each.id == matter_id)
 
@@ -240,9 +250,10 @@ def changed(record: Record, card: CardEntry) -> Record:
     return replace(record, cards=(*record.cards[: card.id - 1], card, *record.cards[card.id :]))
 
 
-def carried_in(record: Record, face: Card | None, where: Where) -> Record:
+def carried_in(record: Record, card: CardEntry, where: Where) -> Record:
     """A card that was left over before this round."""
-    return with_card(record, CardEntry(0, face, where, Source.CARRIED, published=True))
+    card = CardEntry(0, card.face, where, Source.CARRIED, utc_us=card.utc_us, row=card.row, sequence=card.sequence)
+    return with_card(record, card)
 
 
 def unseen(record: Record) -> Record:
@@ -289,13 +300,14 @@ def drawn_with(record: Record, matter: Matter, last: int) -> Record:
     first = max(record.carried + 1, at - matter.what.count + 1)
     if matter.what.count < TOGETHER:  # with a card that could not be read, or it is that card
         return with_status(record, Status.SUSPECTED, replace(matter, cards=(last,), noticed_after=last))
-    if first > at or (first == at and record.number == 1):
+    if first > at:
         return with_status(record, Status.WITHDRAWN, matter)
     what = replace(matter.what, count=at - first + 1)
     matter = replace(matter, what=what, cards=tuple([each.id for each in drawn[first - 1 : at]]), noticed_after=last)
     if first == at:
         kind = Kind.DRAWN_TOGETHER if what.order_known else Kind.OTHER
-        evidence = f"{matter.evidence}; the one before it was of the round before"
+        of = "of no round" if record.number == 1 else "of the round before"
+        evidence = f"{matter.evidence}; the one before it was {of}"
         matter = replace(matter, what=replace(what, event=kind), evidence=evidence)
     return with_status(record, Status.OPEN, matter)
 
@@ -325,6 +337,8 @@ def corrected(record: Record, card_id: int, face: Card) -> Record:
     ]
     record = replace(changed(record, replace(record.card(card_id), face=face)), decisions=tuple(decisions))
     about = [each for each in record.having(Status.SUSPECTED) if each.face is not None and each.face is before]
+    carried = [each for each in record.having(Status.CARRIED_OVER) if each.cards == (card_id,) and each.face is before]
+    record = with_changed(record, *(replace(each, face=face) for each in carried))
     return with_status(record, Status.WITHDRAWN, *about)
 
 

@@ -11,9 +11,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from shoed import events
-from shoed.events import Result, RoundCompleted, Seen, Slot
+from shoed.cards import Card
+from shoed.events import Points, Result, RoundCompleted, Seen, Slot
 from shoed.now import Now
-from shoed.observations import Outcome
+from shoed.observations import Outcome, Pair
 from shoed.rules import drawing
 from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
@@ -24,8 +25,19 @@ from shoed.table.matters import Matter, Status
 from shoed.table.phase import DRAWN, Move, Phase
 from shoed.table.posing import ask
 from shoed.table.questions import left_by_void
-from shoed.table.readings import slot
-from shoed.table.record import MOST_WAITING, Record, Where, facts, with_changed, with_matter, with_status
+from shoed.table.readings import due_slot, slot
+from shoed.table.record import (
+    MOST_WAITING,
+    CardEntry,
+    Record,
+    Source,
+    Where,
+    changed,
+    facts,
+    with_changed,
+    with_matter,
+    with_status,
+)
 from shoed.table.state import Comparison, Completed
 from shoed.words import Event as Kind
 
@@ -58,8 +70,10 @@ def report(table: Table, at: Now, record: Record, seen: Seen = NOTHING) -> None:
 def publish_differences(table: Table, at: Now, before: Standing, seen: Seen) -> None:
     after = table.standing
     if after.held and after.course.void is None:
-        suspend(table, at, due_in_doubt(table, before), seen)
+        suspend(table, at, due_slot(before.record, before.course), seen)
     publish_matters(table, at, before.record)
+    if after.course.void is None and after.places_known and not all(each.published for each in table.record.order):
+        publish_drawn(table, at)
     if after.course.void is not None:
         if table.state.phase is not Phase.VOIDED:
             void(table, at, after.course.void)
@@ -155,21 +169,35 @@ def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
     table.emit(at, suspended)
 
 
-def due_in_doubt(table: Table, before: Standing) -> Slot | None:
-    """The slot that was due when the doubt began, or the one after it if its card is there."""
-    order, found = table.record.order, before.course
-    if len(order) > len(before.record.order) and order[-1].published:
-        hands = with_last(table, before)
-        return slot(hands, drawing.due(table.book, hands))
-    return slot(found.hands, found.due)
+def publish_drawn(table: Table, at: Now) -> None:
+    """Each card of a hand that no event has drawn yet: it is due, was set aside or left over, or a person named it."""
+    record, left = table.record, {hand: list(table.standing.course.hands.of(hand)) for hand in Pair}
+    drawn = Hands()
+    for card in record.order:
+        sequence, due = card.sequence, drawing.due(table.book, drawn)
+        there = [hand for hand in sorted(Pair, key=lambda each: each is not due) if card.face in left[hand]]
+        hand = next((each for each in there if left[each][0] is card.face), there[0] if there else None)
+        if hand is not None and (face := card.face) is not None:
+            left[hand].remove(face)
+            drawn = drawn.with_card(hand, face)
+            if not card.published:
+                sequence = table.emit(at, card_drawn(table, card, face, hand, drawn))
+        record = changed(record, replace(card, published=True, sequence=sequence))
+    table.set_standing(replace(table.standing, record=record))
 
 
-def with_last(table: Table, before: Standing) -> Hands:
-    """The hands once the due card has been drawn, as its event publishes them."""
-    hands, last = before.course.hands, table.record.order[-1].face
-    if not table.record.order[-1].published:  # a person entered it: no event has published it
-        return hands
-    return hands if before.due is None or last is None else hands.with_card(before.due.hand, last)
+def card_drawn(table: Table, card: CardEntry, face: Card, hand: Pair, hands: Hands) -> events.CardDrawn:
+    return events.CardDrawn(
+        shoe=table.record.shoe,
+        round=table.record.number,
+        index=table.record.index(card.id),
+        hand=hand,
+        card=face,
+        points=Points(drawing.points(table.book, hands.player), drawing.points(table.book, hands.banker)),
+        provenance=card.row or table.row,
+        set_aside=table.event_id(card.sequence) if card.sequence else None,
+        source=(Source.DEVICE if card.row else Source.PERSON).value,
+    )
 
 
 def go_on(table: Table, at: Now, before: Standing) -> None:
@@ -188,7 +216,7 @@ def go_on(table: Table, at: Now, before: Standing) -> None:
         table.move(Move.RESUMED)
     else:
         hands = after.course.hands
-        if hands not in (before.course.hands, with_last(table, before)):
+        if hands != before.course.hands:
             superseded = max(record.published.accounted, *(each.sequence for each in record.order))
             accounted = publish_corrected(table, at, account(table, hands), after.due, superseded)
             publish_in(table, accounted=accounted)
@@ -211,8 +239,6 @@ def resume(table: Table, at: Now) -> None:
             phase=phase.value,
         ),
     )
-    cards = [replace(each, published=True) if each.where is Where.PLACED else each for each in record.cards]
-    table.set_standing(replace(after, record=replace(record, cards=tuple(cards))))
     table.state = replace(table.state, suspended=None)
 
 
@@ -247,7 +273,7 @@ def finish(table: Table, at: Now, hands: Hands) -> None:
         sequence = table.emit(at, completed)
         table.move(Move.COMPLETED if table.state.phase is Phase.SUSPENDED else Move.LAST_CARD)
         table.set_record(replace(record, early=None, published=replace(record.published, complete=True)))
-        table.state = replace(table.state, last=Completed(completed, sequence))
+        table.state = replace(table.state, last=Completed(completed, sequence), before=last)
         theirs = record.early.result if record.early is not None else record.published.theirs
         if theirs is not None:
             compare(table, at, theirs)
@@ -284,7 +310,7 @@ def correct(table: Table, at: Now, last: Completed, hands: Hands, due: Slot | No
         theirs = last.theirs or record.published.theirs
         published = replace(record.published, complete=False, theirs=theirs, accounted=sequence)
         table.set_record(replace(record, published=published))
-        table.state = replace(table.state, last=None)
+        table.state = replace(table.state, last=table.state.before)
         return
     table.state = replace(table.state, last=Completed(completed, sequence))
     if last.theirs is not None:
@@ -357,7 +383,8 @@ def carried_over(record: Record, matter: Matter) -> Record:
 def publish_settled(table: Table, at: Now, last: Completed) -> None:
     """The pays of every bet of the complete round, the bets that go back, and the cards left over."""
     record, found = table.record, table.standing
-    table.emit(
+    before = record.published.settled
+    settled = table.emit(
         at,
         events.RoundSettled(
             shoe=record.shoe,
@@ -366,16 +393,20 @@ def publish_settled(table: Table, at: Now, last: Completed) -> None:
             pays=pays_of(last.published),
             returned=found.returned,
             carried=found.left_over,
+            supersedes=table.event_id(before) if before else None,
         ),
     )
-    publish_in(table, paid=True)
+    publish_in(table, settled=settled)
 
 
 def publish_settlement_again(table: Table, at: Now, before: Standing) -> None:
-    last, after = table.state.last, table.standing
+    last, after, phase = table.state.last, table.standing, table.state.phase
     was, now = ((each.returned, each.left_over) for each in (before, after))
-    if table.state.phase is Phase.SETTLED and last is not None and was != now:
+    corrected = last is not None and phase is Phase.CORRECTED and 0 < table.record.published.settled < last.sequence
+    if last is not None and (corrected or (phase is Phase.SETTLED and was != now)):
         publish_settled(table, at, last)
+    if corrected:
+        table.move(Move.SETTLEMENT)
 
 
 def compare(table: Table, at: Now, theirs: Result) -> None:

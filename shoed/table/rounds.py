@@ -1,12 +1,10 @@
 """How a round and a shoe begin and end, and what a house asks of them."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from shoed import events
-from shoed.cards import Card
 from shoed.commands import Author
 from shoed.now import Now
 from shoed.observations import CommunicationStarted, ShoeLoaded
@@ -14,16 +12,17 @@ from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
 from shoed.table.asking import Doubt
 from shoed.table.assess import foreseen
-from shoed.table.context import Table, both, signed
+from shoed.table.context import AfterGap, Table, both, signed
 from shoed.table.continuity import Continuity
 from shoed.table.customs import against_custom
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, OPEN, Move, Phase
 from shoed.table.posing import ask, lapse, revise
-from shoed.table.questions import not_placed, outliving, renewal, with_waiting, without_cards_after
+from shoed.table.questions import outliving, renewal, with_waiting
 from shoed.table.readings import Reading, read, unheard
 from shoed.table.record import (
     MOST_WAITING,
+    CardEntry,
     Record,
     Where,
     carried_in,
@@ -45,17 +44,18 @@ from shoed.table.state import Comparison, Past, Shoe
 from shoed.words import Event as Kind
 
 OF_A_NEW_SET: Final = (Kind.SET_REPLACED, Kind.TOO_FEW_CARDS)  # these wait for a new set of cards
+NEW_SET: Final = Ask.SET_REPLACED.value
 MOST_PAST: Final = 8  # rounds with open questions; the questions of older ones lapse
 
 
 def open_round(table: Table, at: Now, opened_by: str) -> None:
-    not_decided = overtake(table, at)
+    overtake(table, at)
     last = table.state.last
     if last is not None and last.answer is Comparison.AWAITED and not last.void:
         table.emit(at, events.RoundUnconfirmed(shoe=last.published.shoe, round=last.published.round))
         table.state = replace(table.state, last=replace(last, answer=Comparison.UNCONFIRMED))
     left = lying(table)
-    end_round(table, at, announced=opened_by == "announcement")
+    end_round(table, at, "the next round began")
     before = table.record
     for found in renewal(before):
         publish_found(table, at, found)
@@ -63,7 +63,8 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     announced = opened_by == "announcement"
     table.move(Move.ANNOUNCED if announced else Move.OPENING_CARD)
     shoe = table.state.shoe
-    unasked = before.continuity.unasked is not None and not before.published.complete
+    gap, asks = before.continuity, table.settings.after_gap is AfterGap.ASK
+    unasked = (gap.unasked if asks else gap.gap) is not None and not before.published.complete
     if unasked or shoe.gap or (shoe.cut and shoe.missed is not None):  # this may be another shoe already
         table.state = replace(table.state, shoe=replace(shoe, whole=False))
     record = Record(
@@ -73,9 +74,9 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
         announced=announced,
         play=Phase.BETTING if announced else Phase.IDLE,
     )
-    for face in left:
-        record = carried_in(record, face, Where.LYING)
-    record = inherited(record, table.record, not_decided)
+    for each in left:
+        record = carried_in(record, each, Where.LYING)
+    record = inherited(record, table.record)
     table.set_record(record)
     integrity = table.state.shoe.integrity
     started = events.RoundStarted(
@@ -84,20 +85,17 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     table.emit(at, started)
 
 
-def inherited(record: Record, before: Record, not_decided: Sequence[Matter]) -> Record:
+def inherited(record: Record, before: Record) -> Record:
     """The record of the new round, with the matters that hold it, or may hold it with its first card."""
     matters = [each for each in before.having(Status.LATENT) if each.what.between_rounds]
-    holding = (*before.having(Status.CARRIED_OVER), *(not_decided if record.announced else ()))[:MOST_WAITING]
-    for each in holding:  # a card that is kept is asked about before the first card of the round
+    for each in before.having(Status.CARRIED_OVER):  # a card that is kept is asked about before the first card
         status = Status.HOLDING if each.face is None else each.status
         matters.append(replace(each, status=status, cards=(), noticed_after=0))
-    given = before.last_matter
-    matters = [each if each.id else replace(each, id=given + at) for at, each in enumerate(matters, 1)]
-    return replace(record, matters=tuple(matters), given=given)
+    return replace(record, matters=tuple(matters), given=before.last_matter)
 
 
-def overtake(table: Table, at: Now) -> Sequence[Matter]:
-    """The round as it ends: the cards after it that have no place.
+def overtake(table: Table, at: Now) -> None:
+    """The round as it ends.
 
     A round that has all its cards, and waits only for players' choices or for a suspicion, is played on first. A round
     that was published is paid by its cards as they are now, whatever is asked of those after its end.
@@ -108,7 +106,6 @@ def overtake(table: Table, at: Now) -> Sequence[Matter]:
     in_order = all(each.ask is not Ask.CARD_ORDER for each in table.standing.questions)
     if record.published.complete and last is not None and found.void is None and found.due is None and in_order:
         account_again(table, at, last, found.hands)
-    return not_placed(table.standing)
 
 
 def may_be_overtaken(table: Table) -> bool:
@@ -123,11 +120,11 @@ def may_be_overtaken(table: Table) -> bool:
     return over and not found.record.waiting and not found.course.carried
 
 
-def lying(table: Table) -> tuple[Card, ...]:
+def lying(table: Table) -> tuple[CardEntry, ...]:
     """The cards that are left over between two rounds, and open the next one."""
     found = table.standing
     over = found.record.published.complete and found.course.void is None
-    return (*(found.left_over if over else ()), *found.record.lying)
+    return (*(found.carried if over and not found.held else ()), *found.record.lying)
 
 
 def begin_next(table: Table, at: Now) -> None:
@@ -171,29 +168,27 @@ def close_bets(table: Table, at: Now, closed_by: str) -> None:
     table.emit(at, events.BetsClosed(shoe=record.shoe, round=record.number, closed_by=closed_by))
 
 
-def end_round(table: Table, at: Now, *, announced: bool) -> None:
+def end_round(table: Table, at: Now, reason: str) -> None:
     """Something new begins: the round is settled, or abandoned if it never had all its cards."""
     phase, record = table.state.phase, table.record
     if phase is Phase.SUSPENDED and record.published.complete:
-        table.emit(at, events.RoundOvertaken(shoe=record.shoe, round=record.number))
+        table.emit(at, events.RoundOvertaken(shoe=record.shoe, round=record.number, reason=reason))
     if phase in AT_THE_TABLE and record.published.complete:
         settle(table, at, by_command=False)
     elif phase in OPEN:
-        give_up(table, at)
-    remember(table, at, announced=announced)
+        give_up(table, at, reason)
+    remember(table, at)
     table.move(Move.NEXT)
     table.state = replace(table.state, suspended=None)
 
 
-def remember(table: Table, at: Now, *, announced: bool) -> None:
+def remember(table: Table, at: Now) -> None:
     """The last round is kept, and each round with open questions; questions for players end with their round."""
     state, record = table.state, table.record
     remembered = [(each.record.shoe, each.record.number) for each in state.past]
     if record.number and (record.shoe, record.number) not in remembered:
         completed = state.last if record.published.complete else None
-        if announced:  # the cards after it are asked about before the first card of the next round
-            record = without_cards_after(table.standing)
-        past = Past(record, completed)
+        past = Past(record, completed, suspended=state.suspended)
         left = outliving(table.house, past)
         past = replace(past, topics=tuple([each.topic for each in left]))
         kept = (*(each for each in state.past if each.topics), past)[-MOST_PAST:]
@@ -203,18 +198,19 @@ def remember(table: Table, at: Now, *, announced: bool) -> None:
     lapse(table, at, [each for each in table.state.asked if each.topic not in outlive], "the round is over")
 
 
-def give_up(table: Table, at: Now) -> None:
+def give_up(table: Table, at: Now, reason: str) -> None:
     record, (player, banker) = table.record, both(table.book, visible(table))
-    table.emit(at, events.RoundAbandoned(shoe=record.shoe, round=record.number, player=player, banker=banker))
+    data = events.RoundAbandoned(shoe=record.shoe, round=record.number, player=player, banker=banker, reason=reason)
+    table.emit(at, data)
     table.move(Move.GIVEN_UP)
 
 
 def abandon(table: Table, at: Now) -> None:
     """The round ends without a result, and no other begins: reports were lost, and its cards are not known."""
     before, shoe = table.record, table.state.shoe
-    give_up(table, at)
+    give_up(table, at, "reports were lost, or may have been lost")
     table.set_record(read(before, Reading.NEXT_ROUND))
-    remember(table, at, announced=False)
+    remember(table, at)
     matters = [each for each in before.having(Status.LATENT) if each.what.between_rounds]
     matters += before.having(Status.CARRIED_OVER)
     beyond, given = Continuity(beyond=0), before.last_matter
@@ -226,7 +222,7 @@ def abandon(table: Table, at: Now) -> None:
 def settle(table: Table, at: Now, *, by_command: bool) -> None:
     """Every bet of a complete round is paid: published by command, or if there is more to it than the result."""
     found, last = table.standing, table.state.last
-    more = found.returned or found.left_over or table.record.published.paid
+    more = found.returned or found.left_over or table.record.published.settled
     if last is not None and (by_command or more):
         publish_settled(table, at, last)
     table.move(Move.SETTLEMENT)
@@ -238,8 +234,9 @@ def settle(table: Table, at: Now, *, by_command: bool) -> None:
 def cut(table: Table, at: Now) -> None:
     shoe, number = table.state.shoe, table.record.number
     cut_in = shoe.cut_in if shoe.cut else max(1, number)
-    table.state = replace(table.state, shoe=replace(shoe, cut=True, cut_in=cut_in, missed=None))
-    table.emit(at, events.ShoeCut(shoe=shoe.number or None, round=number or None))
+    shoe = replace(shoe, cut=True, cut_in=cut_in, missed=None, whole=shoe.whole and not shoe.gap)
+    table.state = replace(table.state, shoe=shoe)
+    table.emit(at, events.ShoeCut(shoe=shoe.number or None, round=number or None, shoe_integrity=shoe.integrity))
 
 
 def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
@@ -262,15 +259,16 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     held_by = table.record.having(Status.HOLDING, Status.CARRIED_OVER)
     over = [each for each in held_by if each.kind in OF_A_NEW_SET]
     table.set_record(with_status(table.record, Status.DECIDED, *over))
-    end_round(table, at, announced=False)
+    end_round(table, at, "a new shoe began")
     before, shoe = table.record, table.state.shoe
+    kept = [replace(each, topics=tuple([of for of in each.topics if of.ask != NEW_SET])) for each in table.state.past]
     past = (before.shoe, before.number) if before.number else shoe.past
     after = Shoe(shoe.number + 1, whole, past=past)
     matters = [replace(each, face=None, cards=(), noticed_after=0) for each in before.having(Status.CARRIED_OVER)]
     beyond = None if before.continuity.beyond is None else 0
     continuity = Continuity(beyond=beyond)
     record = Record(after.number, matters=tuple(matters), given=before.last_matter, continuity=continuity)
-    table.state = replace(table.state, shoe=after, record=record, last_card=None)
+    table.state = replace(table.state, shoe=after, record=record, last_card=None, past=tuple(kept))
     table.emit(at, events.ShoeStarted(shoe=after.number, shoe_integrity=after.integrity))
     for each in before.having(Status.LATENT):
         if each.what.between_rounds:  # found in the set that this shoe deals

@@ -122,6 +122,7 @@ class Past(msgspec.Struct, frozen=True):
     record: Record
     completed: Completed | None  # None: it never had all its cards
     topics: tuple[Topic, ...] = ()  # of its open questions
+    suspended: RoundSuspended | None = None  # why it waited at its end
 
 
 class Shoe(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -147,6 +148,7 @@ class TableState(msgspec.Struct, frozen=True):
     shoe: Shoe = Shoe()
     record: Record = Record()  # of the round that is open, or of the last one
     last: Completed | None = None
+    before: Completed | None = None  # the one before `last`
     last_card: LastCard | None = None  # None: reports were missed since
     suspended: RoundSuspended | None = None  # why the round waits
     past: tuple[Past, ...] = ()  # the oldest first

@@ -201,7 +201,8 @@ def when(record: Record, about: Matter | None) -> str:
         return f"Before the first round of shoe {record.shoe}" if record.shoe else "Before the first round"
     if about is None or about.status in OF_THE_ROUND:
         return f"Round {record.number}"
-    return f"{'After' if about.status is Status.CARRIED_OVER else 'Before'} round {record.number}"
+    after = about.status is Status.CARRIED_OVER and about.id > record.given
+    return f"{'After' if after else 'Before'} round {record.number}"
 
 
 def happening(record: Record, asked: Asked) -> str:
@@ -215,7 +216,8 @@ def happening(record: Record, asked: Asked) -> str:
         said = phrase.format(card=about.face or "a card", cards="cards", stage=stage)
     else:
         together = [named(record, each) for each in range(at, at + happened.count)]
-        cards = joined(together if together[1:] else (*together, "a card that was not read"))
+        other = "a card that was not read" if asked.ask is Doubt.CONFIRM else "a card of no hand of this round"
+        cards = joined(together if together[1:] else (*together, other))
         said = phrase.format(card=named(record, at), cards=cards, stage=stage)
     if not in_round or (at and "{" in phrase):
         return said

@@ -67,15 +67,15 @@ FAULTS: Final = (
     Fault(
         "a card is published with its position instead of its index",
         "events",
-        "shoed/table/intake.py",
-        "            index=due.index,",
-        "            index=due.position,",
+        "shoed/table/report.py",
+        "index=table.record.index(card.id),",
+        "index=len(hands.of(hand)),",
     ),
     Fault(
         "a consequence lacks the slot that is due",
         "consequence",
         "shoed/table/question.py",
-        "due=slot(course.hands, course.due) if stands else None,",
+        "due=due_slot(after.record, course) if stands else None,",
         "due=None,",
     ),
     Fault(

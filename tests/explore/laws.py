@@ -106,8 +106,8 @@ class Witness:
 
 def copied(value: Any) -> Any:  # noqa: ANN401 -- a field of any type
     match value:
-        case list():
-            return list(value)
+        case list() | set():
+            return type(value)(value)
         case dict():
             return {name: dict(each) if isinstance(each, dict) else each for name, each in value.items()}
         case _:
