@@ -52,7 +52,9 @@ SITUATIONS: Final[Mapping[str, str]] = {
     "OVERDRAW_REPEATED": "The shoe reports an overdraw with the face of the card before it.",
     "IN_NO_HAND": "In the middle of a round, a card leaves the shoe as burnt, locked, in error or to an unknown place.",
     "IN_NO_HAND_REPEATED": "The same, with the face of the card before it.",
-    "IN_NO_HAND_AFTER_END": "The round is complete, and a card leaves the shoe as burnt, locked or in error.",
+    "IN_NO_HAND_AFTER_END": (
+        "The round is complete, and a card leaves the shoe as burnt, locked, in error or to an unknown place."
+    ),
     "RESULT_TOO_EARLY": "The shoe reports a result while a card is due.",
     "AFTER_GAP_DUE": "Reports of the round may be missing, and the next card is reported in the place that is due.",
     "AFTER_GAP": "Reports of the round may be missing, and the next card is not reported in the place that is due.",
