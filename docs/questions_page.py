@@ -52,7 +52,9 @@ SITUATIONS: Final[Mapping[str, str]] = {
     "OVERDRAW_REPEATED": "The shoe reports an overdraw with the face of the card before it.",
     "IN_NO_HAND": "In the middle of a round, a card leaves the shoe as burnt, locked, in error or to an unknown place.",
     "IN_NO_HAND_REPEATED": "The same, with the face of the card before it.",
-    "IN_NO_HAND_AFTER_END": "The round is complete, and a card leaves the shoe as burnt, locked or in error.",
+    "IN_NO_HAND_AFTER_END": (
+        "The round is complete, and a card leaves the shoe as burnt, locked, in error or to an unknown place."
+    ),
     "RESULT_TOO_EARLY": "The shoe reports a result while a card is due.",
     "EXPOSED_BEFORE": "The shoe reports a card with the face of an exposed card that a person entered before.",
     "FIRST_REPEATED": "The shoe reports Player's first card once more, before any other card of Player.",

@@ -23,6 +23,7 @@ from shoed.events import (
     RoundCompleted,
     RoundResumed,
     RoundStarted,
+    Seen,
 )
 from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
@@ -68,12 +69,17 @@ SET_ASIDE: Final[Mapping[str, str]] = {
     Place.ERROR.value: "drawn while the shoe was in error",
     Place.SET_UP.value: "drawn while the shoe was in set-up",
     Place.OVERDRAW.value: "an excess card, told after its error was cleared; perhaps for the second time",
+    Place.UNKNOWN.value: "drawn to a place that is not known; `reported.unknown` is the value that the shoe reported",
     "not-due": "not the slot that is due by its reported hand and index, or not readable; the round is suspended",
     "no-round": "reported for a hand before the first round of the shoe",
 }
 # The words that a field may hold, where its type does not say, or says more: (type, field) -> word -> meaning.
 WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
     (CardSetAside, "reason"): SET_ASIDE,
+    (Seen, "unknown"): {
+        "target ...": "an Angel Eye shoe reported a card in the game with a target of this number, which is not known",
+        "situation ...": "an Angel Eye shoe reported a card outside the game in a situation of this number",
+    },
     (RoundResumed, "phase"): {
         "betting": "bets are open still",
         "closed": "they are closed, and no card is drawn yet",

@@ -39,12 +39,13 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What the device reported, in its own words: a card with its place, or a result."""
+    """A card with its place, or a result, as the device reported it. `unknown` is absent if the place is known."""
 
     card: Card | None = None
     hand: str | None = None
     position: int | None = None
     result: Result | None = None
+    unknown: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ShoeStarted(EventData, frozen=True, kw_only=True):

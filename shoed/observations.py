@@ -34,6 +34,7 @@ class Place(Enum):
     SET_UP = "set-up"
     OVERDRAW = "overdraw"
     DEALT = "dealt"  # it left the shoe, and the device names no hand
+    UNKNOWN = "unknown"  # the device gives a value that the page of its family does not name
 
 
 class Outcome(Enum):
@@ -183,6 +184,7 @@ class CardSeen(Reported, frozen=True, kw_only=True):
     position: int  # in its hand, 1-3, where the place is a hand
     card: Card | None  # None: the device's code names no card
     code: str = ""  # and that code
+    unknown: str = ""  # the value that names no place, as in `target 6`
     edges: Edges | None = None  # where the family has them
     quality: int | None = None  # of the reading, in percent, where the family tells it
 

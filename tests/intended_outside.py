@@ -9,7 +9,7 @@ from shoed.words import Event as Kind
 from tests.intended import Difference, Verdict
 from tests.oracle_sides import value
 
-IN_NO_HAND: Final = (Place.BURN, Place.FIRST_CARD, Place.LOCKED, Place.ERROR)
+IN_NO_HAND: Final = (Place.BURN, Place.FIRST_CARD, Place.LOCKED, Place.ERROR, Place.UNKNOWN)
 NO_NEW_SHOE: Final = "the shoe is empty, no new shoe was announced"
 FIRST_THIRD: Final = 5  # the index of the first third card
 INTEGRITY: Final = "shoe_integrity"
@@ -30,6 +30,13 @@ def card_in_no_hand_is_asked(found: Difference) -> Verdict | None:
     bets_are_open = any("bets are open" in line for line in ours["evidence"])
     before = [] if oracle is None else oracle["cards"]
     return Verdict.ENDS if bets_are_open or (waits and ours["cards"] != before) else None
+
+
+def unknown_place_is_named(found: Difference) -> Verdict | None:
+    """A card with an unknown place is set aside for a reason of its own; the oracle gets the card as `locked`."""
+    ours, oracle = found.events()
+    as_locked = [(kind, {**data, "reason": "locked"}) for kind, data in ours if data.get("reason") == "unknown"]
+    return Verdict.PASSES if as_locked and found.parts == ("events",) and as_locked == oracle else None
 
 
 def foreign_card_serves_in_no_round(found: Difference) -> Verdict | None:
@@ -103,6 +110,7 @@ def without_integrity(data: Any) -> Any:  # noqa: ANN401  # JSON
 
 PREDICATES: Final = (
     card_in_no_hand_is_asked,
+    unknown_place_is_named,
     foreign_card_serves_in_no_round,
     next_round_waits_for_a_new_shoe,
     first_card_in_doubt_is_ruled,

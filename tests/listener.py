@@ -16,7 +16,7 @@ from shoed.device_events import EventData
 from shoed.observations import Device, Outcome, Pair
 from shoed.table import PublicState
 
-OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw")
+OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw", "unknown")
 WORTH: Final = {"A": 1} | {str(face): face for face in range(2, 10)} | dict.fromkeys(("10", "J", "Q", "K"), 0)
 
 

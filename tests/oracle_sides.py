@@ -109,11 +109,15 @@ class Side:
         return value if self.rooms is OURS else msgspec.json.decode(msgspec.json.encode(value), type=kind)
 
     def seen(self, taken: Taken) -> object:
-        """The observations, for the oracle in the words of its time: an absence was proven or not."""
+        """The observations, for the oracle in the words of its time.
+
+        An absence was proven or not. A place that is not known did not exist; the nearest one is `locked`.
+        """
         if self.rooms is OURS:
             return taken.seen
         proven = {at: each.proven for at, each in enumerate(taken.seen) if isinstance(each, observations.Resumed)}
         seen = msgspec.to_builtins(taken.seen)
+        seen = [each | {"place": "locked"} if each.get("place") == "unknown" else each for each in seen]
         return [each | {"proven": proven[at]} if at in proven else each for at, each in enumerate(seen)]
 
     def take(self, taken: Taken) -> Output:
@@ -184,7 +188,7 @@ def differing(ours: Output, oracle: Output) -> tuple[str, ...]:
 
 # Keys that the oracle does not have. Keys may be added to published messages, never changed.
 ADDED: Final = frozenset(
-    {"as_dealt", "at_least", "decided_by", "effect", "ground", "other", "questions", "revision", "text"}
+    {"as_dealt", "at_least", "decided_by", "effect", "ground", "other", "questions", "revision", "text", "unknown"}
 )
 # Keys that other messages of the oracle have, by the other keys of the message that gained them.
 ADDED_TO: Final = (

@@ -5,6 +5,7 @@ What a step may say:
 
     shoe = "P1 8S, B1 3H"      what the shoe reports: its slot and the card, `?` for one that it could not read;
                                burn, first-card, locked, in-error or set-up with a card; `R P3 5D`, of an overdraw;
+                               target-6 or situation-3 with a card: a target or a situation that the page does not name;
                                `result banker player-pair`, `error 1`, `cleared 1`, cut, start, stand-by
     unheard = "B1 3H"          the same, while nobody hears it
     window = "P1 8S 0-80"      a card of a shoe that tells when it passed the window, in ms; `double`: two cards thick
@@ -332,8 +333,12 @@ def listed(step: str) -> list[str]:
     return [each.strip() for each in step.split(",") if each.strip()]
 
 
-TARGETS: Final = {"P": 0x00, "B": 0x10, "burn": 0x20, "first-card": 0x40}
-SITUATIONS: Final = {"locked": 0x00, "in-error": 0x10, "set-up": 0x20}
+TARGETS: Final = {"P": 0x00, "B": 0x10, "burn": 0x20, "first-card": 0x40} | {
+    f"target-{code}": code << 4 for code in (3, 6, 7)
+}
+SITUATIONS: Final = {"locked": 0x00, "in-error": 0x10, "set-up": 0x20} | {
+    f"situation-{code}": code << 4 for code in range(3, 8)
+}
 SUITS: Final = {"D": 0x10, "C": 0x20, "S": 0x30, "H": 0x40}
 RANKS: Final = {text: bits for bits, text in enumerate([*"A23456789", "10", *"JQK"], start=1)}
 OUTCOMES: Final = {"player": 0x10, "tie": 0x20, "banker": 0x40, "forced-end": 0x70}
@@ -354,9 +359,9 @@ def report(words: str) -> tuple[str, tuple[int, ...]]:
     match words.split():
         case [("cut" | "start" | "stand-by") as word]:
             return BARE[word], ()
-        case [("burn" | "first-card") as place, card]:
+        case [place, card] if place in TARGETS:
             return "D", (TARGETS[place], face(card))
-        case [("locked" | "in-error" | "set-up") as place, card]:
+        case [place, card] if place in SITUATIONS:
             return "d", (SITUATIONS[place], face(card))
         case ["R", place, card]:
             return "R", (slot(place), face(card))

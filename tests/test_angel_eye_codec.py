@@ -48,6 +48,8 @@ from firmware_protocols.angel_eye import (
     StartOfCommunication,
     Suit,
     Target,
+    UnknownSituation,
+    UnknownTarget,
     build,
     orders,
     page,
@@ -57,6 +59,7 @@ from firmware_protocols.family import Direction, Line, Malformed, Mark, Parity, 
 from shoed import wire
 from shoed.now import Chunk, Now
 from shoed.wire import Frame, LineState, Rejected
+from tests import foreign_shoe
 
 AT = Now(1_700_000_000_000_000, 5_000_000_000)
 SETTINGS = AngelEyeSettings()
@@ -74,10 +77,13 @@ FROM_SHOE: list[tuple[str, FromShoe]] = [
     ("05 38 44 C0 9B 03 32 34", CardInGame("8", Target.FIRST_CARD, 0, Face(Suit.DIAMONDS, 11))),
     ("05 37 44 DF C2 03 36 44", CardInGame("7", Target.BURN_COUNT, 15, Face(Suit.HEARTS, 2))),
     ("05 31 44 81 80 03 37 37", CardInGame("1", Target.PLAYER, 1, NoFace(0))),
+    ("05 31 44 B1 B8 03 37 46", CardInGame("1", UnknownTarget(3), 1, Face(Suit.SPADES, 8))),
     ("05 36 64 80 91 03 34 30", CardOutside("6", Situation.LOCKED, Face(Suit.DIAMONDS, 1))),
     ("05 36 64 90 91 03 35 30", CardOutside("6", Situation.ERROR, Face(Suit.DIAMONDS, 1))),
     ("05 36 64 A0 91 03 36 30", CardOutside("6", Situation.SET_UP, Face(Suit.DIAMONDS, 1))),
+    ("05 36 64 B0 91 03 37 30", CardOutside("6", UnknownSituation(3), Face(Suit.DIAMONDS, 1))),
     ("05 37 52 83 AD 03 34 38", OverdrawCard("7", Target.PLAYER, 3, Face(Suit.CLUBS, 13))),
+    ("05 37 52 E3 AD 03 32 38", OverdrawCard("7", UnknownTarget(6), 3, Face(Suit.CLUBS, 13))),
     ("05 32 47 91 03 45 37", Result("2", Outcome.PLAYER, player_pair=True, banker_pair=False)),
     ("05 32 47 A3 03 44 35", Result("2", Outcome.TIE, player_pair=True, banker_pair=True)),
     ("05 32 47 C2 03 42 34", Result("2", Outcome.BANKER, player_pair=False, banker_pair=True)),
@@ -211,8 +217,6 @@ def test_a_flipped_bit_is_never_believed(case: Case) -> None:
         pytest.param("05 31 44 81 B8 80 03 43 46", Reason.MALFORMED, id="a card too long"),
         pytest.param("05 31 44 21 B8 03 45 46", Reason.MALFORMED, id="bit 7 of the place clear"),
         pytest.param("05 31 44 81 38 03 43 46", Reason.MALFORMED, id="bit 7 of the card clear"),
-        pytest.param("05 31 44 B1 B8 03 37 46", Reason.UNDECLARED_CODE, id="target 3"),
-        pytest.param("05 36 64 B0 91 03 37 30", Reason.UNDECLARED_CODE, id="situation 3"),
         pytest.param("05 32 47 B0 03 43 36", Reason.UNDECLARED_CODE, id="outcome 3"),
         pytest.param("05 32 4D B0 31 30 30 30 35 03 46 38", Reason.MALFORMED, id="an address that is no ASCII"),
         pytest.param("15 30 34", Reason.UNDECLARED_CODE, id="refusal 04"),
@@ -250,8 +254,8 @@ def test_a_host_cannot_have_ordered(literal: str, reason: Reason) -> None:
 
 def test_a_code_that_is_not_known_is_named() -> None:
     """The operator reads which part of a report the page does not know."""
-    said = REPORTS.read(bytes.fromhex("05 31 44 B1 B8 03 37 46"))
-    assert said == Malformed(Reason.UNDECLARED_CODE, "card in the game: target is a code that is not known")
+    said = REPORTS.read(bytes.fromhex("05 32 47 B0 03 43 36"))
+    assert said == Malformed(Reason.UNDECLARED_CODE, "result: outcome is a code that is not known")
 
 
 def test_every_card_byte_is_a_card() -> None:
@@ -267,6 +271,19 @@ def test_every_card_byte_is_a_card() -> None:
     assert set(faces) == {Face(suit, rank) for suit in Suit for rank in range(1, 14)}
     assert len(faces) == 52
     assert all(card == NoFace(code) for code, card in enumerate(cards) if not isinstance(card, Face))
+
+
+def test_every_target_and_situation_is_a_place() -> None:
+    """A value that the page does not name keeps its number, and the card beside it its face: none is lost."""
+    player, banker, burn, first, count = Target
+    targets: list[Target | UnknownTarget]
+    targets = [player, banker, burn, UnknownTarget(3), first, count, UnknownTarget(6), UnknownTarget(7)]
+    for code, target in enumerate(targets):
+        said = REPORTS.read(foreign_shoe.report("1", f"D {0x81 | code << 4:02x} b8"))
+        assert said == CardInGame("1", target, 1, Face(Suit.SPADES, 8))
+    for code, situation in enumerate((*Situation, *map(UnknownSituation, range(3, 8)))):
+        said = REPORTS.read(foreign_shoe.report("1", f"d {0x81 | code << 4:02x} b8"))
+        assert said == CardOutside("1", situation, Face(Suit.SPADES, 8))
 
 
 def test_a_fault_without_a_name_is_still_a_fault() -> None:
@@ -313,6 +330,9 @@ def test_the_span_of_the_bcc_is_a_setting() -> None:
     "message",
     [
         CardInGame("1", Target.PLAYER, 16, Face(Suit.SPADES, 8)),
+        CardInGame("1", UnknownTarget(0), 1, Face(Suit.SPADES, 8)),
+        CardInGame("1", UnknownTarget(8), 1, Face(Suit.SPADES, 8)),
+        CardOutside("1", UnknownSituation(2), Face(Suit.SPADES, 8)),
         CardInGame("1", Target.PLAYER, 1, NoFace(0x38)),
         CardInGame("1", Target.PLAYER, 1, NoFace(0x80)),
         CardInGame("1", Target.PLAYER, 1, Face(Suit.SPADES, 14)),
@@ -341,13 +361,15 @@ ascii_text = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
 cards = st.builds(Face, st.sampled_from(Suit), st.integers(1, 13)) | st.builds(
     NoFace, st.sampled_from(range(0x80))
 ).filter(lambda card: not (1 <= card.code >> 4 <= 4 and 1 <= card.code & 0xF <= 13))
+targets = st.sampled_from((*Target, *map(UnknownTarget, (3, 6, 7))))
+situations = st.sampled_from((*Situation, *map(UnknownSituation, range(3, 8))))
 messages_of_a_shoe: st.SearchStrategy[FromShoe] = st.one_of(
     st.builds(StartOfCommunication, sequences),
     st.builds(StandBy, sequences),
     st.builds(CuttingCard, sequences),
-    st.builds(CardInGame, sequences, st.sampled_from(Target), indices, cards),
-    st.builds(CardOutside, sequences, st.sampled_from(Situation), cards),
-    st.builds(OverdrawCard, sequences, st.sampled_from(Target), indices, cards),
+    st.builds(CardInGame, sequences, targets, indices, cards),
+    st.builds(CardOutside, sequences, situations, cards),
+    st.builds(OverdrawCard, sequences, targets, indices, cards),
     st.builds(Result, sequences, st.sampled_from(Outcome), st.booleans(), st.booleans()),
     st.builds(ErrorRaised, sequences, st.booleans(), st.integers(0, 63)),
     st.builds(ErrorCleared, sequences, st.integers(0, 127)),

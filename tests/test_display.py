@@ -228,10 +228,19 @@ def test_a_suspended_round_says_that_it_waits(subscriber: Subscriber) -> None:
     ]
 
 
+def test_a_card_with_an_unknown_place_is_shown_with_the_value_of_the_shoe(subscriber: Subscriber) -> None:
+    """The reason alone does not name the value."""
+    seen = {"card": "9C", "hand": None, "position": None, "result": None, "unknown": "target 6"}
+    aside = {**ROUND, "card": "9C", "reason": "unknown", "reported": seen, "provenance": 9}
+    subscriber.told(1, "card.set-aside", aside)
+    assert subscriber.lines[-1:] == ["9C set aside: unknown target 6"]
+
+
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
         ({"card": None, "hand": "player", "position": 3}, "an unreadable card, card 3 of player"),
+        ({"card": "9C", "unknown": "target 6"}, "9C with the unknown target 6"),
         ({"result": {"outcome": "tie", "pairs": []}}, "result tie"),
     ],
 )

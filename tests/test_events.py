@@ -70,6 +70,7 @@ from shoed.events import (
 )
 from shoed.observations import Device, Outcome, Pair
 from shoed.table.phase import MOVES, Move, Phase
+from tests.listener import OUTSIDE
 from tests.observed import Sitting, card, cards
 
 HAND = Hand((Card.S8, Card.H10), 8)
@@ -444,13 +445,13 @@ def test_the_page_has_the_words_that_fields_hold() -> None:
     """Why a card was set aside, and why bytes were rejected: every word that can come is there."""
     page = events_page()
     assert all(f"- `{word}`: {meaning}\n" in page for words in WORDS.values() for word, meaning in words.items())
-    assert set(SET_ASIDE) == {"burn", "first-card", "locked", "error", "set-up", "overdraw", "not-due", "no-round"}
+    assert set(SET_ASIDE) == {*OUTSIDE, "not-due", "no-round"}
     assert set(WORDS[LineRejected, "reason"]) == {reason.value for reason in Reason}
 
 
 def test_a_card_is_set_aside_for_a_reason_that_the_page_knows() -> None:
     """Every place with and without a face, before a round, in it and after it."""
-    places = ["P1", "P2", "B1", "B2", "B3", "burn", "first-card", "locked", "error", "set-up", "overdraw"]
+    places = ["P1", "P2", "B1", "B2", "B3", "burn", "first-card", "locked", "error", "set-up", "overdraw", "unknown"]
     reasons = set()
     for before in ("", "P1 8S", "P1 8S,B1 3H,P2 KS,B2 4H"):
         for place in places:

@@ -112,6 +112,33 @@ def said(seen: AnyObservation) -> object:
             return type(seen)
 
 
+@pytest.mark.parametrize(
+    ("command", "first", "expected"),
+    [
+        ("D", 0x31, (Place.UNKNOWN, 0, "target 3")),
+        ("D", 0x6F, (Place.UNKNOWN, 0, "target 6")),
+        ("D", 0x70, (Place.UNKNOWN, 0, "target 7")),
+        *(("d", code << 4, (Place.UNKNOWN, 0, f"situation {code}")) for code in range(3, 8)),
+        ("R", 0x63, (Place.OVERDRAW, 3, "target 6")),
+        ("R", 0x13, (Place.OVERDRAW, 3, "")),
+        ("D", 0x07, (Place.PLAYER, 7, "")),
+        ("D", 0x10, (Place.BANKER, 0, "")),
+    ],
+)
+@pytest.mark.parametrize(("code", "face"), [(0x38, Card.S8), (0x00, None)])
+def test_a_card_with_an_unknown_place_is_kept(
+    command: str, first: int, expected: tuple[Place, int, str], code: int, face: Card | None
+) -> None:
+    """The card is observed with the value that the page does not name, and the next number is no jump."""
+    host = connected()
+    (seen,) = host.hear(report("1", command, first, code), 5)
+    assert isinstance(seen, CardSeen)
+    assert (seen.place, seen.position, seen.unknown) == expected
+    assert (seen.card, seen.code) == (face, "" if face else "00")
+    assert kinds(host.hear(report("1", command, first, code), 22)) == [CopyHeard]
+    assert kinds(host.hear(report("2", "D", 0x11, 0x43), 500)) == [CardSeen]
+
+
 def test_every_card_byte_is_its_card() -> None:
     """Bits 6-4 the suit, bits 3-0 the rank: 52 bytes are 52 faces."""
     host = connected()

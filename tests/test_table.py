@@ -189,6 +189,7 @@ def test_six_cards_give_six_events_with_index_and_points_as_they_go() -> None:
         ("locked", "locked"),
         ("error", "error"),
         ("set-up", "set-up"),
+        ("unknown", "unknown"),
     ],
 )
 @pytest.mark.parametrize("face", ["QC", "?"])

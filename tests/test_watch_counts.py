@@ -40,6 +40,14 @@ def test_a_card_more_often_than_the_decks_hold_it() -> None:
     assert again.times == 4
 
 
+def test_a_card_with_an_unknown_place_is_counted() -> None:
+    """The card left the shoe; the same card once more is one more, because no position tells that it is a repeat."""
+    watching = Watching(WatchSettings(LIMIT_MS, decks=2))
+    assert watching.hear(card("P1", "8S"), card("unknown", "8S")) == []
+    (found,) = watching.hear(card("unknown", "8S"))
+    assert found == TooOften(at=at(3000), card=Card.S8, times=3, decks=2)
+
+
 def test_more_cards_than_the_set() -> None:
     """Wherever they went, and whether they could be read or not; the first too many is told, and no other."""
     watching = begun()

@@ -39,6 +39,8 @@ from firmware_protocols.angel_eye.messages import (
     StartOfCommunication,
     Suit,
     Target,
+    UnknownSituation,
+    UnknownTarget,
 )
 from firmware_protocols.angel_eye.settings import AngelEyeSettings, Span
 from firmware_protocols.family import Codes, Family, Line, Mark, UsbId
@@ -82,6 +84,8 @@ __all__ = [
     "StartOfCommunication",
     "Suit",
     "Target",
+    "UnknownSituation",
+    "UnknownTarget",
     "build",
     "orders",
     "reports",

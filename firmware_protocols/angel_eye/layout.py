@@ -6,6 +6,7 @@ stays interpreted either way (measured: 8.3 us against 8.4 us a card), and inter
 raise nothing but `ConstructError`.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Final, NamedTuple
 
@@ -46,6 +47,8 @@ from firmware_protocols.angel_eye.messages import (
     StartOfCommunication,
     Suit,
     Target,
+    UnknownSituation,
+    UnknownTarget,
 )
 from firmware_protocols.family import Code, FrameKind, Framing, Mark, Name
 
@@ -145,8 +148,11 @@ ORDERS: Final = (
 )
 
 
-def _coded(bits: int, codes: tuple[Code[Name], ...]) -> Construct:
-    return Mapping(BitsInteger(bits), {each.name: each.number for each in codes})
+def _coded(bits: int, codes: tuple[Code[Name], ...], unknown: Callable[[int], object] | None = None) -> Construct:
+    """Without `unknown`, a code that is not in the table is an error."""
+    values: dict[object, int] = {each.name: each.number for each in codes}
+    others = {*range(1 << bits)} - {*values.values()}
+    return Mapping(BitsInteger(bits), values | ({} if unknown is None else {unknown(code): code for code in others}))
 
 
 def _text(length: int) -> Construct:
@@ -160,7 +166,10 @@ CARD_CODES: Final = FACES | {NoFace(code): code for code in {*range(0x80)} - {*F
 MARKER: Final = Const(1, Bit)  # bit 7 of every binary byte, which keeps ETX out of the data
 CARD: Final = Mapping(BitsInteger(7), CARD_CODES)
 NOTHING: Final = Struct()
-PLACED_CARD: Final = BitStruct(MARKER, "target" / _coded(3, TARGETS), "index" / BitsInteger(4), MARKER, "card" / CARD)
+# Every target and situation has a value: a card that left the shoe is not lost because its place is unknown.
+TARGET: Final = _coded(3, TARGETS, UnknownTarget)
+SITUATION: Final = _coded(3, SITUATIONS, UnknownSituation)
+PLACED_CARD: Final = BitStruct(MARKER, "target" / TARGET, "index" / BitsInteger(4), MARKER, "card" / CARD)
 
 
 class Command(NamedTuple):
@@ -200,7 +209,7 @@ COMMANDS: Final = (
         CardOutside,
         "card outside the game",
         "byte 1: bits 6-4 situation; byte 2: the card",
-        BitStruct(MARKER, "situation" / _coded(3, SITUATIONS), Padding(4), MARKER, "card" / CARD),
+        BitStruct(MARKER, "situation" / SITUATION, Padding(4), MARKER, "card" / CARD),
         Mark.DOCUMENTED,
     ),
     Command(

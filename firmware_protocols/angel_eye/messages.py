@@ -47,12 +47,26 @@ class Target(Enum):
     BURN_COUNT = "burn-count"
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownTarget:
+    """A target that the page does not name."""
+
+    code: int
+
+
 class Situation(Enum):
     """What the shoe was in when a card left it outside the game."""
 
     LOCKED = "locked"
     ERROR = "error"
     SET_UP = "set-up"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSituation:
+    """A situation that the page does not name."""
+
+    code: int
 
 
 class Outcome(Enum):
@@ -109,7 +123,7 @@ class CuttingCard:
 @dataclass(frozen=True, slots=True)
 class CardInGame:
     sequence: str
-    target: Target
+    target: Target | UnknownTarget
     index: int  # as the shoe says it, 0 to 15; in a hand 1 to 3 make sense
     card: CardCode
 
@@ -117,7 +131,7 @@ class CardInGame:
 @dataclass(frozen=True, slots=True)
 class CardOutside:
     sequence: str
-    situation: Situation
+    situation: Situation | UnknownSituation
     card: CardCode
 
 
@@ -126,7 +140,7 @@ class OverdrawCard:
     """The card of an overdraw, told after its error is cleared."""
 
     sequence: str
-    target: Target
+    target: Target | UnknownTarget
     index: int
     card: CardCode
 

@@ -239,8 +239,9 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
             return f"shoe {shoe} round {number}"
         case events.CardDrawn(hand=hand, card=card, points=points):
             return f"  {hand.value} {card.value:<3}  player {points.player}, banker {points.banker}"
-        case events.CardSetAside(card=card, reason=reason):
-            return f"{card.value if card else 'an unreadable card'} set aside: {reason}"
+        case events.CardSetAside(card=card, reason=reason, reported=seen):
+            why = f"{reason} {seen.unknown}" if seen.unknown else reason
+            return f"{card.value if card else 'an unreadable card'} set aside: {why}"
         case events.RoundCompleted(player=player, banker=banker, outcome=outcome, pairs=pairs):
             score = f"{outcome.value}, player {player.points} ({ascii_cards(player)}), "
             score += f"banker {banker.points} ({ascii_cards(banker)})"
@@ -299,4 +300,6 @@ def reported(seen: Seen) -> str:
     if seen.result:
         return f"result {seen.result.outcome.value}"
     card = seen.card.value if seen.card else "an unreadable card"
+    if seen.unknown:
+        return f"{card} with the unknown {seen.unknown}"
     return f"{card}, card {seen.position} of {seen.hand}" if seen.hand else card

@@ -23,7 +23,7 @@ reports cannot have passed unheard:
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -69,7 +69,8 @@ SUITS: Final[Mapping[theirs.Suit, Suit]] = {
     theirs.Suit.HEARTS: Suit.HEARTS,
 }
 CARDS: Final = {theirs.Face(suit, rank.value): Card.of(rank, ours) for suit, ours in SUITS.items() for rank in Rank}
-PLACES: Final[Mapping[theirs.Target | theirs.Situation, Place]] = {
+TheirPlace: TypeAlias = theirs.Target | theirs.UnknownTarget | theirs.Situation | theirs.UnknownSituation
+PLACES: Final[Mapping[TheirPlace, Place]] = {
     theirs.Target.PLAYER: Place.PLAYER,
     theirs.Target.BANKER: Place.BANKER,
     theirs.Target.BURN: Place.BURN,
@@ -293,11 +294,14 @@ def as_theirs(order: DeviceOrder) -> theirs.Order:
 def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:  # noqa: C901 -- one line a report
     match message:
         case theirs.CardInGame(target=target, index=index, card=card):
-            return card_seen(at, evidence, PLACES[target], index, card)
+            place = PLACES.get(target, Place.UNKNOWN)
+            position = 0 if place is Place.UNKNOWN else index  # of an unknown target the index means nothing
+            return replace(card_seen(at, evidence, place, position, card), unknown=unnamed(target))
         case theirs.CardOutside(situation=situation, card=card):
-            return card_seen(at, evidence, PLACES[situation], 0, card)
-        case theirs.OverdrawCard(index=index, card=card):
-            return card_seen(at, evidence, Place.OVERDRAW, index, card)
+            place = PLACES.get(situation, Place.UNKNOWN)
+            return replace(card_seen(at, evidence, place, 0, card), unknown=unnamed(situation))
+        case theirs.OverdrawCard(target=target, index=index, card=card):
+            return replace(card_seen(at, evidence, Place.OVERDRAW, index, card), unknown=unnamed(target))
         case theirs.Result(outcome=outcome, player_pair=player, banker_pair=banker):
             pairs = ((Pair.PLAYER,) if player else ()) + ((Pair.BANKER,) if banker else ())
             return ResultSeen(at=at, frame=evidence, outcome=OUTCOMES[outcome], pairs=pairs)
@@ -330,6 +334,17 @@ def card_seen(at: Now, evidence: Evidence, place: Place, position: int, code: th
     if isinstance(code, theirs.Face):
         return CardSeen(at=at, frame=evidence, place=place, position=position, card=CARDS[code])
     return CardSeen(at=at, frame=evidence, place=place, position=position, card=None, code=f"{code.code:02x}")
+
+
+def unnamed(value: TheirPlace) -> str:
+    """The value, if the page does not name it; else empty."""
+    match value:
+        case theirs.UnknownTarget(code=code):
+            return f"target {code}"
+        case theirs.UnknownSituation(code=code):
+            return f"situation {code}"
+        case _:
+            return ""
 
 
 def fault_name(code: int) -> str:

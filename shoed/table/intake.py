@@ -8,6 +8,7 @@ position and result are only compared. A card that is not the due one is set asi
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from shoed import events
@@ -33,6 +34,7 @@ from shoed.table.record import (
     Where,
     changed,
     drawn_with,
+    reported_as,
     with_card,
     with_matter,
     with_status,
@@ -58,6 +60,7 @@ IN_NO_HAND: Final = {
     Place.FIRST_CARD: Report.BURNT,
     Place.LOCKED: Report.LOCKED,
     Place.ERROR: Report.IN_ERROR,
+    Place.UNKNOWN: Report.UNKNOWN,
 }
 KEPT: Final = {Place.OVERDRAW: Report.OVERDRAWN, Place.DEALT: Report.UNNAMED}
 NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
@@ -128,9 +131,8 @@ def left_the_shoe(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) 
     again = last is not None and last.face is not None and last.face is seen.card
     sequence = set_aside(table, seen, seen.place.value)
     if table.record.play is Phase.BETTING:  # no card is due before the bets are closed
-        evidence = (
-            f"{seen.card or 'a card without a face'} was reported as {IN_NO_HAND[seen.place].value}, and bets are open"
-        )
+        how = reported_as(IN_NO_HAND[seen.place], seen_as)
+        evidence = f"{seen.card or 'a card without a face'} was reported {how}, and bets are open"
         record = with_matter(table.record, suspicion(Kind.ORDER_ALTERED, evidence))
         report(table, seen.at, noticed(table, seen.at, record, 0, findings), seen_as)
         return
@@ -241,7 +243,7 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
         seen.card,
         Where.WAITING,
         report=Report.OVERDRAWN,
-        seen=Seen(card=seen.card),
+        seen=reported(seen),
         utc_us=seen.at.utc_us,
         row=table.row,
         sequence=sequence,
@@ -302,7 +304,7 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
 def reported(seen: CardSeen) -> Seen:
     if seen.place in HANDS:
         return Seen(card=seen.card, hand=seen.place.value, position=seen.position)
-    return Seen(card=seen.card)
+    return Seen(card=seen.card, unknown=seen.unknown or UNSET)
 
 
 def result(table: Table, seen: ResultSeen) -> None:

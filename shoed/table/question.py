@@ -25,7 +25,7 @@ from shoed.table.phase import Phase
 from shoed.table.public import PublicHands
 from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, renewed
 from shoed.table.readings import Reading, due_slot
-from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, with_matter
+from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, reported_as, with_matter
 from shoed.table.state import Effect, Open, TableState
 from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
 from shoed.words import PLAYER, Role
@@ -189,7 +189,7 @@ def evidence(record: Record, asked: Asked, about: Matter | None) -> Iterator[str
         case Doubt.READING if waiting and not record.result_is_early:
             seen = waiting[0].seen
             outside = waiting[0].report in (*IN_NO_HAND, Report.OVERDRAWN)
-            other = f"as {waiting[0].report.value}" if outside else "in no hand"
+            other = reported_as(waiting[0].report, seen) if outside else "in no hand"
             where = f"as {seen.hand} {seen.position}" if seen.hand else other
             due = "no card is due" if record.published.complete else "another slot is due"
             yield f"{waiting[0].face or 'a card without a face'} was reported {where}, and {due}"

@@ -31,6 +31,7 @@ from shoed.table.record import (
     excess,
     placed,
     positioned,
+    reported_as,
     unseen,
     with_matter,
     withdrawn,
@@ -352,7 +353,8 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
         case Reading.PUT_AWAY:
             record = positioned(record, first.id, Where.PUT_AWAY)
             what = Happened(Kind.ORDER_ALTERED, 0, 0)
-            evidence = f"{first.face or 'a card without a face'} was reported as {first.report.value}, and was put away"
+            how = reported_as(first.report, first.seen)
+            evidence = f"{first.face or 'a card without a face'} was reported {how}, and was put away"
             return with_matter(record, Matter(0, what, Status.OPEN, evidence, noticed_after=record.last_placed))
         case Reading.EXCESS if first.report is Report.OVERDRAWN and not record.published.complete:
             if len(record.at(Where.PUT_BY)) >= MOST_WAITING:

@@ -53,10 +53,16 @@ class Report(Enum):
     BURNT = "burnt"  # in no hand
     LOCKED = "locked"  # in no hand, while the shoe was locked
     IN_ERROR = "in-error"  # in no hand, while the shoe was in error
+    UNKNOWN = "unknown"  # in no hand, with a value that names no place
     NONE = "none"
 
 
-IN_NO_HAND: Final = frozenset({Report.BURNT, Report.LOCKED, Report.IN_ERROR})
+IN_NO_HAND: Final = frozenset({Report.BURNT, Report.LOCKED, Report.IN_ERROR, Report.UNKNOWN})
+
+
+def reported_as(report: Report, seen: Seen) -> str:
+    """How the device reported a card that has no slot."""
+    return f"with the unknown {seen.unknown or 'place'}" if report is Report.UNKNOWN else f"as {report.value}"
 
 
 class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -84,7 +90,7 @@ class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def in_no_slot(self) -> bool:
         """The device reported a card without its slot: there may have been none."""
-        return self.report is Report.UNNAMED or (self.row > 0 and self.seen == Seen())
+        return self.report is Report.UNNAMED or (self.row > 0 and self.seen.card is None and self.seen.hand is None)
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -320,7 +326,7 @@ def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:
     if report is Report.OVERDRAWN:
         why = "the shoe says that it was overdrawn"
     elif report in IN_NO_HAND:
-        why = f"the shoe reported it as {report.value}"
+        why = f"the shoe reported it {reported_as(report, record.card(card_id).seen)}"
     what = Happened(Kind.CARD_IN_EXCESS, 0, 0, reconstructable=back)
     matter = Matter(0, what, Status.OPEN, f"card {at}: {why}", None, 0, (card_id,), record.last_placed)
     return with_matter(record, matter)

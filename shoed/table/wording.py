@@ -14,7 +14,7 @@ from shoed.rules.questions import Ask, Choice
 from shoed.table.asking import FOREIGN, NO_CARD, OTHERS, Asked, Doubt
 from shoed.table.matters import Matter, Status
 from shoed.table.readings import Reading
-from shoed.table.record import Record, Report, facts
+from shoed.table.record import Record, Report, facts, reported_as
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Kind
 
@@ -243,8 +243,8 @@ def reported(record: Record) -> str:
         return f"the shoe reported a result ({WINS[record.early.result.outcome]})"
     first = record.waiting[0]
     match first.report:
-        case Report.OVERDRAWN:
-            where = "as overdrawn"
+        case Report.OVERDRAWN | Report.UNKNOWN:
+            where = reported_as(first.report, first.seen)
         case Report.SLOT if first.seen.hand in HANDS:
             where = f"as {in_hand(first.seen.hand, first.seen.position)}"
         case _:
