@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, NamedTuple, NoReturn
 
 import msgspec
 
-from shoed.cards import Card, Rank
+from shoed.cards import RIGHT, Card, Rank
 from shoed.errors import UsageError
 from shoed.rules.book import Offer, Pays, RuleBook
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, TEN
@@ -133,7 +133,8 @@ class Auditor:
         if times > self.decks:
             raise NoRoundError(
                 "too-many-of-a-card",
-                f"{face.shown} comes {times} times, and {self.decks} decks hold {self.decks}",
+                f"{face.shown} comes {times} times, and {self.decks} decks hold {self.decks}; "
+                "correct the card, or give the number of decks",
                 name,
             )
 
@@ -179,13 +180,13 @@ def refuse(constant: str) -> NoReturn:
 
 def no_card(name: str, cards: Sequence[object]) -> NoRoundError:
     wrong = next(each for each in cards if not isinstance(each, str) or each not in FACES)
-    right = "write a rank (A 2-9 10 J Q K) and a suit (S H D C), as in 8S or 10H"
-    return NoRoundError("bad-card", f"{json.dumps(wrong)} is no card: {right}", name)
+    return NoRoundError("bad-card", f"{json.dumps(wrong)} is not a card; {RIGHT}", name)
 
 
 def excess(name: str, standing: Standing, cards: Sequence[object]) -> NoRoundError:
     due = len(standing.player) + len(standing.banker)
-    return NoRoundError("excess-card", f"{cards[due]} is not due: the round ended with its card {due}", name)
+    message = f"{json.dumps(cards[due])} is not due: the round ended with its card {due}; remove the cards after it"
+    return NoRoundError("excess-card", message, name)
 
 
 def settle(rules: RuleBook, decks: int, source: BufferedReader | BytesIO, sink: BinaryIO) -> int:

@@ -215,7 +215,11 @@ class Round:
         if not any(kind in MISCOUNTED for kind, _ in kinds):
             for card, times in Counter(cards).items():
                 if times > self.table.decks:
-                    message = f"{card} comes {times} times, and {self.table.decks} decks hold {self.table.decks}"
+                    decks = self.table.decks
+                    message = (
+                        f'"{card}" comes {times} times, and {decks} decks hold {decks}; '
+                        "correct the card, or give the number of decks"
+                    )
                     raise NoRoundError("too-many-of-a-card", message, self.name)
         return cards
 
@@ -266,7 +270,7 @@ class Round:
         if found.carried and found.void is None and not any(each.event in LEAVES_CARDS for _, each in self.happened):
             first = found.carried[0]
             ended = len(found.hands)
-            message = f"{first} is not due: the round ended with its card {ended}; say what happened with it"
+            message = f'"{first}" is not due: the round ended with its card {ended}; say what happened with it'
             raise NoRoundError("excess-card", message, self.name)
 
     def _bets(self) -> tuple[Positioned, Positioned]:
