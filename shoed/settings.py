@@ -394,6 +394,10 @@ def choice(options: Mapping[str, T]) -> Kind[T]:
     return Kind(right, next(iter(options.values())), convert)
 
 
+def one_of(words: Iterable[str]) -> Kind[str]:
+    return choice({each: each for each in words})
+
+
 def converted(convert: Callable[[str], T], example: str) -> Kind[T]:
     """Text with a meaning; the example must have one. For what has none `convert` raises ValueError.
 

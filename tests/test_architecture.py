@@ -38,6 +38,7 @@ ORDER: Final = (
         "contract",
         "telling_page",
         "display",
+        "device_config",
         "config",
         "decode",
         "rig",
