@@ -474,6 +474,8 @@ def shown(value: object) -> str:
         case str():
             short = value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}..."
             return json.dumps(short, ensure_ascii=not short.isprintable())
+        case None:
+            return "null"
         case dict():
             return "a table"
         case list():
