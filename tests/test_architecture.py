@@ -45,6 +45,7 @@ ORDER: Final = (
         "capturing",
         "audit",
         "audit_answer",
+        "audit_given",
         "audit_table",
         "watchdog",
         "daemon",
