@@ -41,7 +41,7 @@ def lines(rules: RuleBook, count: int) -> Iterator[bytes]:
 
 def audited(rules: RuleBook, line: bytes) -> tuple[object, ...]:
     """Parsed and drawn card by card; every bet and every offer with what it pays and by which clause."""
-    _, cards = read(line)
+    _, cards = read(line, 1)
     hands = Hands()
     for text in cards:
         hand = due(rules, hands)

@@ -161,6 +161,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/events.md": lambda _: events_page(),
     "docs/clauses.md": clauses,
     "docs/detection.md": blocks(detection.tables),
+    "docs/configuration.md": blocks(lambda: {"angel-eye-settings": angel_eye.tables()["settings"]}),
     "docs/commands.md": lambda _: commands_page(),
     "docs/questions.md": lambda _: questions_page.page(),
     "docs/new-family.md": blocks(example),

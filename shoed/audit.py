@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, NamedTuple, NoReturn
 
 import msgspec
 
-from shoed.cards import Card, Rank
+from shoed.cards import RIGHT, Card, Rank
 from shoed.errors import UsageError
 from shoed.rules.book import Offer, Pays, RuleBook
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, TEN
@@ -67,13 +67,15 @@ class Auditor:
         self.start: Final = board(rules).start
         self.verdicts: Final = verdicts(rules)
         self.worth: Final = {rank: worth % TEN for rank, worth in rules.values.items()}
+        self.lines = 0  # so many have come
         self.faulty = False  # some line was answered with an error
         self._told: dict[Standing, Told] = {}
         self._pays: dict[Verdict, tuple[str, str]] = {}
 
     def answer(self, line: bytes) -> str:
         try:
-            name, cards = read(line)
+            self.lines += 1
+            name, cards = read(line, self.lines)
             return self.settle(name, cards)
         except NoRoundError as error:
             self.faulty = True
@@ -133,7 +135,8 @@ class Auditor:
         if times > self.decks:
             raise NoRoundError(
                 "too-many-of-a-card",
-                f"{face.shown} comes {times} times, and {self.decks} decks hold {self.decks}",
+                f"{face.shown} comes {times} times, and {self.decks} decks hold {self.decks}; "
+                "correct the card, or give the number of decks",
                 name,
             )
 
@@ -150,42 +153,58 @@ def text(pays: Pays | None) -> str | None:
     return None if pays is None else pays.text
 
 
-def read(line: bytes) -> tuple[str, Sequence[object]]:
-    """The id as JSON, and the cards as they are written."""
+def read(line: bytes, number: int) -> tuple[str, Sequence[object]]:
+    """The id as JSON, and the cards as they are written. `number`: which line of the input it is, from 1."""
     try:
         parsed = PARSE(line.decode())
         return bytes(parsed.id).decode(), parsed.cards
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return reread(line)
+        return reread(line, number)
 
 
-def reread(line: bytes) -> tuple[str, Sequence[object]]:
+def reread(line: bytes, number: int) -> tuple[str, Sequence[object]]:
     """What is wrong with a line, by the slower parser, which gets as far as its id."""
     try:
         value = json.loads(line.decode(), parse_constant=refuse)
         name = json.dumps(value.get("id"), allow_nan=False) if isinstance(value, dict) else "null"
     except (ValueError, RecursionError) as error:
-        raise NoRoundError("bad-json", f"this line is not JSON: {error}") from None
+        raise not_json(error, line, number) from None
     match value:
         case {"cards": [*cards]}:
             return name, cards
         case _:
-            raise NoRoundError("bad-line", 'write {"id": ..., "cards": [...]}, with the cards in dealt order', name)
+            message = 'the line has no list "cards"; write {"id": ..., "cards": [...]}, with the cards in dealt order'
+            raise NoRoundError("bad-line", message, name)
 
 
 def refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number")
 
 
-def no_card(name: str, cards: Sequence[object]) -> NoRoundError:
-    wrong = next(each for each in cards if not isinstance(each, str) or each not in FACES)
-    right = "write a rank (A 2-9 10 J Q K) and a suit (S H D C), as in 8S or 10H"
-    return NoRoundError("bad-card", f"{json.dumps(wrong)} is no card: {right}", name)
+def not_json(error: ValueError | RecursionError, line: bytes, number: int) -> NoRoundError:
+    match error:
+        case _ if not line.strip():
+            what = "is empty"
+        case json.JSONDecodeError(msg=said, colno=column):
+            what = f"is not JSON: {said[0].lower()}{said[1:]} at column {column}"
+        case UnicodeDecodeError(start=start):
+            what = f"is not UTF-8: byte 0x{line[start]:02X} at position {start + 1}"
+        case RecursionError():
+            what = "is nested too deeply"
+        case _:
+            what = f"is not JSON: {error}"
+    return NoRoundError("bad-json", f"line {number} {what}; write one JSON object on each line")
+
+
+def no_card(name: str, cards: Sequence[object], where: str = "cards") -> NoRoundError:
+    at, wrong = next((at, each) for at, each in enumerate(cards) if not isinstance(each, str) or each not in FACES)
+    return NoRoundError("bad-card", f"{where}[{at}]: {json.dumps(wrong)} is not a card; {RIGHT}", name)
 
 
 def excess(name: str, standing: Standing, cards: Sequence[object]) -> NoRoundError:
     due = len(standing.player) + len(standing.banker)
-    return NoRoundError("excess-card", f"{cards[due]} is not due: the round ended with its card {due}", name)
+    message = f"{json.dumps(cards[due])} is not due: the round ended with its card {due}; remove the cards after it"
+    return NoRoundError("excess-card", message, name)
 
 
 def settle(rules: RuleBook, decks: int, source: BufferedReader | BytesIO, sink: BinaryIO) -> int:

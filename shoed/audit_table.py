@@ -8,15 +8,15 @@ A line that cannot be read is answered with its error; the rest is still answere
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from enum import Enum
 from io import BufferedReader, BytesIO
-from typing import Annotated, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import msgspec
 
-from shoed.audit import FACES, WRONG, NoRoundError, no_card, refuse, stream
+from shoed.audit import FACES, WRONG, NoRoundError, no_card, stream
 from shoed.audit_answer import Answer
+from shoed.audit_given import DecisionGiven, IrregularityGiven, Switch, Table, either, idle_fields, read
 from shoed.cards import Card
 from shoed.rules.bets import (
     Change,
@@ -34,8 +34,8 @@ from shoed.rules.bets import (
     notes_on,
     seats_of,
 )
-from shoed.rules.book import OF_LIMITS, Act, Fact, Rule, RuleBook
-from shoed.rules.house import Basis, Forgone, Limits, Rounding
+from shoed.rules.book import Act, Rule, RuleBook
+from shoed.rules.house import Basis
 from shoed.rules.irregular import OF_A_CARD, Course, Happened, Layout, course
 from shoed.rules.limits import close
 from shoed.rules.money import (
@@ -45,11 +45,9 @@ from shoed.rules.money import (
     settle,
 )
 from shoed.rules.neglect import Cover, neglected
-from shoed.rules.questions import Ask, Choice, Decision, Inquiry, Voice
+from shoed.rules.questions import Choice, Decision, Inquiry, Voice
+from shoed.settings import shown
 from shoed.words import PLAYER, Event, Role, Stage
-
-DECKS: Final = 8
-MOST: Final = 10**100  # sums and fractions of such amounts can still be written out
 
 
 class Deed(Enum):
@@ -84,67 +82,6 @@ LEAVES_CARDS: Final = frozenset(
 NONE_OF_THEM: Final = -1
 STAKE_STAYS: Final = frozenset({Code.LATE_INCREASE, Code.LATE_WITHDRAWAL})  # what is refused is the change of it
 MISCOUNTED: Final = frozenset({Event.FOREIGN_CARD, Event.DECK_COUNT})
-
-Ordinal = Annotated[int, msgspec.Meta(ge=1)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class BetGiven(msgspec.Struct, frozen=True):
-    seat: Ordinal
-    bettor: str
-    bet: str
-    stake: Ordinal
-    standing: bool = False
-    stage: Stage | None = None
-    behalf: bool = False
-
-
-class IrregularityGiven(msgspec.Struct, frozen=True):
-    kind: str
-    at: Count | None = None
-    noticed_at: Count | None = None
-    count: Annotated[int, msgspec.Meta(ge=2)] = 2
-    order_known: bool = False
-    reconstructable: bool | None = None
-    order: tuple[str, ...] = ()
-    of_the_dealing: bool = True
-    between_rounds: bool = False
-    noticed_late: bool = False
-    stage: Stage = Stage.AFTER_FOUR
-    bet: Count | None = None
-    bettor: str | None = None
-
-
-class DecisionGiven(msgspec.Struct, frozen=True):
-    question: Ask
-    choice: str | tuple[str, ...]
-    role: str
-    irregularity: Count | None = None
-    bettor: str | None = None
-
-
-class Switch(Enum):
-    ON = "on"
-    OFF = "off"
-
-
-class Table(msgspec.Struct, frozen=True):
-    """One line."""
-
-    cards: tuple[object, ...]
-    bets: tuple[BetGiven, ...]
-    decks: int = DECKS
-    layout: str | None = None
-    seats: Ordinal | None = None
-    rounding: Rounding = Rounding.DOWN
-    limits: Limits = Limits()
-    noticed: bool = False
-    squeeze: bool = False
-    insurance: Switch = Switch.ON
-    insurance_forgone: Forgone = Forgone.ROUND
-    outcome_basis: Basis = Basis.OFFERED
-    irregularities: tuple[IrregularityGiven, ...] = ()
-    decisions: tuple[DecisionGiven, ...] = ()
 
 
 class Round:
@@ -197,8 +134,8 @@ class Round:
         layout = Layout(bettors, self.left, placed if self.table.outcome_basis is Basis.PLACED else None)
         return inquiry, course(self.book, self.cards, [each for _, each in self.happened], inquiry, layout)
 
-    def wrong(self, message: str) -> NoRoundError:
-        return NoRoundError("bad-line", message, self.name)
+    def wrong(self, where: str, problem: str, remedy: str) -> NoRoundError:
+        return NoRoundError("bad-line", f"{where}: {problem}; {remedy}", self.name)
 
     def _cards(self) -> tuple[Card, ...]:
         given = list(self.table.cards)
@@ -215,39 +152,49 @@ class Round:
         if not any(kind in MISCOUNTED for kind, _ in kinds):
             for card, times in Counter(cards).items():
                 if times > self.table.decks:
-                    message = f"{card} comes {times} times, and {self.table.decks} decks hold {self.table.decks}"
+                    decks = self.table.decks
+                    message = (
+                        f'"{card}" comes {times} times, and {decks} decks hold {decks}; '
+                        "correct the card, or give the number of decks"
+                    )
                     raise NoRoundError("too-many-of-a-card", message, self.name)
         return cards
 
     def _read_irregularities(self) -> None:
         for position, given in enumerate(self.table.irregularities):
+            where = f"irregularities[{position}]"
             match KINDS.get(given.kind):
                 case Event() as event:
-                    self.happened.append((position, self._event(event, given)))
+                    self.happened.append((position, self._event(event, given, where)))
                 case Deed.WALKED_AWAY:
                     if given.bettor is None:
-                        raise self.wrong("walked-away: say which bettor")
+                        raise self.wrong(f"{where}.bettor", "is missing", "write the bettor who walked away")
                     self.left[given.bettor] = given.at or 0
                 case Deed():
-                    if given.bet is None or given.bet >= len(self.table.bets):
-                        raise self.wrong(f"{given.kind}: say which bet, by its position from 0")
+                    placed = len(self.table.bets)
+                    if given.bet is None or given.bet >= placed:
+                        problem = "is missing" if given.bet is None else f"there is no bet {given.bet} among {placed}"
+                        raise self.wrong(f"{where}.bet", problem, "write the position of the bet in bets, from 0")
                 case None:
-                    raise self.wrong(f"{given.kind!r} is no kind of irregularity; known: {', '.join(KINDS)}")
+                    problem = f"{shown(given.kind)} is not a kind of irregularity"
+                    raise self.wrong(f"{where}.kind", problem, f"write {either(KINDS)}")
 
-    def _event(self, event: Event, given: IrregularityGiven) -> Happened:
+    def _event(self, event: Event, given: IrregularityGiven, where: str) -> Happened:
         drawn = len(self.table.cards)
         at = drawn if given.at is None else given.at
         last = at + given.count - 1 if event is Event.DRAWN_TOGETHER else at
         if last > drawn or (event in OF_A_CARD and at < 1):
-            raise self.wrong(f"{given.kind}: it is said of card {last}, and {drawn} cards are given")
+            problem = f"{given.kind} is about card {last}, and cards has {drawn}"
+            raise self.wrong(f"{where}.at", problem, "write the ordinal of a card, from 1")
         try:
             order = tuple(Card.parse(each) for each in given.order)
         except ValueError:
-            raise no_card(self.name, given.order) from None
+            raise no_card(self.name, given.order, f"{where}.order") from None
         lay = self.cards[at - 1 : at - 1 + len(order)]
         if event is Event.ORDER_ALTERED and Counter(order) != Counter(lay):
             there = " ".join(card.value for card in lay)
-            raise self.wrong(f"{given.kind}: order is not the cards that came from card {at} on, {there}")
+            problem = f"these are not the cards from card {at} on, {there}"
+            raise self.wrong(f"{where}.order", problem, "write the same cards in their intended order")
         return Happened(
             event,
             at,
@@ -266,7 +213,7 @@ class Round:
         if found.carried and found.void is None and not any(each.event in LEAVES_CARDS for _, each in self.happened):
             first = found.carried[0]
             ended = len(found.hands)
-            message = f"{first} is not due: the round ended with its card {ended}; say what happened with it"
+            message = f'"{first}" is not due: the round ended with its card {ended}; say what happened with it'
             raise NoRoundError("excess-card", message, self.name)
 
     def _bets(self) -> tuple[Positioned, Positioned]:
@@ -280,7 +227,8 @@ class Round:
         insurance = {position: bet for position, bet in bets.items() if bet.bet in book.insurances}
         for position, bet in insurance.items():
             if bet.stage is None:
-                raise self.wrong(f"bet {position}: {bet.bet} needs its stage: {' or '.join(s.value for s in Stage)}")
+                remedy = f"write {either(stage.value for stage in Stage)}"
+                raise self.wrong(f"bets[{position}].stage", f"is missing for {bet.bet}", remedy)
         layout = {
             position: msgspec.structs.replace(bet, stage=None)
             for position, bet in bets.items()
@@ -289,7 +237,7 @@ class Round:
         try:
             seats = seats_of(book, table.layout, table.seats)
         except ValueError as error:
-            raise self.wrong(str(error)) from None
+            raise self.wrong("layout", *str(error).split("; ")) from None
         admitted, refused = admit(book, layout, seats)
         self.refused += refused
         if seats is not None:
@@ -356,11 +304,13 @@ class Auditor:
     def __init__(self, book: RuleBook) -> None:
         self.book: Final = book
         self.idle: Final = idle_fields(book)
+        self.lines = 0  # so many have come
         self.faulty = False  # some line was answered with an error
 
     def answer(self, line: bytes) -> str:
         try:
-            name, table = read(line, self.idle)
+            self.lines += 1
+            name, table = read(line, self.lines, self.idle)
             told = self._round(name, table).answer()
         except NoRoundError as error:
             self.faulty = True
@@ -370,41 +320,10 @@ class Auditor:
     def _round(self, name: str, table: Table) -> Round:
         fewest, most = self.book.decks
         if not fewest <= table.decks <= most:
-            message = f"decks {table.decks}: {self.book.id} is played with {fewest} to {most}"
+            problem = f"{self.book.id} is not played with {table.decks} decks"
+            message = f"decks: {problem}; write a whole number from {fewest} to {most}"
             raise NoRoundError("bad-line", message, name)
         return Round(self.book, name, table)
-
-
-def idle_fields(book: RuleBook) -> frozenset[str]:
-    """What the game has no rule for, and so is ignored, whatever stands there."""
-    names = {"layout" if book.seats is None else "seats"}
-    if not book.insurances:
-        names |= {"squeeze", "insurance", "insurance_forgone"}
-    if not OF_LIMITS & book.rules.keys():
-        names |= {"limits", "noticed"}
-    if not any(Fact.ESTABLISHED in row.when for row in book.irregularities):
-        names.add("outcome_basis")
-    return frozenset(names)
-
-
-def read(line: bytes, idle: AbstractSet[str] = frozenset()) -> tuple[str, Table]:
-    """The id as JSON, and the rest as values."""
-    try:
-        value = json.loads(line.decode(), parse_constant=refuse)
-        name = json.dumps(value.get("id"), allow_nan=False) if isinstance(value, dict) else "null"
-    except (ValueError, RecursionError) as error:
-        raise NoRoundError("bad-json", f"this line is not JSON: {error}") from None
-    if isinstance(value, dict):
-        value = {key: told for key, told in value.items() if key not in idle}
-    try:
-        table = msgspec.convert(value, Table)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise NoRoundError("bad-line", f"{error}; docs/rules-table.md has every field", name) from None
-    limits = table.limits
-    amounts = (*(bet.stake for bet in table.bets), *limits.minimums.values())
-    if max(*amounts, limits.minimum, limits.maximum or 0, limits.differential or 0) > MOST:
-        raise NoRoundError("bad-line", "an amount of more than a hundred digits is no amount of money", name)
-    return name, table
 
 
 def table(book: RuleBook, source: BufferedReader | BytesIO, sink: BinaryIO) -> int:

@@ -6,6 +6,8 @@ What a card is worth is a rule book's business and stays there.
 from enum import Enum, IntEnum
 from typing import Final, Self
 
+from shoed.settings import shown
+
 
 class Suit(Enum):
     SPADES = "S"
@@ -31,6 +33,7 @@ class Rank(IntEnum):
 
 
 RANK_TEXT: Final = dict(zip(Rank, ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"), strict=True))
+RIGHT: Final = "write a rank (A 2-9 10 J Q K) and a suit (S H D C), as in 8S or 10H"
 RANK_NAMED: Final = {text: rank for rank, text in RANK_TEXT.items()} | {"T": Rank.TEN}
 
 
@@ -59,9 +62,7 @@ class Card(Enum):
         """Read `8S`, `10H` or `TH`; anything else is a ValueError that says what would be right."""
         rank = RANK_NAMED.get(text[:-1])
         if rank is None or text[-1] not in "SHDC":
-            raise ValueError(
-                f"{text!r} is no card: write a rank (A 2-9 10 J Q K) and a suit (S H D C), as in 8S or 10H"
-            )
+            raise ValueError(f"{shown(text)} is not a card; {RIGHT}")
         return cls(RANK_TEXT[rank] + text[-1])
 
     def __str__(self) -> str:

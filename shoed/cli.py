@@ -229,7 +229,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from shoed import config, daemon
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    return daemon.run(config.load(arguments.config))
+    return daemon.run(config.load(arguments.config, config.Purpose.RUN))
 
 
 def demo_command(arguments: argparse.Namespace) -> int:
@@ -306,7 +306,8 @@ def playing_command(arguments: argparse.Namespace) -> int:
     from shoed import config, playing
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    return playing.play(config.load(arguments.config), arguments.table, arguments.file, fast=arguments.fast)
+    loaded = config.load(arguments.config, config.Purpose.RUN)
+    return playing.play(loaded, arguments.table, arguments.file, fast=arguments.fast)
 
 
 def capture_command(arguments: argparse.Namespace) -> int:
@@ -354,6 +355,6 @@ def ports_command(arguments: argparse.Namespace) -> int:
 def check_command(arguments: argparse.Namespace) -> int:
     from shoed import config
 
-    loaded = config.load(arguments.file)
+    loaded = config.load(arguments.file, config.Purpose.CHECK)
     print(f"{arguments.file}: good: {', '.join(table.name for table in loaded.tables)} at {loaded.site}")
     return 0

@@ -3,30 +3,29 @@
 Theory of operation: one pass over a Sheet asks for every key there may be; the keys of a
 [table.shoe] or [table.shuffler] are ours and those that its device family declares. What one key cannot tell
 (two tables on one port, a certificate without its key) is checked along the way. Nothing
-is opened but the files that are named, and those only to see that they can be read.
+is opened but the files that are named, and those only to see that they can be read. A state
+directory that is absent is left absent: a directory is created beside its place and removed.
 """
 
-import re
-from collections.abc import Iterable, Mapping
-from enum import Enum
+import json
+import os
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from firmware_protocols.family import Setting, Settings, declared
+from firmware_protocols.family import Settings
 from shoed import drivers
 from shoed.bus.settings import BrokerSettings, Version, parse_url
-from shoed.cards import Card
-from shoed.errors import DriverError
+from shoed.device_config import device_of
 from shoed.observations import Device
-from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
 from shoed.rules.load import GAMES, book
-from shoed.session.families import DRIVERS, AnyDriver
 from shoed.settings import (
     BOOLEAN,
     Kind,
@@ -36,6 +35,7 @@ from shoed.settings import (
     choice,
     converted,
     integer,
+    one_of,
     or_none,
     read,
     shown,
@@ -51,11 +51,6 @@ LARGEST_DRAW_GAP_MS: Final = 10_000  # beyond it every honest draw would be a fi
 MOST_BURNT: Final = 20
 MOST_ROUNDS: Final = 20
 MOST_SEATS: Final = 99  # the diagrams of such a game show no number: any that a table may have
-
-KEYS_OF_GAMES: Final = (  # any of them may have these
-    *("decks", "layout", "seats", "rounding", "outcome_basis", "insurance", "insurance_forgone", "limits"),
-    *("bets_close", "burn_cards", "rounds_after_cut", "after_gap", "confirm_void"),
-)
 
 
 class ShoeConfig(Struct, frozen=True):
@@ -135,24 +130,59 @@ def recall(description: str) -> TableConfig:
     return table
 
 
+class Purpose(Enum):
+    """Why a configuration is loaded: how far its state directory is verified depends on it."""
+
+    READ = auto()  # by a command that needs only the name of the directory
+    CHECK = auto()  # perhaps by another user than the daemon's: permissions prove nothing
+    RUN = auto()  # by the daemon's own user
+
+
 NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", r"[a-z0-9-]{1,32}")
 NOT_EMPTY: Final = text("write it between double quotes, and not empty", r"(?s).+")
+PATH: Final = text("write the name of a directory between double quotes", r"[^\0]+")
 VERSIONS: Final[Mapping[str, Version]] = {"5": "5", "3.1.1": "3.1.1"}
 
 
-def load(path: str) -> Config:
+def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
     """The configuration, or a SettingsError with all that is wrong with it."""
     sheet = read(path)
     folder = Path(path).parent
     site = sheet.root.table("site")
     config = Config(
         site=site.require("name", NAME),
-        state_dir=str(folder / site.get("state_dir", NOT_EMPTY, STATE_DIR)),
+        state_dir=_state_dir(site, folder, purpose),
         broker=_broker(sheet.root.table("mqtt"), folder),
         tables=_tables(sheet),
     )
     sheet.finish()
     return config
+
+
+def _state_dir(site: Table, folder: Path, purpose: Purpose) -> str:
+    directory = folder / site.get("state_dir", PATH, STATE_DIR)
+    if purpose is not Purpose.READ and (reason := _unusable(directory, purpose)):
+        problem = f"{json.dumps(str(directory), ensure_ascii=False)} cannot be used: {reason}"
+        site.fault("state_dir", problem, "name a directory that exists or can be created, and that may be written")
+    return str(directory)
+
+
+def _unusable(directory: Path, purpose: Purpose) -> str | None:
+    try:
+        if directory.is_dir():
+            may_write = purpose is Purpose.CHECK or os.access(directory, os.W_OK | os.X_OK)
+            return None if may_write else "Permission denied"
+        if directory.exists() or directory.is_symlink():
+            return "Not a directory"
+        above = next(each for each in directory.absolute().parents if each.exists())
+        trial = above / f".shoed-{os.getpid()}"
+        trial.mkdir(mode=0o700)
+        trial.rmdir()
+    except PermissionError as error:
+        return None if purpose is Purpose.CHECK else error.strerror
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _broker(mqtt: Table, folder: Path) -> BrokerSettings:
@@ -214,21 +244,36 @@ def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
 def _table(table: Table) -> TableConfig:
     name = table.require("name", NAME)
     game = table.require("game", or_none(one_of(GAMES)))
-    if game is None:
-        table.allow(KEYS_OF_GAMES)
-        return TableConfig(name, "", DECKS, None, _shoe(table.table("shoe")), shuffler=_shuffler(table))
-    rules = book(game)
-    # Nothing hangs on the layout before bets are placed by seat: it may be absent, not wrong.
-    layouts = rules.seats or {}
+    # While the game is unknown, a value is wrong if no game allows it.
+    books = [book(each) for each in ([game] if game else GAMES)]
+    fewest, most = zip(*(rules.decks for rules in books), strict=True)
+    decks = table.get("decks", integer(min(fewest), max(most)), DECKS)
+    layout, seats = _places(table, books)
     return TableConfig(
         name=name,
-        game=game,
-        decks=table.get("decks", integer(*rules.decks), DECKS),
-        layout=table.get("layout", one_of(layouts), None) if layouts else None,
-        seats=None if layouts else table.get("seats", integer(1, MOST_SEATS), None),
-        house=_house(table, rules),
+        game=game or "",
+        decks=decks,
+        layout=layout,
+        seats=seats,
+        house=_house(table, books),
         shoe=_shoe(table.table("shoe")),
         shuffler=_shuffler(table),
+    )
+
+
+def _places(table: Table, books: Sequence[RuleBook]) -> tuple[str | None, int | None]:
+    """The layout, or the number of seats where layouts have no names. Both may be absent before bets are placed."""
+    layouts = {name: None for rules in books for name in rules.seats or ()}
+    unnamed = any(rules.seats is None for rules in books)
+    if not layouts and "layout" in table:
+        table.allow(["layout"])
+        table.fault("layout", f"is not a key of {books[0].id}, whose layouts have no names", "write seats instead")
+    if not unnamed and "seats" in table:
+        table.allow(["seats"])
+        table.fault("seats", f"is not a key of {books[0].id}, whose layouts have names", "write layout instead")
+    return (
+        table.get("layout", one_of(layouts), None) if layouts else None,
+        table.get("seats", integer(1, MOST_SEATS), None) if unnamed else None,
     )
 
 
@@ -239,21 +284,21 @@ def _read_burnt(node: Node) -> int | None:
 BURNT: Final = Kind(f'write a number from 0 to {MOST_BURNT}, or "first-card"', None, _read_burnt)
 
 
-def _house(table: Table, rules: RuleBook) -> HouseRules:
+def _house(table: Table, books: Sequence[RuleBook]) -> HouseRules:
     """Settings of what the game has; one that it has not is of no use, and said to be."""
     for keys, has, what in (
-        (("insurance", "insurance_forgone"), rules.offers, "insurance"),
-        (("limits",), Rule.DIFFERENTIAL in rules.rules, "limits"),
+        (("insurance", "insurance_forgone"), any(rules.offers for rules in books), "insurance"),
+        (("limits",), any(Rule.DIFFERENTIAL in rules.rules for rules in books), "limits"),
     ):
         for key in keys:
             if key in table and not has:
-                table.fault(key, f"is of no use: {rules.id} has no {what}", "leave it out")
+                table.fault(key, f"is of no use: {books[0].id} has no {what}", "leave it out")
     return HouseRules(
         rounding=table.get("rounding", choice({each.value: each for each in Rounding}), Rounding.DOWN),
         outcome_basis=table.get("outcome_basis", choice({each.value: each for each in Basis}), Basis.OFFERED),
         insurance=table.get("insurance", choice({"on": True, "off": False}), default=True),
         insurance_forgone=table.get("insurance_forgone", choice({each.value: each for each in Forgone}), Forgone.ROUND),
-        limits=_limits(table.table("limits"), rules),
+        limits=_limits(table.table("limits"), books),
         bets_close=table.get("bets_close", choice({each.value: each for each in Close}), Close.CARD),
         burn_cards=table.get("burn_cards", BURNT, None),
         rounds_after_cut=table.get("rounds_after_cut", or_none(integer(0, MOST_ROUNDS)), None),
@@ -262,17 +307,19 @@ def _house(table: Table, rules: RuleBook) -> HouseRules:
     )
 
 
-def _limits(limits: Table, rules: RuleBook) -> Limits:
+def _limits(limits: Table, books: Sequence[RuleBook]) -> Limits:
     amount = integer(0)
     minimums = limits.table("minimums")
-    by_bet = {bet: minimums.get(bet, amount, None) for bet in names_of(rules)}
+    boxes = dict.fromkeys(bet.name for rules in books for bet in rules.bets)
+    insurances = dict.fromkeys(offer.bet for rules in books for offer in rules.offers)
+    by_bet = {bet: minimums.get(bet, amount, None) for bet in (boxes | insurances)}
     minimum, maximum = limits.get("minimum", amount, 0), limits.get("maximum", or_none(amount), None)
     if maximum is not None and maximum < minimum:
         limits.fault("maximum", f"{maximum} is less than minimum, {minimum}", "write the larger one here")
-    for bet in rules.bets:  # an insurance bet is in no box
-        least = by_bet[bet.name]
+    for bet in boxes:  # an insurance bet is in no box
+        least = by_bet[bet]
         if maximum is not None and least is not None and maximum < least:
-            minimums.fault(bet.name, f"{least} is more than maximum, {maximum}", "write at most the maximum of a box")
+            minimums.fault(bet, f"{least} is more than maximum, {maximum}", "write at most the maximum of a box")
     return Limits(
         minimum=minimum,
         maximum=maximum,
@@ -282,114 +329,13 @@ def _limits(limits: Table, rules: RuleBook) -> Limits:
     )
 
 
-def names_of(rules: RuleBook) -> list[str]:
-    return [*(bet.name for bet in rules.bets), *dict.fromkeys(offer.bet for offer in rules.offers)]
-
-
-def one_of(words: Iterable[str]) -> Kind[str]:
-    return choice({each: each for each in words})
-
-
-def _built_in(device: Device) -> list[str]:
-    """The families that can be this; all of them are imported for it."""
-    return [name for name, driver in DRIVERS.items() if device.value in driver.family.roles]
-
-
-def _driver(section: Table, device: Device) -> AnyDriver | None:
-    """That of the section's protocol. Other families and packages are looked through where it is wrong or theirs."""
-
-    def read(node: Node) -> AnyDriver:
-        built_in = next((name for name in DRIVERS if name == node.value), None)
-        if built_in is not None and device.value in DRIVERS[built_in].family.roles:
-            return DRIVERS[built_in]
-        others = [name for name in drivers.names() if name not in DRIVERS]
-        name = one_of([*_built_in(device), *others]).read(node)
-        try:
-            driver = drivers.find(name)
-        except DriverError as error:
-            raise ValueError(error.problem, error.remedy) from error
-        if device.value not in driver.family.roles:
-            raise ValueError(f"{shown(name)} is no {device.value}", one_of(_built_in(device)).right)
-        return driver
-
-    right = "" if "protocol" in section else one_of(_built_in(device)).right
-    return section.require("protocol", Kind[AnyDriver | None](right, None, read))
-
-
 def _shoe(shoe: Table) -> ShoeConfig:
     return ShoeConfig(
-        **_device(shoe, Device.SHOE),
+        **device_of(shoe, Device.SHOE),
         min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
     )
 
 
 def _shuffler(table: Table) -> ShufflerConfig | None:
     section = table.table("shuffler")
-    return ShufflerConfig(**_device(section, Device.SHUFFLER)) if "shuffler" in table else None
-
-
-class _OfAny(TypedDict):
-    """What may be set of any device."""
-
-    protocol: str
-    firmware: str
-    port: str
-    allow_orders: bool
-    settings: Settings
-
-
-def _device(section: Table, device: Device) -> _OfAny:
-    driver = _driver(section, device)
-    port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
-    allow_orders = section.get("allow_orders", BOOLEAN, default=False)
-    if driver is None:
-        every = (declared(DRIVERS[name].family.settings) for name in _built_in(device))
-        section.allow(("firmware", *(key for each in every for key in each)))
-        return _OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
-    family = driver.family
-    if isinstance(port, SerialAddress | Rfc2217Address):
-        try:
-            port.line(family.line)
-        except ValueError as error:
-            section.fault("port", *str(error).split("; "))
-    versions = {version: version for version in family.firmware}
-    values = {name: _value(section, name, each) for name, each in declared(family.settings).items()}
-    settings = family.settings(**values)
-    standing = settings.standing(device.value)
-    for name in values:
-        if name in section and getattr(settings, name) != getattr(standing, name):
-            section.fault(name, f"is of no use: this is the table's {device.value}", "leave it out")
-    return _OfAny(
-        protocol=family.name,
-        firmware=section.get("firmware", choice(versions), family.firmware[0]),
-        port=str(port or ""),
-        allow_orders=allow_orders,
-        settings=standing,
-    )
-
-
-def _read_card(node: Node) -> str:
-    written = text().read(node)
-    try:
-        return str(Card.parse(written))
-    except ValueError as error:
-        raise ValueError(f"{shown(written)} is no card") from error
-
-
-CARD: Final = Kind('write its rank and its suit, as in "8S" or "10H"', "", _read_card)
-
-
-def _value(shoe: Table, name: str, setting: Setting) -> object:
-    if not setting.codes:
-        return shoe.get(name, _kind(setting), setting.default)
-    codes = shoe.table(name)
-    for code in codes:
-        if not re.fullmatch(setting.codes, code):
-            codes.fault(code, "is no code that the device can tell", f"write {setting.unit}")
-    return {code: codes.get(code, CARD, "") for code in codes}
-
-
-def _kind(setting: Setting) -> Kind[object]:
-    if setting.choices:
-        return choice({str(each.value): each for each in setting.choices})
-    return integer(setting.low, setting.high)
+    return ShufflerConfig(**device_of(section, Device.SHUFFLER)) if "shuffler" in table else None

@@ -5,6 +5,7 @@ data beside it. Nothing here is read by the daemon.
 """
 
 from collections.abc import Iterable, Mapping
+from inspect import cleandoc
 from typing import Final
 
 import msgspec
@@ -24,6 +25,7 @@ from shoed.events import (
     RoundResumed,
     RoundStarted,
     Seen,
+    ShoeStarted,
 )
 from shoed.journal import StoredEvent
 from shoed.observations import Outcome, Pair, Place
@@ -71,7 +73,11 @@ SET_ASIDE: Final[Mapping[str, str]] = {
     Place.OVERDRAW.value: "an excess card, told after its error was cleared; perhaps for the second time",
     Place.UNKNOWN.value: "drawn to a place that is not known; `reported.unknown` is the value that the shoe reported",
     "not-due": "not the slot that is due by its reported hand and index, or not readable; the round is suspended",
-    "no-round": "reported for a hand before the first round of the shoe",
+    "no-round": "reported for a hand before the first round of the shoe, or after an abandoned round",
+}
+SHOE_INTEGRITY: Final[Mapping[str, str]] = {
+    "complete": "the shoe was seen from its start, and no report outside its rounds can be lost",
+    "partial": "it was first seen midway, or reports may be lost while no round was open; so until the next shoe",
 }
 # The words that a field may hold, where its type does not say, or says more: (type, field) -> word -> meaning.
 WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
@@ -90,10 +96,9 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         "announcement": "the dealer's, before any card",
         "card": "a card, without an announcement: Player's first, or the next if that one was missed or left over",
     },
-    (RoundStarted, "shoe_integrity"): {
-        "complete": "the shoe was seen from its start",
-        "partial": "it was first seen midway; so until the next shoe",
-    },
+    (ShoeStarted, "shoe_integrity"): SHOE_INTEGRITY,
+    (RoundStarted, "shoe_integrity"): SHOE_INTEGRITY,
+    (PublicState, "shoe_integrity"): SHOE_INTEGRITY,
     (RoundCompleted, "outcome"): {
         Outcome.PLAYER.value: "Player has more points",
         Outcome.BANKER.value: "Banker has more points",
@@ -232,7 +237,7 @@ def phases() -> str:
 
 
 def described(shape: type) -> str:
-    text = shape.__doc__
+    text = cleandoc(shape.__doc__ or "")
     return f"\n{text}\n" if text else ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from shoed.errors import DriverError, UsageError
 from shoed.session.families import DRIVERS, AnyDriver, Driver
+from shoed.settings import shown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -35,9 +36,10 @@ def find(name: str) -> AnyDriver:
     points = [point for point in brought() if point.name == name]
     if not points:
         known = ", ".join(names())
-        raise DriverError(f"no family is called {name!r}", f"known: {known}; install the package that brings it")
+        raise DriverError(f"no family is called {shown(name)}", f"known: {known}; install the package that brings it")
     if len(points) > 1:
-        raise DriverError(f"{' and '.join(map(owner, points))} each bring a family {name!r}", "uninstall all but one")
+        owners = " and ".join(map(owner, points))
+        raise DriverError(f"{owners} each bring a family {shown(name)}", "uninstall all but one")
     return load(points[0])
 
 
@@ -57,7 +59,7 @@ def owner(point: "EntryPoint") -> str:
 
 def load(point: "EntryPoint") -> AnyDriver:
     """Somebody else's driver, or a DriverError that says whose and what is wrong with it."""
-    whose = f"{owner(point)}: entry point {point.name!r} of {GROUP}"
+    whose = f"{owner(point)}: entry point {shown(point.name)} of {GROUP}"
     if point.name in DRIVERS:
         raise DriverError(f"{whose}: the name is taken by a built-in family", "its package has to choose another")
     if not NAME.fullmatch(point.name):
@@ -73,5 +75,5 @@ def load(point: "EntryPoint") -> AnyDriver:
         raise DriverError(f"{whose}: {point.value} is a {type(driver).__name__}, and no Driver", remedy)
     if driver.family.name != point.name:
         remedy = "its package has to give both the same name"
-        raise DriverError(f"{whose}: its family is called {driver.family.name!r}", remedy)
+        raise DriverError(f"{whose}: its family is called {shown(driver.family.name)}", remedy)
     return driver

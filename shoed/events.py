@@ -143,7 +143,10 @@ class RoundDisputed(EventData, frozen=True, kw_only=True):
 
 
 class RoundUnconfirmed(EventData, frozen=True, kw_only=True):
-    """The next round opened and the shoe had given no result for this one."""
+    """The next round opened, and no result of the shoe is known to be of this round.
+
+    The shoe gave none, or it gave one after reports may have been missed, when it cannot be known to be of this round.
+    """
 
     shoe: int
     round: int

@@ -97,6 +97,11 @@ class FrameRejected(Observation, frozen=True, kw_only=True):
     offset: int
     reason: str
     detail: str
+    heard: Now | None = None  # when its last byte came, where a timer or the end of the link rejects it later
+
+    @property
+    def last_byte(self) -> Now:
+        return self.heard or self.at
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -111,6 +116,10 @@ class Reported(Observation, frozen=True, kw_only=True):
     """The base of all that a good frame said."""
 
     frame: Evidence
+
+    @property
+    def last_byte(self) -> Now:
+        return self.at
 
 
 class CopyHeard(Reported, frozen=True, kw_only=True):

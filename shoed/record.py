@@ -22,6 +22,7 @@ from shoed.journal.replay import decode_again, rehearse
 from shoed.now import rfc3339
 from shoed.observations import Device
 from shoed.session import SessionState
+from shoed.settings import shown
 from shoed.step import Received
 
 LAST_ROW: Final = 2**63 - 1  # of SQLite
@@ -97,7 +98,7 @@ def show(state_dir: Path, name: str, rows: str | None, played: str | None) -> in
 def pair(text: str, sign: str, right: str) -> tuple[int, int]:
     first, _, last = text.partition(sign)
     if not (first.isdecimal() and last.isdecimal() and len(text) <= LONGEST_PAIR):
-        raise UsageError(f"{text!r} will not do; give {right}")
+        raise UsageError(f"{shown(text)} will not do; give {right}")
     return min(int(first), LAST_ROW), min(int(last), LAST_ROW)
 
 

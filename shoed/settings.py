@@ -154,6 +154,18 @@ def _unquoted(key: str) -> str:
     return key if re.fullmatch(BARE_KEY, key) else next(iter(tomllib.loads(f"{key}=0")))
 
 
+class Wrong(ValueError):
+    """All that is wrong with one text; each problem is `PROBLEM; REMEDY`."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def problems_of(error: ValueError) -> tuple[str, ...]:
+    return error.problems if isinstance(error, Wrong) else (str(error),)
+
+
 class Sheet:
     """One file: its values, the line of each, and what was found wrong so far."""
 
@@ -382,22 +394,30 @@ def choice(options: Mapping[str, T]) -> Kind[T]:
     return Kind(right, next(iter(options.values())), convert)
 
 
+def one_of(words: Iterable[str]) -> Kind[str]:
+    return choice({each: each for each in words})
+
+
 def converted(convert: Callable[[str], T], example: str) -> Kind[T]:
     """Text with a meaning; the example must have one. For what has none `convert` raises ValueError.
 
-    Its message is `PROBLEM; REMEDY`, or the problem alone.
+    Its message is `PROBLEM; REMEDY`, or the problem alone. A Wrong has several of them.
     """
+
+    def judged(message: str, written: str) -> tuple[str, str]:
+        message = " ".join(message.split())  # it may quote the value, line ends and all
+        problem, _, remedy = message.partition("; ")
+        return (message, right) if not remedy or "; " in written else (problem, remedy)
 
     def read_text(node: Node) -> T:
         written = _text(node)
         try:
             return convert(written)
         except ValueError as error:
-            message = " ".join(str(error).split())  # it may quote the value, line ends and all
-            problem, _, remedy = message.partition("; ")
-            if not remedy or "; " in written:
-                problem, remedy = message, right
-            raise ValueError(problem, remedy) from error
+            *others, last = (judged(message, written) for message in problems_of(error))
+            for other in others:
+                node.sheet.fault(node.route, *other)
+            raise ValueError(*last) from error
 
     right = f"write for example {shown(example)}"
     return Kind(right, convert(example), read_text)
@@ -454,6 +474,8 @@ def shown(value: object) -> str:
         case str():
             short = value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}..."
             return json.dumps(short, ensure_ascii=not short.isprintable())
+        case None:
+            return "null"
         case dict():
             return "a table"
         case list():

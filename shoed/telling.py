@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from shoed.cards import Card
-from shoed.commands import Answer, AnyCommand, Author, Command, Notice
+from shoed.commands import Answer, AnyCommand, Author, Command, Decide, Notice
 from shoed.errors import UsageError
 from shoed.settings import nearest, shown
 from shoed.step import Told
@@ -33,6 +33,7 @@ class Kind(msgspec.Struct, frozen=True):
     of: object  # the type
     right: str  # how a value is written
     typed: Callable[[str], object]  # KEY=VALUE to JSON
+    item: object = None  # the type of each, where it may be a list
 
 
 def number(text: str) -> object:
@@ -69,9 +70,11 @@ KINDS: Final[Mapping[object, Kind]] = {
     bool: Kind(bool, "yes or no", yes_or_no),
     str: TEXT,
     Card: Kind(Card, "a card, as 8S or 10H", card),
-    tuple[Card, ...]: Kind(tuple[Card, ...], f"at most {MOST_ITEMS} cards, as 8S,10H", cards),
+    tuple[Card, ...]: Kind(tuple[Card, ...], f"at most {MOST_ITEMS} cards, as 8S,10H", cards, Card),
     Event: Kind(Event, "one of " + ", ".join(NOTICES), str),
-    str | tuple[str, ...]: Kind(str | tuple[str, ...], f"a word, or at most {MOST_ITEMS} of them, as 8S,10H", words),
+    str | tuple[str, ...]: Kind(
+        str | tuple[str, ...], f"a word, or at most {MOST_ITEMS} of them, as 8S,10H", words, str
+    ),
 }
 
 
@@ -107,11 +110,19 @@ def command_of(word: str, given: Mapping[str, object]) -> AnyCommand:
 
 
 def checked(key: str, kind: Kind, value: object) -> object:
+    if fits(value, kind.of):
+        return msgspec.convert(value, kind.of)
+    problem = f"{shown(value)} will not do"
+    if kind.item is not None and isinstance(value, list):
+        wrong = [each for each in value if not fits(each, kind.item)]
+        problem = f"{shown(wrong[0])} will not do" if wrong else f"{len(value)} are too many"
+    raise UsageError(f"{key}: {problem}; give {kind.right}")
+
+
+def fits(value: object, of: object) -> bool:
     with suppress(msgspec.ValidationError):
-        converted = msgspec.convert(value, kind.of)
-        if in_bounds(converted):
-            return converted
-    raise UsageError(f"{key}: {shown(value)} will not do; give {kind.right}")
+        return in_bounds(msgspec.convert(value, of))
+    return False
 
 
 def in_bounds(value: object) -> bool:
@@ -184,7 +195,13 @@ KEYS_OF_SAVE: Final = {"table": TEXT, "id": TEXT, "capture": Kind(str, "the devi
 
 
 def request(table: str, command: AnyCommand, author: str, role: str | None, sender: str) -> Request:
-    """Checked like one that came in as a line."""
+    """Checked like one that came in as a line; the role as it is typed."""
+    roles = [each.value for each in Role]
+    if role is not None and role not in (*roles, PLAYER):
+        raise UsageError(f"--role: {shown(role)} is not a role; give one of {', '.join(roles)}, or {PLAYER}")
+    if role in (None, PLAYER) and not isinstance(command, Decide):
+        word = command.__struct_config__.tag
+        raise UsageError(f"{word}: a player cannot give this command; give --role, one of {', '.join(roles)}")
     given = msgspec.to_builtins(command)
     return request_of({"table": table, "id": sender, "author": author, "role": role, "command": given})
 

@@ -81,7 +81,7 @@ KINDS_OF_TROUBLE: Final[Mapping[Event, str]] = {
 
 USAGE: Final = "usage: shoed tell TABLE COMMAND [KEY=VALUE ...] [OPTIONS]"
 OPTIONS: Final[Mapping[str, str]] = {
-    "--role ROLE": "dealer, pit-supervisor, pit-manager or shift-manager; player, or none, for a player",
+    "--role ROLE": "dealer, pit-supervisor, pit-manager or shift-manager; a player, or no role, may only decide",
     "--author NAME": "who says it; without it the login name",
     "--id ID": "of a command whose answer was lost: it is carried out once at most",
     "--config FILE": "whose state_dir it is; without it /etc/shoed/shoed.toml",

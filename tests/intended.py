@@ -141,6 +141,7 @@ def question_keeps_its_number(found: Difference) -> Verdict | None:
 
 from tests.intended_corrections import PREDICATES as OF_CORRECTIONS  # noqa: E402  # it imports the types above
 from tests.intended_gaps import PREDICATES as OF_GAPS  # noqa: E402  # it imports the types above
+from tests.intended_line import PREDICATES as OF_LINES  # noqa: E402  # it imports the types above
 from tests.intended_notices import PREDICATES as OF_NOTICES  # noqa: E402  # it imports the types above
 from tests.intended_outside import PREDICATES as OF_CARDS_IN_NO_HAND  # noqa: E402  # it imports the types above
 
@@ -150,6 +151,7 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     for each in (
         *OF_CARDS_IN_NO_HAND,
         *OF_GAPS,
+        *OF_LINES,
         *OF_NOTICES,
         *OF_CORRECTIONS,
         question_outlives_its_round,

@@ -222,6 +222,21 @@ def test_what_is_not_json_is_said_to_be_none(line: bytes) -> None:
     assert code(raw(line)) == (None, "bad-json")
 
 
+def test_an_error_of_json_names_its_line() -> None:
+    """The line of the input, not of the document; a line without any text is called empty."""
+    sink = BytesIO()
+    lines = [json.dumps(ROUND).encode(), b"x", b"", b" \r", b'{"cards": [,]}', b'{"cards": ["\xff"]}']
+    assert settle(book("commission"), 8, BytesIO(b"\n".join(lines)), sink) == 1
+    answers = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert [each["error"]["message"] for each in answers[1:]] == [
+        "line 2 is not JSON: expecting value at column 1; write one JSON object on each line",
+        "line 3 is empty; write one JSON object on each line",
+        "line 4 is empty; write one JSON object on each line",
+        "line 5 is not JSON: expecting value at column 12; write one JSON object on each line",
+        "line 6 is not UTF-8: byte 0xFF at position 13; write one JSON object on each line",
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "name"),
     [

@@ -4,7 +4,7 @@ import json
 from io import BytesIO
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -104,11 +104,11 @@ def test_fields_that_the_game_has_no_rule_for_are_ignored(game: str) -> None:
     ("fields", "code", "says"),
     [
         ({"cards": ["1S"]}, "bad-card", '"1S"'),
-        ({"cards": [5]}, "bad-card", "5 is no card"),
-        ({"cards": [*ROUND, "5H"]}, "excess-card", "5H is not due"),
+        ({"cards": [5]}, "bad-card", "5 is not a card"),
+        ({"cards": [*ROUND, "5H"]}, "excess-card", '"5H" is not due'),
         ({"cards": ["4S", "3H"] + ["KD"] * 2, "decks": 3}, "bad-line", "4 to 8"),
-        ({"decks": 9}, "bad-line", "4 to 8"),
-        ({"layout": "round-3"}, "bad-line", "bean-9 or bean-7"),
+        ({"decks": 9}, "bad-line", "decks: commission is not played with 9 decks; write a whole number from 4 to 8"),
+        ({"layout": "round-3"}, "bad-line", '"bean-9" or "bean-7"'),
         ({"rounding": "up"}, "bad-line", "rounding"),
         ({"noticed": 1}, "bad-line", "noticed"),
         ({"limits": {"differential": -1}}, "bad-line", "differential"),
@@ -122,9 +122,9 @@ def test_fields_that_the_game_has_no_rule_for_are_ignored(game: str) -> None:
         ({"bets": {}}, "bad-line", "bets"),
         ({"irregularities": [{"kind": "moon"}]}, "bad-line", "moon"),
         ({"irregularities": [{"kind": "set-replaced"}]}, "bad-line", "set-replaced"),
-        ({"irregularities": [{"kind": "late-bet", "bet": 0}]}, "bad-line", "which bet"),
-        ({"irregularities": [{"kind": "late-bet"}]}, "bad-line", "which bet"),
-        ({"irregularities": [{"kind": "walked-away"}]}, "bad-line", "which bettor"),
+        ({"irregularities": [{"kind": "late-bet", "bet": 0}]}, "bad-line", "there is no bet 0 among 0; write"),
+        ({"irregularities": [{"kind": "late-bet"}]}, "bad-line", "irregularities[0].bet: is missing; write"),
+        ({"irregularities": [{"kind": "walked-away"}]}, "bad-line", "irregularities[0].bettor: is missing; write"),
         ({"irregularities": [{"kind": "face-up", "at": 5}]}, "bad-line", "card 5"),
         ({"irregularities": [{"kind": "drawn-together", "at": 4}]}, "bad-line", "card 5"),
         ({"irregularities": [{"kind": "drawn-together", "at": 1, "count": 1}]}, "bad-line", "count"),
@@ -141,10 +141,147 @@ def test_a_line_that_cannot_be_is_an_error_of_that_line(fields: dict[str, Any], 
     assert says in message
 
 
+TEXT_RIGHT = "write text between double quotes"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rounding": "up"}, 'rounding: "up" is not allowed; write "down" or "half-up"'),
+        ({"noticed": 1}, "noticed: 1 is not allowed; write true or false"),
+        ({"noticed": None}, "noticed: null is not allowed; write true or false"),
+        ({"decks": True}, "decks: true is not allowed; write a whole number"),
+        ({"seats": 0, "layout": 3}, f"layout: 3 is not allowed; {TEXT_RIGHT} or null"),
+        ({"bets": {}}, "bets: an object is not allowed; write a list"),
+        ({"cards": "8S"}, 'cards: "8S" is not allowed; write a list'),
+        (
+            {"bets": [5]},
+            'bets[0]: 5 is not allowed; write an object, {"seat": ..., "bettor": ..., "bet": ..., "stake": ...}',
+        ),
+        ({"bets": [{}]}, "bets[0].seat: is missing; write a whole number from 1"),
+        ({"bets": bets("0 a player 5")}, "bets[0].seat: 0 is not allowed; write a whole number from 1"),
+        ({"bets": bets("1 a player 5; 1 a tie 0")}, "bets[1].stake: 0 is not allowed; write a whole number from 1"),
+        ({"bets": [{"seat": 1, "bettor": 2}]}, f"bets[0].bettor: 2 is not allowed; {TEXT_RIGHT}"),
+        (
+            {"bets": [{"seat": 1, "bettor": "a", "bet": "tie", "stake": 1, "stage": "late"}]},
+            'bets[0].stage: "late" is not allowed; write "after-four" or "after-player-third" or null',
+        ),
+        ({"limits": 5}, "limits: 5 is not allowed; write an object"),
+        ({"limits": {"maximum": -1}}, "limits.maximum: -1 is not allowed; write a whole number from 0 or null"),
+        ({"limits": {"minimums": []}}, "limits.minimums: a list is not allowed; write an object"),
+        (
+            {"limits": {"minimums": {"tie": "x"}}},
+            'limits.minimums.tie: "x" is not allowed; write a whole number from 0',
+        ),
+        (
+            {"limits": {"minimums": {"a b": 10**100 + 1}}},
+            'limits.minimums."a b": the amount is too large; write at most 100 digits',
+        ),
+        ({"bets": bets(f"1 a tie 1; 1 a tie {10**101}")}, "bets[1].stake: the amount is too large; write at most 100"),
+        (
+            {"irregularities": [{"kind": "moon"}]},
+            'irregularities[0].kind: "moon" is not a kind of irregularity; write "foreign-card" or "deck-count" or ',
+        ),
+        (
+            {"irregularities": [{"kind": "other", "order": [5]}]},
+            f"irregularities[0].order[0]: 5 is not allowed; {TEXT_RIGHT}",
+        ),
+        (
+            {"irregularities": [{"kind": "other"}, {"kind": "order-altered", "order": ["4S", "?"]}]},
+            'irregularities[1].order[1]: "?" is not a card; write a rank',
+        ),
+        (
+            {"irregularities": [{"kind": "order-altered", "at": 1, "order": ["5D"]}]},
+            "irregularities[0].order: these are not the cards from card 1 on, 4S; write the same cards",
+        ),
+        (
+            {"irregularities": [{"kind": "face-up", "at": 5}]},
+            "irregularities[0].at: face-up is about card 5, and cards has 4; write the ordinal of a card, from 1",
+        ),
+        (
+            {"decisions": [{"question": "foo", "choice": "yes", "role": "dealer"}]},
+            'decisions[0].question: "foo" is not allowed; write "option" or "card-order" or "reconstructable" or ',
+        ),
+        (
+            {"decisions": [{"question": "ruling", "choice": ["4S", 5], "role": "dealer"}]},
+            f"decisions[0].choice[1]: 5 is not allowed; {TEXT_RIGHT}",
+        ),
+        (
+            {"decisions": [{"question": "ruling", "choice": 5, "role": "dealer"}]},
+            f"decisions[0].choice: 5 is not allowed; {TEXT_RIGHT} or a list",
+        ),
+        ({"cards": [*ROUND[:2], "1S"]}, 'cards[2]: "1S" is not a card; write a rank (A 2-9 10 J Q K) and a suit'),
+        ({"cards": [*ROUND, "5H"]}, '"5H" is not due: the round ended with its card 4; say what happened with it'),
+        ({"layout": "round-3"}, 'layout: "round-3" is not a layout of commission; write "bean-9" or "bean-7"'),
+        (
+            {"cards": ["KS"] * 5, "decks": 4},
+            '"KS" comes 5 times, and 4 decks hold 4; correct the card, or give the number of decks',
+        ),
+    ],
+)
+def test_an_error_names_the_place_the_value_and_the_values_that_are_allowed(fields: dict[str, Any], said: str) -> None:
+    """In the words of the page; no text of a library reaches the user."""
+    assert error("commission", **fields)[1].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"bets": []}', "cards: is missing; write a list"),
+        ("[]", 'the line: a list is not allowed; write an object, {"cards": ..., "bets": ...}'),
+        ("7", 'the line: 7 is not allowed; write an object, {"cards": ..., "bets": ...}'),
+        (
+            '{"cards": [], "bets": [], "rounding": "\\ud800"}',
+            'rounding: "\\ud800" is not allowed; write "down" or "half-up"',
+        ),
+    ],
+)
+def test_a_line_that_is_no_table_is_told_as_such(line: str, said: str) -> None:
+    """The object of a line, and what it must have."""
+    assert answered("commission", line)["error"] == {"code": "bad-line", "message": said}
+
+
+def test_lines_that_are_not_json_are_counted() -> None:
+    """The message names the line of the input, also where it is empty."""
+    good = json.dumps({"cards": ROUND, "bets": []})
+    _, answers = streamed("commission", "x", good, "", '{"id": NaN}', "[" * 100_000)
+    assert [each["error"]["message"] for each in answers if "error" in each] == [
+        "line 1 is not JSON: expecting value at column 1; write one JSON object on each line",
+        "line 3 is empty; write one JSON object on each line",
+        "line 4 is not JSON: NaN is not a number; write one JSON object on each line",
+        "line 5 is nested too deeply; write one JSON object on each line",
+    ]
+
+
+KINDS_OF_NONSENSE: Final[tuple[object, ...]] = (None, True, -1, 0, 1.5, "", "x", [], [None], ["x"], {}, {"x": 1})
+
+
+@pytest.mark.parametrize("nonsense", KINDS_OF_NONSENSE, ids=repr)
+def test_every_line_that_cannot_be_read_is_answered_in_our_words(nonsense: object) -> None:
+    """Any value in any place: `PLACE: problem; remedy`, with the field that has the value."""
+    random = Random(0)
+    for _ in range(200):
+        line = a_line(random)
+        fields = [(line, key) for key in line]
+        fields += [(each, key) for key in ("bets", "irregularities", "decisions") for each in line[key] for key in each]
+        fields += [(line["limits"], key) for key in line["limits"]]
+        holder, key = random.choice(fields)
+        holder[key] = nonsense
+        answer = answered("super-six-plus", json.dumps(line))
+        if answer.get("error", {}).get("code") == "bad-line":
+            message = answer["error"]["message"]
+            assert "; " in message
+            assert "$" not in message
+            assert "`" not in message
+
+
 def test_an_insurance_bet_needs_its_stage() -> None:
     """It could be at either."""
     code, message = error("super-six-plus", bets=bets("1 a player-insurance 5"))
-    assert (code, "after-four or after-player-third" in message) == ("bad-line", True)
+    assert (code, message) == (
+        "bad-line",
+        'bets[0].stage: is missing for player-insurance; write "after-four" or "after-player-third"',
+    )
 
 
 def test_more_cards_of_a_face_than_there_are_decks_are_an_error() -> None:

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from shoed.bus.client import Message, connect
-from shoed.bus.settings import BrokerSettings, Version, parse_url
+from shoed.bus.settings import FORMS, BrokerSettings, Version, parse_url
 from shoed.errors import BrokerLost, BrokerRefused
 from shoed.rig.broker import Broker, Kind, running_broker
+from shoed.settings import Wrong
 from tests.brokers import (
     ACCEPTED_5,
     HASTE,
@@ -83,6 +84,28 @@ def test_a_wrong_url_says_what_would_be_right(url: str, remedy: str) -> None:
         parse_url(url)
     assert remedy in str(refusal.value).partition("; ")[2]
     assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:secret@a", "mqtt://me:secret@a/topic", "mqtt://me:secret@a:x", "mqtt:me:secret@a"]
+)
+def test_a_message_about_a_url_never_quotes_its_password(url: str) -> None:
+    """Messages are written to logs."""
+    with pytest.raises(ValueError, match="; ") as refusal:
+        parse_url(url)
+    assert "secret" not in str(refusal.value)
+
+
+def test_all_that_is_wrong_with_a_url_is_reported_at_once() -> None:
+    """The user, the host and the rest are judged by themselves."""
+    with pytest.raises(Wrong) as refusal:
+        parse_url("http://me:secret@:0/topic")
+    assert list(refusal.value.problems) == [
+        f'"http://:0/topic" does not begin with mqtt:// or mqtts://; {FORMS}',
+        "the url holds a user or a password; remove them, set user and password_file",
+        f'"http://:0/topic" names no host and port; {FORMS}',
+        f'"http://:0/topic" goes on after the port; {FORMS}',
+    ]
 
 
 @given(st.text() | st.text().map("mqtt://".__add__))

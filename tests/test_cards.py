@@ -1,5 +1,7 @@
 """Cards as text: one way to write each, and nothing else is one."""
 
+import json
+
 import pytest
 
 from shoed.cards import Card, Rank, Suit
@@ -51,6 +53,6 @@ def test_a_ten_may_be_read_as_t_and_is_written_as_10() -> None:
 )
 def test_what_is_no_card_is_refused_with_what_would_be_right(text: str) -> None:
     """Only the exact spelling is a card; the error quotes the text and names ranks and suits."""
-    with pytest.raises(ValueError, match=r"is no card: write a rank .* and a suit") as refusal:
+    with pytest.raises(ValueError, match=r"is not a card; write a rank .* and a suit") as refusal:
         Card.parse(text)
-    assert repr(text) in str(refusal.value)
+    assert json.dumps(text, ensure_ascii=not text.isprintable()) in str(refusal.value)

@@ -1,5 +1,7 @@
 """The daemon's configuration: what it gives, and what it says of everything that is wrong."""
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from firmware_protocols.family import Family, Settings, declared
 from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings
 from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
-from shoed.config import Config, HouseRules, ShoeConfig, ShufflerConfig, TableConfig, describe, load, recall
+from shoed.config import Config, HouseRules, Purpose, ShoeConfig, ShufflerConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
 from shoed.observations import Device
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
@@ -53,6 +55,8 @@ TABLE = TableConfig(
 )
 NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
 FAMILIES_SAID = 'write "angel-eye" or "bee-tek" or "open-shoe" or "scanner"'
+VERSIONS = dict.fromkeys(f'"{version}"' for family in FAMILIES.values() for version in family.firmware)
+VERSIONS_SAID = f"write {' or '.join(VERSIONS)}"
 GAMES_SAID = "write " + " or ".join(f'"{game}"' for game in GAMES)
 NO_FILE = "name a file that is there and may be read"
 HOUSE = (
@@ -199,6 +203,67 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
     assert commented.broker.tls
 
 
+@pytest.mark.parametrize("purpose", [Purpose.CHECK, Purpose.RUN])
+@pytest.mark.parametrize(
+    ("directory", "reason"),
+    [
+        ("/proc/nope/state", "No such file or directory"),
+        ("file", "Not a directory"),
+        ("file/state", "Not a directory"),
+        ("dangling", "Not a directory"),
+        ("a" * 256, "File name too long"),
+    ],
+)
+def test_an_impossible_state_directory_is_a_problem_of_its_line(
+    here: Path, directory: str, reason: str, purpose: Purpose
+) -> None:
+    """For the daemon and for `shoed check`; a command that only needs its name does not care."""
+    (here / "file").touch()
+    (here / "dangling").symlink_to("nowhere")
+    (here / "shoed.toml").write_text(f'[site]\nname = "rws"\nstate_dir = "{directory}"\n{shoe()}')
+    with pytest.raises(SettingsError) as caught:
+        load("shoed.toml", purpose)
+    assert str(caught.value) == (
+        f'shoed.toml:3: site.state_dir: "{directory}" cannot be used: {reason}; '
+        "name a directory that exists or can be created, and that may be written"
+    )
+    assert load("shoed.toml").state_dir == directory
+
+
+def test_a_state_directory_that_can_be_created_is_not_created(here: Path) -> None:
+    """Nothing is left beside its place either."""
+    (here / "shoed.toml").write_text(f'[site]\nname = "rws"\nstate_dir = "a/b"\n{shoe()}')
+    for purpose in Purpose:
+        assert load("shoed.toml", purpose).state_dir == "a/b"
+    assert [each.name for each in here.iterdir()] == ["shoed.toml"]
+
+
+def test_permissions_of_the_state_directory_are_judged_for_the_daemon_alone(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`shoed check` may be run by another user, before systemd has created the directory."""
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (here / "there").mkdir()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(Path, "mkdir", denied)
+    for name in ("there", "absent"):
+        (here / "shoed.toml").write_text(f'[site]\nname = "rws"\nstate_dir = "{name}"\n{shoe()}')
+        assert load("shoed.toml", Purpose.CHECK).state_dir == name
+        with pytest.raises(SettingsError, match=f'^shoed.toml:3: site.state_dir: "{name}" cannot be used: Permission'):
+            load("shoed.toml", Purpose.RUN)
+
+
+def test_a_state_directory_without_a_name_that_can_be_is_refused(here: Path) -> None:
+    """Empty, or with a null character."""
+    for written in ("", "a\\u0000b"):
+        (said,) = complaints(here, f'[site]\nname = "rws"\nstate_dir = "{written}"\n{shoe()}')
+        assert said.startswith("shoed.toml:3: site.state_dir: ")
+        assert said.endswith(" is not allowed; write the name of a directory between double quotes")
+
+
 # ------------------------------------------------------------------------------------------- what goes on record
 
 
@@ -239,12 +304,13 @@ def test_all_that_is_wrong_is_said_at_once_in_line_order(here: Path) -> None:
     ) == [
         "shoed.toml:1: site.name: is missing; use 1 to 32 of a-z, 0-9 and -",
         "shoed.toml:2: site.nmae: is no known key; the nearest known is name",
-        f"shoed.toml:4: mqtt.url: '127.0.0.1' {NO_URL}",
+        f'shoed.toml:4: mqtt.url: "127.0.0.1" {NO_URL}',
         'shoed.toml:5: mqtt.version: 5 is no text; write "5" or "3.1.1"',
         f"shoed.toml:6: table.game: is missing; {GAMES_SAID}",
         'shoed.toml:7: table.name: "Bac 901" is not allowed; use 1 to 32 of a-z, 0-9 and -',
+        "shoed.toml:8: table.decks: true is no whole number; write a whole number from 4 up to 10",
         'shoed.toml:10: table.shoe.protocol: "angle-eye" is unknown; the nearest known is "angel-eye"',
-        "shoed.toml:11: table.shoe.port: '/dev/ttyUSB0' is no address of a device; write serial:///dev/ttyUSB0",
+        'shoed.toml:11: table.shoe.port: "/dev/ttyUSB0" is not the address of a device; write serial:///dev/ttyUSB0',
         "shoed.toml:12: table.name: is missing; use 1 to 32 of a-z, 0-9 and -",
         f"shoed.toml:12: table.game: is missing; {GAMES_SAID}",
         f"shoed.toml:12: table.shoe.protocol: is missing; {FAMILIES_SAID}",
@@ -271,10 +337,8 @@ def test_an_empty_file_lacks_a_name_and_a_table(here: Path) -> None:
         ("decks = 8.0", "decks: 8.0 is no whole number; write a whole number from 4 up to 8"),
         ('layout = "bean9"', 'layout: "bean9" is unknown; the nearest known is "bean-9"'),
         ('layout = "?"', 'layout: "?" is unknown; write "bean-9" or "bean-7" or "mini-7" or "big-12"'),
-        (
-            "seats = 9",
-            f"seats: is no known key; known here: {LAID_OUT}",
-        ),
+        ("seats = 9", "seats: is not a key of commission, whose layouts have names; write layout instead"),
+        ("places = 9", f"places: is no known key; known here: {LAID_OUT}"),
         ('deck = "8"', "deck: is no known key; the nearest known is decks"),
     ],
 )
@@ -361,8 +425,46 @@ def test_an_address_is_judged_by_the_port_that_has_to_open_it(here: Path) -> Non
     ]
 
 
-def test_an_unknown_game_leaves_its_keys_unjudged(here: Path) -> None:
-    """They may be right for the game that was meant."""
+def test_an_unknown_game_hides_no_other_problem(here: Path) -> None:
+    """A value that is wrong in every game is reported, and so is a key that no game has."""
+    table = (
+        'decks = 11\nlayout = "been"\nseats = 0\nrounding = "up"\noutcome_basis = 1\ninsurance = "of"\n'
+        'insurance_forgone = "never"\nbets_close = "x"\nburn_cards = 21\nrounds_after_cut = -1\nafter_gap = "foo"\n'
+        'confirm_void = "yes"\nlimit = 1\n[table.limits]\nminimum = 100\nmaximum = 50\n'
+        'minimums = { tiee = 1, player-insurance = 5, tie = 60 }\nreading = "sides"'
+    )
+    said = complaints(here, SITE + shoe(table=table).replace('"commission"', '"comission"'))
+    assert [each.removeprefix("shoed.toml:") for each in said] == [
+        '6: table.game: "comission" is unknown; the nearest known is "commission"',
+        "7: table.decks: 11 is out of range; write a whole number from 4 up to 10",
+        '8: table.layout: "been" is unknown; the nearest known is "bean-9"',
+        "9: table.seats: 0 is out of range; write a whole number from 1 up to 99",
+        '10: table.rounding: "up" is unknown; write "down" or "half-up"',
+        '11: table.outcome_basis: 1 is no text; write "offered" or "placed"',
+        '12: table.insurance: "of" is unknown; the nearest known is "off"',
+        '13: table.insurance_forgone: "never" is unknown; write "round" or "stage"',
+        '14: table.bets_close: "x" is unknown; write "card" or "command"',
+        '15: table.burn_cards: 21 is out of range; write a number from 0 to 20, or "first-card"',
+        "16: table.rounds_after_cut: -1 is out of range; write a whole number from 0 up to 20",
+        '17: table.after_gap: "foo" is unknown; write "ask" or "abandon" or "partial"',
+        '18: table.confirm_void: "yes" is neither true nor false; write true or false, without quotes',
+        "19: table.limit: is no known key; the nearest known is limits",
+        "22: table.limits.maximum: 50 is less than minimum, 100; write the larger one here",
+        "23: table.limits.minimums.tie: 60 is more than maximum, 50; write at most the maximum of a box",
+        "23: table.limits.minimums.tiee: is no known key; the nearest known is tie",
+        '24: table.limits.reading: "sides" is unknown; the nearest known is "side"',
+    ]
+
+
+def test_an_unknown_game_leaves_unjudged_what_some_game_allows(here: Path) -> None:
+    """It may be right for the game that was meant."""
+    allowed = 'decks = 10\nlayout = "big-12"\ninsurance = "off"\n[table.limits]\nminimums = { player-insurance = 5 }'
+    toml = SITE + shoe(table=allowed).replace('"commission"', '"x"')
+    assert complaints(here, toml) == [f'shoed.toml:6: table.game: "x" is unknown; {GAMES_SAID}']
+
+
+def test_an_unknown_game_leaves_a_right_key_unjudged(here: Path) -> None:
+    """It is right for every game."""
     toml = SITE + shoe(table='rounding = "down"').replace("commission", "comission")
     assert complaints(here, toml) == [
         'shoed.toml:6: table.game: "comission" is unknown; the nearest known is "commission"'
@@ -393,10 +495,8 @@ def test_every_game_has_its_decks_and_its_places(here: Path, game: str) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (
-            'layout = "bean-9"',
-            f"layout: is no known key; known here: {SEATED}",
-        ),
+        ('layout = "bean-9"', "layout: is not a key of fortune-six, whose layouts have no names; write seats instead"),
+        ("bet = 9", f"bet: is no known key; known here: {SEATED}"),
         ("seats = 0", "seats: 0 is out of range; write a whole number from 1 up to 99"),
     ],
 )
@@ -521,11 +621,23 @@ def test_what_is_wrong_with_a_shuffler_is_named(here: Path, old: str, new: str, 
 
 def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) -> None:
     """They may be right for the protocol that was meant; ours are judged, and so is a key of nobody's."""
-    toml = SITE + shoe(more="copies = 99\nmin_draw_gap_ms = true\ncopys = 3")
+    toml = SITE + shoe(more="copies = 9\nmin_draw_gap_ms = true\ncopys = 3")
     assert complaints(here, toml.replace("angel-eye", "no-such-eye")) == [
         f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {FAMILIES_SAID}',
         "shoed.toml:12: table.shoe.min_draw_gap_ms: true is no whole number; write a whole number from 0 up to 10000",
         "shoed.toml:13: table.shoe.copys: is no known key; the nearest known is copies",
+    ]
+
+
+def test_an_unknown_protocol_hides_no_value_that_every_family_refuses(here: Path) -> None:
+    """A value that some family allows is left unjudged: it may be right for the protocol that was meant."""
+    toml = SITE + shoe(more='copies = 99\nfirmware = 3\nquiet_after_s = "x"\ntorn_after_ms = 5000\ncards = 3')
+    assert complaints(here, toml.replace("angel-eye", "no-such-eye")) == [
+        f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {FAMILIES_SAID}',
+        "shoed.toml:11: table.shoe.copies: 99 is out of range; write a whole number from 1 up to 9",
+        f"shoed.toml:12: table.shoe.firmware: 3 is no text; {VERSIONS_SAID}",
+        'shoed.toml:13: table.shoe.quiet_after_s: "x" is no whole number; write a whole number from 10 up to 86400',
+        "shoed.toml:15: table.shoe.cards: 3 is no table; write [table.shoe.cards] and its keys below",
     ]
 
 
@@ -547,7 +659,7 @@ def test_tables_share_neither_names_nor_devices(here: Path) -> None:
         ('url = "mqtts://h"\nkey = "f"', "5: mqtt.key: is of no use without cert; write cert = ... as well"),
         ('ca = "f"', '4: mqtt.ca: is for TLS, and the url is not; write url = "mqtts://..."'),
         ('url = "mqtt://h"\nca = "f"', '5: mqtt.ca: is for TLS, and the url is not; write url = "mqtts://..."'),
-        ('url = "h"\nca = "f"', f"4: mqtt.url: 'h' {NO_URL}"),
+        ('url = "h"\nca = "f"', f'4: mqtt.url: "h" {NO_URL}'),
         ('url = "mqtts://h"\nca = "g"', f"5: mqtt.ca: g cannot be read: No such file or directory; {NO_FILE}"),
         ('user = "u"\npassword_file = "."', f"5: mqtt.password_file: . cannot be read: Is a directory; {NO_FILE}"),
         ('user = ""', '4: mqtt.user: "" is not allowed; write it between double quotes, and not empty'),

@@ -63,7 +63,7 @@ def test_a_built_in_family_is_nobody_elses(name: str, packages: Packages) -> Non
         ("wild = bad_wild:DRIVER", "1 / 0", "cannot be imported: ZeroDivisionError: division by zero; install what"),
         ("lacks = bad_lacks:DRIVER", "", "cannot be imported: AttributeError: "),
         ("thing = bad_thing:DRIVER", "DRIVER = 3", "bad_thing:DRIVER is a int, and no Driver; its package has to "),
-        ("other = bad_other:DRIVER", BORROWED, "its family is called 'bee-tek'; its package has to give both "),
+        ("other = bad_other:DRIVER", BORROWED, 'its family is called "bee-tek"; its package has to give both '),
         ("Big_Name = bad_big_name:DRIVER", BORROWED, "that is no name of a family; its package has to use 1 to 32 "),
     ],
     ids=lambda value: str(value).partition(" ")[0],
@@ -78,7 +78,7 @@ def test_a_driver_that_cannot_be_used_says_whose_it_is(
         (packages.place / "bad_gone.py").unlink()
     with pytest.raises(DriverError) as raised:
         drivers.find(name)
-    assert str(raised.value).startswith(f"bad-{name.lower().replace('_', '-')} 1.2: entry point {name!r} of ")
+    assert str(raised.value).startswith(f'bad-{name.lower().replace("_", "-")} 1.2: entry point "{name}" of ')
     assert said in str(raised.value)
 
 
@@ -92,7 +92,7 @@ def test_two_packages_cannot_bring_one_family(packages: Packages) -> None:
 
 def test_a_family_that_nobody_brings_is_not_known() -> None:
     """As a journal may name one whose package was uninstalled."""
-    with pytest.raises(DriverError, match=r"^no family is called 'nowhere'; known: angel-eye, .*; install"):
+    with pytest.raises(DriverError, match=r'^no family is called "nowhere"; known: angel-eye, .*; install'):
         drivers.find("nowhere")
 
 
@@ -127,7 +127,7 @@ def test_a_table_may_have_a_shoe_of_another_package(packages: Packages) -> None:
     ("protocol", "complaint"),
     [
         ("meant2", '"meant2" is unknown; the nearest known is "meant"'),
-        ("meant", "meant-shoe 1.2: entry point 'meant' of shoed.protocols: meant_shoe:DRIVER is a int, and no Driver"),
+        ("meant", 'meant-shoe 1.2: entry point "meant" of shoed.protocols: meant_shoe:DRIVER is a int, and no Driver'),
     ],
 )
 def test_a_wrong_protocol_is_a_problem_of_its_line(protocol: str, complaint: str, packages: Packages) -> None:
@@ -144,7 +144,7 @@ def test_ports_are_shown_whatever_another_package_does(packages: Packages, capsy
     assert cli.main(["ports"]) == 0
     shown = capsys.readouterr()
     assert "serial" in shown.out
-    assert shown.err.startswith("ports-shoe 1.2: entry point 'plugged'")
+    assert shown.err.startswith('ports-shoe 1.2: entry point "plugged"')
 
 
 def test_a_package_that_cannot_be_used_decodes_nothing(packages: Packages, capsys: pytest.CaptureFixture[str]) -> None:

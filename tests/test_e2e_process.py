@@ -154,9 +154,9 @@ async def test_a_damaged_journal_is_refused_in_words(world: World, shoe: TcpShoe
 
 
 async def test_a_state_directory_that_cannot_be_written_is_refused(world: World, shoe: TcpShoe) -> None:
-    """Its name is in the message, and nothing was told to anybody."""
+    """Its line and its name are in the message, and nothing was told to anybody."""
     world.state_dir.write_text("a file")
-    assert str(world.state_dir) in await refused(world, shoe)
+    assert f': site.state_dir: "{world.state_dir}" cannot be used' in await refused(world, shoe)
     assert world.recorder.messages == []
 
 

@@ -96,7 +96,7 @@ async def test_the_configuration_says_where(world: World, shoe: TcpShoe) -> None
 async def test_a_table_that_is_not_there_is_refused_with_those_that_are(world: World, shoe: TcpShoe) -> None:
     """By the daemon, which knows."""
     await world.start(shoe)
-    said = await tell(world, "bac-999", "open-bets")
+    said = await tell(world, "bac-999", "open-bets", "--role=dealer")
     assert (said.status, said.err) == (1, "bac-999: no such table; known: bac-901\n")
 
 
@@ -108,6 +108,7 @@ async def test_a_table_that_is_not_there_is_refused_with_those_that_are(world: W
         (f"{TABLE} opn-bets", "did you mean open-bets?"),
         (f"{TABLE} open-bets --rolle=dealer", "--rolle=dealer: no such option"),
         (f"{TABLE} open-bets --role=king", "give one of dealer, "),
+        (f"{TABLE} open-bets", "give --role, one of dealer, "),
         (f"{TABLE} void round=none", "give a whole number"),
         (f"{TABLE} open-bets --config x --state-dir y", "not allowed with"),
     ],
@@ -131,7 +132,7 @@ async def test_help_is_there_without_a_daemon() -> None:
 
 async def test_without_a_daemon_it_says_so(tmp_path: Path) -> None:
     """And what to do: exit status 1."""
-    said = await shoed("tell", "--state-dir", tmp_path, TABLE, "open-bets")
+    said = await shoed("tell", "--state-dir", tmp_path, TABLE, "open-bets", "--role=dealer")
     assert (said.status, said.out) == (1, "")
     assert f"{tmp_path}: no shoed is there to be told" in said.err
     assert "start it" in said.err

@@ -13,7 +13,7 @@ from shoed.cards import Card
 from shoed.engine import Engine, EngineState
 from shoed.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed
 from shoed.findings import DrawnTogether
-from shoed.now import Now
+from shoed.now import Now, rfc3339
 from shoed.observations import AnyObservation, Device, Outcome
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
@@ -101,6 +101,16 @@ def test_a_finding_is_on_record_with_the_step_that_found_it() -> None:
     together = DrawnTogether(at=at(1100), cards=(Card.S8, Card.H3), order_known=True, evidence=evidence)
     assert steps[2].findings == (together,)
     assert steps[2].urgent
+
+
+def test_a_device_is_heard_by_bytes_and_not_by_a_timer() -> None:
+    """A torn frame is rejected later than its last byte, by a timer or with the link: `heard_at` is of the byte."""
+    heard: list[tuple[AnyInput, Now]] = [(LinkUp(PORT), at(0)), (Received(HAND[0][:4]), at(1000))]
+    for came in ((Woken(), at(1500)), (LinkDown("the cable is out"), at(1200)), (CONFIGURED, at(90_000))):
+        state, steps = run([*heard, came])
+        assert "line.rejected" in [event.type for event in told(steps)]
+        assert public_state("commission", state.table).device.heard_at == rfc3339(at(1000).utc_us)
+        assert [event.utc_us for event in told(steps)] == sorted(event.utc_us for event in told(steps))
 
 
 def test_a_waking_that_changes_nothing_leaves_no_step() -> None:

@@ -441,6 +441,12 @@ def test_the_page_draws_every_legal_move() -> None:
     assert set(MOVE_MEANINGS) == set(Move)
 
 
+def test_no_paragraph_of_the_page_is_shown_as_code() -> None:
+    """Four blanks at the beginning of a line make code of it; only the diagram and the example are code."""
+    prose = re.sub(r"```.*?```", "", events_page(), flags=re.DOTALL)
+    assert [line for line in prose.split("\n") if line.startswith(" ") or line.endswith(" ")] == []
+
+
 def test_the_page_has_the_words_that_fields_hold() -> None:
     """Why a card was set aside, and why bytes were rejected: every word that can come is there."""
     page = events_page()

@@ -45,6 +45,13 @@ def test_one_changed_byte_is_found_and_named(copy: Path, name: str, capsys: pyte
     assert file.read_text() == right
 
 
+def test_every_page_with_a_generated_block_is_generated() -> None:
+    """A block that no code fills is out of date before long."""
+    pages = {page for folder in ("docs", "firmware_protocols") for page in (ROOT / folder).rglob("*.md")}
+    marked = {page for page in pages if generate.OPENED in page.read_text()}
+    assert {str(page.relative_to(ROOT)) for page in marked} <= set(generate.GENERATED)
+
+
 def test_writing_again_changes_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Files that are up to date are not touched."""
     assert generate.main([], copy) == 0

@@ -17,6 +17,7 @@ from shoed.ports.address import (
     UsbAddress,
     parse_address,
 )
+from shoed.settings import Wrong
 
 CUSTOM = Line(4800)
 
@@ -94,14 +95,14 @@ def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) 
         ("serial:/dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
         ("serial://", "write serial:///dev/NODE"),
         ("serial:////dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
-        ("serial:///dev/ttyUSB0?bauds=4800", "the nearest known is baud, of baud, bytesize, parity, stopbits"),
+        ("serial:///dev/ttyUSB0?bauds=4800", "the nearest known is baud"),
         ("serial:///dev/ttyUSB0?baud=fast", "write a whole number from 50 to 4000000"),
         ("serial:///dev/ttyUSB0?baud=-1", "write a whole number from 50"),
         ("serial:///dev/ttyUSB0?baud=", "write a whole number from 50"),
         ("serial:///dev/ttyUSB0?bytesize=9", "write a whole number from 5 to 8"),
         ("serial:///dev/ttyUSB0?parity=even", "write one of N, E, O"),
         ("serial:///dev/ttyUSB0?stopbits=1.5", "write a whole number from 1 to 2"),
-        ("serial:///dev/ttyUSB0?baud=1200&baud=4800", "leave one out"),
+        ("serial:///dev/ttyUSB0?baud=1200&baud=4800", "remove one of them"),
         ("tcp://host", "write tcp://HOST:PORT"),
         ("tcp:host:4001", "write tcp://HOST:PORT"),
         ("tcp://host:4001/", "write tcp://HOST:PORT"),
@@ -119,15 +120,15 @@ def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) 
         ("replay:one.capture?speed=slow", "write one of real, fast"),
         ("rfc2217://host", "write rfc2217://HOST:PORT"),
         ("rfc2217://[fd00::x]:4001", "write one, as in rfc2217://[fd00::7]:4001"),
-        ("rfc2217://host:4001?keepalive_s=5", "of baud, bytesize, parity, stopbits"),
+        ("rfc2217://host:4001?keepalive_s=5", "known: baud, bytesize, parity, stopbits"),
         ("usb://1209", "write usb://VENDOR:PRODUCT in four hex digits each"),
         ("usb://1209:1", "write usb://VENDOR:PRODUCT in four hex digits each"),
         ("usb://1209:0001/", "as in usb://1209:0001/A7"),
         ("usb:///dev/bus/usb/001/002", "write usb://VENDOR:PRODUCT"),
         ("usb://1209:0001?interface=256", "write a whole number from 0 to 255"),
-        ("usb://1209:0001?baud=9600", "the nearest known is interface"),
+        ("usb://1209:0001?baud=9600", "known: interface"),
         ("hidraw://hidraw0", "write hidraw:///hidraw0"),
-        ("hidraw:///dev/hidraw0?baud=9600", "leave out what follows the ?"),
+        ("hidraw:///dev/hidraw0?baud=9600", "remove the ? and its rest"),
     ],
 )
 def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remedy: str) -> None:
@@ -135,6 +136,49 @@ def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remed
     with pytest.raises(ValueError, match=r".+; .+") as refusal:
         parse_address(text)
     assert remedy in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        (
+            "serial:///dev/ttyUSB0?baud=fast&x=1",
+            [
+                'option "x" is unknown; known: baud, bytesize, parity, stopbits',
+                'option baud: "fast" is not allowed; write a whole number from 50 to 4000000',
+            ],
+        ),
+        (
+            "serial:/dev/ttyUSB0?parity=even&parity=N",
+            [
+                '"serial:/dev/ttyUSB0" names no node by its whole path; write serial:///dev/ttyUSB0',
+                "option parity is given twice; remove one of them",
+                'option parity: "even" is unknown; write one of N, E, O',
+            ],
+        ),
+        (
+            "tcp://a b:0?keepalive_s=0",
+            [
+                '"a b" is not a host; write a name or an address, as in tcp://10.0.0.7:4001',
+                "port 0 does not exist; write one from 1 to 65535",
+                'option keepalive_s: "0" is not allowed; write a whole number from 1 to 3600',
+            ],
+        ),
+        (
+            "hidraw:hidraw0?x&y",
+            [
+                '"hidraw:hidraw0" names no node by its whole path; write hidraw:///hidraw0',
+                'option "x" is unknown; this address has no options, remove the ? and its rest',
+                'option "y" is unknown; this address has no options, remove the ? and its rest',
+            ],
+        ),
+    ],
+)
+def test_all_that_is_wrong_with_an_address_is_reported_at_once(text: str, problems: list[str]) -> None:
+    """The place and each option are judged by themselves."""
+    with pytest.raises(Wrong) as refusal:
+        parse_address(text)
+    assert list(refusal.value.problems) == problems
 
 
 @given(st.text())

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import sys
+from argparse import ArgumentTypeError
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -309,6 +310,28 @@ async def test_what_is_no_address_is_wrong_use(wrong: str) -> None:
     out, _ = await process.communicate()
     assert process.returncode == 2
     assert out.startswith(b"usage: ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("127.0.0.1:1", '"127.0.0.1:1" is not an address to listen on; write tcp://127.0.0.1:1'),
+        (":1", '":1" is not an address to listen on; write tcp://:1'),
+        ("4001", '"4001" is not an address to listen on; write tcp://:4001'),
+        ("tcp://127.0.0.1", '"tcp://127.0.0.1" is not an address to listen on; write tcp://HOST:PORT, or tcp://:PORT'),
+        ("serial:///dev/ttyS0", '"serial:///dev/ttyS0" is not an address to listen on; write tcp://HOST:PORT'),
+        ("tcp://:1?keepalive_s=2", '"tcp://:1?keepalive_s=2" is not an address to listen on; write tcp://HOST:PORT'),
+        ("tcp://:65536", "port 65536 does not exist; write one from 0 to 65535"),
+        ("tcp://a b:1", '"a b" is not a host; write a name or an address'),
+        ("tcp://fd00::7:1", '"tcp://fd00::7:1" names no host and port; write tcp://HOST:PORT, brackets around'),
+    ],
+)
+def test_a_wrong_listener_is_quoted_as_it_is_typed(typed: str, said: str) -> None:
+    """The remedy names addresses that --listen takes, and no others."""
+    with pytest.raises(ArgumentTypeError) as refusal:
+        listener(typed)
+    assert str(refusal.value).startswith(said)
+    assert "serial:///dev/NODE" not in str(refusal.value)
 
 
 async def test_a_firmware_that_the_family_does_not_have_is_wrong_use() -> None:

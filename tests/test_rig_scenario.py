@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
+from shoed.cards import RIGHT
 from shoed.errors import SettingsError
 from shoed.now import Now
 from shoed.observations import (
@@ -169,7 +170,7 @@ def test_a_shuffled_file_is_refused_whole() -> None:
         "one.toml:5: step.cut: stands beside deal; write one deed in each step",
         "one.toml:7: step.fault: an Angel Eye shoe has no fault overdrew; the nearest known is overdraw",
         'one.toml:9: step.load: an Angel Eye shoe does not know which set it deals; write load = ""',
-        'one.toml:13: step.deal[1]: "8X" is no card; write a rank (A 2-9 10 J Q K) and a suit (S H D C)',
+        f'one.toml:13: step.deal[1]: "8X" is not a card; {RIGHT}',
         'one.toml:13: step.deal: the shoe has run out; write a step with load = "" before it',
         "one.toml:14: step.after: is no known key; the nearest known is after_ms",
         "one.toml:16: step.cut: false is not true; write true, or leave the key out",

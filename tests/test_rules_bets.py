@@ -201,7 +201,7 @@ def test_fortune_six_has_the_seats_that_its_table_has() -> None:
 
 def test_a_layout_that_the_game_does_not_have_is_an_error() -> None:
     """Its seats cannot be known; without a layout any seat is good."""
-    with pytest.raises(ValueError, match="bean-9 or bean-7 or mini-7"):
+    with pytest.raises(ValueError, match='"bean-9" or "bean-7" or "mini-7"'):
         seats_of(book("easy-six"), "big-12", None)
     assert seats_of(book("easy-six"), None, 3) is None
 

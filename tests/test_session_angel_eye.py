@@ -432,7 +432,17 @@ def test_a_frame_that_is_not_finished_is_given_up() -> None:
     (torn,) = host.wake(600)
     assert isinstance(torn, FrameRejected)
     assert (torn.at, torn.raw, torn.offset, torn.reason) == (at(600), "05 31 44 81 b8", 0, "torn")
+    assert torn.last_byte == at(100)
     assert kinds(host.hear(CARD[5:] + CARD, 601)) == [FrameRejected, CardSeen]
+
+
+def test_a_frame_that_is_rejected_as_it_arrives_has_one_moment() -> None:
+    """No second moment is on record for it."""
+    host = connected()
+    host.hear(CARD[:5], 100)
+    (torn, _) = host.hear(CARD, 300)
+    assert isinstance(torn, FrameRejected)
+    assert (torn.at, torn.last_byte, torn.heard) == (at(300), at(300), None)
 
 
 def test_a_pause_inside_a_frame_is_no_end_of_it() -> None:
@@ -450,6 +460,7 @@ def test_what_is_pending_when_the_link_closes_is_rejected_first() -> None:
     assert kinds(seen) == [FrameRejected, LinkClosed]
     assert isinstance(seen[0], FrameRejected)
     assert (seen[0].raw, seen[0].reason) == ("05 31 44 81 b8", "torn")
+    assert (seen[0].at, seen[0].last_byte) == (at(200), at(100))
     host.up(300)
     assert kinds(host.hear(CARD, 400)) == [CardSeen]
 

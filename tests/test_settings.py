@@ -11,11 +11,13 @@ from shoed.settings import (
     BOOLEAN,
     Kind,
     Sheet,
+    Wrong,
     choice,
     converted,
     dotted,
     integer,
     listing,
+    one_of,
     or_none,
     parse,
     read,
@@ -137,6 +139,30 @@ def test_a_choice_gives_what_its_word_stands_for() -> None:
         'book.toml:3: c: "x" is unknown; write "spades" or "hearts"',
         'book.toml:4: d: 5 is no text; write "spades" or "hearts"',
     ]
+
+
+def test_a_conversion_reports_all_that_is_wrong_with_a_text() -> None:
+    """Each problem is one of the key, with its own remedy."""
+
+    def place(written: str) -> str:
+        if written != "a:1":
+            raise Wrong("the host is wrong; write a", "the port is wrong; write 1")
+        return written
+
+    sheet = sheet_of('a = "b:2"\n')
+    assert sheet.root.get("a", converted(place, "a:1"), "") == "a:1"
+    assert complaints(sheet) == [
+        "book.toml:1: a: the host is wrong; write a",
+        "book.toml:1: a: the port is wrong; write 1",
+    ]
+
+
+def test_one_of_some_words_stands_for_itself() -> None:
+    """Any other word is a problem."""
+    sheet = sheet_of('a = "hearts"\nb = "x"\n')
+    suit = one_of(["spades", "hearts"])
+    assert [sheet.root.require(key, suit) for key in "ab"] == ["hearts", "spades"]
+    assert complaints(sheet) == ['book.toml:2: b: "x" is unknown; write "spades" or "hearts"']
 
 
 def test_a_conversion_may_bring_its_own_remedy() -> None:

@@ -98,8 +98,10 @@ def test_words_become_a_command(words: str, command: AnyCommand) -> None:
         ("correct index=1", "correct: card is missing; give a card, as 8S or 10H"),
         ("correct index=1 card=11H", 'correct: card: "11H" will not do; give a card, as 8S or 10H'),
         ("correct index=1 card=", 'correct: card: "" will not do; give a card, as 8S or 10H'),
-        ("wrong-count order=8S,", "notice: order: a list will not do; give at most 8 cards, as 8S,10H"),
-        ("wrong-count order=" + ",".join(["8S"] * 9), "notice: order: a list will not do; give at most 8 cards"),
+        ("wrong-count order=8S,", 'notice: order: "" will not do; give at most 8 cards, as 8S,10H'),
+        ("wrong-count order=8S,XX,YY", 'notice: order: "XX" will not do; give at most 8 cards, as 8S,10H'),
+        ("wrong-count order=" + ",".join(["8S"] * 9), "notice: order: 9 are too many; give at most 8 cards"),
+        ("decide question=1 choice=8S,", 'decide: choice: "" will not do; give a word, or at most 8 of them'),
         ("decide question= choice=void", 'decide: question: "" will not do; give text of 1 to 200 characters'),
         ("insurance-neglected stage=late", 'notice: stage: "late" will not do; give one of after-four, '),
     ],
@@ -119,6 +121,28 @@ def test_a_request_is_one_line() -> None:
     assert request("bac-901", Notice(kind=Event.FOREIGN_CARD, at=3), "ann", "dealer", "7f3a") == EXAMPLE
 
 
+ROLES: Final = ", ".join(role.value for role in Role)
+
+
+@pytest.mark.parametrize("role", ["king", "", "Dealer", "null"])
+def test_a_role_that_is_typed_wrongly_is_named(role: str) -> None:
+    """In words of the command line, not in JSON."""
+    with pytest.raises(UsageError) as error:
+        request("bac-901", OpenBets(), "ann", role, "7")
+    assert str(error.value) == f'--role: "{role}" is not a role; give one of {ROLES}, or player'
+
+
+@pytest.mark.parametrize("role", [None, "player"])
+def test_a_command_of_the_house_needs_a_role_of_the_house(role: str | None) -> None:
+    """A player can only decide; this is said before anything is sent."""
+    for word, command in (("open-bets", OpenBets()), ("notice", Notice(kind=Event.OTHER)), ("void", VoidRound())):
+        with pytest.raises(UsageError) as error:
+            request("bac-901", command, "ann", role, "7")
+        assert str(error.value) == f"{word}: a player cannot give this command; give --role, one of {ROLES}"
+    decide = Decide(question="1", choice="continue")
+    assert request("bac-901", decide, "ann", role, "7").told.author == Author("ann", None)
+
+
 def test_without_a_role_it_is_a_player() -> None:
     """Left out, null, or the word that a question has for it."""
     wanted = Request("bac-901", Told(OpenBets(), Author("ann", None), "7"))
@@ -132,7 +156,7 @@ def test_without_a_role_it_is_a_player() -> None:
 def test_null_is_a_key_left_out_where_it_may_be() -> None:
     """But not one that has a value by itself."""
     assert command_of("void", {"round": None}) == VoidRound()
-    with pytest.raises(UsageError, match="notice: count: None will not do"):
+    with pytest.raises(UsageError, match="notice: count: null will not do"):
         command_of("notice", {"kind": "other", "count": None})
 
 
@@ -145,7 +169,7 @@ def test_null_is_a_key_left_out_where_it_may_be() -> None:
         (b'"\xff"', "no JSON: "),
         (b"[" * 4000, "no JSON: "),
         (b"[]", "a list is no request; send one object on one line"),
-        (b"null", "None is no request; send one object on one line"),
+        (b"null", "null is no request; send one object on one line"),
         (b"{}", "table is missing; give text"),
         (lined(tabel="t"), '"tabel": no such key; did you mean table?'),
         (lined(table=7), "table: 7 will not do; give text"),

@@ -3,17 +3,20 @@
 Nothing here opens a file or a socket, so a configuration can be checked on any machine.
 """
 
+import re
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from shoed.ports.address import check_ipv6
+from shoed.ports.address import faults_of_ipv6
+from shoed.settings import Wrong, shown
 
 Version = Literal["5", "3.1.1"]
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}  # IANA
 FORMS: Final = "write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
+USER: Final = r"(?s)^([a-z]+://)?.*@"  # a password is not repeated in a message
 
 
 class BrokerSettings(Struct, frozen=True):
@@ -49,20 +52,25 @@ LIMITS: Final = Limits()
 
 
 def parse_url(text: str) -> tuple[str, int, bool]:
-    """Host, port and whether TLS is meant; a ValueError says `PROBLEM; WHAT WOULD BE RIGHT`."""
+    """Host, port and whether TLS is meant; a ValueError says `PROBLEM; WHAT WOULD BE RIGHT`, once for each problem."""
+    named = shown(re.sub(USER, r"\1", text))
     try:
         url = urlsplit(text)
         host, port = url.hostname, url.port
-    except ValueError as wrong:  # a port out of range, brackets that do not match
-        raise ValueError(f"{text!r} is no address of a broker ({wrong}); {FORMS}") from None
+    except ValueError as error:  # a port out of range, brackets that do not match
+        raise ValueError(f"{named} is not the address of a broker ({error}); {FORMS}") from None
+    wrong = []
     if url.scheme not in PORTS:
-        raise ValueError(f"{text!r} does not begin with mqtt:// or mqtts://; {FORMS}")
+        wrong.append(f"{named} does not begin with mqtt:// or mqtts://; {FORMS}")
     if "@" in url.netloc:
-        raise ValueError("the url holds a user or a password; leave them out, set user and password_file")
-    if not host or port == 0 or not host.isprintable() or " " in host:
-        raise ValueError(f"{text!r} names no host and port; {FORMS}")
-    if url.path.strip("/") or url.query or url.fragment:
-        raise ValueError(f"{text!r} goes on after the port; {FORMS}")
-    if ":" in host:
-        check_ipv6(host, "mqtt://[fd00::7]:1883")
+        wrong.append("the url holds a user or a password; remove them, set user and password_file")
+    if url.netloc or not wrong:
+        if not host or port == 0 or not host.isprintable() or " " in host:
+            wrong.append(f"{named} names no host and port; {FORMS}")
+        elif ":" in host:
+            wrong += faults_of_ipv6(host, "mqtt://[fd00::7]:1883")
+        if url.path.strip("/") or url.query or url.fragment:
+            wrong.append(f"{named} goes on after the port; {FORMS}")
+    if wrong or not host:
+        raise Wrong(*wrong)
     return host, port or PORTS[url.scheme], url.scheme == "mqtts"

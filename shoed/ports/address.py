@@ -1,20 +1,20 @@
 """Device addresses: `serial:///dev/ttyUSB0?baud=4800`, `tcp://host:4001`, `usb://1209:0001`, `replay:FILE`.
 
 An address is what a person writes into the configuration, so whatever cannot be right is refused
-here, before anything is opened: the ValueError says `PROBLEM; WHAT WOULD BE RIGHT`. `str(address)`
-is the canonical text. There is no percent-encoding: a path ends at the first question mark.
+here, before anything is opened: the ValueError says `PROBLEM; WHAT WOULD BE RIGHT`, once for each problem.
+`str(address)` is the canonical text. There is no percent-encoding: a path ends at the first question mark.
 """
 
-import difflib
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from firmware_protocols.family import Line, Parity
+from shoed.settings import Wrong, nearest, problems_of, shown
 
 T = TypeVar("T")
 
@@ -25,6 +25,7 @@ FORMS: Final = (
     "write serial:///dev/NODE, usb://VENDOR:PRODUCT, hidraw:///dev/NODE, tcp://HOST:PORT, rfc2217://HOST:PORT"
     " or replay:FILE"
 )
+LINE_OPTIONS: Final = ("baud", "bytesize", "parity", "stopbits")
 SCHEMES: Final = ("serial", "tcp", "replay", "rfc2217", "usb", "hidraw")
 LAST_PORT: Final = 65535
 LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -166,37 +167,38 @@ def parse_address(text: str) -> Address:
         case "usb":
             return _usb(place, query)
         case "hidraw":
-            _Options(query, ())
-            return HidrawAddress(_node(place, "hidraw"))
+            return HidrawAddress(_Options(query, ()).around(lambda: _node(place, "hidraw")))
         case unknown:
-            raise ValueError(f"{text!r} is no address of a device; {_meant(text, unknown)}")
+            raise ValueError(f"{shown(text)} is not the address of a device; {_meant(text, unknown)}")
 
 
 def _meant(text: str, scheme: str) -> str:
     """What somebody meant who wrote a bare path, a bare HOST:PORT or a misspelt scheme."""
     if text.startswith("/dev/"):
         return f"write serial://{text}"
-    if near := difflib.get_close_matches(scheme.lower(), SCHEMES, n=1):
-        return f"the nearest known scheme is {near[0]}; {FORMS}"
+    if near := nearest(scheme, SCHEMES):
+        return f"the nearest known scheme is {near}; {FORMS}"
     if re.fullmatch(r"[A-Za-z0-9_.-]+:[0-9]+", text):
         return f"write tcp://{text}"
     return FORMS
 
 
 def _serial(place: str, query: str) -> SerialAddress:
-    return SerialAddress(_node(place, "serial"), *_line_options(query))
+    options = _Options(query, LINE_OPTIONS)
+    line = _line_options(options)
+    return SerialAddress(options.around(lambda: _node(place, "serial")), *line)
 
 
 def _node(place: str, scheme: str) -> str:
     if not re.fullmatch(r"///[^/].*", place):
         raise ValueError(
-            f"{scheme}:{place} names no node by its whole path; write {scheme}:///{place.strip('/') or 'dev/NODE'}"
+            f"{shown(f'{scheme}:{place}')} names no node by its whole path;"
+            f" write {scheme}:///{place.strip('/') or 'dev/NODE'}"
         )
     return place.removeprefix("//")
 
 
-def _line_options(query: str) -> tuple[int | None, int | None, Parity | None, int | None]:
-    options = _Options(query, ("baud", "bytesize", "parity", "stopbits"))
+def _line_options(options: "_Options") -> tuple[int | None, int | None, Parity | None, int | None]:
     return (
         options.whole("baud", 50, 4_000_000),
         options.whole("bytesize", 5, 8),
@@ -206,88 +208,124 @@ def _line_options(query: str) -> tuple[int | None, int | None, Parity | None, in
 
 
 def _rfc2217(place: str, query: str) -> Rfc2217Address:
-    host, port = _host(place, "rfc2217")
-    return Rfc2217Address(host, port, *_line_options(query))
+    options = _Options(query, LINE_OPTIONS)
+    line = _line_options(options)
+    host, port = options.around(lambda: host_and_port(place, "rfc2217"))
+    return Rfc2217Address(host, port, *line)
 
 
 def _tcp(place: str, query: str) -> TcpAddress:
-    host, port = _host(place, "tcp")
-    keepalive_s = _Options(query, ("keepalive_s",)).whole("keepalive_s", 1, 3600)
-    return TcpAddress(host, port, keepalive_s or KEEPALIVE_S)
+    options = _Options(query, ("keepalive_s",))
+    keepalive_s = options.whole("keepalive_s", 1, 3600) or KEEPALIVE_S
+    host, port = options.around(lambda: host_and_port(place, "tcp"))
+    return TcpAddress(host, port, keepalive_s)
 
 
-def _host(place: str, scheme: str) -> tuple[str, int]:
+def host_and_port(place: str, scheme: str, least: int = 1) -> tuple[str, int]:
     match = re.fullmatch(r"//(?:\[([^][]*)\]|([^][:]*)):([0-9]+)", place)
     if match is None:
         brackets = "brackets around an IPv6 address, " if place.count(":") > 1 else ""
         raise ValueError(
-            f"{scheme}:{place} names no host and port; write {scheme}://HOST:PORT, {brackets}as in {scheme}://10.0.0.7:4001"
+            f"{shown(f'{scheme}:{place}')} names no host and port;"
+            f" write {scheme}://HOST:PORT, {brackets}as in {scheme}://10.0.0.7:4001"
         )
     six, name, port = match.groups()
+    wrong: list[str] = []
     if six is not None:
-        check_ipv6(six, f"{scheme}://[fd00::7]:4001")
+        wrong += faults_of_ipv6(six, f"{scheme}://[fd00::7]:4001")
     elif not HOST_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no host; write a name or an address, as in {scheme}://10.0.0.7:4001")
-    if not 1 <= int(port) <= LAST_PORT:
-        raise ValueError(f"port {port} does not exist; write one from 1 to {LAST_PORT}")
+        wrong.append(f"{shown(name)} is not a host; write a name or an address, as in {scheme}://10.0.0.7:4001")
+    if not least <= int(port) <= LAST_PORT:
+        wrong.append(f"port {port} does not exist; write one from {least} to {LAST_PORT}")
+    if wrong:
+        raise Wrong(*wrong)
     return six or name, int(port)
 
 
 def _usb(place: str, query: str) -> UsbAddress:
+    options = _Options(query, ("interface",))
+    interface = options.whole("interface", 0, 255)
+    vendor, product, serial = options.around(lambda: _usb_ids(place))
+    return UsbAddress(vendor, product, serial, interface)
+
+
+def _usb_ids(place: str) -> tuple[int, int, str | None]:
     ids = re.fullmatch(r"//([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})(?:/(.+))?", place)
     if ids is None:
         raise ValueError(
-            f"usb:{place} names no device; write usb://VENDOR:PRODUCT in four hex digits each, and perhaps its serial"
-            " number, as in usb://1209:0001/A7"
+            f"{shown(f'usb:{place}')} names no device; write usb://VENDOR:PRODUCT in four hex digits each,"
+            " and perhaps its serial number, as in usb://1209:0001/A7"
         )
     vendor, product, serial = ids.groups()
-    interface = _Options(query, ("interface",)).whole("interface", 0, 255)
-    return UsbAddress(int(vendor, 16), int(product, 16), serial, interface)
+    return int(vendor, 16), int(product, 16), serial
 
 
-def check_ipv6(text: str, example: str) -> None:
-    """A ValueError says what is wrong, and shows the whole address that would be right."""
+def faults_of_ipv6(text: str, example: str) -> list[str]:
+    """What is wrong with it, with an example of a whole address that is right."""
     try:
         ipaddress.IPv6Address(text)
-    except ValueError as wrong:
-        raise ValueError(f"[{text}] is no IPv6 address: {wrong}; write one, as in {example}") from None
+    except ValueError as error:
+        wrong = str(error).replace("'", '"')  # Python's quotes
+        return [f"{shown(f'[{text}]')} is not an IPv6 address: {wrong}; write one, as in {example}"]
+    return []
 
 
 def _replay(place: str, query: str) -> ReplayAddress:
+    options = _Options(query, ("speed",))
+    speed = options.choice("speed", {speed.value: speed for speed in Speed}) or Speed.REAL
+    return ReplayAddress(options.around(lambda: _file(place)), speed)
+
+
+def _file(place: str) -> str:
     if not place or place.startswith("//"):
-        raise ValueError(f"replay:{place} names no file; write replay:FILE, as in replay:captures/one.capture")
-    speed = _Options(query, ("speed",)).choice("speed", {speed.value: speed for speed in Speed})
-    return ReplayAddress(place, speed or Speed.REAL)
+        named = shown(f"replay:{place}")
+        raise ValueError(f"{named} names no file; write replay:FILE, as in replay:captures/one.capture")
+    return place
 
 
 class _Options:
-    """What follows the question mark; every option known and given once."""
+    """The part after the question mark: each option is known and given once. All that is wrong is collected."""
 
     def __init__(self, query: str, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
+        self._wrong: list[str] = []
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
             if not known:
-                raise ValueError(f"option {key!r} is unknown; such an address has none: leave out what follows the ?")
-            if key not in known:
-                near = difflib.get_close_matches(key, known, n=1, cutoff=0) or known
-                raise ValueError(f"option {key!r} is unknown; the nearest known is {near[0]}, of {', '.join(known)}")
-            if key in self._values:
-                raise ValueError(f"option {key} is given twice; leave one out")
-            self._values[key] = value
+                self._wrong.append(
+                    f"option {shown(key)} is unknown; this address has no options, remove the ? and its rest"
+                )
+            elif key not in known:
+                near = nearest(key, known)
+                remedy = f"the nearest known is {near}" if near else f"known: {', '.join(known)}"
+                self._wrong.append(f"option {shown(key)} is unknown; {remedy}")
+            elif key in self._values:
+                self._wrong.append(f"option {key} is given twice; remove one of them")
+            self._values.setdefault(key, value)
 
     def whole(self, key: str, least: int, most: int) -> int | None:
         text = self._values.get(key)
         if text is None:
             return None
         if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise ValueError(f"option {key}={text} is out of range; write a whole number from {least} to {most}")
+            self._wrong.append(
+                f"option {key}: {shown(text)} is not allowed; write a whole number from {least} to {most}"
+            )
+            return None
         return int(text)
 
     def choice(self, key: str, choices: Mapping[str, T]) -> T | None:
         text = self._values.get(key)
-        if text is None:
-            return None
-        if text not in choices:
-            raise ValueError(f"option {key}={text} is unknown; write one of {', '.join(choices)}")
-        return choices[text]
+        if text is not None and text not in choices:
+            self._wrong.append(f"option {key}: {shown(text)} is unknown; write one of {', '.join(choices)}")
+        return None if text is None else choices.get(text)
+
+    def around(self, read_place: Callable[[], T]) -> T:
+        """The part before the question mark; a ValueError has all that is wrong with it and with the options."""
+        try:
+            place = read_place()
+        except ValueError as error:
+            raise Wrong(*problems_of(error), *self._wrong) from None
+        if self._wrong:
+            raise Wrong(*self._wrong)
+        return place

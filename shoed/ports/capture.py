@@ -14,6 +14,7 @@ from typing import Final
 
 from firmware_protocols.family import Line, Parity
 from shoed.errors import CaptureError
+from shoed.settings import shown
 
 MAGIC: Final = "shoed-capture"
 FIRST_LINE: Final = f"{MAGIC} 1"
@@ -69,7 +70,7 @@ def stream(lines: Iterable[str], name: str) -> tuple[Header, Iterator[Record]]:
     _, first = next(numbered, (1, ""))
     if first != FIRST_LINE:
         remedy = "take a newer shoed" if first.startswith(f"{MAGIC} ") else f"the first line must be {FIRST_LINE}"
-        raise CaptureError(f"{name}:1: {first[:40]!r} is no capture that this shoed reads; {remedy}")
+        raise CaptureError(f"{name}:1: {shown(first[:40])} is no capture that this shoed reads; {remedy}")
     return _header(numbered, name), _records(numbered, name)
 
 
@@ -86,7 +87,7 @@ def _header(numbered: Numbered, name: str) -> Header:
         key, _, value = line.partition(" ")
         if not _fits(key, value.strip()):
             raise CaptureError(
-                f"{place}: {line[:40]!r} is no header; write KEY VALUE, and a blank line before the records"
+                f"{place}: {shown(line[:40])} is not a header; write KEY VALUE, and a blank line before the records"
             )
         if key in values:
             raise CaptureError(f"{place}: {key} is given twice; leave one out")
@@ -115,7 +116,8 @@ def _line(text: str, place: str) -> Line | None:
     match = LINE.fullmatch(text)
     if match is None:
         raise CaptureError(
-            f"{place}: {text!r} is no line setting; write baud, bits, parity and stop bits as in 4800 8N1, or {NO_LINE}"
+            f"{place}: {shown(text)} is not a line setting;"
+            f" write baud, bits, parity and stop bits as in 4800 8N1, or {NO_LINE}"
         )
     baud, bytesize, parity, stopbits = match.groups()
     return Line(int(baud), int(bytesize), Parity(parity), int(stopbits))
@@ -127,7 +129,7 @@ def _started(text: str, place: str) -> datetime:
             return datetime.fromisoformat(text)
     except ValueError:
         pass
-    raise CaptureError(f"{place}: {text!r} is no moment; write UTC as in 2025-03-01T18:00:00.000000Z")
+    raise CaptureError(f"{place}: {shown(text)} is not a moment; write UTC as in 2025-03-01T18:00:00.000000Z")
 
 
 def _records(numbered: Numbered, name: str) -> Iterator[Record]:
@@ -140,13 +142,15 @@ def _records(numbered: Numbered, name: str) -> Iterator[Record]:
         time = SECONDS.fullmatch(seconds)
         if time is None:
             raise CaptureError(
-                f"{name}:{number}: {seconds[:40]!r} is no time; write seconds with six decimals, as in 0.016700"
+                f"{name}:{number}: {shown(seconds[:40])} is not a time; write seconds with six decimals, as in 0.016700"
             )
         if direction not in {"<", ">"}:
-            raise CaptureError(f"{name}:{number}: {direction[:40]!r} is no direction; write < from the device, > to it")
+            raise CaptureError(
+                f"{name}:{number}: {shown(direction[:40])} is not a direction; write < from the device, > to it"
+            )
         if not BYTES.fullmatch(data.strip()):
             raise CaptureError(
-                f"{name}:{number}: {data[:40]!r} are no bytes; write at least one pair of hex digits, as in 05 31"
+                f"{name}:{number}: {shown(data[:40])} is not bytes; write at least one pair of hex digits, as in 05 31"
             )
         at_us = int(time[1]) * 1_000_000 + int(time[2])
         if at_us < latest_us:
@@ -177,7 +181,7 @@ def header_text(header: Header) -> str:
     for key, value in pairs:
         if not _fits(key, value):
             raise ValueError(
-                f"{key} {value!r} does not fit a capture's header; a value is one printable line, not empty"
+                f"{key} {shown(value)} does not fit a capture's header; a value is one printable line, not empty"
             )
     return "\n".join([FIRST_LINE, *(f"{key} {value}" for key, value in pairs), "", ""])
 

@@ -114,24 +114,27 @@ def chosen(seed: int | None) -> int:
 
 
 def positive(text: str) -> int:
+    from shoed.settings import shown
+
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a count; write a whole number from 1")
     return int(text)
 
 
 def listener(text: str) -> "TcpAddress":
     """As the address of a device, but the host may be left out and the port may be 0."""
-    from msgspec.structs import replace
+    import re
 
-    from shoed.ports.address import TcpAddress, parse_address
+    from shoed.ports.address import TcpAddress, host_and_port
+    from shoed.settings import problems_of, shown
 
-    scheme, _, place = text.partition("://")
-    host, _, port = place.rpartition(":")
-    free = port == "0"
+    place = re.fullmatch(r"tcp://(.*):([0-9]+)", text)
+    if place is None:
+        bare = re.fullmatch(r"(?:[A-Za-z0-9_.-]*:)?[0-9]+", text)
+        meant = f"tcp://{text if ':' in text else f':{text}'}" if bare else "tcp://HOST:PORT, or tcp://:PORT"
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an address to listen on; write {meant}")
+    host, port = place.groups()
     try:
-        address = parse_address(f"{scheme}://{host or LOOPBACK}:{1 if free else port}")
-    except ValueError as wrong:
-        raise argparse.ArgumentTypeError(str(wrong)) from None
-    if not isinstance(address, TcpAddress) or "?" in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is no place to listen; write tcp://HOST:PORT")
-    return replace(address, port=0) if free else address
+        return TcpAddress(*host_and_port(f"//{host or LOOPBACK}:{port}", "tcp", least=0))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError("\n".join(problems_of(error))) from None

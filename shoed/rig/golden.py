@@ -23,6 +23,7 @@ from shoed.now import Now
 from shoed.observations import AnyObservation, Device
 from shoed.ports.capture import Capture, Direction, Header, parse
 from shoed.session import SessionState
+from shoed.settings import shown
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
@@ -150,10 +151,10 @@ def expected(text: str, name: str) -> Expected:
     head, _, body = text.partition("\n\n")
     first, *reasons = head.split("\n")
     if first != FIRST_LINE:
-        raise CaptureError(f"{name}:1: {first[:40]!r} is no expectation; the first line must be {FIRST_LINE}")
+        raise CaptureError(f"{name}:1: {shown(first[:40])} is no expectation; the first line must be {FIRST_LINE}")
     for number, line in enumerate(reasons, start=2):
         if not line.removeprefix(BECAUSE).strip() or not line.startswith(BECAUSE):
-            raise CaptureError(f"{name}:{number}: {line[:40]!r} gives no reason; write {BECAUSE}REASON")
+            raise CaptureError(f"{name}:{number}: {shown(line[:40])} gives no reason; write {BECAUSE}REASON")
     if not reasons:
         raise CaptureError(f"{name}:2: nobody says why this is right; write {BECAUSE}REASON")
     return Expected(tuple(line.removeprefix(BECAUSE) for line in reasons), tuple(body.splitlines()))

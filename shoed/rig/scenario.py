@@ -33,15 +33,7 @@ DAY_MS: Final = 86_400_000
 MILLISECONDS: Final = integer(0, DAY_MS)
 
 
-def _card(written: str) -> Card:
-    try:
-        return Card.parse(written)
-    except ValueError:
-        wrong = f"{settings.shown(written)} is no card"
-        raise ValueError(f"{wrong}; write a rank (A 2-9 10 J Q K) and a suit (S H D C)") from None
-
-
-CARD: Final = converted(_card, "8S")
+CARD: Final = converted(Card.parse, "8S")
 CARDS: Final = listing(CARD)
 WORD: Final = text('write a word, as in "jam"', r"[a-z0-9-]+")
 SET: Final = text("write a name of at most 64 characters", r".{0,64}")

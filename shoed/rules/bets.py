@@ -14,6 +14,7 @@ from typing import Final, assert_never
 import msgspec
 
 from shoed.rules.book import Act, LateThen, PlaceRule, Rule, RuleBook
+from shoed.settings import shown
 from shoed.words import Stage
 
 
@@ -176,7 +177,7 @@ def seats_of(book: RuleBook, layout: str | None, seats: int | None) -> int | Non
     if layout is None:
         return None
     if layout not in book.seats:
-        raise ValueError(f"{layout!r} is no layout of {book.id}; write {' or '.join(book.seats)}")
+        raise ValueError(f"{shown(layout)} is not a layout of {book.id}; write {' or '.join(map(shown, book.seats))}")
     return book.seats[layout]
 
 

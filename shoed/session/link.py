@@ -117,7 +117,10 @@ class Hearing(ABC, Generic[S, M]):
         for each in found:
             match each:
                 case Rejected(raw=raw, offset=offset, at=at, reason=reason, detail=detail):
-                    rejected = FrameRejected(at=at, raw=raw.hex(" "), offset=offset, reason=reason.value, detail=detail)
+                    heard = None if at == self.state.heard else self.state.heard
+                    rejected = FrameRejected(
+                        at=at, raw=raw.hex(" "), offset=offset, reason=reason.value, detail=detail, heard=heard
+                    )
                     self.saw(rejected)
                 case Frame():
                     self.said(each)

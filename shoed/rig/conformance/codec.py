@@ -10,6 +10,7 @@ from shoed.config import ShoeConfig
 from shoed.drivers import NAME
 from shoed.now import Chunk
 from shoed.rig.conformance.subject import Result, Specimen, Subject, moment, told
+from shoed.settings import shown
 from shoed.wire import Frame, LineState, Rejected
 
 ROLES: Final = {"shoe", "shuffler"}
@@ -23,7 +24,7 @@ JUNK: Final = 8  # bytes
 def declarations(subject: Subject) -> None:
     """Name, versions, roles and settings are such that a configuration can hold them."""
     family = subject.family
-    subject.given = f"family {family.name!r}"
+    subject.given = f"family {shown(family.name)}"
     if not NAME.fullmatch(family.name):
         raise subject.broken("its name is not 1 to 32 of a-z, 0-9 and -")
     if not family.firmware or not family.roles or set(family.roles) - ROLES:

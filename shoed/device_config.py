@@ -1,0 +1,144 @@
+"""A device's section of the configuration: its family, its port, and the keys that the family declares.
+
+While the family is unknown, a value is wrong if no family allows it.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, TypedDict
+
+from firmware_protocols.family import Setting, Settings, declared
+from shoed import drivers
+from shoed.cards import Card
+from shoed.errors import DriverError
+from shoed.observations import Device
+from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
+from shoed.session.families import DRIVERS, AnyDriver
+from shoed.settings import BOOLEAN, Kind, Node, Table, choice, converted, integer, one_of, or_none, shown, text
+
+
+class OfAny(TypedDict):
+    """What may be set of any device."""
+
+    protocol: str
+    firmware: str
+    port: str
+    allow_orders: bool
+    settings: Settings
+
+
+def device_of(section: Table, device: Device) -> OfAny:
+    driver = _driver(section, device)
+    port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
+    allow_orders = section.get("allow_orders", BOOLEAN, default=False)
+    if driver is None:
+        _judge_for_any_family(section, device)
+        return OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
+    family = driver.family
+    if isinstance(port, SerialAddress | Rfc2217Address):
+        try:
+            port.line(family.line)
+        except ValueError as error:
+            section.fault("port", *str(error).split("; "))
+    versions = {version: version for version in family.firmware}
+    values = {name: _value(section, name, each) for name, each in declared(family.settings).items()}
+    settings = family.settings(**values)
+    standing = settings.standing(device.value)
+    for name in values:
+        if name in section and getattr(settings, name) != getattr(standing, name):
+            section.fault(name, f"is of no use: this is the table's {device.value}", "leave it out")
+    return OfAny(
+        protocol=family.name,
+        firmware=section.get("firmware", choice(versions), family.firmware[0]),
+        port=str(port or ""),
+        allow_orders=allow_orders,
+        settings=standing,
+    )
+
+
+def _built_in(device: Device) -> list[str]:
+    """The families that can be this; all of them are imported for it."""
+    return [name for name, driver in DRIVERS.items() if device.value in driver.family.roles]
+
+
+def _driver(section: Table, device: Device) -> AnyDriver | None:
+    """That of the section's protocol. Other families and packages are looked through where it is wrong or theirs."""
+
+    def read(node: Node) -> AnyDriver:
+        built_in = next((name for name in DRIVERS if name == node.value), None)
+        if built_in is not None and device.value in DRIVERS[built_in].family.roles:
+            return DRIVERS[built_in]
+        others = [name for name in drivers.names() if name not in DRIVERS]
+        name = one_of([*_built_in(device), *others]).read(node)
+        try:
+            driver = drivers.find(name)
+        except DriverError as error:
+            raise ValueError(error.problem, error.remedy) from error
+        if device.value not in driver.family.roles:
+            raise ValueError(f"{shown(name)} is no {device.value}", one_of(_built_in(device)).right)
+        return driver
+
+    right = "" if "protocol" in section else one_of(_built_in(device)).right
+    return section.require("protocol", Kind[AnyDriver | None](right, None, read))
+
+
+def _judge_for_any_family(section: Table, device: Device) -> None:
+    """The keys of a device whose family is unknown: a value is wrong if no family allows it."""
+    families = []
+    for name in drivers.names():
+        with suppress(DriverError):
+            families.append(drivers.find(name).family)
+    families = [family for family in families if device.value in family.roles]
+    section.get("firmware", one_of(version for family in families for version in family.firmware), None)
+    settings: dict[str, list[Setting]] = {}
+    for family in families:
+        for name, setting in declared(family.settings).items():
+            settings.setdefault(name, []).append(setting)
+    for name, alike in settings.items():
+        if len(alike) == 1:
+            _value(section, name, alike[0])
+        elif any(setting.codes for setting in alike):
+            section.allow([name])
+        else:
+            section.get(name, _any_of([_kind(setting) for setting in alike]), None)
+
+
+def _any_of(kinds: Sequence[Kind[object]]) -> Kind[object]:
+    def read(node: Node) -> object:
+        refusals = []
+        for kind in kinds:
+            try:
+                return kind.read(node)
+            except ValueError as error:
+                refusals.append(error)
+        raise refusals[0]
+
+    return Kind(" or ".join(dict.fromkeys(kind.right for kind in kinds)), kinds[0].stand_in, read)
+
+
+def _read_card(node: Node) -> str:
+    written = text().read(node)
+    try:
+        return str(Card.parse(written))
+    except ValueError as error:
+        raise ValueError(f"{shown(written)} is no card") from error
+
+
+CARD: Final = Kind('write its rank and its suit, as in "8S" or "10H"', "", _read_card)
+
+
+def _value(shoe: Table, name: str, setting: Setting) -> object:
+    if not setting.codes:
+        return shoe.get(name, _kind(setting), setting.default)
+    codes = shoe.table(name)
+    for code in codes:
+        if not re.fullmatch(setting.codes, code):
+            codes.fault(code, "is no code that the device can tell", f"write {setting.unit}")
+    return {code: codes.get(code, CARD, "") for code in codes}
+
+
+def _kind(setting: Setting) -> Kind[object]:
+    if setting.choices:
+        return choice({str(each.value): each for each in setting.choices})
+    return integer(setting.low, setting.high)
