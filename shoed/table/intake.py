@@ -346,9 +346,11 @@ def reconsider(table: Table, at: Now) -> None:
 
 
 def noticed(table: Table, at: Now, record: Record, last: int, findings: Sequence[AnyFinding]) -> Record:
-    """The record with what the watch found; `last` is the id of its last card."""
+    """The record with what the watch found; `last` is the id of its last card, 0 without one."""
     for finding in findings:
-        if isinstance(finding, DrawnTogether):
+        if isinstance(finding, DrawnTogether) and not last:  # none of the cards is on the record
+            publish_noticed(table, at, together(finding))
+        elif isinstance(finding, DrawnTogether):
             record = drawn_together(table, at, record, last, finding)
         elif isinstance(finding, Unread) or not proves(table, finding):
             pass  # the fault, or the card that was set aside, has published it; or it proves nothing
