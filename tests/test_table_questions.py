@@ -440,6 +440,20 @@ def test_an_answer_to_a_revision_whose_consequence_has_changed_is_refused() -> N
     table.tell(replace(decision, revision=2))
 
 
+def test_a_question_between_two_rounds_is_revised_as_one_of_the_round_that_it_holds() -> None:
+    """Its events, the state and the retained question name the same round."""
+    table = Sitting()
+    table.tell(Notice(kind=Event.INTERRUPTION))
+    (asked,) = (each.data for each in table.told if isinstance(each.data, QuestionAsked))
+    assert (asked.shoe, asked.round) == (None, None)
+    table.hear(card("P1", "2S"))
+    (revised,) = (each.data for each in table.told if isinstance(each.data, QuestionRevised))
+    (listed,) = table.shown.questions
+    shown = table.question
+    for each in (revised, listed, shown):
+        assert (each.id, each.shoe, each.round, each.revision) == (asked.id, 1, 1, 2)
+
+
 def test_who_need_not_be_asked_may_answer_while_the_round_goes_on() -> None:
     """C 5.10.2: whether the set is replaced holds nothing up, and lapses with the next round."""
     table = after(*cards("P1 2S, B1 3S, P2 2C"))
