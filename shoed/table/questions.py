@@ -178,9 +178,13 @@ def not_placed(found: Standing) -> tuple[Matter, ...]:
     if not record.published.complete or found.course.void is not None:
         return ()
     in_excess = [record.card(each.cards[0]) for each in not_decided(found)]
-    evidence = f"came behind round {record.number}"
-    left = (*in_excess, *record.at(Where.PUT_BY), *record.waiting)
-    return tuple(after_round(each.face, evidence) for each in left if each.id not in record.foreign)
+    # The account of the round takes a card in excess that is due by other faces; another card is left over then.
+    accounted = record.order[: len(found.course.hands) + len(found.course.carried)]
+    faces: list[Card | None] = [face for face, _ in found.carried] if in_excess else []
+    beyond = [each for each in in_excess if each not in accounted]
+    left = (*beyond, *record.at(Where.PUT_BY), *record.waiting)
+    faces += [each.face for each in left if each.id not in record.foreign]
+    return tuple([after_round(face, f"came behind round {record.number}") for face in faces])
 
 
 def without_cards_after(found: Standing) -> Record:
