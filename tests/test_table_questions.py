@@ -454,6 +454,22 @@ def test_a_question_between_two_rounds_is_revised_as_one_of_the_round_that_it_ho
         assert (each.id, each.shoe, each.round, each.revision) == (asked.id, 1, 1, 2)
 
 
+def test_two_rounds_have_two_questions_even_if_their_matters_have_one_number() -> None:
+    """The matter that follows from an answer about the round before, and the first matter of the present round."""
+    table = after(*cards("P1 AC, B1 7H, P2 6C"), result("forced-end"), game="easy-six")
+    asked = table.question
+    table.hear_each(cards("P1 JH, B1 QD"))
+    table.tell(Decide(question=asked.id, choice="none-of-these"))
+    (before,) = table.shown.questions
+    assert (before.round, before.question) == (1, "ruling")
+    table.tell(Notice(kind=Event.NOT_SHUFFLED))
+    assert [(each.round, each.question) for each in table.shown.questions] == [(2, "ruling"), (1, "ruling")]
+    assert table.shown.questions[1] == before
+    assert table.question.id != before.id
+    table.tell(Decide(question=before.id, choice="continue"))
+    assert [each.round for each in table.shown.questions] == [2]
+
+
 def test_who_need_not_be_asked_may_answer_while_the_round_goes_on() -> None:
     """C 5.10.2: whether the set is replaced holds nothing up, and lapses with the next round."""
     table = after(*cards("P1 2S, B1 3S, P2 2C"))

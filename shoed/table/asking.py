@@ -61,19 +61,19 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a question is about: the same topic is the same question."""
+    """What a question is about: the same topic is the same question. Two rounds may give their matters one id."""
 
     ask: str
     matter: int | None = None
-    card: tuple[int, int, int] | None = None  # of a shoe and a round
+    round: tuple[int, int] | None = None  # with its shoe; None: a matter between two rounds, which may be of either
+    card: int = 0  # its id in the round
     bettor: str | None = None
     bet: str | None = None
 
 
 def topic(asked: Asked, record: Record) -> Topic:
-    of_a_card = asked.ask in (Doubt.FACE, Doubt.READING, Doubt.GAP)
-    card = (record.shoe, record.number, asked.card or 0) if of_a_card else None
-    return Topic(asked.ask.value, asked.matter, card, asked.bettor, asked.bet)
+    of = None if asked.ask is Ask.NEXT_ROUND else (record.shoe, record.number)
+    return Topic(asked.ask.value, asked.matter, of, asked.card or 0, asked.bettor, asked.bet)
 
 
 def of_the_rules(question: Question, matter: int) -> Asked:
