@@ -470,6 +470,16 @@ def test_two_rounds_have_two_questions_even_if_their_matters_have_one_number() -
     assert [each.round for each in table.shown.questions] == [2]
 
 
+def test_a_question_about_a_result_has_no_clause_of_a_card_that_waits_behind_it() -> None:
+    """C 5.7 is about the card of an overdraw, and is named once that card is asked about."""
+    table = after(*cards("P1 7H, B1 JD, P2 4H, B2 3S"), result("banker"))
+    asked = table.question
+    table.hear(card("overdraw", "2C"))
+    assert (table.question.id, table.question.clause) == (asked.id, None)
+    table.answer("not-so")
+    assert (table.question.question, table.question.clause) == ("reading", "5.7")
+
+
 def test_who_need_not_be_asked_may_answer_while_the_round_goes_on() -> None:
     """C 5.10.2: whether the set is replaced holds nothing up, and lapses with the next round."""
     table = after(*cards("P1 2S, B1 3S, P2 2C"))

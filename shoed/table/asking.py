@@ -136,7 +136,7 @@ def to_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:
     waiting = record.waiting
     ask = Doubt.GAP if Reading.SHOWN.value in choices else Doubt.READING
     card = waiting[0].id if waiting and not record.result_is_early else None
-    overdrawn = ask is Doubt.READING and waiting and waiting[0].report is Report.OVERDRAWN
+    overdrawn = ask is Doubt.READING and card is not None and waiting[0].report is Report.OVERDRAWN
     clause = said_of(book, Kind.CARD_IN_EXCESS)[0] if overdrawn else ""
     at = len(record.order) + 1
     return [Asked(ask, RECORD, clause, None, choices, card=card, index=at, proposed=choices[0])]
