@@ -447,11 +447,21 @@ def test_a_question_between_two_rounds_is_revised_as_one_of_the_round_that_it_ho
     (asked,) = (each.data for each in table.told if isinstance(each.data, QuestionAsked))
     assert (asked.shoe, asked.round) == (None, None)
     table.hear(card("P1", "2S"))
-    (revised,) = (each.data for each in table.told if isinstance(each.data, QuestionRevised))
+    *_, revised = (each.data for each in table.told if isinstance(each.data, QuestionRevised))
     (listed,) = table.shown.questions
     shown = table.question
     for each in (revised, listed, shown):
-        assert (each.id, each.shoe, each.round, each.revision) == (asked.id, 1, 1, 2)
+        assert (each.id, each.shoe, each.round, each.revision) == (asked.id, 1, 1, 3)
+
+
+def test_a_question_before_the_first_card_is_revised_as_one_of_the_shoe_that_it_numbers() -> None:
+    """Also by a card of no round."""
+    table = Sitting()
+    table.tell(Notice(kind=Event.INTERRUPTION))
+    table.hear(card("burn", "2S"))
+    (revised,) = (each.data for each in table.told if isinstance(each.data, QuestionRevised))
+    (listed,) = table.shown.questions
+    assert [(each.shoe, each.round, each.revision) for each in (revised, listed)] == [(1, None, 2)] * 2
 
 
 def test_two_rounds_have_two_questions_even_if_their_matters_have_one_number() -> None:

@@ -72,6 +72,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if not table.state.shoe.number:  # joined midway: numbered at its first card, and partial
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
         table.set_record(replace(table.record, shoe=1))
+        ask(table, seen.at)  # a question that is open is about this shoe
     shoe = table.state.shoe
     if table.state.phase not in OPEN and seen.place is not Place.SET_UP:
         over_empty(table, seen.at, "a card left the shoe")
