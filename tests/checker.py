@@ -140,7 +140,8 @@ class Checker:
             if would is not None:
                 of = (data["shoe"], data["round"])
                 voidable = of not in self.round.void
-                self.answer = Answered(time, of, of == self.round.of, voidable, data["question"], would)
+                present = of == self.round.of and self.round.phase != "abandoned"
+                self.answer = Answered(time, of, present, voidable, data["question"], would)
                 self.after = []
         self.round.answered(data)
 
@@ -173,7 +174,7 @@ class Checker:
         lying = [drawn["hands"][name]["cards"] for name in ("player", "banker")]
         same("due", would["due"], book.slot(*lying))
         resumed = [data["carried"] for kind, data in self.after if kind == "round.resumed"]
-        if resumed and would["outcome"] is None:
+        if resumed:
             same("carried", would["carried"], resumed[-1])
         if would["outcome"] is not None:
             last = drawn["last_round"]
@@ -225,8 +226,20 @@ class Checker:
         self.counts["shown"] += 1
         self.shown[question["id"], question["revision"]] = question
         self.bettors[question["id"]] = question["bettor"]
+        self.check_cards(question)
         for would in question["consequences"]:
             self.check_consequence(question, would)
+
+    def check_cards(self, question: Json) -> None:
+        """The cards of a question left the shoe for its round, each once."""
+        indexes = [each["index"] for each in question["cards"]]
+        right = list(range(1, len(indexes) + 1))
+        self.require("index", f"question {question['id']} has the cards {indexes}", holds=indexes == right)
+        if (question["shoe"], question["round"]) == self.round.of:
+            faces = Counter(each["card"] for each in question["cards"] if each["card"] is not None)
+            extra = faces - self.round.known
+            shown = extra.total() <= self.round.misread
+            self.require("card-once", f"question {question['id']} has {dict(extra)} too often", holds=shown)
 
     def check_consequence(self, question: Json, would: Json) -> None:
         """A consequence is a round by the Table of Play."""

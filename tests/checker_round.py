@@ -154,7 +154,11 @@ class Follower:
             self.require("hands", f"{name} {told['cards']}, and {held} lie there", holds=told["cards"] == held)
             right = book.points(told["cards"])
             self.require("points", f"{told['points']} for {told['cards']}", holds=told["points"] == right)
-        extra = Counter((*data["player"]["cards"], *data["banker"]["cards"])) - self.known
+        self.account_for([*data["player"]["cards"], *data["banker"]["cards"]])
+
+    def account_for(self, cards: Iterable[str]) -> None:
+        """Cards of the round left the shoe, each once; a correction has another face for one of them."""
+        extra = Counter(cards) - self.known
         corrected = extra.total() <= self.misread
         self.require("card-once", f"{dict(extra)} did not leave the shoe, or lie twice", holds=corrected)
         self.misread -= min(extra.total(), self.misread)
@@ -221,6 +225,7 @@ class Follower:
         """A question, or its revision, shows the hands."""
         if not self.is_present(data) or self.phase == "abandoned":
             return
+        self.explained = True  # a person is asked where a card is
         if self.phase == "suspended":
             self.take_hands(data)
         else:
@@ -319,11 +324,12 @@ class Follower:
         if self.is_present(data):
             self.require("phase", f"settled in {self.phase}", holds=self.complete)
             self.phase, self.left_over = "settled", list(data["carried"])
+            self.account_for([*self.player, *self.banker, *self.left_over])
 
     def round_abandoned(self, data: Json) -> None:
         open_still = self.phase in ("betting", "closed", "dealing", "suspended") and not self.complete
         self.require("phase", f"abandoned in {self.phase}", holds=open_still)
-        self.compare_hands(data)
+        self.take_hands(data)  # with the faces that a person told while it waited
         self.player, self.banker, self.phase = [], [], "abandoned"
 
     def round_overtaken(self, _: Json) -> None:

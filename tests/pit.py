@@ -150,6 +150,7 @@ class Table:
     def __init__(self, world: World, number: int, game: str, family: str, seed: int) -> None:
         self.name = f"bac-{number}"
         self.game = game
+        self.gap_ms = GAP_MS
         self.seed = seed
         self.dice = Random(seed)
         self.shoe = Shoe(family, self.dice, str(world.place / f"tty-{number}") if seed % 2 else None)
@@ -172,7 +173,7 @@ class Table:
             [table.shoe]
             protocol = "{self.shoe.family}"
             port = "{line}"
-            min_draw_gap_ms = {GAP_MS}
+            min_draw_gap_ms = {self.gap_ms}
             {keys.replace("; ", chr(10))}
         """
 
