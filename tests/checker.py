@@ -1,4 +1,4 @@
-"""Watches one table by its MQTT messages alone, and names every law that does not hold.
+"""Verifies one table by its MQTT messages alone, and names each law that does not hold.
 
 Theory of operation: the input is the ordered list of messages, each a topic below `shoed/v1/<site>/<table>/` and its
 payload. `Follower` draws the round from the events. `Checker` verifies the envelopes, follows each question from
@@ -36,13 +36,13 @@ class Checker:
         self.round = Follower(game)
         self.require = self.round.require
         self.told: dict[str, Json] = {}  # by the id of an event
-        self.born = False  # the daemon has a new connection, and its backlog comes
+        self.born = False  # the daemon has a new connection, and its backlog follows
         self.ahead: Json = None  # the state of a birth, before its backlog
         self.counts: Counter[str] = Counter()
         self.open: dict[str, Json] = {}
         self.known: set[str] = set()
         self.shown: dict[tuple[str, int], Json] = {}  # questions as retained, by id and revision
-        self.bettors: dict[str, str | None] = {}  # who is asked, by the id of the question
+        self.bettors: dict[str, str | None] = {}  # by the id of the question
         self.state: Json = None
         self.question: Json = None
         self.answer: Answered | None = None
@@ -113,7 +113,7 @@ class Checker:
         if opened is None:
             return
         about = {each: data[each] for each in ("question", "shoe", "round")}
-        if kind == "question.revised":  # what was found between two rounds is then about the next one
+        if kind == "question.revised":  # a matter between two rounds is then one of the next round
             opened |= {"shoe": data["shoe"], "round": data["round"]}
         self.require("question", f"question {name} is about {about}", holds=about.items() <= opened.items())
         if kind == "question.revised":
@@ -146,7 +146,7 @@ class Checker:
         self.round.answered(data)
 
     def compare_answer(self, first: Json, *, known: bool) -> None:
-        """What the question showed for the choice, and what followed; `first` is the question that is open then."""
+        """Compare the consequence that was shown with the events; `first` is the question that is asked first then."""
         answer, self.answer = self.answer, None
         if answer is None:
             return
@@ -265,7 +265,7 @@ class Checker:
         self.require("first-question", f"{asked} is retained, and {first} is the first", holds=asked == first)
 
     def end(self) -> list[Defect]:
-        """All defects; what is open at the end stands in the last state."""
+        """All defects. A question that is open at the end is in the last state."""
         self.compare_question()
         last = int(self.state["sequence"]) if self.state is not None else 0
         self.require("state", f"the last state includes {last}", holds=last == self.round.sequence)
@@ -273,7 +273,7 @@ class Checker:
 
 
 def consequence(asked: Json, choice: list[str]) -> Json:
-    """What the question shows for this choice; a face stands for its rank."""
+    """The consequence of this choice; a face has that of its rank."""
     ranked = [f"{FACES}{choice[0][:-1]}"]
     found = [each for each in asked["consequences"] if each["choice"] == choice]
     found += [each for each in asked["consequences"] if each["choice"] == ranked and asked["question"] == "face"]
@@ -285,7 +285,7 @@ def held(hand: Json, *, by_rank: bool) -> list[str]:
 
 
 def check(game: str, messages: Iterable[tuple[str, bytes]]) -> tuple[list[Defect], Counter[str]]:
-    """Every defect in the messages of one table, and how often what was there."""
+    """All defects in the messages of one table, and a count of each type of event."""
     checker = Checker(game)
     for topic, payload in messages:
         checker.hear(topic, payload)

@@ -1,6 +1,6 @@
-"""The Table of Play and the pays of the five games, for the checker of published sessions: from the documents alone.
+"""The Table of Play and the pays of the five games, from the documents alone: for the checker of published messages.
 
-Nothing of the project is imported, and no function or table of its rule room is copied: both cannot be wrong together.
+Nothing of the project is imported, and no function or table of its rule room is copied.
 A card is its text, as in `10H`. Clauses: the Table of Play is C 3.10 to 3.14, I 3.10 to 3.17, E 3.4 to 3.8; F and T
 draw alike. The pays are C 4.1.2, I 4.1.1, E 4.1.1, T 4.1.1 and the pay table of F.
 """

@@ -1,8 +1,8 @@
-"""The round as a subscriber draws it: the events of one table in, and what its `state` must show out.
+"""The round as a subscriber draws it: the input is the events of one table, the output is its `state`.
 
 Theory of operation: `Follower` has one case for each event that changes what is shown. A law that does not hold is a
 `Defect` with the name of the law; following goes on from the event, so that one defect is not many. Nothing of the
-project is imported: docs/events.md, the contract and `checker_book` are all there is.
+project is imported; the sources are docs/events.md, the contract and `checker_book`.
 """
 
 from collections import Counter
@@ -43,8 +43,8 @@ class Follower:
         self.player: list[str] = []
         self.banker: list[str] = []
         self.left_over: list[str] = []  # these open the next round
-        self.kept: list[str] = []  # by an answer after the round, these too
-        self.altered = False  # cards may lie otherwise than they came
+        self.kept: list[str] = []  # these too, by an answer after the round
+        self.altered = False  # the cards may be in another order than they were drawn
         self.complete = False
         self.squeezed = False
         self.last: dict[str, Json] | None = None
@@ -86,7 +86,7 @@ class Follower:
     # --- cards
 
     def once(self, data: Json, *place: Json) -> None:
-        """A report is one event, and rows of the journal go on."""
+        """A report gives one event, and the rows of the journal increase."""
         report = (data["provenance"], data["card"], *place)
         self.require("card-once", f"{report} has two events", holds=report not in self.reports)
         self.require("card-once", "an older row", holds=data["provenance"] >= self.provenance)
@@ -143,9 +143,11 @@ class Follower:
         self.known[card] += 1
 
     def take_hands(self, data: Json) -> None:
-        """The hands as an event has them, where cards may lie otherwise than they came."""
+        """The hands are those of the event: the order of the cards may have changed."""
         self.player, self.banker = list(data["player"]["cards"]), list(data["banker"]["cards"])
         self.left_over = [] if self.player or self.banker else self.left_over
+        lying = len(self.player) + len(self.banker)
+        self.indexes = {each for each in self.indexes if each <= lying}  # a card that was taken out leaves its index
         self.compare_hands(data)
 
     def compare_hands(self, data: Json) -> None:
@@ -205,7 +207,7 @@ class Follower:
     def insurance_waived(self, _: Json) -> None:
         self.squeezed = True
 
-    # --- it waits, and goes on
+    # --- a round waits and resumes
 
     def irregularity_noticed(self, data: Json) -> None:
         if self.is_present(data) and not data["late"]:
@@ -225,7 +227,7 @@ class Follower:
         """A question, or its revision, shows the hands."""
         if not self.is_present(data) or self.phase == "abandoned":
             return
-        self.explained = True  # a person is asked where a card is
+        self.explained = True  # a person decides where a card is
         if self.phase == "suspended":
             self.take_hands(data)
         else:
@@ -239,7 +241,7 @@ class Follower:
         self.explained = True
         if self.phase in ("betting", "closed"):
             self.left_over += data["carried"]
-        elif self.phase != "suspended":  # else it lies there at once
+        elif self.phase != "suspended":  # else the card is in a hand at once
             self.kept += data["carried"]
 
     def round_resumed(self, data: Json) -> None:
@@ -254,10 +256,10 @@ class Follower:
         right = book.slot(self.player, self.banker)
         self.require("slot", f"due {due}, and the Table of Play has {right}", holds=due == right)
 
-    # --- its result
+    # --- results
 
     def result(self, data: Json) -> dict[str, Json]:
-        """What the state says of a complete round; its result by the checker's own book."""
+        """The complete round as the state shows it, by the book of the checker."""
         right = {"outcome": book.outcome(self.player, self.banker), "pairs": book.pairs(self.player, self.banker)}
         told = {"outcome": data["outcome"], "pairs": data["pairs"]}
         self.require("result", f"{told}, and it is {right}", holds=told == right)
@@ -311,10 +313,10 @@ class Follower:
             self.require("result", f"ours is {data['ours']}", holds=data["ours"] == last.get("result"))
         last["answer"] = answer
 
-    # --- it ends
+    # --- a round ends
 
     def round_settled(self, data: Json) -> None:
-        """What is paid is the last account of the round; a person may add to a settlement later."""
+        """The last account of the round is paid. A settlement may be published again for a round that is over."""
         unknown: dict[str, Json] = {"result": {"outcome": None}, "pays": {}}
         account = self.accounts.get((data["shoe"], data["round"]), unknown)
         right, told = account["result"]["outcome"], data["outcome"]
@@ -329,7 +331,7 @@ class Follower:
     def round_abandoned(self, data: Json) -> None:
         open_still = self.phase in ("betting", "closed", "dealing", "suspended") and not self.complete
         self.require("phase", f"abandoned in {self.phase}", holds=open_still)
-        self.take_hands(data)  # with the faces that a person told while it waited
+        self.take_hands(data)  # a person may have named faces while it waited
         self.player, self.banker, self.phase = [], [], "abandoned"
 
     def round_overtaken(self, _: Json) -> None:
@@ -370,7 +372,7 @@ class Follower:
             case _:
                 pass
 
-    # --- all of it
+    # --- the state
 
     def drawn(self) -> dict[str, Json]:
         """The state as it must be shown; odds without their clauses, and without the moment a device was heard."""

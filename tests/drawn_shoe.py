@@ -1,4 +1,4 @@
-"""A virtual shoe whose cards are drawn by a hand of the window model: for the random sessions.
+"""A virtual shoe, and a hand of the window model that draws its cards: for the random sessions.
 
 Theory of operation: the model says when cards pass the window and what a reader reports of them. The virtual device
 makes its reports of that, on a clock that is faster by the scale of its family. A round has cards until the shoe shows
@@ -113,13 +113,13 @@ class Shoe:
 
     @property
     def complete(self) -> bool:
-        """An Angel Eye shows a result; for the others the dealer knows."""
+        """An Angel Eye shows a result; at any other shoe the dealer applies the Table of Play."""
         if isinstance(self.device, AngelEyeDevice):
             return self.device.complete
         return drawing.due(BOOK, self.hands) is None
 
     def draws(self) -> Iterator[tuple[float, Told, list[Card]]]:
-        """What the reader has to say of the next draws: the pause, the report, and the cards of its draw."""
+        """The reports of the next draws: the pause before, what the reader read, and the cards of the draw."""
         hand = Hand(PHYSICS, self.dice)
         draws = [hand.draw(together=self.dice.random() < TOGETHER) for _ in range(MOST_DRAWS)]
         before, drawn = 0.0, [list[Card]() for _ in draws]
@@ -139,10 +139,10 @@ class Shoe:
         return card
 
     async def passes(self, pause_s: float, told: Told, cards: list[Card]) -> None:
-        """What the reader said of a draw; now and then a card goes elsewhere than it is due."""
+        """One report of the reader; at random a card is burnt, in error or in a slot that is not due."""
         card, trouble = None if told.card is None else cards[told.card], self.dice.random()
         if told.fault is not None and self.family == "bee-tek":
-            self.reported.append(None)  # its word for a card without a face
+            self.reported.append(None)  # a card without a face
             await self.do(max(pause_s, UNREAD_S), Fault("not-read", raised=True))
         elif told.fault is not None:
             await self.do(pause_s, Fault(NAMES[told.fault], raised=True))
@@ -165,7 +165,7 @@ class Shoe:
             await self.do(pause_s, Deal((card,), 0), card)
 
     async def pull(self) -> None:
-        """The cable is out; an Angel Eye may say a card meanwhile that nobody hears."""
+        """The cable is out. An Angel Eye may report a card meanwhile, which is lost."""
         await self.outlet.pull()
         if self.family == "angel-eye" and self.dice.random() < 0.5:
             for said in self.device.does(Deal((self.draw(),), 0)):
@@ -173,7 +173,7 @@ class Shoe:
         self.counts["cables out"] += 1
 
     def greet(self) -> None:
-        """A host is there."""
+        """A host has connected."""
         self.virtual.transmitter.send(self.device.opened(now()))
         self.virtual.follow()
 

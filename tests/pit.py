@@ -31,7 +31,7 @@ Json = Any  # a decoded payload
 
 
 class Pit:
-    """Those who decide at one table, with nothing but its topics and the socket."""
+    """The people who decide at one table, with its topics and the command socket alone."""
 
     def __init__(self, table: str, recorder: Recorder, dice: Random) -> None:
         self.table = table
@@ -106,7 +106,7 @@ class Pit:
         before = self.answered[question["id"]]
         if await self.tell(decision, question["role"] or "dealer"):
             await self.recorder.until(lambda: self.answers_to(question["id"]) > before)
-        else:  # only because it is another question by now
+        else:  # refused: another question is asked by now
             await self.recorder.until(lambda: self.asked() != (question["id"], question["revision"]))
 
     def choice(self, question: Json, truth: Card | None) -> str | list[str]:
@@ -121,7 +121,7 @@ class Pit:
         return self.dice.choice(choices)
 
     async def say_something(self) -> None:
-        """What no shoe sees: a notice, a mistake of a notice, a correction, a void."""
+        """A command that answers no question: a notice, a withdrawal, a correction, a void."""
         state, dice = self.state, self.dice
         count = sum(len(hand["cards"]) for hand in state["hands"].values())
         at = dice.randint(1, max(count, 1))
@@ -222,7 +222,7 @@ class Table:
 
     async def one_round(self) -> None:
         dice, shoe = self.dice, self.shoe
-        if shoe.family == "angel-eye" and shoe.hands.player and not shoe.complete:  # it waits for a card
+        if shoe.family == "angel-eye" and shoe.hands.player and not shoe.complete:  # the shoe waits for a card
             await shoe.do(0.2, Deal((), 0, "forced-end"))
         shoe.new_round()
         for pause_s, told, cards in shoe.draws():
@@ -230,7 +230,7 @@ class Table:
                 self.drawn += cards
             await shoe.passes(pause_s, told, cards)
             if told.card == 0 and len(cards) > 1:
-                continue  # the other card is behind it
+                continue  # the other card of the draw follows
             if dice.random() < 0.5:
                 await self.answers(0.97)
             if dice.random() < 0.05:
@@ -241,7 +241,7 @@ class Table:
             await shoe.overdraw()
 
     async def away(self) -> None:
-        await self.quiet()  # what is in the cable is lost with it
+        await self.quiet()  # bytes that are not read yet are lost with the cable
         online = self.pit.online
         await self.shoe.pull()
         await self.shoe.outlet.plug()

@@ -91,7 +91,7 @@ async def played(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> As
             defects, counts = check(table.game, heard(table))
             named = [f"{each.law} at {each.sequence}: {each.text}" for each in defects] + [unlike(table) or ""]
             found = [f"seed {table.seed}, {table.game}, {table.shoe.family}: {each}" for each in named if each]
-            if found:  # for whoever has to find the cause
+            if found:
                 kept = world.place / f"messages-{table.seed}"
                 kept.write_text("".join(f"{topic} {payload.decode()}\n" for topic, payload in heard(table)))
                 sessions.defects.extend([*found, f"its messages are in {kept}"])
@@ -105,7 +105,7 @@ def test_no_law_is_broken_in_a_random_session(played: Sessions) -> None:
 
 
 def test_the_sessions_have_what_can_go_wrong(played: Sessions) -> None:
-    """A session without a doubt proves little."""
+    """Sessions without questions and voids would prove little."""
     width = max(map(len, played.counts))
     print(f"\n{SESSIONS} sessions")
     for name, count in sorted(played.counts.items()):
@@ -145,7 +145,7 @@ class Tape:
         ]
 
     def at(self, topic: str, number: int = 0, **data: Json) -> int:
-        """Where the so-maniest message of this topic with such data is."""
+        """The place of a message with this topic and data; `number` counts such messages from 0."""
         found = [
             at
             for at, (each, payload) in enumerate(zip(self.topics, self.payloads, strict=True))
@@ -165,7 +165,7 @@ class Tape:
         del self.topics[at], self.payloads[at]
 
     def renumber(self) -> None:
-        """As if nothing had been dropped or added: the sequences run on."""
+        """Number the events without a gap again, after one was dropped or added."""
         sequence = 0
         for topic, payload in zip(self.topics, self.payloads, strict=True):
             if topic.startswith("event/"):
@@ -355,7 +355,7 @@ def test_the_checker_reads_the_documents_as_the_books_do(game: str) -> None:
 
 
 def test_each_law_has_a_damage() -> None:
-    """A law that nothing can break verifies nothing."""
+    """A law that no damage breaks is not tested."""
     source = Path(checker.__file__).read_text() + Path(checker_round.__file__).read_text()
     laws = set(re.findall(r'require\(\s*"([a-z-]+)"', source))
     assert laws == {law for law, _ in DAMAGES.values()}
@@ -363,7 +363,7 @@ def test_each_law_has_a_damage() -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_damage_is_detected_by_name(played: Sessions, damage: str) -> None:
-    """The lesson itself is sound; with one damage the law that it breaks is named first, or with those that follow."""
+    """The undamaged lesson has no defect; with the damage, the law that it breaks is among the defects."""
     assert check("commission", Tape(played.lesson).messages)[0] == []
     law, done = DAMAGES[damage]
     tape = Tape(played.lesson)
