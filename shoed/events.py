@@ -375,7 +375,7 @@ class QuestionAnswered(EventData, frozen=True, kw_only=True):
 
 
 class QuestionRevised(EventData, frozen=True, kw_only=True):
-    """The hands of an open question, or what its choices lead to, have changed; the retained question has it whole."""
+    """The round of an open question, its hands or its consequences have changed; the retained question has it whole."""
 
     shoe: int | None
     round: int | None

@@ -227,10 +227,11 @@ def test_only_tests_of_pure_rooms_count_for_their_coverage(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("wrong", [("0",), ("many",), ("1", "2")])
-def test_the_number_of_kills_and_cuts_is_checked(tree: Tree, wrong: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("command", "what"), [("cuts", "how many kills"), ("sessions", "how many sessions")])
+def test_how_often_is_checked(tree: Tree, command: str, what: str, wrong: tuple[str, ...]) -> None:
     """Before anything is set up or run."""
-    with pytest.raises(tree.dev.Failed, match="how many kills"):
-        tree.dev.cuts(wrong)
+    with pytest.raises(tree.dev.Failed, match=what):
+        tree.dev.COMMANDS[command](wrong)
     assert tree.asked() == []
 
 

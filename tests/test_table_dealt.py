@@ -3,12 +3,14 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import CloseBets, Decide, Notice, OpenBets, SettleRound
+from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets, SettleRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
     RoundAbandoned,
     RoundCompleted,
+    RoundCorrected,
+    RoundOvertaken,
     RoundStarted,
     RoundVoided,
     ShoeEmptied,
@@ -216,3 +218,19 @@ def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> Non
     table = after(*[card("dealt", face) for face in ("8D", "3H", "KS", "?", "AH")])
     table.answer("4H")
     assert table.asks("reading", "next-round", "excess")
+
+
+def test_a_round_whose_result_is_corrected_at_its_end_waits_no_longer() -> None:
+    """The card that waited begins the next round: `round/overtaken` is published as for any round that waited."""
+    table = Sitting()
+    for face in ("2D", "7S", "9S", "JS", "2C"):
+        table.hear(card("dealt", face))
+    table.tell(CorrectCard(index=3, card=Card.H7))
+    table.hear(card("dealt", "5H"))
+    table.answer("yes")
+    told = kinds(table.answer("next-round"))
+    assert [each for each in told if each in (RoundCorrected, RoundOvertaken, RoundStarted)] == [
+        RoundCorrected,
+        RoundOvertaken,
+        RoundStarted,
+    ]

@@ -15,6 +15,7 @@ from shoed.events import (
     QuestionAsked,
     RoundAbandoned,
     RoundCompleted,
+    RoundCorrected,
     RoundOvertaken,
     RoundResumed,
     RoundStarted,
@@ -35,6 +36,7 @@ from tests.observed import (
     after,
     card,
     cards,
+    dealt,
     kinds,
     result,
     together,
@@ -432,3 +434,20 @@ def test_more_cards_left_over_than_a_first_deal_has_open_nothing_by_a_slot() -> 
         table.answer("yes")
     told = table.hear(card("P3", "9C"))
     assert kinds(told) == [CardSetAside, RoundSuspended]
+
+
+@pytest.mark.parametrize(
+    ("banker", "account", "opens"),
+    [("KH AD 7C", "KH AD AH", "7C"), ("KH 7D", "KH 7D", "AH"), ("KH 4D", "KH 4D AH", None)],
+)
+def test_a_card_of_the_account_does_not_open_the_next_round(banker: str, account: str, opens: str | None) -> None:
+    """By a corrected face Player stands, and the next round begins first: Banker has the third card if it is due."""
+    table = after(*dealt("4S AC AH", banker))
+    table.tell(CorrectCard(index=1, card=Card.S6))
+    corrected = [each for each in table.tell(OpenBets()) if isinstance(each, RoundCorrected)]
+    assert [" ".join(map(str, each.banker.cards)) for each in corrected] == [account]
+    assert [each.question for each in table.shown.questions] == (["next-round"] if opens else [])
+    if opens is not None:
+        table.answer("carried")
+        table.hear(card("B1", "9C"))
+        assert table.lies == f"{opens} / 9C"

@@ -441,6 +441,56 @@ def test_an_answer_to_a_revision_whose_consequence_has_changed_is_refused() -> N
     table.tell(replace(decision, revision=2))
 
 
+def test_a_question_between_two_rounds_is_revised_as_one_of_the_round_that_it_holds() -> None:
+    """Its events, the state and the retained question name the same round."""
+    table = Sitting()
+    table.tell(Notice(kind=Event.INTERRUPTION))
+    (asked,) = (each.data for each in table.told if isinstance(each.data, QuestionAsked))
+    assert (asked.shoe, asked.round) == (None, None)
+    table.hear(card("P1", "2S"))
+    *_, revised = (each.data for each in table.told if isinstance(each.data, QuestionRevised))
+    (listed,) = table.shown.questions
+    shown = table.question
+    for each in (revised, listed, shown):
+        assert (each.id, each.shoe, each.round, each.revision) == (asked.id, 1, 1, 3)
+
+
+def test_a_question_before_the_first_card_is_revised_as_one_of_the_shoe_that_it_numbers() -> None:
+    """Also by a card of no round."""
+    table = Sitting()
+    table.tell(Notice(kind=Event.INTERRUPTION))
+    table.hear(card("burn", "2S"))
+    (revised,) = (each.data for each in table.told if isinstance(each.data, QuestionRevised))
+    (listed,) = table.shown.questions
+    assert [(each.shoe, each.round, each.revision) for each in (revised, listed)] == [(1, None, 2)] * 2
+
+
+def test_two_rounds_have_two_questions_even_if_their_matters_have_one_number() -> None:
+    """The matter that follows from an answer about the round before, and the first matter of the present round."""
+    table = after(*cards("P1 AC, B1 7H, P2 6C"), result("forced-end"), game="easy-six")
+    asked = table.question
+    table.hear_each(cards("P1 JH, B1 QD"))
+    table.tell(Decide(question=asked.id, choice="none-of-these"))
+    (before,) = table.shown.questions
+    assert (before.round, before.question) == (1, "ruling")
+    table.tell(Notice(kind=Event.NOT_SHUFFLED))
+    assert [(each.round, each.question) for each in table.shown.questions] == [(2, "ruling"), (1, "ruling")]
+    assert table.shown.questions[1] == before
+    assert table.question.id != before.id
+    table.tell(Decide(question=before.id, choice="continue"))
+    assert [each.round for each in table.shown.questions] == [2]
+
+
+def test_a_question_about_a_result_has_no_clause_of_a_card_that_waits_behind_it() -> None:
+    """C 5.7 is about the card of an overdraw, and is named once that card is asked about."""
+    table = after(*cards("P1 7H, B1 JD, P2 4H, B2 3S"), result("banker"))
+    asked = table.question
+    table.hear(card("overdraw", "2C"))
+    assert (table.question.id, table.question.clause) == (asked.id, None)
+    table.answer("not-so")
+    assert (table.question.question, table.question.clause) == ("reading", "5.7")
+
+
 def test_who_need_not_be_asked_may_answer_while_the_round_goes_on() -> None:
     """C 5.10.2: whether the set is replaced holds nothing up, and lapses with the next round."""
     table = after(*cards("P1 2S, B1 3S, P2 2C"))

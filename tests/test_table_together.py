@@ -191,3 +191,15 @@ def test_burnt_cards_drawn_together_change_nothing() -> None:
         told = [event.data for event in table.step(card(place, "4S"), found=[together("3H 4S", order_known=known)])]
         assert kinds(told) == [CardSetAside, IrregularityNoticed]
         assert not table.state.asked
+
+
+def test_a_card_in_error_while_bets_are_open_is_published_with_what_came_beside_it() -> None:
+    """No card is due before the close: neither card of the draw is on the record of the round."""
+    table = Sitting()
+    table.tell(OpenBets())
+    table.step(card("error", "4S"), found=[together("? 4S")])
+    noticed = [each.data for each in table.told if isinstance(each.data, IrregularityNoticed)]
+    assert [(each.kind, each.number) for each in noticed] == [("drawn-together", None), ("order-altered", None)]
+    assert (table.phase, table.question.question, table.question.kind) == ("suspended", "confirm", "order-altered")
+    table.answer("no")
+    assert (table.phase, table.lies) == ("betting", "/")

@@ -66,19 +66,19 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Topic(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a question is about: the same topic is the same question."""
+    """What a question is about: the same topic is the same question. Two rounds may give their matters one id."""
 
     ask: str
     matter: int | None = None
-    card: tuple[int, int, int] | None = None  # of a shoe and a round
+    round: tuple[int, int] | None = None  # with its shoe; None: a matter between two rounds, which may be of either
+    card: int = 0  # its id in the round
     bettor: str | None = None
     bet: str | None = None
 
 
 def topic(asked: Asked, record: Record) -> Topic:
-    of_a_card = asked.ask in (Doubt.FACE, Doubt.READING, Doubt.GAP)
-    card = (record.shoe, record.number, asked.card or 0) if of_a_card else None
-    return Topic(asked.ask.value, asked.matter, card, asked.bettor, asked.bet)
+    of = None if asked.ask is Ask.NEXT_ROUND else (record.shoe, record.number)
+    return Topic(asked.ask.value, asked.matter, of, asked.card or 0, asked.bettor, asked.bet)
 
 
 def of_the_rules(question: Question, matter: int) -> Asked:
@@ -143,7 +143,7 @@ def to_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:
     waiting = record.waiting
     ask = Doubt.GAP if Reading.SHOWN.value in choices else Doubt.READING
     card = waiting[0].id if waiting and not record.result_is_early else None
-    overdrawn = ask is Doubt.READING and waiting and waiting[0].report is Report.OVERDRAWN
+    overdrawn = ask is Doubt.READING and card is not None and waiting[0].report is Report.OVERDRAWN
     clause = said_of(book, Kind.CARD_IN_EXCESS)[0] if overdrawn else ""
     at = len(record.order) + 1
     return [Asked(ask, RECORD, clause, None, choices, card=card, index=at, proposed=choices[0])]

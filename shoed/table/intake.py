@@ -73,6 +73,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if not table.state.shoe.number:  # joined midway: numbered at its first card, and partial
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
         table.set_record(replace(table.record, shoe=1))
+        ask(table, seen.at)  # a question that is open is about this shoe
     shoe = table.state.shoe
     if table.state.phase not in OPEN and seen.place is not Place.SET_UP:
         over_empty(table, seen.at, "a card left the shoe")
@@ -330,9 +331,11 @@ def reconsider(table: Table, at: Now) -> None:
 
 
 def noticed(table: Table, at: Now, record: Record, last: int, findings: Sequence[AnyFinding]) -> Record:
-    """The record with what the watch found; `last` is the id of its last card."""
+    """The record with what the watch found; `last` is the id of its last card, 0 without one."""
     for finding in findings:
-        if isinstance(finding, DrawnTogether):
+        if isinstance(finding, DrawnTogether) and not last:  # none of the cards is on the record
+            publish_noticed(table, at, together(finding))
+        elif isinstance(finding, DrawnTogether):
             record = drawn_together(table, at, record, last, finding)
         elif isinstance(finding, Unread) or not proves(table, finding):
             pass  # the fault, or the card that was set aside, has published it; or it proves nothing

@@ -50,8 +50,8 @@ def revise(table: Table, at: Now, listed: Iterable[Listed]) -> None:
         table.emit(
             at,
             events.QuestionRevised(
-                shoe=opened.shoe or None,
-                round=opened.round or None,
+                shoe=after.shoe or None,
+                round=after.round or None,
                 id=opened.id,
                 question=opened.topic.ask,
                 revision=after.revision,

@@ -164,15 +164,17 @@ def effects(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator
 
 
 def revised(house: House, listed: Listed, opened: Open, against: Iterable[Matter]) -> Open:
-    """The open question, with a new revision if its hands lie otherwise or its choices lead elsewhere than they did."""
-    hands = digest(shown(house, listed.found))
+    """The open question; its revision is new if it is about another round, or its hands or effects have changed."""
+    record, hands = listed.found.record, digest(shown(house, listed.found))
     now = [(each.choice, digest(each)) for each in effects(house, listed, against)]
-    if opened.revision and hands == opened.hands and now == [(each.choice, each.digest) for each in opened.effects]:
+    before = [(each.choice, each.digest) for each in opened.effects]
+    of = record.shoe, record.number  # a matter between two rounds is then one of the next round
+    if opened.revision and (hands, now, of) == (opened.hands, before, (opened.shoe, opened.round)):
         return opened
     revision = opened.revision + 1
     known = {(each.choice, each.digest): each for each in opened.effects}
     after = [known.get((choice, found)) or Effect(choice, found, revision) for choice, found in now]
-    return replace(opened, revision=revision, hands=hands, effects=tuple(after))
+    return replace(opened, shoe=of[0], round=of[1], revision=revision, hands=hands, effects=tuple(after))
 
 
 def digest(value: object) -> int:

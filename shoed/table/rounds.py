@@ -171,7 +171,7 @@ def close_bets(table: Table, at: Now, closed_by: str) -> None:
 def end_round(table: Table, at: Now, reason: str) -> None:
     """Something new begins: the round is settled, or abandoned if it never had all its cards."""
     phase, record = table.state.phase, table.record
-    if phase is Phase.SUSPENDED and record.published.complete:
+    if table.state.suspended is not None and record.published.complete:
         table.emit(at, events.RoundOvertaken(shoe=record.shoe, round=record.number, reason=reason))
     if phase in AT_THE_TABLE and record.published.complete:
         settle(table, at, by_command=False)
