@@ -15,9 +15,11 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from itertools import chain
 from pathlib import Path
@@ -39,6 +41,8 @@ SLOWER: Final = 5  # times as long as under coverage: a test that needs more pro
 SECONDS_MORE: Final = 2
 SECONDS_IMPORTING: Final = 60
 MEMORY: Final = 2 << 30
+WHOLE: Final = ("tests/test_golden.py", "tests/test_oracle.py")  # whole sessions, which execute most lines: run last
+SECONDS_OF_A_SESSION: Final = 4.0
 SHORTEST: Final = 0.01  # seconds: none would switch the timer off
 OURS: Final = ("shoed", "firmware_protocols", "tests", "docs", "example_shoe")
 SURVIVED: Final = 0
@@ -151,6 +155,9 @@ def traced(
     for game in GAMES:
         book(game)
     for at, (item, following) in enumerate(zip(items, (*items[1:], None), strict=True)):
+        if item.nodeid.startswith(WHOLE):
+            seconds.append(SECONDS_OF_A_SESSION)
+            continue
         tracing.switch_context(str(at))
         began = process_time()
         if not passes(item, following):
@@ -172,7 +179,7 @@ def traced(
 
 
 def tests_for(mutant: Mutant, found: Measured) -> list[int]:
-    """The tests that execute the mutated lines, the fastest ones first.
+    """The tests that execute the mutated lines, the fastest ones of each file first.
 
     What runs at an import, or fills a cache, has its effect in any test: those that execute a line with its name are
     first, and all others follow.
@@ -186,7 +193,19 @@ def tests_for(mutant: Mutant, found: Measured) -> list[int]:
             lines = (ROOT / name).read_text().splitlines()
             direct.update(*(tests for line, tests in by_line.items() if word.search(lines[line - 1])))
         others = {*range(len(found.names))} - direct
-    return [*sorted(direct, key=found.seconds.__getitem__), *sorted(others, key=found.seconds.__getitem__)]
+    whole = [at for at, name in enumerate(found.names) if name.startswith(WHOLE)]
+    return [*in_turn(direct, found), *in_turn(others.difference(whole), found), *whole]
+
+
+def in_turn(tests: set[int], found: Measured) -> list[int]:
+    """One test of each file, then the next one of each, so that many cases of one behaviour do not delay the others."""
+    turns: Counter[str] = Counter()
+    order: list[tuple[int, float, int]] = []
+    for each in sorted(tests, key=found.seconds.__getitem__):
+        file = found.names[each].partition("::")[0]
+        turns[file] += 1
+        order.append((turns[file], found.seconds[each], each))
+    return [each for _, _, each in sorted(order)]
 
 
 def at_import(mutant: Mutant, found: Measured) -> bool:
@@ -199,6 +218,7 @@ def at_import(mutant: Mutant, found: Measured) -> bool:
 def judge(
     mutants: Sequence[Mutant], items: Sequence[pytest.Item], found: Measured, ends: float, jobs: int
 ) -> Iterator[tuple[Mutant, Verdict]]:
+    functions()  # once, for all processes
     gc.collect()
     gc.freeze()  # the memory stays shared with the forked processes
     running: dict[int, Mutant] = {}
@@ -263,18 +283,27 @@ def try_tests(mutant: Mutant, tests: Sequence[int], items: Sequence[pytest.Item]
     os._exit(KILLED)  # the mutated module cannot be imported
 
 
+@cache
+def functions() -> Mapping[str, Sequence[FunctionType]]:
+    """Every function there is, by its file."""
+    found = defaultdict[str, list[FunctionType]](list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType):
+            found[each.__code__.co_filename].append(each)
+    return found
+
+
 def replaced(file: str, code: CodeType) -> bool:
     """Whether the functions of a module have the code of its mutant now, without a new import."""
     new = {(each.co_qualname, each.co_firstlineno): each for each in inner(code)}
     changes = 0
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == file:
-            old = function.__code__
-            after = new.get((old.co_qualname, old.co_firstlineno), old)
-            if after.co_freevars != old.co_freevars:
-                return False
-            changes += after != old
-            function.__code__ = after
+    for function in functions().get(file, ()):
+        old = function.__code__
+        after = new.get((old.co_qualname, old.co_firstlineno), old)
+        if after.co_freevars != old.co_freevars:
+            return False
+        changes += after != old
+        function.__code__ = after
     return changes > 0
 
 
