@@ -216,6 +216,20 @@ def test_an_insurance_without_bets_is_told_at_each_row() -> None:
     assert sum("is unknown" in problem for problem in problems(toml)) == 15
 
 
+def test_a_book_needs_irregularities() -> None:
+    """A game for which nothing can go wrong is a book that is not complete."""
+    toml, _, _ = FILES["commission"].read_text().partition("[[irregularity]]")
+    assert any("irregularity: is missing; write [[irregularity]]" in problem for problem in problems(toml))
+
+
+def test_the_first_of_several_results_without_a_row_is_named() -> None:
+    """By its name, in the order of the alphabet."""
+    toml = FILES["commission"].read_text()
+    lost = next(line for line in toml.splitlines() if 'winner = "banker"' in line)
+    (problem,) = [each for each in problems(toml.replace(f"{lost}\n", "", 1)) if "pays nothing" in each]
+    assert "pays nothing for banker winning on 1 with 3 cards" in problem
+
+
 def test_everything_wrong_is_told_at_once() -> None:
     """A compliance officer corrects a book in one go: all problems, in the order of their lines."""
     toml = FILES["easy-six"].read_text().replace("most = 8", "most = 80").replace('"6:1"', '"6"').replace("tie", "tee")
