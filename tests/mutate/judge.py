@@ -41,8 +41,6 @@ SLOWER: Final = 5  # times as long as under coverage: a test that needs more pro
 SECONDS_MORE: Final = 2
 SECONDS_IMPORTING: Final = 60
 MEMORY: Final = 2 << 30
-WHOLE: Final = ("tests/test_golden.py", "tests/test_oracle.py")  # whole sessions: each may execute any line
-SECONDS_OF_A_SESSION: Final = 4.0
 SHORTEST: Final = 0.01  # seconds: none would switch the timer off
 OURS: Final = ("shoed", "firmware_protocols", "tests", "docs", "example_shoe")
 SURVIVED: Final = 0
@@ -155,9 +153,6 @@ def traced(
     for game in GAMES:
         book(game)
     for at, (item, following) in enumerate(zip(items, (*items[1:], None), strict=True)):
-        if item.nodeid.startswith(WHOLE):
-            seconds.append(SECONDS_OF_A_SESSION)
-            continue
         tracing.switch_context(str(at))
         began = process_time()
         if not passes(item, following):
@@ -193,9 +188,7 @@ def tests_for(mutant: Mutant, found: Measured) -> list[int]:
             lines = (ROOT / name).read_text().splitlines()
             direct.update(*(tests for line, tests in by_line.items() if word.search(lines[line - 1])))
         others = {*range(len(found.names))} - direct
-    if direct or others:
-        direct |= {at for at, name in enumerate(found.names) if name.startswith(WHOLE)}
-    return [*in_turn(direct, found), *in_turn(others - direct, found)]
+    return [*in_turn(direct, found), *in_turn(others, found)]
 
 
 def in_turn(tests: set[int], found: Measured) -> list[int]:
