@@ -11,7 +11,7 @@ from firmware_protocols.family import Settings
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.scanner import ScannerSettings
 from shoed.commands import Answer, AnyCommand, Author, ClearFault, LockDevice, UnlockDevice
-from shoed.device_events import DeviceOrderAnswered
+from shoed.device_events import DeviceOrderAnswered, OrderResult
 from shoed.engine import Engine, EngineState
 from shoed.events import Event
 from shoed.observations import AnyObservation, Device
@@ -339,6 +339,20 @@ def test_an_order_to_the_shuffler_is_the_shufflers_alone() -> None:
     assert desk.tell(LockDevice()).accepted
     assert desk.sent == (Send(Device.SHOE, LOCK_FRAME),)
     assert desk.hear(ACK) == [("lock", "acknowledged", "")]
+
+
+def test_the_answer_names_the_device_of_the_order() -> None:
+    """The event of a shuffler's order is the shuffler's, although most orders are for the shoe."""
+    desk = Desk(shuffled=True)
+    desk.take(shuffler.UP)
+    assert desk.tell(LockDevice(device=Device.SHUFFLER)).accepted
+    told = desk.take(shuffler.UP)  # another device on the same port
+    (answered,) = [each.data for each in told if isinstance(each.data, DeviceOrderAnswered)]
+    assert (answered.device, answered.result, answered.detail) == (
+        Device.SHUFFLER,
+        OrderResult.SILENT,
+        "the device was replaced",
+    )
 
 
 # --- the record

@@ -216,6 +216,22 @@ def test_an_insurance_without_bets_is_told_at_each_row() -> None:
     assert sum("is unknown" in problem for problem in problems(toml)) == 15
 
 
+def test_a_book_needs_irregularities() -> None:
+    """A game for which nothing can go wrong is a book that is not complete."""
+    toml, _, _ = FILES["commission"].read_text().partition("[[irregularity]]")
+    assert any("irregularity: is missing; write [[irregularity]]" in problem for problem in problems(toml))
+
+
+def test_the_first_of_several_results_without_a_row_is_named() -> None:
+    """By its name, in the order of the alphabet, whatever wins."""
+    toml = FILES["commission"].read_text()
+    for winner in ("banker", "tie"):
+        row = next(line for line in toml.splitlines() if f'winner = "{winner}"' in line)
+        toml = toml.replace(f"{row}\n", "", 1)
+    (problem,) = [each for each in problems(toml) if "pays nothing" in each]
+    assert "pays nothing for a tie on 0" in problem
+
+
 def test_everything_wrong_is_told_at_once() -> None:
     """A compliance officer corrects a book in one go: all problems, in the order of their lines."""
     toml = FILES["easy-six"].read_text().replace("most = 8", "most = 80").replace('"6:1"', '"6"').replace("tie", "tee")

@@ -252,6 +252,24 @@ def test_an_order_that_was_meant_is_put_back() -> None:
     assert (table.phase, table.lies) == ("dealing", "3H / 8S")
 
 
+def test_a_reconstruction_is_shown_beside_the_cards_as_they_were_dealt() -> None:
+    """A player who may take bets back sees both hands; where they do not differ there is one account."""
+    table = after(*NATURAL[:2])
+    table.tell(Notice(kind=Event.ORDER_ALTERED, at=1, order=(Card.H3, Card.S8), reconstructable=True))
+    shown = [each.as_dealt for each in table.question.consequences]
+    assert [each and (each.player.cards, each.banker.cards) for each in shown] == [((Card.S8,), (Card.H3,))] * 2
+    table = after(*NATURAL[:2])
+    table.tell(Notice(kind=Event.ORDER_ALTERED, at=1, order=(Card.S8, Card.H3), reconstructable=True))
+    assert [each.as_dealt for each in table.question.consequences] == [None, None]
+
+
+def test_the_last_card_of_the_table_may_be_part_of_an_altered_order() -> None:
+    """It has a place in the round."""
+    table = after(*NATURAL[:2])
+    table.tell(Notice(kind=Event.ORDER_ALTERED, at=2, order=(Card.H3,), reconstructable=True))
+    assert table.question.kind == "order-altered"
+
+
 def test_what_is_noticed_of_an_earlier_round_touches_no_later_one() -> None:
     """C 5.11: it is recorded, and ruled to stand."""
     table = after(*NATURAL, *NATURAL[:2])

@@ -5,6 +5,7 @@ import pytest
 from shoed.commands import Notice
 from shoed.events import Seen, Slot
 from shoed.observations import AnyObservation, Pair
+from shoed.table.readings import READINGS
 from shoed.words import Event
 from tests.observed import OPENED, PROVEN, Sitting, after, card, cards, closed, together
 
@@ -46,6 +47,18 @@ def test_a_card_on_record_has_its_time_and_its_row_and_one_that_nobody_saw_has_n
     table.answer("missed")
     seen = [(each.card is None, each.time is None, each.provenance) for each in table.question.cards]
     assert seen == [(False, False, 1), (False, False, 2), (True, True, None), (False, False, 3)]
+
+
+def test_an_open_question_in_the_state_names_its_shoe_and_its_round() -> None:
+    """A subscriber who knows the state alone can say which round waits."""
+    table = after(*cards("P1 2S, B1 3S, B2 4S"))
+    assert [(each.shoe, each.round) for each in table.shown.questions] == [(1, 1)]
+
+
+def test_no_situation_offers_a_reading_twice() -> None:
+    """A person chooses among different readings, and a reading that is missing cannot be chosen."""
+    for situation, choices in READINGS.items():
+        assert len(set(choices)) == len(choices), situation
 
 
 @pytest.mark.parametrize(("faces", "orders"), [("4S 5S", 2), ("4S 4S", 1), ("AS AH 2D", 6)])
