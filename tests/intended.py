@@ -140,6 +140,8 @@ def question_keeps_its_number(found: Difference) -> Verdict | None:
 
 
 from tests.intended_corrections import PREDICATES as OF_CORRECTIONS  # noqa: E402  # it imports the types above
+from tests.intended_drawn import LAST  # noqa: E402  # it imports the types above
+from tests.intended_drawn import PREDICATES as OF_DRAWN  # noqa: E402  # it imports the types above
 from tests.intended_gaps import PREDICATES as OF_GAPS  # noqa: E402  # it imports the types above
 from tests.intended_line import PREDICATES as OF_LINES  # noqa: E402  # it imports the types above
 from tests.intended_notices import PREDICATES as OF_NOTICES  # noqa: E402  # it imports the types above
@@ -154,11 +156,13 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
         *OF_LINES,
         *OF_NOTICES,
         *OF_CORRECTIONS,
+        *OF_DRAWN,
         question_outlives_its_round,
         question_keeps_its_number,
         early_result_waits_for_its_cards,
         positions_follow_their_cards,
         drawn_together_needs_two_cards,
         left_over_card_is_one_matter,
+        *LAST,
     )
 }

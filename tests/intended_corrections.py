@@ -66,10 +66,10 @@ def waiting_card_is_corrected(found: Difference) -> Verdict | None:
 
 def settlement_is_published_again(found: Difference) -> Verdict | None:
     """A correction of a paid round publishes its settlement again, at once."""
-    before, after = value(found.before, "state"), value(found.ours, "state")
+    after = value(found.ours, "state")
     ours, oracle = found.events()
     again = [kind for kind, _ in ours if kind == "round.settled"] and not any(k == "round.settled" for k, _ in oracle)
-    return Verdict.ENDS if again and before["phase"] == after["phase"] == "settled" else None
+    return Verdict.ENDS if again and after["phase"] == "settled" else None
 
 
 PREDICATES = (

@@ -6,7 +6,8 @@ visible outside the daemon, each part as JSON. The session of the device is not 
 observations.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from types import GenericAlias, ModuleType
 from typing import Any, Final, NamedTuple
@@ -205,7 +206,7 @@ EXACT: Final = (
 )
 
 
-def added_to(keys: Set[str]) -> Set[str]:
+def added_to(keys: AbstractSet[str]) -> AbstractSet[str]:
     """The keys of a message that the oracle does not have."""
     found = [added for shape, added in ADDED_TO if keys == shape or (shape not in EXACT and keys >= shape)]
     return ADDED.union(*found)

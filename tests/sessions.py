@@ -329,6 +329,7 @@ def any_command(dice: random.Random) -> AnyCommand:
         other=dice.choice((None, None, 1, 2, 3)),
         stage=dice.choice(list(Stage)),
         round=number,
+        in_time=dice.random() < 0.5,
     )
     decided = dice.choice(("yes", "no", "continue", "void", "return", "go-on", "missed", "8S", tuple(map(str, some))))
     commands: tuple[AnyCommand, ...] = (

@@ -211,7 +211,7 @@ class Terse(Side):
     """An oracle that does not publish the close of the bets: its later events have lower numbers."""
 
     def __init__(self, rooms: Rooms, settings: Settings) -> None:
-        self.dropped = 0
+        self.left_out = 0
         self.numbers: dict[str | None, str] = {}
         super().__init__(rooms, settings)
 
@@ -220,15 +220,15 @@ class Terse(Side):
         kept = []
         for each in value(made, "events"):
             if each["type"] == "bets.closed":
-                self.dropped += 1
+                self.left_out += 1
                 continue
-            number = each["sequence"] - self.dropped
+            number = each["sequence"] - self.left_out
             self.numbers[f"word-bac-901-{each['sequence']}"] = f"word-bac-901-{number}"
             if "supersedes" in each["data"]:
                 each["data"]["supersedes"] = self.numbers.get(each["data"]["supersedes"])
             kept.append({**each, "sequence": number})
         state = value(made, "state")
-        state["sequence"] = str(int(state["sequence"]) - self.dropped)
+        state["sequence"] = str(int(state["sequence"]) - self.left_out)
         return {**made, "events": msgspec.json.encode(kept), "state": msgspec.json.encode(state)}
 
 

@@ -217,7 +217,7 @@ def go_on(table: Table, at: Now, before: Standing) -> None:
     else:
         hands = after.course.hands
         if hands != before.course.hands:
-            superseded = max(record.published.accounted, *(each.sequence for each in record.order))
+            superseded = max([record.published.accounted, *(each.sequence for each in before.record.order)])
             accounted = publish_corrected(table, at, account(table, hands), after.due, superseded)
             publish_in(table, accounted=accounted)
         table.move(Move.DUE_CARD)
