@@ -50,6 +50,12 @@ class ReplaceSet(Command, frozen=True, kw_only=True, tag="replace-set"):
     """The set of cards is to be replaced: the next round waits for `new-shoe`."""
 
 
+class PutAway(Command, frozen=True, kw_only=True, tag="put-away"):
+    """A card that waits is put away: it serves in no round (C 5.17, I 5.18)."""
+
+    index: int  # as the question shows it
+
+
 class ReportLate(Command, frozen=True, kw_only=True, tag="late"):
     """A bet was placed, raised or withdrawn after the bets were closed."""
 
@@ -120,6 +126,7 @@ AnyCommand = (
     | Notice
     | Withdraw
     | ReplaceSet
+    | PutAway
     | ReportLate
     | GrantSqueeze
     | Decide

@@ -16,6 +16,7 @@ from shoed.commands import (
     Decide,
     LockDevice,
     Notice,
+    PutAway,
     ReportLate,
     UnlockDevice,
     VoidRound,
@@ -44,6 +45,7 @@ MEANINGS: Final[Mapping[tuple[type[Command], str], str]] = {
         "of a past round: whether it was noticed before the next round commenced; needs a pit supervisor or above"
     ),
     (Withdraw, "number"): "the number of its matter in this round; without it that of the open question",
+    (PutAway, "index"): "which card, by the index that the question shows",
     (ReportLate, "act"): "`bet`, `increase` or `withdrawal`",
     (Decide, "question"): "the id of the open question",
     (Decide, "choice"): "one of its options; where cards are asked for, a card or cards in order",

@@ -24,6 +24,7 @@ from shoed.commands import (
     LockDevice,
     Notice,
     OpenBets,
+    PutAway,
     ReplaceSet,
     ReportLate,
     SettleRound,
@@ -43,7 +44,7 @@ from shoed.table import device_orders, rounds
 from shoed.table.answers import decide, report_past
 from shoed.table.assess import judge
 from shoed.table.context import Table, signed
-from shoed.table.corrections import correct, may_correct, past_round, remembered, void
+from shoed.table.corrections import correct, may_correct, past_round, put_away, remembered, void
 from shoed.table.customs import after_the_cut
 from shoed.table.matters import Matter, Status
 from shoed.table.notices import exposed, is_known, replace_set, reported_again, same_thing, waits, withdraw
@@ -78,6 +79,8 @@ def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0
             return withdraw(table, command, by, at)
         case ReplaceSet():
             return replace_set(table, by, at)
+        case PutAway(index=index):
+            return put_away(table, index, by, at)
         case ReportLate(act=act):
             return late(table, act, by, at)
         case GrantSqueeze():

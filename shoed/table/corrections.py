@@ -11,10 +11,10 @@ from shoed.table.asking import RECORD
 from shoed.table.assess import with_moved_third
 from shoed.table.context import Table
 from shoed.table.matters import Matter, Status
-from shoed.table.phase import CORRECTABLE, Phase
+from shoed.table.phase import AT_THE_TABLE, CORRECTABLE, Phase
 from shoed.table.posing import ask
 from shoed.table.questions import with_kept
-from shoed.table.record import Decided, corrected
+from shoed.table.record import Decided, Where, corrected, positioned, with_matter
 from shoed.table.report import publish_noticed, report
 from shoed.table.state import Past
 from shoed.words import Event as Kind
@@ -63,6 +63,27 @@ def correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str |
     if table.state.phase is Phase.SETTLED:
         record = with_kept(table.house, record)
     report(table, at, with_moved_third(table.house, table.standing, record))
+    return None
+
+
+def put_away(table: Table, index: int, by: Author, at: Now) -> str | None:
+    """C 5.17, I 5.18: None if a card that waits is put away, else why not."""
+    clause, decides = said_of(table.book, Kind.OTHER)
+    if decides is None:
+        return f"{table.book.title} gives nobody this decision: answer the question about the card"
+    if by.role is None or not by.role.may_decide_for(decides):
+        return f"{decides.value} decides that a card is put away ({clause})"
+    record = table.record
+    drawn = (*record.order, *record.waiting)
+    if not len(record.order) < index <= len(drawn) or table.state.phase not in AT_THE_TABLE:
+        return f"card {index} does not wait: only a card whose place is in question is put away"
+    card = drawn[index - 1]
+    evidence = f"{card.face or 'a card without a face'} was put away by {by.name}"
+    record = positioned(record, card.id, Where.PUT_AWAY)
+    matter = Matter(0, Happened(Kind.OTHER, 0, 0), Status.OPEN, evidence, by, noticed_after=record.last_placed)
+    record = with_matter(record, matter)
+    decided = Decided(Ask.RULING, Choice.CONTINUE.value, by, record.last_matter)
+    report(table, at, replace(record, decisions=(*record.decisions, decided)))
     return None
 
 

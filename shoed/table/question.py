@@ -148,8 +148,7 @@ def published(
         cards=tuple(on_record(at, each) for at, each in enumerate((*record.order, *record.waiting), 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
         consequences=tuple(
-            replace(each, effect=(effect_between if listed.holds_the_next else effect)(record, asked, each))
-            for each in effects(house, listed, against)
+            replace(each, effect=effect_of_answer(listed, each)) for each in effects(house, listed, against)
         ),
         text=text_of(record, asked, due_slot(record, found.course)),
         ground=ground_of(house.book, asked.ask, asked.clause, about.kind if about else None),
@@ -291,22 +290,33 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
 # --- effects, for people
 
 
-def effect(record: Record, asked: Asked, would: Consequence) -> str:
-    said = [effect_of(asked, would.choice[0], would.clause)]
+def effect_of_answer(listed: Listed, would: Consequence) -> str:
+    if listed.holds_the_next:
+        return effect_between(listed.asked, would)
+    abandons = listed.asked.ask is Doubt.GAP and would.choice == (Reading.NONE_OF_THESE.value,)
+    said = [effect_of(listed.asked, would.choice[0], would.clause)]
     if would.void is not None:
         said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
     elif would.then_asks is not None:
         said.append(THEN[would.then_asks])
-    elif would.outcome is not None:
+    elif listed.past is not None:
+        said.append("The round is over, and the answer is recorded.")
+    elif not abandons:
+        return " ".join(filter(None, (*said, *effect_on_round(listed.found.record, would))))
+    return " ".join(filter(None, said))
+
+
+def effect_on_round(record: Record, would: Consequence) -> Iterator[str]:
+    if would.outcome is not None:
         score = sorted((would.player.points, would.banker.points), reverse=True)
-        said.append(f"The round is complete: {WINS[would.outcome]}, {score[0]} to {score[1]}.")
+        yield f"The round is complete: {WINS[would.outcome]}, {score[0]} to {score[1]}."
     elif would.due is not None and record.number:
         continues = "" if would.choice == (Reading.NEXT_ROUND.value,) else "The round continues. "
-        said.append(f"{continues}{draws(would.due)}")
-    return " ".join(filter(None, (*said, opens_the_next(would))))
+        yield f"{continues}{draws(would.due)}"
+    yield opens_the_next(would)
 
 
-def effect_between(_: Record, asked: Asked, would: Consequence) -> str:
+def effect_between(asked: Asked, would: Consequence) -> str:
     """The round that is over stays as it is."""
     put_away = would.choice != (Reading.CARRIED.value,) and Reading.CARRIED.value in asked.choices
     away = effect_of(asked, would.choice[0], None) if put_away else ""
