@@ -82,11 +82,12 @@ class RoundStarted(EventData, frozen=True, kw_only=True):
     shoe_integrity: str
 
 
-class CardDrawn(EventData, frozen=True, kw_only=True):
+class CardDrawn(EventData, frozen=True, kw_only=True, omit_defaults=True):
     """The card that was due, taken into its hand; `index` is its ordinal in the round.
 
-    `set_aside`: the id of the event that published the same card before, in this round or in the round before it. A
-    card whose `source` is a person has no report of the shoe: its provenance is the row of the command or answer.
+    `set_aside`: the id of the event that published the same card before, in this round or in the round before it;
+    absent if there is none. `source` is `person`, and else absent, for a card that the shoe did not report: its
+    provenance is the row of the command or answer.
     """
 
     shoe: int
@@ -230,12 +231,12 @@ class TookBack(msgspec.Struct, frozen=True):
     bet: str | None = None
 
 
-class RoundSettled(EventData, frozen=True, kw_only=True):
+class RoundSettled(EventData, frozen=True, kw_only=True, omit_defaults=True):
     """The bets are paid, as somebody said, or with more to it than the result.
 
     What each bet of the game got, who had bets back, and the cards that open the next round. Without bets a round that
     has nothing of this is settled by the start of the next one, and no event says so. `supersedes`: the id of the
-    settlement that this one replaces, after a correction or a later decision.
+    settlement that this one replaces, after a correction or a later decision; absent if it is the first one.
     """
 
     shoe: int

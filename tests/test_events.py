@@ -98,10 +98,20 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "card.drawn",
-        CardDrawn(shoe=1, round=2, index=3, hand=Pair.PLAYER, card=Card.H10, points=Points(8, 0), provenance=9),
+        CardDrawn(
+            shoe=1,
+            round=2,
+            index=3,
+            hand=Pair.PLAYER,
+            card=Card.H10,
+            points=Points(8, 0),
+            provenance=9,
+            set_aside="word-bac-901-7",
+            source="person",
+        ),
         (
             '{"shoe":1,"round":2,"index":3,"hand":"player","card":"10H","points":{"player":8,"banker":0},'
-            '"provenance":9,"set_aside":null,"source":"device"}'
+            '"provenance":9,"set_aside":"word-bac-901-7","source":"person"}'
         ),
     ),
     (
@@ -216,10 +226,11 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             pays={"tie": Paid("8:1", "4.1.3")},
             returned=(TookBack("others", "5.12.2"),),
             carried=(Card.CA,),
+            supersedes="word-bac-901-9",
         ),
         (
             '{"shoe":1,"round":2,"outcome":"tie","pays":{"tie":{"pays":"8:1","clause":"4.1.3"}},'
-            '"returned":[{"bettor":"others","clause":"5.12.2","bet":null}],"carried":["AC"],"supersedes":null}'
+            '"returned":[{"bettor":"others","clause":"5.12.2","bet":null}],"carried":["AC"],"supersedes":"word-bac-901-9"}'
         ),
     ),
     ("bets.closed", BetsClosed(shoe=1, round=2, closed_by="card"), '{"shoe":1,"round":2,"closed_by":"card"}'),

@@ -65,7 +65,7 @@ def test_whatever_comes_events_state_and_cards_hold_together(
 @cache
 def moves_in_troubled_shoes(game: str) -> frozenset[tuple[Phase, Move]]:
     Tapped.made.clear()
-    rare = [192] if game == "commission" else []  # an answer takes the end of a round away that was complete
+    rare = [172] if game == "commission" else []  # an answer takes the end of a round away that was complete
     for seed in [*range(60), *rare]:
         onlooker = Onlooker(game)
         onlooker.table.kind = Tapped
