@@ -78,20 +78,31 @@ def last_round_is_kept(found: Difference) -> Verdict | None:
     return Verdict.PASSES if kept and equal(found, "last_round") else None
 
 
+# What the differences that stay may change, in events and in the question.
+OF_EVENTS: Final = ("sequence", "id", "role", "index", "player", "banker", "reason", "supersedes")
+OF_QUESTIONS: Final = (
+    "id",
+    "asked_at",
+    "role",
+    "index",
+    "time",
+    "provenance",
+    "consequences",
+    "shoe",
+    "round",
+    "evidence",
+)
+
+
 def differences_meet(found: Difference) -> Verdict | None:
     """Several of the differences that stay, in one step: numbers, roles, indices and hands that are drawn later."""
     if "raised" in found.parts or "findings" in found.parts:
         return None
-    events = [[each for each in of if each[0] not in QUESTIONS] for of in found.events()]
-    ours, oracle = (
-        bare([list(each) for each in of], "id", "role", "index", "player", "banker", "reason", "supersedes")
-        for of in events
-    )
+    events = [[each for each in of if each["type"] not in QUESTIONS] for of in found.both("events")]
+    ours, oracle = (bare(each, *OF_EVENTS) for each in events)
     state = [bare(each, "hands", "last_round", "sequence") for each in found.both("state")]
     answers = [[each["accepted"] for each in of or ()] for of in found.both("answers")]
-    asked = [
-        each and [each[key] for key in ("question", "kind", "clause", "choices")] for each in found.both("question")
-    ]
+    asked = [bare(each, *OF_QUESTIONS) for each in found.both("question")]
     same = (ours == oracle, state[0] == state[1], answers[0] == answers[1], asked[0] == asked[1])
     return Verdict.PASSES if all(same) else None
 

@@ -43,6 +43,9 @@ def foreign_card_serves_in_no_round(found: Difference) -> Verdict | None:
     """A card that was named foreign is not kept for the next round, and a notice between two rounds may name it."""
     came = found.taken.came
     command = came.command if isinstance(came, Told) else None
+    question, other = found.both("question") if "raised" not in found.parts else (None, None)
+    if question is None and other is not None and "not-carried" in other["choices"]:
+        return Verdict.ENDS  # the card was named in the step before, and opens no round
     is_notice = isinstance(command, Notice) and command.kind is Kind.FOREIGN_CARD
     if not is_notice and not (isinstance(command, Decide) and command.choice == "foreign-card"):
         return None
