@@ -59,7 +59,7 @@ from firmware_protocols.family import Direction, Line, Malformed, Mark, Parity, 
 from shoed import wire
 from shoed.now import Chunk, Now
 from shoed.wire import Frame, LineState, Rejected
-from tests import foreign_shoe
+from tests import angel_eye_line
 
 AT = Now(1_700_000_000_000_000, 5_000_000_000)
 SETTINGS = AngelEyeSettings()
@@ -279,10 +279,10 @@ def test_every_target_and_situation_is_a_place() -> None:
     targets: list[Target | UnknownTarget]
     targets = [player, banker, burn, UnknownTarget(3), first, count, UnknownTarget(6), UnknownTarget(7)]
     for code, target in enumerate(targets):
-        said = REPORTS.read(foreign_shoe.report("1", f"D {0x81 | code << 4:02x} b8"))
+        said = REPORTS.read(angel_eye_line.report("1", "D", 0x01 | code << 4, 0x38))
         assert said == CardInGame("1", target, 1, Face(Suit.SPADES, 8))
     for code, situation in enumerate((*Situation, *map(UnknownSituation, range(3, 8)))):
-        said = REPORTS.read(foreign_shoe.report("1", f"d {0x81 | code << 4:02x} b8"))
+        said = REPORTS.read(angel_eye_line.report("1", "d", 0x01 | code << 4, 0x38))
         assert said == CardOutside("1", situation, Face(Suit.SPADES, 8))
 
 

@@ -178,8 +178,8 @@ def notice_past(table: Table, notice: Notice, past: tuple[int, int], by: Author,
 def not_carried(table: Table, past: Record, first: int, by: Author, at: Now) -> None:
     """C 5.5.1: a card of the last round that opens this one is foreign: it is put away, or voids the round."""
     drawn, record = (*past.order, *past.waiting), table.record
-    foreign = {each.sequence for each in drawn[first - 1 : first]} - {0}
-    carried = next((each for each in record.cards if each.source is Source.CARRIED and each.sequence in foreign), None)
+    foreign = {each.row for each in drawn[first - 1 : first]} - {0}
+    carried = next((each for each in record.cards if each.source is Source.CARRIED and each.row in foreign), None)
     if carried is None:
         return
     if carried.where is Where.LYING:

@@ -326,7 +326,7 @@ def reconsider(table: Table, at: Now) -> None:
     """The settings may have changed: a round that waits is judged by those in force."""
     if table.state.phase is Phase.SUSPENDED or (table.state.phase in AT_THE_TABLE and table.standing.held):
         report(table, at, table.record)
-    elif table.state.asked is not None:
+    else:
         ask(table, at)
 
 
@@ -364,7 +364,7 @@ def drawn_together(table: Table, at: Now, record: Record, last: int, finding: Dr
     if record.card(last).where is Where.PLACED or by_the_rules:
         after = drawn_with(after, matter, last)
         matter = after.matter(matter.id)
-    if matter.status in (Status.LATENT, Status.WITHDRAWN):
+    if matter.status is Status.LATENT:
         publish_noticed(table, at, replace(matter, cards=()))
     return after
 

@@ -64,8 +64,8 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         table.state = replace(table.state, shoe=shoe, last_card=None)
         if is_open and (record.order or record.waiting) and table.settings.after_gap is AfterGap.ABANDON:
             abandon(table, seen.at)
-        elif table.state.asked is not None:  # it may have other answers now
-            ask(table, seen.at)
+        else:
+            ask(table, seen.at)  # an open question may have other answers now
 
 
 def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:

@@ -306,8 +306,6 @@ def drawn_with(record: Record, matter: Matter, last: int) -> Record:
     first = max(record.carried + 1, at - matter.what.count + 1)
     if matter.what.count < TOGETHER:  # with a card that could not be read, or it is that card
         return with_status(record, Status.SUSPECTED, replace(matter, cards=(last,), noticed_after=last))
-    if first > at:
-        return with_status(record, Status.WITHDRAWN, matter)
     what = replace(matter.what, count=at - first + 1)
     matter = replace(matter, what=what, cards=tuple([each.id for each in drawn[first - 1 : at]]), noticed_after=last)
     if first == at:

@@ -1,0 +1,201 @@
+"""Rounds that are over: voids, matters that were noticed in time, foreign cards, withdrawals and late answers."""
+
+import pytest
+
+from shoed.cards import Card
+from shoed.commands import (
+    Author,
+    CloseBets,
+    CorrectCard,
+    Decide,
+    Notice,
+    OpenBets,
+    PutAway,
+    SettleRound,
+    VoidRound,
+    Withdraw,
+)
+from shoed.events import (
+    CardDrawn,
+    Hand,
+    IrregularityNoticed,
+    IrregularityRuled,
+    QuestionAnswered,
+    RoundSettled,
+    RoundVoided,
+)
+from shoed.observations import Continuity, Resumed
+from shoed.rules.irregular import Happened
+from shoed.step import Told
+from shoed.table.matters import Matter, Status, moved
+from shoed.table.question import Consequence, effect_on_round
+from shoed.table.record import Record
+from shoed.words import Event, Role
+from tests.observed import FRAME, NATURAL, START, after, card, cards, dealt, kinds, left_over
+
+NOTHING = Hand((), 0)
+
+
+def test_a_matter_that_was_noticed_in_time_voids_its_round() -> None:
+    """C 1.16, 5.5.3: a supervisor states it in the next round; a dealer may not."""
+    table = after(*NATURAL, card("P1", "9D"))
+    claim = Notice(kind=Event.WRONG_COUNT, round=1, in_time=True, reconstructable=False)
+    assert table.refuses(claim, Role.DEALER) == "dealer may not mend the record: it takes pit-supervisor"
+    noticed, ruled, voided = table.tell(claim)
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.round, noticed.late) == (1, False)
+    assert isinstance(ruled, IrregularityRuled)
+    assert isinstance(voided, RoundVoided)
+    assert (voided.round, voided.clause, table.phase) == (1, "5.5.3", "dealing")
+
+
+def test_a_matter_of_a_round_that_is_not_kept_is_refused() -> None:
+    """Two rounds ago, without an open question: its cards are not kept. What cannot be said of its cards is refused."""
+    table = after(*NATURAL, *NATURAL, card("P1", "9D"))
+    claim = Notice(kind=Event.WRONG_COUNT, round=1, in_time=True)
+    assert table.refuses(claim).startswith("the cards of round 1 are not kept")
+    beyond = Notice(kind=Event.CARD_EXPOSED, at=9, round=2, in_time=True)
+    assert table.refuses(beyond) == "card-exposed is said of card 9, and the round has 4"
+
+
+def test_a_matter_that_is_claimed_twice_is_one() -> None:
+    """The answer names the first."""
+    table = after(*NATURAL, card("P1", "9D"))
+    claim = Notice(kind=Event.WRONG_COUNT, round=1, in_time=True)
+    table.tell(claim)
+    table.step(came=table_told(claim))
+    assert "matter 1 of round 1 already" in table.answers[-1].detail
+
+
+def table_told(command: Notice) -> Told:
+    return Told(command, Author("bob", Role.PIT_SUPERVISOR), "8a4b")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_foreign_card_that_was_left_over_opens_no_round(begun: bool) -> None:  # noqa: FBT001  # a parameter of the test
+    """C 5.5.1: it is put away before the first card, and else the round is void."""
+    table = left_over()
+    table.tell(OpenBets())
+    if begun:
+        table.tell(CloseBets())
+        table.hear(card("B1", "9C"))
+        assert table.lies == "5D / 9C"
+    told = table.tell(Notice(kind=Event.FOREIGN_CARD, at=5, round=1))
+    assert (RoundVoided in kinds(told)) is begun
+    if not begun:
+        assert kinds(table.hear(card("P1", "9C")))[-1] is CardDrawn
+        assert table.lies == "9C /"
+
+
+def test_a_card_that_waits_after_a_void_is_corrected() -> None:
+    """The card that may open the next round has the corrected face."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.tell(VoidRound())
+    assert table.asks("next-round", "carried", "go-on")
+    table.tell(CorrectCard(index=5, card=Card.D6))
+    table.answer("carried")
+    table.hear(card("B1", "9C"))
+    assert table.lies == "6D / 9C"
+
+
+def test_a_notice_is_withdrawn_after_its_round() -> None:
+    """The question about it lapses, and the ruling says that nothing follows."""
+    table = after(*NATURAL)
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=2), Role.DEALER)
+    table.hear(card("P1", "9D"))
+    assert (table.question.question, table.question.round) == ("confirm", 1)
+    table.tell(Withdraw(), Role.DEALER)
+    assert not table.shown.questions
+
+
+def test_the_last_notice_about_a_waiting_card_is_withdrawn() -> None:
+    """It has no number and no question yet."""
+    table = after(*cards("P1 8S, B1 3H, B2 4C"))
+    table.tell(Notice(kind=Event.CARD_EXPOSED, at=3), Role.DEALER)
+    ruled = table.tell(Withdraw(), Role.DEALER)
+    assert [each.then for each in ruled if isinstance(each, IrregularityRuled)] == ["stands"]
+
+
+def test_an_option_of_an_abandoned_round_stays_open() -> None:
+    """C 5.12: the bets of the player go back by the answer, though the round has no result."""
+    table = after(*cards("P1 2S, B1 3H"))
+    table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=False), Role.DEALER)
+    table.hear(card("P1", "9D"))
+    assert (table.question.question, table.question.round, table.question.optional) == ("option", 1, True)
+    told = table.answer("return")
+    assert kinds(told)[:2] == [QuestionAnswered, IrregularityRuled]
+
+
+def test_a_neglected_insurance_goes_back_after_the_round() -> None:
+    """I 5.13: the answer of a late question settles the round again, and names the settlement before."""
+    table = after(*dealt("2S 3D 6C", "2H 2D 3C"), game="super-six-plus")
+    table.tell(SettleRound())
+    table.tell(Notice(kind=Event.INSURANCE_NEGLECTED), Role.PIT_MANAGER)
+    table.hear(card("P1", "9D"))
+    assert (table.question.question, table.question.round) == ("intended", 1)
+    (settled,) = (each for each in table.answer("yes") if isinstance(each, RoundSettled))
+    assert settled.supersedes is not None
+    assert [each.bettor for each in settled.returned] == ["others"]
+
+
+def test_an_answer_to_a_revision_that_is_not_there_is_refused() -> None:
+    """And an answer to an earlier one, if its consequence is another one now; any card of a rank is one choice."""
+    table = after(*cards("P1 8S, B1 3H, P2 ?"))
+    asked = table.question
+    ahead = Decide(question=asked.id, choice="8S", revision=asked.revision + 1)
+    assert "has no revision" in table.refuses(ahead)
+    table.tell(CorrectCard(index=1, card=Card.S2))
+    assert table.question.revision > asked.revision
+    late = Decide(question=asked.id, choice="8S", revision=asked.revision)
+    assert "has changed since revision" in table.refuses(late)
+
+
+@pytest.mark.parametrize(
+    ("command", "role", "why"),
+    [
+        (PutAway(index=3), Role.PIT_MANAGER, "shift-manager decides that a card is put away (5.17)"),
+        (
+            PutAway(index=2),
+            Role.SHIFT_MANAGER,
+            "card 2 does not wait: only a card whose place is in question is put away",
+        ),
+    ],
+)
+def test_a_card_is_put_away_by_the_shift_manager_only(command: PutAway, role: Role, why: str) -> None:
+    """C 5.17, and only where its place is in question."""
+    table = after(*cards("P1 8S, B1 3H, B2 4C"))
+    assert table.refuses(command, role) == why
+    told = table.tell(PutAway(index=3), Role.SHIFT_MANAGER)
+    assert IrregularityNoticed in kinds(told)
+    assert table.phase == "dealing"
+
+
+def test_no_card_is_put_away_where_the_document_is_silent() -> None:
+    """E has no such provision."""
+    table = after(*cards("P1 8S, B1 3H, B2 4C"), game="easy-six")
+    assert "gives nobody this decision" in table.refuses(PutAway(index=3), Role.SHIFT_MANAGER)
+
+
+def test_a_status_moves_by_its_table_only() -> None:
+    """What is withdrawn is not ruled."""
+    withdrawn = Matter(1, Happened(Event.OTHER, 0, 0), Status.WITHDRAWN, "")
+    with pytest.raises(KeyError):
+        moved(withdrawn, Status.RULED)
+
+
+def test_a_round_that_nothing_is_due_to_has_no_effect_of_its_own() -> None:
+    """Before the first round of a shoe."""
+    nothing = Consequence((), None, NOTHING, NOTHING, None, None, None, None, (), (), new_shoe=False, then_asks=None)
+    assert "".join(effect_on_round(Record(), nothing)) == ""
+
+
+@pytest.mark.parametrize(
+    ("proven", "expected", "continuity"),
+    [(True, "", Continuity.PROVEN), (False, "", Continuity.UNKNOWN), (False, "3", Continuity.LOST)],
+)
+def test_records_of_the_engine_before_say_whether_an_absence_was_proven(
+    *, proven: bool, expected: str, continuity: Continuity
+) -> None:
+    """One field became a value of three."""
+    old = Resumed(at=START, frame=FRAME, expected=expected, was_proven=proven)
+    assert old.continuity is continuity
