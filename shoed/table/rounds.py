@@ -10,7 +10,7 @@ from shoed.now import Now
 from shoed.observations import CommunicationStarted, ShoeLoaded
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
-from shoed.table.asking import Doubt
+from shoed.table.asking import Doubt, Topic
 from shoed.table.assess import foreseen
 from shoed.table.context import AfterGap, Table, both, signed
 from shoed.table.continuity import Continuity
@@ -259,6 +259,8 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     held_by = table.record.having(Status.HOLDING, Status.CARRIED_OVER)
     over = [each for each in held_by if each.kind in OF_A_NEW_SET]
     table.set_record(with_status(table.record, Status.DECIDED, *over))
+    closed = [Topic(Ask.NEXT_ROUND.value, each.id) for each in over]
+    lapse(table, at, [each for each in table.state.asked if each.topic in closed], "a new shoe began")
     end_round(table, at, "a new shoe began")
     before, shoe = table.record, table.state.shoe
     kept = [replace(each, topics=tuple([of for of in each.topics if of.ask != NEW_SET])) for each in table.state.past]
