@@ -10,7 +10,7 @@ from shoed.now import Now
 from shoed.observations import CommunicationStarted, ShoeLoaded
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
-from shoed.table.asking import Doubt, Topic
+from shoed.table.asking import Doubt
 from shoed.table.assess import foreseen
 from shoed.table.context import AfterGap, Table, both, signed
 from shoed.table.continuity import Continuity
@@ -177,12 +177,12 @@ def end_round(table: Table, at: Now, reason: str) -> None:
         settle(table, at, by_command=False)
     elif phase in OPEN:
         give_up(table, at, reason)
-    remember(table, at)
+    remember(table, at, reason)
     table.move(Move.NEXT)
     table.state = replace(table.state, suspended=None)
 
 
-def remember(table: Table, at: Now) -> None:
+def remember(table: Table, at: Now, reason: str) -> None:
     """The last round is kept, and each round with open questions; questions for players end with their round."""
     state, record = table.state, table.record
     remembered = [(each.record.shoe, each.record.number) for each in state.past]
@@ -195,7 +195,7 @@ def remember(table: Table, at: Now) -> None:
         table.state = replace(state, past=kept)
         revise(table, at, left)
     outlive = {each.topic for each in table.listed() if each.past is not None or each.holds_the_next}
-    lapse(table, at, [each for each in table.state.asked if each.topic not in outlive], "the round is over")
+    lapse(table, at, [each for each in table.state.asked if each.topic not in outlive], reason)
 
 
 def give_up(table: Table, at: Now, reason: str) -> None:
@@ -208,9 +208,10 @@ def give_up(table: Table, at: Now, reason: str) -> None:
 def abandon(table: Table, at: Now) -> None:
     """The round ends without a result, and no other begins: reports were lost, and its cards are not known."""
     before, shoe = table.record, table.state.shoe
-    give_up(table, at, "reports were lost, or may have been lost")
+    reason = "reports were lost, or may have been lost"
+    give_up(table, at, reason)
     table.set_record(read(before, Reading.NEXT_ROUND))
-    remember(table, at)
+    remember(table, at, reason)
     matters = [each for each in before.having(Status.LATENT) if each.what.between_rounds]
     matters += before.having(Status.CARRIED_OVER)
     beyond, given = Continuity(beyond=0), before.last_matter
@@ -259,8 +260,6 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     held_by = table.record.having(Status.HOLDING, Status.CARRIED_OVER)
     over = [each for each in held_by if each.kind in OF_A_NEW_SET]
     table.set_record(with_status(table.record, Status.DECIDED, *over))
-    closed = [Topic(Ask.NEXT_ROUND.value, each.id) for each in over]
-    lapse(table, at, [each for each in table.state.asked if each.topic in closed], "a new shoe began")
     end_round(table, at, "a new shoe began")
     before, shoe = table.record, table.state.shoe
     kept = [replace(each, topics=tuple([of for of in each.topics if of.ask != NEW_SET])) for each in table.state.past]
