@@ -48,11 +48,14 @@ class Follower:
         self.complete = False
         self.squeezed = False
         self.last: dict[str, Json] | None = None
+        self.before: dict[str, Json] | None = None  # the complete round before it
+        self.published: dict[str, Json] = {}  # the face in each event of a card, by its sequence
         self.devices: dict[str, dict[str, Json]] = {"shoe": dict(UNHEARD)}
         self.suspended: Round | None = None
         self.indexes: set[int] = set()
         self.known: Counter[str] = Counter()  # the faces that the round may show
         self.reported: Counter[str] = Counter()  # those that the shoe reported in the round, for a hand of it
+        self.corrected = False  # the face of a card of the round was corrected
         self.misread = 0  # so many faces of the round were corrected
         self.void: set[Round] = set()
         self.accounts: dict[Round, dict[str, Json]] = {}  # of the rounds that were complete
@@ -70,6 +73,8 @@ class Follower:
 
     def hear(self, kind: str, data: Json) -> None:
         noun = kind.split(".", maxsplit=1)[0]
+        if noun == "card":
+            self.published[str(self.sequence)] = data["card"]
         if noun in ("card", "shoe", "round", "bets", "insurance", "irregularity"):
             getattr(self, kind.replace(".", "_").replace("-", "_"), self.nothing)(data)
         elif noun == "device":
@@ -96,21 +101,36 @@ class Follower:
             self.known[data["card"]] += 1
 
     def card_drawn(self, data: Json) -> None:
+        self.require("slot", f"a card of round {data['round']}", holds=self.is_present(data))
+        self.require("index", f"index {data['index']} twice", holds=data["index"] not in self.indexes)
+        self.indexes.add(data["index"])
+        if self.was_drawn_late(data):
+            return
         self.once(data, data["hand"], data["index"])
         self.reported[data["card"]] += 1
-        self.require("slot", f"a card of round {data['round']}", holds=self.is_present(data))
         self.require("phase", f"a card is drawn in phase {self.phase}", holds=self.phase in ("dealing", "closed"))
         self.phase = "dealing"
-        self.lay_left_over()
         due = book.due(self.player, self.banker)
         self.require("slot", f"{due} is due, and {data['hand']} has the card", holds=due == data["hand"])
         (self.player if data["hand"] == "player" else self.banker).append(data["card"])
         count = len(self.player) + len(self.banker)
-        self.require("index", f"index {data['index']} twice", holds=data["index"] not in self.indexes)
-        self.require("index", f"index {data['index']} of card {count}", holds=data["index"] == count)
-        self.indexes.add(data["index"])
+        plain = not self.explained and not self.altered
+        self.require("index", f"index {data['index']} of card {count}", holds=data["index"] == count or not plain)
         right = {"player": book.points(self.player), "banker": book.points(self.banker)}
         self.require("points", f"{data['points']} for {right}", holds=data["points"] == right)
+
+    def was_drawn_late(self, data: Json) -> bool:
+        """A card that was set aside or left over, or that a person named, has its event once its place is known."""
+        before, by_person = data.get("set_aside"), data.get("source") == "person"
+        if before is None and not by_person and self.phase != "suspended":
+            return False
+        face = self.published.get(before.rpartition("-")[2]) if before is not None else None
+        told = before is None or face in (None, data["card"]) or self.corrected
+        self.require("card-once", f"{before} published {face}, and {data['card']} is drawn", holds=told)
+        if before is None or self.corrected:
+            self.known[data["card"]] = max(1, self.known[data["card"]])
+        (self.player if data["hand"] == "player" else self.banker).append(data["card"])
+        return True
 
     def card_set_aside(self, data: Json) -> None:
         seen = data["reported"]
@@ -126,17 +146,6 @@ class Follower:
             return
         self.require("slot", f"{data['reason']} in {self.phase}", holds=(data["reason"] == "no-round") == no_round)
         self.phase = "dealing" if self.phase == "closed" else self.phase
-        if self.phase in ("dealing", "suspended"):
-            self.lay_left_over()
-
-    def lay(self, card: str) -> None:
-        (self.player if book.due(self.player, self.banker) == "player" else self.banker).append(card)
-
-    def lay_left_over(self) -> None:
-        """The first card of a round follows those that the round before left over."""
-        for card in self.left_over:
-            self.lay(card)
-        self.left_over = []
 
     def told_face(self, card: str) -> None:
         """A person names the face of a card."""
@@ -146,8 +155,6 @@ class Follower:
         """The hands are those of the event: the order of the cards may have changed."""
         self.player, self.banker = list(data["player"]["cards"]), list(data["banker"]["cards"])
         self.left_over = [] if self.player or self.banker else self.left_over
-        lying = len(self.player) + len(self.banker)
-        self.indexes = {each for each in self.indexes if each <= lying}  # a card that was taken out leaves its index
         self.compare_hands(data)
 
     def compare_hands(self, data: Json) -> None:
@@ -167,6 +174,11 @@ class Follower:
         self.known += extra
 
     # --- a shoe and a round begin
+
+    def shoe_cut(self, data: Json) -> None:
+        holds = data["shoe_integrity"] in ("partial", self.shoe_integrity)
+        self.require("round", "a partial shoe is not whole again", holds=holds)
+        self.shoe_integrity = data["shoe_integrity"]
 
     def shoe_started(self, data: Json) -> None:
         self.begin()
@@ -197,7 +209,7 @@ class Follower:
         self.require("lost", f"{dict(rest)} are in no hand", holds=not rest or self.explained or abandoned_or_void)
         self.known -= Counter((*self.player, *self.banker))  # what is left may be a card of the next round
         self.player, self.banker, self.suspended, self.misread = [], [], None, 0
-        self.altered = self.complete = self.squeezed = self.explained = False
+        self.altered = self.complete = self.squeezed = self.explained = self.corrected = False
         self.indexes, self.reported = set(), Counter()
 
     def bets_closed(self, _: Json) -> None:
@@ -213,6 +225,7 @@ class Follower:
         if self.is_present(data) and not data["late"]:
             self.altered = self.explained = True
             self.misread += data["kind"] == "misread"
+            self.corrected = self.corrected or data["kind"] == "misread"
 
     def round_suspended(self, data: Json) -> None:
         self.require("round", "another round is suspended", holds=self.is_present(data))
@@ -254,7 +267,8 @@ class Follower:
 
     def compare_due(self, due: Json) -> None:
         right = book.slot(self.player, self.banker)
-        self.require("slot", f"due {due}, and the Table of Play has {right}", holds=due == right)
+        told, right = ({**each, "index": None} if each else None for each in (due, right))  # it counts every card
+        self.require("slot", f"due {due}, and the Table of Play has {right}", holds=told == right)
 
     # --- results
 
@@ -275,6 +289,7 @@ class Follower:
         self.compare_hands(data)
         self.phase, self.complete = "complete", True
         named = {"shoe": data["shoe"], "round": data["round"], "integrity": data["integrity"]}
+        self.before = self.last
         self.last = {**named, "answer": "awaited", "void": False, **self.result(data)}
         self.accounts[self.of] = self.last
 
@@ -286,7 +301,7 @@ class Follower:
         waits = self.phase == "suspended"
         if data["outcome"] is None:
             self.compare_due(data["due"])
-            self.last = None if self.complete else self.last
+            self.last = self.before if self.complete else self.last
             self.phase, self.complete = "suspended" if waits else "dealing", False
         elif self.last is not None and self.complete:
             self.phase = "suspended" if waits else "corrected"
@@ -340,7 +355,7 @@ class Follower:
     def round_voided(self, data: Json) -> None:
         self.void.add((data["shoe"], data["round"]))
         of_last = self.last is not None and (self.last["shoe"], self.last["round"]) == (data["shoe"], data["round"])
-        if self.is_present(data):
+        if self.is_present(data) and self.phase != "abandoned":  # else a person voids it late
             again = self.phase in ENDED and self.phase != "settled"
             self.require("phase", f"voided in {self.phase}", holds=not again)
             self.require(

@@ -59,9 +59,13 @@ def heard(table: Table) -> list[Message]:
 
 
 def unlike(table: Table) -> str | None:
-    """Every card that the shoe reported is one event, in its order."""
+    """Every card that the shoe reported is one event, in its order, apart from events that draw a card later."""
     cards = [json.loads(payload)["data"] for topic, payload in heard(table) if topic.startswith("event/card/")]
-    faces = [each["card"] for each in cards]
+    faces, newest = [], 0
+    for each in cards:
+        late = "set_aside" in each or "source" in each or each["provenance"] < newest
+        faces += [] if late else [each["card"]]
+        newest = max(newest, each["provenance"])
     return None if faces == table.shoe.reported else f"events {faces}, and reported were {table.shoe.reported}"
 
 
