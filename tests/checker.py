@@ -255,7 +255,9 @@ class Checker:
             self.require("points", f"{name}: {told} for {cards}", holds=told == book.points(cards))
         if would["due"] is not None:
             right = book.slot(*lying)
-            self.require("slot", f"{name}: due {would['due']}, and it is {right}", holds=would["due"] == right)
+            self.require(
+                "slot", f"{name}: due {would['due']}, and it is {right}", holds=slot_of(would["due"]) == slot_of(right)
+            )
         if would["outcome"] is not None:
             won, pays = book.outcome(*lying), book.pays(self.round.game, *lying)
             self.require("result", f"{name}: {would['outcome']}, and it is {won}", holds=would["outcome"] == won)

@@ -58,15 +58,26 @@ def heard(table: Table) -> list[Message]:
     return [(each.topic, each.payload) for each in table.recorder.messages]
 
 
+ENDS_A_WAIT: Final = tuple(f"event/round/{end}" for end in ("resumed", "voided", "abandoned", "overtaken"))
+
+
 def unlike(table: Table) -> str | None:
-    """Every card that the shoe reported is one event, in its order, apart from events that draw a card later."""
-    cards = [json.loads(payload)["data"] for topic, payload in heard(table) if topic.startswith("event/card/")]
-    faces, newest = [], 0
-    for each in cards:
-        late = "set_aside" in each or "source" in each or each["provenance"] < newest
-        faces += [] if late else [each["card"]]
-        newest = max(newest, each["provenance"])
-    return None if faces == table.shoe.reported else f"events {faces}, and reported were {table.shoe.reported}"
+    """Every card that the shoe reported is one event, in its order; a report may be lost with its cable only."""
+    faces: list[str | None] = []
+    waits, cable_out = False, False
+    for topic, payload in heard(table):
+        cable_out = cable_out or topic == "event/device/offline"
+        waits = topic == "event/round/suspended" or (waits and topic not in ENDS_A_WAIT)
+        if not topic.startswith("event/card/"):
+            continue
+        card = json.loads(payload)["data"]
+        later = "set_aside" in card or "source" in card or (waits and topic == "event/card/drawn")
+        faces += [] if later else [card["card"]]  # one that is drawn later was reported before, or not at all
+    lost = iter(table.shoe.reported)
+    in_order = all(face in lost for face in faces)
+    if in_order and (cable_out or len(faces) == len(table.shoe.reported)):
+        return None
+    return f"events {faces}, and reported were {table.shoe.reported}"
 
 
 async def play(world: World, seeds: range) -> list[Table]:
