@@ -150,6 +150,16 @@ def test_an_answer_to_a_revision_that_is_not_there_is_refused() -> None:
     assert "has changed since revision" in table.refuses(late)
 
 
+def test_an_answer_to_an_earlier_revision_counts_if_its_consequence_is_the_same() -> None:
+    """A further card waits: that changes nothing for a foreign card, by which the round is void."""
+    table = after(*cards("P1 8S, B1 3H, P2 ?"))
+    asked = table.question
+    table.hear(card("B2", "4C"))
+    assert table.question.revision > asked.revision
+    told = table.tell(Decide(question=asked.id, choice="foreign-card", revision=asked.revision))
+    assert RoundVoided in kinds(told)
+
+
 @pytest.mark.parametrize(
     ("command", "role", "why"),
     [

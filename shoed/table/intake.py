@@ -158,8 +158,7 @@ def open_if_first(table: Table, seen: CardSeen) -> None:
     record, hand = table.record, HANDS.get(seen.place)
     begun = record.order or any(each.report not in IN_NO_HAND.values() for each in record.waiting)
     awaited = table.state.phase in OPEN and not begun
-    again = table.state.phase in OPEN and table.standing.course.hands.player == (seen.card,)
-    is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited and not again
+    is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited and not repeats_first(table, seen)
     unsure = record.continuity.beyond is not None
     left = lying(table) if table.state.phase in (*DRAWN, *OVER) else ()
     if is_first or dealt_next(table, seen) or opens(len(left), reported(seen)):
@@ -168,6 +167,13 @@ def open_if_first(table: Table, seen: CardSeen) -> None:
             last, asks = table.record.last_id, hand is None and table.settings.after_gap is AfterGap.ASK
             continuity = replace(table.record.continuity, gap=last, unasked=last if asks else None)
             table.set_record(replace(table.record, continuity=continuity))
+
+
+def repeats_first(table: Table, seen: CardSeen) -> bool:
+    """Contract: the same face, before any other card of Player, is a doubt about that card."""
+    hands = [each.seen.hand for each in table.record.waiting if each.seen.position != 1]
+    is_only = table.standing.course.hands.player == (seen.card,) and Pair.PLAYER.value not in hands
+    return table.state.phase in OPEN and is_only
 
 
 def dealt_next(table: Table, seen: CardSeen) -> bool:
