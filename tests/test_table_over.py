@@ -31,7 +31,7 @@ from shoed.table.matters import Matter, Status, moved
 from shoed.table.question import Consequence, effect_on_round
 from shoed.table.record import Record
 from shoed.words import Event, Role
-from tests.observed import FRAME, NATURAL, START, after, card, cards, dealt, kinds, left_over
+from tests.observed import FRAME, JUMPED, NATURAL, START, after, card, cards, dealt, kinds, left_over
 
 NOTHING = Hand((), 0)
 
@@ -81,10 +81,40 @@ def test_a_foreign_card_that_was_left_over_opens_no_round(begun: bool) -> None: 
         table.hear(card("B1", "9C"))
         assert table.lies == "5D / 9C"
     told = table.tell(Notice(kind=Event.FOREIGN_CARD, at=5, round=1))
-    assert (RoundVoided in kinds(told)) is begun
+    assert [(each.kind, each.clause) for each in told if isinstance(each, RoundVoided)] == (
+        [("foreign-card", "5.5.1")] if begun else []
+    )
     if not begun:
         assert kinds(table.hear(card("P1", "9C")))[-1] is CardDrawn
         assert table.lies == "9C /"
+
+
+def test_another_late_notice_leaves_the_card_that_was_left_over() -> None:
+    """C 5.11: it is recorded only."""
+    table = left_over()
+    table.tell(OpenBets())
+    table.tell(Notice(kind=Event.CARD_EXPOSED, at=5, round=1))
+    table.hear(card("B1", "9C"))
+    assert table.lies == "5D / 9C"
+
+
+def test_a_late_void_of_an_earlier_round_leaves_the_last_one() -> None:
+    """Round 1 is void by a late answer, and round 2 stays the last round."""
+    table = after(*NATURAL)
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=2), Role.DEALER)
+    table.hear_each([*dealt("9D KS", "3H 4H"), card("P1", "7D")])
+    voided = [each.round for each in table.answer("yes") if isinstance(each, RoundVoided)]
+    last = table.shown.last_round
+    assert last is not None
+    assert (voided, last.round, last.void) == ([1], 2, False)
+
+
+def test_a_late_answer_about_a_report_begins_no_round() -> None:
+    """The card waited after round 1; round 2 is open, and stays as it is."""
+    table = after(*NATURAL, JUMPED, *cards("B1 5D, P1 2C"))
+    assert (table.question.question, table.question.round) == ("reading", 1)
+    table.answer("next-round")
+    assert (table.phase, table.lies, table.shown.round) == ("dealing", "2C /", 2)
 
 
 def test_a_card_that_waits_after_a_void_is_corrected() -> None:
@@ -93,6 +123,7 @@ def test_a_card_that_waits_after_a_void_is_corrected() -> None:
     table.tell(VoidRound())
     assert table.asks("next-round", "carried", "go-on")
     table.tell(CorrectCard(index=5, card=Card.D6))
+    assert table.question.revision == 2
     table.answer("carried")
     table.hear(card("B1", "9C"))
     assert table.lies == "6D / 9C"
@@ -124,6 +155,7 @@ def test_an_option_of_an_abandoned_round_stays_open() -> None:
     assert (table.question.question, table.question.round, table.question.optional) == ("option", 1, True)
     told = table.answer("return")
     assert kinds(told)[:2] == [QuestionAnswered, IrregularityRuled]
+    assert [each.number for each in told if isinstance(each, IrregularityRuled)] == [1]
 
 
 def test_a_neglected_insurance_goes_back_after_the_round() -> None:
