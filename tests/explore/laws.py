@@ -17,6 +17,7 @@ import msgspec
 from shoed import events
 from shoed.cards import Card
 from shoed.commands import Answer, Decide
+from shoed.device_events import EventData
 from shoed.events import Event, Slot
 from shoed.observations import CardSeen, Pair
 from shoed.step import Told
@@ -209,7 +210,8 @@ def saved_questions(state: TableState) -> dict[str, str | None]:
 def check_cards(done: Transition) -> None:
     reported = [each for each, _ in done.input.seen if isinstance(each, CardSeen)]
     published = [each for each in done.events if isinstance(each.data, events.CardDrawn | events.CardSetAside)]
-    faces = [each.data.card for each in published if isinstance(each.data, events.CardDrawn | events.CardSetAside)]
+    cards_now = [each.data for each in published if not is_drawn_later(each.data, done.before)]
+    faces = [each.card for each in cards_now if isinstance(each, events.CardDrawn | events.CardSetAside)]
     require("cards", "a report is not one event", holds=faces == [each.card for each in reported])
     record = msgspec.to_builtins(done.after)["record"]
     cards: list[dict[str, Any]] = list(record.get("cards", ()))
@@ -219,6 +221,13 @@ def check_cards(done: Transition) -> None:
         check_reported(each, cards, list(record.get("matters", ())), known)
     if done.after.phase.value in ENDED:
         check_ended(done.shown, cards, list(record.get("matters", ())))
+
+
+def is_drawn_later(data: EventData, before: TableState) -> bool:
+    """A card that was set aside, left over, or named by a person while the round waited."""
+    if not isinstance(data, events.CardDrawn):
+        return False
+    return data.set_aside is not None or data.source == "person" or before.phase.value == "suspended"
 
 
 def check_reported(event: Event, cards: list[dict[str, Any]], matters: list[dict[str, Any]], known: list[int]) -> None:
@@ -282,7 +291,7 @@ def check_consequence(done: Transition, choice: str) -> None:
         hands = done.shown.hands
         same("player", expected.player, hands.player)
         same("banker", expected.banker, hands.banker)
-        same("due", expected.due, slot_of(done.shown))
+        same("due", place(expected.due), place(slot_of(done.shown)))
         resumed = [each.data.carried for each in done.events if isinstance(each.data, events.RoundResumed)]
         if resumed and expected.outcome is None:
             same("carried", expected.carried, resumed[-1])
@@ -295,6 +304,11 @@ def check_consequence(done: Transition, choice: str) -> None:
 def shown_as(asked: PublicQuestion, choice: tuple[str, ...]) -> str:
     name = " ".join(choice)
     return name.removeprefix("any ") + "S" if asked.question == "face" and name.startswith("any ") else name
+
+
+def place(due: Slot | None) -> tuple[Pair, int] | None:
+    """A slot without its index, which counts every card that left the shoe for the round."""
+    return None if due is None else (due.hand, due.position)
 
 
 def slot_of(shown: PublicState) -> Slot | None:
