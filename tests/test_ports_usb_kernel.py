@@ -13,8 +13,8 @@ from tests.usb_kernel import CASES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PATIENCE_S: Final = 60
-MISSING: Final = [name for name in ("umockdev", "usb-1.0") if ctypes.util.find_library(name) is None]
-WITHOUT: Final = f"no lib{' and no lib'.join(MISSING)}; run: sudo apt-get install -y libumockdev0 libusb-1.0-0"
+MISSING: Final = [name for name in ("umockdev-preload", "usb-1.0") if ctypes.util.find_library(name) is None]
+WITHOUT: Final = f"no lib{' and no lib'.join(MISSING)}; run: sudo apt-get install -y umockdev libusb-1.0-0"
 
 
 @pytest.mark.parametrize("case", CASES)
