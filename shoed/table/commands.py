@@ -177,7 +177,7 @@ def notice_past(table: Table, notice: Notice, past: tuple[int, int], by: Author,
 
 def not_carried(table: Table, past: Record, first: int, by: Author, at: Now) -> None:
     """C 5.5.1: a card of the last round that opens this one is foreign: it is put away, or voids the round."""
-    drawn, record = (*past.order, *past.waiting), table.record
+    drawn, record = past.drawn, table.record
     foreign = {each.row for each in drawn[first - 1 : first]} - {0}
     carried = next((each for each in record.cards if each.source is Source.CARRIED and each.row in foreign), None)
     if carried is None:
@@ -192,7 +192,7 @@ def not_carried(table: Table, past: Record, first: int, by: Author, at: Now) -> 
 
 def first_of(record: Record, notice: Notice) -> tuple[int, int]:
     """The ordinal of the card that the notice begins with, and how many cards left the shoe."""
-    drawn = len(record.order) + len(record.waiting)
+    drawn = len(record.drawn)
     together = notice.count if notice.kind is Kind.DRAWN_TOGETHER else 1
     return (drawn - together + 1 if notice.at is None and drawn else notice.at or 0), drawn
 
@@ -222,7 +222,7 @@ def notice_between(table: Table, notice: Notice, first: int, by: Author, at: Now
     """A notice while no round is open. A foreign card may be one of the last round."""
     if notice.kind is Kind.INSURANCE_NEGLECTED:
         return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
-    drawn = (*table.record.order, *table.record.waiting)
+    drawn = table.record.drawn
     named = notice.kind is Kind.FOREIGN_CARD and notice.at is not None
     if named and (reason := impossible(table, notice, first, len(drawn))) is not None:
         return reason
@@ -252,7 +252,7 @@ def enter(table: Table, notice: Notice, record: Record, matter: Matter, at: Now)
 
 
 def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter:
-    drawn = (*record.order, *record.waiting)
+    drawn = record.drawn
     what = Happened(
         notice.kind,
         0,

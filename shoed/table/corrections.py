@@ -14,7 +14,7 @@ from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, CORRECTABLE, Phase
 from shoed.table.posing import ask
 from shoed.table.questions import with_kept
-from shoed.table.record import Decided, Where, corrected, positioned, with_matter
+from shoed.table.record import Decided, Where, corrected, positioned, with_decision, with_matter
 from shoed.table.report import publish_noticed, report
 from shoed.table.state import Past
 from shoed.words import Event as Kind
@@ -43,7 +43,7 @@ def correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str |
     record, index = table.record, correction.index
     if (reason := may_correct(by)) is not None:
         return reason
-    drawn = (*record.order, *record.waiting)
+    drawn = record.drawn
     carried = {card for each in record.having(Status.CARRIED_OVER) if each.face is not None for card in each.cards}
     waits = table.state.phase is Phase.VOIDED and 1 <= index <= len(drawn) and drawn[index - 1].id in carried
     if (correction.round or record.number) != record.number or not (waits or table.state.phase in CORRECTABLE):
@@ -74,7 +74,7 @@ def put_away(table: Table, index: int, by: Author, at: Now) -> str | None:
     if by.role is None or not by.role.may_decide_for(decides):
         return f"{decides.value} decides that a card is put away ({clause})"
     record = table.record
-    drawn = (*record.order, *record.waiting)
+    drawn = record.drawn
     if not len(record.order) < index <= len(drawn) or table.state.phase not in AT_THE_TABLE:
         return f"card {index} does not wait: only a card whose place is in question is put away"
     card = drawn[index - 1]
@@ -83,7 +83,7 @@ def put_away(table: Table, index: int, by: Author, at: Now) -> str | None:
     matter = Matter(0, Happened(Kind.OTHER, 0, 0), Status.OPEN, evidence, by, noticed_after=record.last_placed)
     record = with_matter(record, matter)
     decided = Decided(Ask.RULING, Choice.CONTINUE.value, by, record.last_matter)
-    report(table, at, replace(record, decisions=(*record.decisions, decided)))
+    report(table, at, with_decision(record, decided))
     return None
 
 
@@ -94,7 +94,7 @@ def void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
     record = table.record
     decided, is_present = Decided(Ask.RULING, Choice.VOID.value, by, matter=0), number in (None, record.number)
     if is_present and table.state.phase in CORRECTABLE:
-        report(table, at, replace(record, decisions=(*record.decisions, decided)))
+        report(table, at, with_decision(record, decided))
         return None
     of = (record.shoe, record.number) if is_present and record.number else past_round(table, number)
     if of is None:
@@ -105,7 +105,7 @@ def void(table: Table, number: int | None, by: Author, at: Now) -> str | None:
         return f"round {of[1]} is void already"
     if past is None or not (past.completed is None or past.topics):
         return stands(table, of[1])
-    report_past(table, at, past, replace(past.record, decisions=(*past.record.decisions, decided)))
+    report_past(table, at, past, with_decision(past.record, decided))
     ask(table, at)
     return None
 

@@ -361,7 +361,7 @@ def noticed(table: Table, at: Now, record: Record, last: int, findings: Sequence
 def drawn_together(table: Table, at: Now, record: Record, last: int, finding: DrawnTogether) -> Record:
     matter, asked = together(finding), table.standing.questions
     by_the_rules = finding.order_known and bool(asked) and isinstance(asked[0].ask, Ask)  # no doubt about the record
-    drawn = (*record.order, *record.waiting)
+    drawn = record.drawn
     before = drawn[-2:-1] if drawn and drawn[-1].id == last else ()
     if finding.cards[0] is None and all(each.face is not None for each in before):  # it is not on the record yet
         matter = replace(matter, what=replace(matter.what, count=1))

@@ -145,7 +145,7 @@ def published(
         optional=not asked.holds,
         proposed=asked.proposed,
         evidence=tuple(evidence(record, asked, about)),
-        cards=tuple(on_record(at, each) for at, each in enumerate((*record.order, *record.waiting), 1)),
+        cards=tuple(on_record(at, each) for at, each in enumerate(record.drawn, 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
         consequences=tuple(
             replace(each, effect=effect_of_answer(listed, each)) for each in effects(house, listed, against)

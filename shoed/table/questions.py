@@ -27,6 +27,7 @@ from shoed.table.record import (
     facts,
     unseen,
     with_card,
+    with_decision,
     with_matter,
     with_status,
     withdrawn,
@@ -94,7 +95,7 @@ def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Auth
         case Ask():
             given = choice if isinstance(choice, str) else as_ids(record, asked, choice)
             decided = Decided(asked.ask, given, by, asked.matter or 0, bettor or asked.bettor, asked.bet)
-            return replace(record, decisions=(*record.decisions, decided))
+            return with_decision(record, decided)
         case _:
             assert_never(asked.ask)
 

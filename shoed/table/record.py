@@ -152,6 +152,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.at(Where.WAITING)
 
     @property
+    def drawn(self) -> tuple[CardEntry, ...]:
+        """All cards that left the shoe for it, as a question lists them: those that wait have no place yet."""
+        return (*self.order, *self.waiting)
+
+    @property
     def lying(self) -> tuple[CardEntry, ...]:
         there = [each for each in self.at(Where.LYING) if each.id not in self.foreign]
         return tuple([each for each in there if each.face is not None])
@@ -302,7 +307,7 @@ def drawn_with(record: Record, matter: Matter, last: int) -> Record:
 
     The order of a card and the last card of the round before is in no question of this round.
     """
-    at, drawn = record.ordinal(last), (*record.order, *record.waiting)
+    at, drawn = record.ordinal(last), record.drawn
     first = max(record.carried + 1, at - matter.what.count + 1)
     if matter.what.count < TOGETHER:  # with a card that could not be read, or it is that card
         return with_status(record, Status.SUSPECTED, replace(matter, cards=(last,), noticed_after=last))
@@ -314,6 +319,10 @@ def drawn_with(record: Record, matter: Matter, last: int) -> Record:
         evidence = f"{matter.evidence}; the one before it was {of}"
         matter = replace(matter, what=replace(what, event=kind), evidence=evidence)
     return with_status(record, Status.OPEN, matter)
+
+
+def with_decision(record: Record, decided: Decided) -> Record:
+    return replace(record, decisions=(*record.decisions, decided))
 
 
 def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:

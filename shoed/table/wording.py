@@ -231,7 +231,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def named(record: Record, ordinal: int) -> str:
-    there = (*record.order, *record.waiting)
+    there = record.drawn
     if not 1 <= ordinal <= len(there):
         return f"card {ordinal}"
     return f"card {ordinal} ({there[ordinal - 1].face or 'not read'})"
