@@ -37,6 +37,7 @@ from shoed.observations import Device
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
+from shoed.ports.pulse import GRACE_S
 from shoed.ports.tap import Ring, Tap
 from shoed.ports.tell import Counter, listening
 from shoed.session import Session, SessionState
@@ -113,6 +114,7 @@ class Ear:
         self.ring = Ring()  # what went over its line lately
         self.link: Link | None = None
         self.hearing_since: float | None = None  # bytes that wait to be taken
+        self.taking: Chunk | None = None
 
     async def run(self) -> None:
         line = drivers.find(self.config.protocol).family.line
@@ -126,10 +128,18 @@ class Ear:
 
     async def received(self, chunk: Chunk) -> None:
         self.hearing_since = monotonic()
+        self.taking = chunk
         for begin in range(0, len(chunk.data), PIECE):
-            self.desk.take(Received(chunk.data[begin : begin + PIECE], device=self.device), chunk.at)
+            self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
             await self.desk.writer.has_room.wait()
         self.hearing_since = None
+        self.taking = None
+
+    def heard_until(self) -> Now:
+        """Whatever came before this moment has been taken."""
+        if self.taking is not None:
+            return self.taking.earliest
+        return now() if self.link is None else self.link.heard_until()
 
     async def closed(self, reason: str) -> None:
         self.link = None
@@ -305,7 +315,11 @@ class Desk:
                 async with asyncio.timeout(delay):
                     await self.earlier.wait()
             except TimeoutError:
-                self.take(Woken(), now())
+                heard = min((ear.heard_until() for ear in self.ears.values()), key=lambda each: each.mono_ns)
+                if self.armed is not None and heard.mono_ns >= self.armed:
+                    self.take(Woken(), heard)
+                else:  # a silence is not judged while bytes of it may be unread
+                    await asyncio.sleep(GRACE_S)
 
 
 D = TypeVar("D", bound=Desk)

@@ -117,9 +117,9 @@ async def from_port(decoder: Decoder, address: Address) -> None:
                 async with asyncio.timeout(LOOK_S):
                     chunk = await link.receive()
             except TimeoutError:  # a torn frame, or a line gone quiet
-                decoder.take(Woken(), now())
+                decoder.take(Woken(), link.heard_until())
             else:
-                decoder.take(Received(chunk.data), chunk.at)
+                decoder.take(Received(chunk.data, chunk.late_ns), chunk.at)
     except LinkLost as lost:
         decoder.take(LinkDown(str(lost)), now())
         sys.stderr.write(f"{lost}\n")

@@ -14,12 +14,21 @@ class Now(msgspec.Struct, frozen=True, array_like=True):
     utc_us: int
     mono_ns: int
 
+    def before(self, duration_ns: int) -> "Now":
+        """The moment so much earlier."""
+        return Now(self.utc_us - duration_ns // 1000, self.mono_ns - duration_ns) if duration_ns else self
+
 
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
-    """Bytes as they came, and when the last of them could be read."""
+    """Bytes as they came, and when they were read."""
 
     data: bytes
     at: Now
+    late_ns: int = 0  # how long before `at` they may have come: the host stood still
+
+    @property
+    def earliest(self) -> Now:
+        return self.at.before(self.late_ns)
 
 
 def rfc3339(utc_us: int) -> str:

@@ -116,6 +116,7 @@ class Reported(Observation, frozen=True, kw_only=True):
     """The base of all that a good frame said."""
 
     frame: Evidence
+    late_ns: int = 0  # how long before `at` it may have come
 
     @property
     def last_byte(self) -> Now:

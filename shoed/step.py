@@ -70,6 +70,7 @@ class LinkDown(OfDevice, frozen=True):
 
 class Received(OfDevice, frozen=True):
     data: bytes
+    late_ns: int = 0  # how long before this Step they may have come
 
 
 class Woken(Input, frozen=True):

@@ -10,8 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from shoed.errors import LinkLost, PortError
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
+from shoed.ports.clock import now
+from shoed.ports.pulse import GRACE_NS, pulse
 
 # Two minutes of a 4800 baud line: only a consumer that stands still gets here.
 LIMIT_BYTES: Final = 64 * 1024
@@ -27,14 +31,22 @@ class Inbox:
         self._chunks: deque[Chunk] = deque()
         self._bytes = 0
         self._paused = False
+        self._paused_ns = (0, 0)  # the last pause: from, until
+        self._pulse = pulse()
+        self._pulse.join()
         self._waiter: asyncio.Future[None] | None = None
         self.ended: str | None = None  # why, once nothing more will come
+
+    def heard(self, chunk: Chunk) -> None:
+        """What was read from a line."""
+        self.put(replace(chunk, late_ns=self._late_ns(chunk.at)))
 
     def put(self, chunk: Chunk) -> None:
         self._chunks.append(chunk)
         self._bytes += len(chunk.data)
         if self._bytes >= LIMIT_BYTES and not self._paused:
             self._paused = True
+            self._paused_ns = chunk.at.mono_ns, 0
             self._pause()
         self._wake()
 
@@ -42,6 +54,7 @@ class Inbox:
         """Nothing more will come. The first reason stands: what follows a loss is its echo."""
         if self.ended is None:
             self.ended = reason
+            self._pulse.leave()
             self._wake()
 
     async def receive(self) -> Chunk:
@@ -54,8 +67,21 @@ class Inbox:
         self._bytes -= len(chunk.data)
         if self._paused and self._bytes <= LIMIT_BYTES // 2 and self.ended is None:
             self._paused = False
+            self._paused_ns = self._paused_ns[0], now().mono_ns
             self._resume()
         return chunk
+
+    def heard_until(self) -> Now:
+        """Whatever came before this moment has been received."""
+        if self._chunks:
+            return self._chunks[0].earliest
+        at = now()
+        return at.before(self._late_ns(at))
+
+    def _late_ns(self, at: Now) -> int:
+        late_ns = self._pulse.late_ns(at.mono_ns)
+        began_ns, ended_ns = self._paused_ns
+        return max(late_ns, at.mono_ns - began_ns) if at.mono_ns - ended_ns < GRACE_NS else late_ns
 
     def check_send(self, data: bytes, unsent: int, peer: str, remedy: str) -> None:
         """Whether bytes may follow those that wait: LinkLost once nothing more will come, PortError if too many do."""

@@ -11,7 +11,7 @@ from typing import Final, Never, Protocol, assert_never
 
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortRefused
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
 from shoed.ports.address import (
     Address,
     HidrawAddress,
@@ -42,6 +42,9 @@ class Link(Protocol):
 
     async def receive(self) -> Chunk:
         """The next bytes; LinkLost once the line is gone and all that came before is delivered."""
+
+    def heard_until(self) -> Now:
+        """Whatever came before this moment has been received."""
 
     def send(self, data: bytes) -> None:
         """Queue bytes without waiting; LinkLost when the line is gone, PortError when the peer takes none."""

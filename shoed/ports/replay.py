@@ -60,6 +60,9 @@ class ReplayLink:
     async def receive(self) -> Chunk:
         return await self._inbox.receive()
 
+    def heard_until(self) -> Now:
+        return self._inbox.heard_until()
+
     def send(self, data: bytes) -> None:
         del data
         if self._inbox.ended is not None:

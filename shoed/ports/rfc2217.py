@@ -15,7 +15,7 @@ from serial import rfc2217
 
 from firmware_protocols.family import Line
 from shoed.errors import PortRefused
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
 from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
 from shoed.ports.inbox import LIMIT_BYTES, Inbox
@@ -87,6 +87,9 @@ class Rfc2217Link:
     async def receive(self) -> Chunk:
         return await self._inbox.receive()
 
+    def heard_until(self) -> Now:
+        return self._inbox.heard_until()
+
     def send(self, data: bytes) -> None:
         with self._sending:
             self._inbox.check_send(data, len(self._unsent), f"{self._at}: the server", "check the device server")
@@ -124,7 +127,7 @@ class Rfc2217Link:
             return
         if data := self._port.read(1):
             data += self._port.read(min(READ_BYTES, self._port.in_waiting))
-            tell(self._loop, self._inbox.put, Chunk(data, now()))
+            tell(self._loop, self._inbox.heard, Chunk(data, now()))
 
     def _give(self) -> None:
         with self._sending:

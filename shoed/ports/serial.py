@@ -22,7 +22,7 @@ import serial
 
 from firmware_protocols.family import Line
 from shoed.errors import PortRefused
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
@@ -60,6 +60,9 @@ class SerialLink:
     async def receive(self) -> Chunk:
         return await self._inbox.receive()
 
+    def heard_until(self) -> Now:
+        return self._inbox.heard_until()
+
     def send(self, data: bytes) -> None:
         self._inbox.check_send(data, len(self._unsent), f"{self._path}: the device", "check its flow control")
         self._unsent += data
@@ -89,7 +92,7 @@ class SerialLink:
             self._end(f"{self._path}: reading failed: {error.strerror}; check the cable and the device")
             return
         if data:
-            self._inbox.put(Chunk(data, now()))
+            self._inbox.heard(Chunk(data, now()))
         else:
             self._end(f"{self._path}: the line hung up; check the cable and the device")
 

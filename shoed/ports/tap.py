@@ -47,6 +47,9 @@ class TappedLink:
     async def receive(self) -> Chunk:
         return await self.link.receive()
 
+    def heard_until(self) -> Now:
+        return self.link.heard_until()
+
     def send(self, data: bytes) -> None:
         self.link.send(data)
         self.ring.put(now(), TO_DEVICE, data)

@@ -11,7 +11,7 @@ import socket
 from typing import Final, cast
 
 from shoed.errors import PortRefused
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
@@ -74,6 +74,9 @@ class TcpLink(asyncio.Protocol):
     async def receive(self) -> Chunk:
         return await self._inbox.receive()
 
+    def heard_until(self) -> Now:
+        return self._inbox.heard_until()
+
     def send(self, data: bytes) -> None:
         unsent = self._transport.get_write_buffer_size()
         self._inbox.check_send(data, unsent, f"{self._address}: the peer", "check the device server")
@@ -90,7 +93,7 @@ class TcpLink(asyncio.Protocol):
         self._inbox = Inbox(pause=self._transport.pause_reading, resume=self._transport.resume_reading)
 
     def data_received(self, data: bytes) -> None:
-        self._inbox.put(Chunk(data, now()))
+        self._inbox.heard(Chunk(data, now()))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inbox.end(f"{self._address}: {_loss(self._address, exc)}")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from shoed.errors import PortError
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
 from shoed.ports.address import UsbAddress
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
@@ -58,6 +58,9 @@ class UsbLink:
     async def receive(self) -> Chunk:
         return await self._inbox.receive()
 
+    def heard_until(self) -> Now:
+        return self._inbox.heard_until()
+
     def send(self, data: bytes) -> None:
         if self._device.sink is None:
             raise PortError(f"{self._at}: the device takes no bytes; set allow_orders = false")
@@ -77,7 +80,7 @@ class UsbLink:
 
     def _put(self, chunk: Chunk) -> None:
         self._handed.release()
-        self._inbox.put(chunk)
+        self._inbox.heard(chunk)
 
     def _leave(self) -> None:
         self._leaving.set()

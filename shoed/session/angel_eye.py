@@ -131,7 +131,9 @@ class AngelEyeState(AskingState, frozen=True):
     rejected: int = 0  # bytes that were heard and may have been reports
 
 
-def relation(settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[FromShoe], sequence: str) -> Repeat:
+def relation(
+    settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[FromShoe], sequence: str, late_ns: int = 0
+) -> Repeat:
     """Sequences wrap after 9, so equal reports recur in honest play: a copy is also soon, and one of so many.
 
     What a line held back while we were away comes as late as we do, so the clock says nothing then. Were
@@ -145,7 +147,7 @@ def relation(settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[From
     elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
     if elapsed_ms < 0:  # the clock of another boot: no buffer outlived that
         return Repeat.NEW
-    soon = state.away or elapsed_ms <= settings.repeat_window_ms
+    soon = state.away or elapsed_ms - late_ns / 1e6 <= settings.repeat_window_ms
     return Repeat.COPY if soon and last.copies < settings.copies else Repeat.NEW
 
 
@@ -235,7 +237,7 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
     def report(self, frame: Frame[FromShoe], message: Report) -> None:
         last = self.state.last
         evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence)
-        repeat = relation(self.session.settings, self.state, frame, message.sequence)
+        repeat = relation(self.session.settings, self.state, frame, message.sequence, self.late_ns)
         if repeat is Repeat.COPY and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))

@@ -83,7 +83,7 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         message = frame.message
         last, evidence = self.state.last, Evidence(frame.raw.hex(" "), frame.offset, "")
         in_game = isinstance(message, theirs.GameCard)
-        if in_game and last is not None and is_copy(self.settings, last, frame):
+        if in_game and last is not None and is_copy(self.settings, last, frame, self.late_ns):
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))
             return
@@ -105,20 +105,21 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
                 last = self.state.unread
                 self.state = replace(self.state, unread=at)
                 window_ns = self.settings.repeat_window_ms * 1_000_000
-                if last is not None and 0 <= at.mono_ns - last.mono_ns <= window_ns:
+                if last is not None and 0 <= at.mono_ns - last.mono_ns <= window_ns + self.late_ns:
                     return None  # assumed: both are said of one card
                 return CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=None)
             case _:
                 return None
 
 
-def is_copy(settings: BeeTekSettings, last: Taken, frame: Frame[Report]) -> bool:
+def is_copy(settings: BeeTekSettings, last: Taken, frame: Frame[Report], late_ns: int) -> bool:
     """Whether a card in the game is the last one told again.
 
     While we were away the shoe may have dealt, so only the clock is asked: what a line held back is a new card.
     """
     elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
-    soon = 0 <= elapsed_ms <= settings.repeat_window_ms  # less than 0: the clock of another boot
+    window_ms = settings.repeat_window_ms + late_ns / 1e6
+    soon = 0 <= elapsed_ms <= window_ms  # less than 0: the clock of another boot
     return soon and frame.raw == last.raw and last.copies < settings.copies
 
 

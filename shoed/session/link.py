@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from firmware_protocols.family import Direction
 from shoed import wire
 from shoed.now import Chunk, Now
-from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, WentQuiet
+from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, Reported, WentQuiet
 from shoed.session import SessionState
 from shoed.step import AnyInput, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState, Rejected
@@ -49,6 +49,7 @@ class Hearing(ABC, Generic[S, M]):
         self.quiet_after_s = quiet_after_s
         self.state = state
         self.observations: list[AnyObservation] = []
+        self.late_ns = 0  # how long before this moment the bytes of this step may have come
 
     @abstractmethod
     def said(self, frame: Frame[M]) -> None: ...
@@ -57,6 +58,8 @@ class Hearing(ABC, Generic[S, M]):
     def order(self, order: DeviceOrder, now: Now) -> None: ...
 
     def saw(self, observation: AnyObservation) -> None:
+        if self.late_ns and isinstance(observation, Reported):
+            observation = replace(observation, late_ns=self.late_ns)
         self.observations.append(observation)
 
     def take(self, came: AnyInput, now: Now) -> None:
@@ -69,9 +72,11 @@ class Hearing(ABC, Generic[S, M]):
                 self.saw(LinkOpened(at=now, port=port))
             case LinkDown(reason=reason):
                 self.close(reason, now)
-            case Received(data=data):
-                self.expire(now)
-                self.receive(Chunk(data, now))
+            case Received(data=data, late_ns=late_ns):
+                chunk = Chunk(data, now, late_ns)
+                self.late_ns = late_ns
+                self.expire(chunk.earliest)
+                self.receive(chunk)
             case Woken():
                 self.expire(now)
             case Ordered(order=order):

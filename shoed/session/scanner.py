@@ -162,7 +162,7 @@ class ScannerHearing(Hearing[ScannerState, Report]):
         if not code.text and not code.broken:
             return  # an Enter alone
         last, evidence = self.state.last, Evidence(code.raw.hex(" "), code.offset, "")
-        if last is not None and is_copy(self.settings, last, code, at):
+        if last is not None and is_copy(self.settings, last, code, at, self.late_ns):
             self.saw(CopyHeard(at=at, frame=evidence))
             return
         if self.state.away and last is not None:
@@ -183,8 +183,9 @@ def typed(code: Code, raw: bytes, pressed: Sequence[int], held: theirs.Held) -> 
     return Code(text[:LONGEST_CODE], raw[:EVIDENCE_BYTES], code.offset, code.broken or unclear)
 
 
-def is_copy(settings: ScannerSettings, last: Taken, code: Code, at: Now) -> bool:
+def is_copy(settings: ScannerSettings, last: Taken, code: Code, at: Now, late_ns: int) -> bool:
     """Whether a card was read twice. The window counts from the first time: a card may follow its like."""
     elapsed_ms = (at.mono_ns - last.at.mono_ns) / 1e6
-    soon = 0 <= elapsed_ms < settings.repeat_window_ms  # less than 0: the clock of another boot
+    window_ms = settings.repeat_window_ms + late_ns / 1e6
+    soon = 0 <= elapsed_ms < window_ms  # less than 0: the clock of another boot
     return soon and not code.broken and code.text == last.text

@@ -3,9 +3,9 @@
 Theory of operation: where the device tells when each card passed its window, the edges decide. Where it
 does not, reports that come closer than a dealer draws were drawn together; the reader saw which came first,
 unless a fault fell between them or one of them could not be read. An unread card that is told as a fault,
-close to a card that was read, makes two as well. A line that was away delivers in a heap, and so does whoever
-held reports back and gives them on faster than the line carries them: until that is over the spacing of
-reports is no evidence. The card of an overdraw is told late, and is none either.
+close to a card that was read, makes two as well. A line that was away delivers in a heap; so does whoever held
+reports back and gives them on faster than the line carries them; and a host that stood still reads in a heap.
+Until that is over the spacing of reports is no evidence. The card of an overdraw is told late, and is none either.
 """
 
 from enum import Enum, auto
@@ -107,6 +107,8 @@ def fault(settings: WatchSettings, state: Spacing, seen: FaultRaised) -> tuple[S
 
 
 def in_heap(settings: WatchSettings, state: Spacing, seen: Reported) -> bool:
+    if seen.late_ns:
+        return True
     if state.heap_ns is not None and gap_ms(state.heap_ns, seen.at) < settings.min_draw_gap_ms:
         return True
     on_the_line_ms = len(bytes.fromhex(seen.frame.raw)) * settings.byte_us / 1000

@@ -66,7 +66,7 @@ def receive(
     """Take in what came."""
     results: list[Frame[M] | Rejected] = []
     if state.pending:
-        state, silent = expire(direction, state, chunk.at)
+        state, silent = expire(direction, state, chunk.earliest)
         results += silent
     shape = _shape(direction.framing)
     data = state.pending + chunk.data
