@@ -30,6 +30,7 @@ def late(host: Host, data: bytes, ms: float, late_ms: int) -> list[AnyObservatio
 
 
 def test_the_earliest_moment_is_on_both_clocks() -> None:
+    """UTC and monotonic."""
     assert Now(5_000_000, 7_000 * MS).before(3_000 * MS) == Now(2_000_000, 4_000 * MS)
 
 

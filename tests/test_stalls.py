@@ -1,9 +1,9 @@
 """A host that stands still reads late, and nothing else: the daemon under SIGSTOP and SIGCONT while devices deal.
 
-Theory of operation. Two Angel Eyes, on a pty and over TCP, and a scanner draw a card every half second, each with its
-own randomness. Meanwhile the daemon's process is stopped at random moments for up to a second. All bytes wait in the
-kernel, so what is published must be what the same bytes give without a standstill: each card, whole and in its order,
-nothing rejected, nothing in question.
+Theory of operation. Two Angel Eyes, on a pty and over TCP, and a scanner draw a card every 700 ms, each with its own
+randomness. Meanwhile the daemon's process is stopped at random moments for up to a second and a half. All bytes wait in
+the kernel, so what is published must be what the same bytes give without a standstill: each card, whole and in its
+order, nothing rejected, nothing in question.
 
 `./dev stalls N` makes N standstills instead of a few.
 """
@@ -12,7 +12,8 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -20,19 +21,21 @@ import pytest
 import pytest_asyncio
 
 from firmware_protocols.angel_eye import Result
+from firmware_protocols.family import Line
 from shoed.cards import Card
+from shoed.ports.address import TcpAddress
 from shoed.rig.broker import Broker
-from tests.foreign_shoe import TcpShoe
+from shoed.rig.outlets import TcpOutlet
+from shoed.rig.virtual import Transmitter
 from tests.scanner_line import scan
-from tests.test_cuts import Rig, rig_on
-from tests.world import World
+from tests.test_cuts import BAUD, Rig, rig_on
+from tests.world import Daemon, World
 
 EACH: Final = int(os.environ.get("SHOED_STALLS", "12"))
-DRAWN_EVERY_S: Final = (0.5, 0.7)
-LONGEST_S: Final = 1.0
+DRAWN_EVERY_S: Final = (0.6, 0.8)
+LONGEST_S: Final = 1.5
 BETWEEN_S: Final = 0.4
-REPORT_BYTES: Final = 8  # of a keyboard
-KEY_S: Final = 0.004
+TORN_AFTER_MS: Final = 900  # this process may stand still, too, in the middle of a frame
 TABLES: Final = {"pty": "bac-901", "tcp": "bac-902", "scanner": "bac-903"}
 
 
@@ -71,40 +74,52 @@ class AngelEye:
 
 
 class Scanner:
-    """It types as scanners do: a report every few milliseconds."""
+    """It types a code, byte by byte."""
 
     may_stop = True
 
-    def __init__(self, line: TcpShoe, seed: int) -> None:
-        self.line = line
-        self.port = line.port
+    def __init__(self, outlet: TcpOutlet, transmitter: Transmitter, seed: int) -> None:
+        self.port = outlet.at
+        self.transmitter = transmitter
         self.deck = random.Random(seed).sample(sorted(map(str, Card)) * 8, 8 * len(Card))
         self.cards: list[str] = []
 
     async def draw(self) -> None:
         self.cards.append(self.deck[len(self.cards) % len(self.deck)])
-        keys = scan(self.cards[-1])
-        for begin in range(0, len(keys), REPORT_BYTES):
-            await self.line.send(keys[begin : begin + REPORT_BYTES])
-            await asyncio.sleep(KEY_S)
+        self.transmitter.send(scan(self.cards[-1]))
+        await self.transmitter.idle.wait()
+
+
+@asynccontextmanager
+async def scanning(seed: int) -> AsyncIterator[tuple[Scanner, TcpOutlet]]:
+    outlet, transmitter = TcpOutlet(TcpAddress("127.0.0.1", 0), lambda _: None, patient=False), Transmitter(Line(BAUD))
+    await outlet.open()
+    transmitting = asyncio.create_task(transmitter.run(outlet))
+    try:
+        yield Scanner(outlet, transmitter, seed), outlet
+    finally:
+        transmitting.cancel()
+        await outlet.close()
 
 
 async def deal(device: Dealing, stop: asyncio.Event, rng: random.Random) -> None:
-    while True:
+    while not (stop.is_set() and device.may_stop):
+        loop = asyncio.get_running_loop()
+        next_due = asyncio.Event()
+        loop.call_later(rng.uniform(*DRAWN_EVERY_S), next_due.set)
         await device.draw()
-        if stop.is_set() and device.may_stop:
-            return
-        await asyncio.sleep(rng.uniform(*DRAWN_EVERY_S))
+        await next_due.wait()
 
 
-async def stand_still(pid: int, rng: random.Random) -> None:
+async def stand_still(daemon: Daemon, rng: random.Random) -> None:
+    """For as long as it lives."""
     for _ in range(EACH):
-        await asyncio.sleep(rng.uniform(0, BETWEEN_S))
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            await asyncio.sleep(rng.uniform(0, LONGEST_S))
-        finally:
-            os.kill(pid, signal.SIGCONT)
+        ended = asyncio.ensure_future(daemon.process.wait())
+        await asyncio.wait((ended,), timeout=rng.uniform(0, BETWEEN_S))
+        daemon.process.send_signal(signal.SIGSTOP)
+        await asyncio.wait((ended,), timeout=rng.uniform(0, LONGEST_S))
+        daemon.process.send_signal(signal.SIGCONT)
+        ended.cancel()
 
 
 def configured(world: World, devices: Mapping[str, Dealing]) -> Path:
@@ -117,6 +132,7 @@ def configured(world: World, devices: Mapping[str, Dealing]) -> Path:
         [table.shoe]
         protocol = "{"scanner" if name == "scanner" else "angel-eye"}"
         port = "{device.port}"
+        torn_after_ms = {TORN_AFTER_MS}
         """
         for name, device in devices.items()
     )
@@ -149,18 +165,17 @@ async def dealt(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Dea
         World(place, broker) as world,
         rig_on("pty", place, 1) as pty,
         rig_on("tcp", place, 2) as tcp,
-        TcpShoe() as scanner,
+        scanning(3) as (scanner, outlet),
     ):
-        devices: dict[str, Dealing] = {"pty": AngelEye(pty), "tcp": AngelEye(tcp), "scanner": Scanner(scanner, 3)}
+        devices: dict[str, Dealing] = {"pty": AngelEye(pty), "tcp": AngelEye(tcp), "scanner": scanner}
         daemon = await world.launch(configured(world, devices))
         await daemon.ready()
-        await scanner.connected()
-        await pty.outlet.attended.wait()
-        await tcp.outlet.attended.wait()
+        for each in (pty.outlet, tcp.outlet, outlet):
+            await each.attended.wait()
         async with asyncio.TaskGroup() as tasks:
             for device in devices.values():
                 tasks.create_task(deal(device, stop, rng))
-            await stand_still(daemon.pid, rng)
+            await stand_still(daemon, rng)
             stop.set()
         for name, device in devices.items():
             await until_published(world, TABLES[name], len(device.cards))
