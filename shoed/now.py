@@ -19,6 +19,13 @@ class Now(msgspec.Struct, frozen=True, array_like=True):
         return Now(self.utc_us - duration_ns // 1000, self.mono_ns - duration_ns) if duration_ns else self
 
 
+class ReadAt(msgspec.Struct, frozen=True, array_like=True):
+    """A moment at which bytes were read, and how long before it they may have come."""
+
+    at: Now
+    late_ns: int = 0
+
+
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
     """Bytes as they came, and when they were read."""
 

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from firmware_protocols.scanner import ScannerSettings
+from shoed.cards import Card
 from shoed.now import Now
 from shoed.observations import AnyObservation, CardSeen, CopyHeard, FaultRaised, FrameRejected, WentQuiet
 from shoed.session import Heard
@@ -60,24 +61,45 @@ def test_a_copy_that_was_read_late_is_a_copy() -> None:
     assert kinds(late(host, CARD, 2600, 499)) != [CopyHeard]
 
 
-def test_a_line_of_a_bee_tek_shoe_that_was_read_late_is_a_copy() -> None:
-    """Its window is 200 ms, for a card told again and for the alarm of a failed read."""
+def faces(seen: list[AnyObservation]) -> list[Card | None]:
+    return [each.card for each in seen if isinstance(each, CardSeen)]
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "late_ms", "expected"),
+    [(1199, 0, []), (1199, 10, []), (1900, 700, [Card.S4]), (1900, 701, [None]), (1500, 500, [None])],
+)
+def test_an_equal_line_of_a_bee_tek_shoe_that_was_read_late(
+    at_ms: float, late_ms: int, expected: list[Card | None]
+) -> None:
+    """Told again within 200 ms it is the same card. If that is not known, a person says which card it is, or none."""
     host = BeeTek()
     host.hear(FOUR, 1000)
-    assert kinds(late(host, FOUR, 1900, 700)) == [CopyHeard]
-    assert kinds(late(host, FOUR, 2900, 700)) == [CardSeen]
+    assert faces(late(host, FOUR, at_ms, late_ms)) == expected
+
+
+def test_two_equal_lines_that_were_read_late_at_once() -> None:
+    """Nothing tells whether they came together."""
+    assert faces(late(BeeTek(), FOUR * 2, 1900, 700)) == [Card.S4, None]
+    assert faces(late(BeeTek(), FOUR * 2, 1900, 199)) == [Card.S4]
+
+
+def test_a_failed_read_and_its_alarm_that_were_read_late() -> None:
+    """They may be two cards."""
+    host = BeeTek()
     host.hear(b"[Game]<Game>\r\n", 4000)
-    assert kinds(late(host, b"[Game]<Alarm:E3 Card Not Read>\r\n", 4900, 700)) == [FaultRaised]
+    assert kinds(late(host, b"[Game]<Alarm:E3 Card Not Read>\r\n", 4900, 701)) == [FaultRaised, CardSeen]
 
 
 def test_a_code_is_not_split_by_a_late_reading() -> None:
-    """The keys of one card are one code, and a card that is read twice is one card."""
+    """The keys of one card are one code; of an equal code it may not be known whether it is another card."""
     host = Scanner(ScannerSettings(repeat_window_ms=200))
     keys = scan("8S")
     assert host.hear(keys[:16], 100) == []
-    assert kinds(late(host, keys[16:], 1000, 890)) == [CardSeen]
-    assert kinds(late(host, keys, 1900, 890)) == [CopyHeard]
-    assert kinds(late(host, keys, 2900, 10)) == [CardSeen]
+    assert faces(late(host, keys[16:], 1000, 890)) == [Card.S8]
+    assert faces(late(host, keys, 1100, 99)) == [None]
+    assert faces(late(host, keys, 2900, 10)) == [Card.S8]
+    assert kinds(late(host, keys, 3000, 20)) == [CopyHeard]
 
 
 def test_a_late_reading_proves_no_silence() -> None:

@@ -84,7 +84,7 @@ def test_alarms_and_warnings_are_faults(text: str, code: int, name: str, unread:
     assert Host().hear(data, 5) == [fault, *([card] if unread else [])]
 
 
-@pytest.mark.parametrize(("after_ms", "cards"), [(0, 1), (200, 1), (201, 2)])
+@pytest.mark.parametrize(("after_ms", "cards"), [(0, 1), (199, 1), (200, 2)])
 def test_a_failed_read_and_its_alarm_are_one_card(after_ms: int, cards: int) -> None:
     """Whichever comes first; later than that it is another card, and a person may say that it was none."""
     host = Host()
@@ -105,7 +105,7 @@ def test_an_unknown_line_is_reported_whole() -> None:
 # --- the same card told again
 
 
-@pytest.mark.parametrize(("after_ms", "again"), [(0, CopyHeard), (18, CopyHeard), (200, CopyHeard), (201, CardSeen)])
+@pytest.mark.parametrize(("after_ms", "again"), [(0, CopyHeard), (18, CopyHeard), (199, CopyHeard), (200, CardSeen)])
 def test_a_card_told_again_is_no_second_card(after_ms: int, again: type[AnyObservation]) -> None:
     """Within the window it is the same card; after it, an honest second card of the same face is not lost."""
     host = Host()

@@ -14,6 +14,7 @@ import random
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -81,7 +82,8 @@ class Scanner:
     def __init__(self, outlet: TcpOutlet, transmitter: Transmitter, seed: int) -> None:
         self.port = outlet.at
         self.transmitter = transmitter
-        self.deck = random.Random(seed).sample(sorted(map(str, Card)) * 8, 8 * len(Card))
+        deck = random.Random(seed).sample(sorted(map(str, Card)) * 8, 8 * len(Card))
+        self.deck = [card for card, _ in groupby(deck)]  # of two equal codes that were read late a person is asked
         self.cards: list[str] = []
 
     async def draw(self) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from firmware_protocols import bee_tek as theirs
 from firmware_protocols.bee_tek import BeeTekSettings, Report
 from shoed.cards import Card, Rank, Suit
-from shoed.now import Now
+from shoed.now import Now, ReadAt
 from shoed.observations import (
     CardSeen,
     CopyHeard,
@@ -26,7 +26,7 @@ from shoed.observations import (
 )
 from shoed.session import Heard, link
 from shoed.session.asking import not_sent
-from shoed.session.link import Hearing, LinkState
+from shoed.session.link import Hearing, LinkState, is_soon
 from shoed.step import AnyInput, DeviceOrder
 from shoed.wire import Frame
 
@@ -45,11 +45,12 @@ class Taken(msgspec.Struct, frozen=True):
     raw: bytes
     at: Now
     copies: int = 1
+    late_ns: int = 0  # how long before it may have come
 
 
 class BeeTekState(LinkState, frozen=True):
     last: Taken | None = None
-    unread: Now | None = None  # when a card was last said to have passed unread
+    unread: ReadAt | None = None  # when a card was last said to have passed unread
 
 
 class BeeTekSession:
@@ -83,17 +84,18 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         message = frame.message
         last, evidence = self.state.last, Evidence(frame.raw.hex(" "), frame.offset, "")
         in_game = isinstance(message, theirs.GameCard)
-        if in_game and last is not None and is_copy(self.settings, last, frame, self.late_ns):
+        soon = in_game and last is not None and self.is_copy(last, frame)
+        if soon and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))
             return
         if self.state.away and last is not None:
             self.saw(Resumed(at=frame.at, frame=evidence))
-        self.state = replace(self.state, last=Taken(frame.raw, frame.at), away=False)
+        self.state = replace(self.state, last=Taken(frame.raw, frame.at, late_ns=self.late_ns), away=False)
         if (said := fault(message, frame.at, evidence)) is not None:
             self.saw(said)
         if (card := self.card(message, frame.at, evidence)) is not None:
-            self.saw(card)
+            self.saw(replace(card, card=None) if soon is None else card)  # None: a person says which, or none
 
     def card(self, message: Report, at: Now, evidence: Evidence) -> CardSeen | None:
         match message:
@@ -102,25 +104,23 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
             case theirs.BurnCard(card=card):
                 return card_seen(at, evidence, Place.BURN, card)
             case theirs.FailedRead() | theirs.Alarm(number=theirs.NOT_READ):
-                last = self.state.unread
-                self.state = replace(self.state, unread=at)
-                window_ns = self.settings.repeat_window_ms * 1_000_000
-                if last is not None and 0 <= at.mono_ns - last.mono_ns <= window_ns + self.late_ns:
+                last, now = self.state.unread, ReadAt(at, self.late_ns)
+                self.state = replace(self.state, unread=now)
+                if last is not None and is_soon(self.settings.repeat_window_ms, last, now):
                     return None  # assumed: both are said of one card
                 return CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=None)
             case _:
                 return None
 
+    def is_copy(self, last: Taken, frame: Frame[Report]) -> bool | None:
+        """Whether a card in the game is the last one told again; None: it was read so late that it is not known.
 
-def is_copy(settings: BeeTekSettings, last: Taken, frame: Frame[Report], late_ns: int) -> bool:
-    """Whether a card in the game is the last one told again.
-
-    While we were away the shoe may have dealt, so only the clock is asked: what a line held back is a new card.
-    """
-    elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
-    window_ms = settings.repeat_window_ms + late_ns / 1e6
-    soon = 0 <= elapsed_ms <= window_ms  # less than 0: the clock of another boot
-    return soon and frame.raw == last.raw and last.copies < settings.copies
+        While we were away the shoe may have dealt, so only the clock is asked: what a line held back is a new card.
+        """
+        if frame.raw != last.raw or last.copies >= self.settings.copies:
+            return False
+        read = ReadAt(frame.at, self.late_ns)
+        return is_soon(self.settings.repeat_window_ms, ReadAt(last.at, last.late_ns), read)
 
 
 def card_seen(at: Now, evidence: Evidence, place: Place, told: theirs.CardText) -> CardSeen:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from firmware_protocols.family import Direction
 from shoed import wire
-from shoed.now import Chunk, Now
+from shoed.now import Chunk, Now, ReadAt
 from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, Reported, WentQuiet
 from shoed.session import SessionState
 from shoed.step import AnyInput, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
@@ -39,6 +39,14 @@ def wake_at(direction: Direction[object], state: LinkState, quiet_after_s: int, 
     torn_at = None if state.line is None else wire.wake_at(direction, state.line)
     moments = (torn_at, quiet_at(state, quiet_after_s), *others)
     return min((moment for moment in moments if moment is not None), default=None)
+
+
+def is_soon(window_ms: int, before: ReadAt, after: ReadAt) -> bool | None:
+    """Whether it came sooner after the other than the window; None: one was read so late that it is not known."""
+    elapsed_ns, window_ns = after.at.mono_ns - before.at.mono_ns, window_ms * 1_000_000
+    if elapsed_ns < 0 or elapsed_ns - after.late_ns >= window_ns:  # less than 0: the clock of another boot
+        return False
+    return True if elapsed_ns + before.late_ns < window_ns else None
 
 
 class Hearing(ABC, Generic[S, M]):

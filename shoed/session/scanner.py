@@ -25,11 +25,11 @@ from firmware_protocols.scanner import (
     ScannerSettings,
 )
 from shoed.cards import RANK_NAMED, Card, Suit
-from shoed.now import Now
+from shoed.now import Now, ReadAt
 from shoed.observations import CardSeen, CopyHeard, Evidence, FaultCleared, FaultRaised, Place, Resumed
 from shoed.session import Heard, link
 from shoed.session.asking import not_sent
-from shoed.session.link import Hearing, LinkState
+from shoed.session.link import Hearing, LinkState, is_soon
 from shoed.step import AnyInput, DeviceOrder
 from shoed.wire import Frame, Rejected
 
@@ -55,6 +55,7 @@ class Taken(msgspec.Struct, frozen=True):
 
     text: str
     at: Now
+    late_ns: int = 0  # how long before it may have come
 
 
 class ScannerState(LinkState, frozen=True):
@@ -162,13 +163,16 @@ class ScannerHearing(Hearing[ScannerState, Report]):
         if not code.text and not code.broken:
             return  # an Enter alone
         last, evidence = self.state.last, Evidence(code.raw.hex(" "), code.offset, "")
-        if last is not None and is_copy(self.settings, last, code, at, self.late_ns):
+        again = None if last is None or code.broken or code.text != last.text else last
+        window_ms = self.settings.repeat_window_ms
+        soon = again is not None and is_soon(window_ms, ReadAt(again.at, again.late_ns), ReadAt(at, self.late_ns))
+        if soon:
             self.saw(CopyHeard(at=at, frame=evidence))
             return
         if self.state.away and last is not None:
             self.saw(Resumed(at=at, frame=evidence))
-        self.state = replace(self.state, last=Taken("" if code.broken else code.text, at), away=False)
-        card = None if code.broken else self.cards.get(code.text)
+        self.state = replace(self.state, last=Taken("" if code.broken else code.text, at, self.late_ns), away=False)
+        card = None if code.broken or soon is None else self.cards.get(code.text)  # None: a person says which, or none
         name = code.text if card is None else ""
         self.saw(CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=card, code=name))
 
@@ -181,11 +185,3 @@ def typed(code: Code, raw: bytes, pressed: Sequence[int], held: theirs.Held) -> 
     raw = code.raw + raw
     unclear = len(pressed) > 1 or None in characters or len(text) > LONGEST_CODE or len(raw) > EVIDENCE_BYTES
     return Code(text[:LONGEST_CODE], raw[:EVIDENCE_BYTES], code.offset, code.broken or unclear)
-
-
-def is_copy(settings: ScannerSettings, last: Taken, code: Code, at: Now, late_ns: int) -> bool:
-    """Whether a card was read twice. The window counts from the first time: a card may follow its like."""
-    elapsed_ms = (at.mono_ns - last.at.mono_ns) / 1e6
-    window_ms = settings.repeat_window_ms + late_ns / 1e6
-    soon = 0 <= elapsed_ms < window_ms  # less than 0: the clock of another boot
-    return soon and not code.broken and code.text == last.text
