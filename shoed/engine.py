@@ -6,13 +6,15 @@ wants to be woken, and a waking that changed nothing leaves no Step. `conclude` 
 folds the recorded observations through it.
 """
 
+from collections.abc import Sequence
 from typing import Final, Generic
 
 import msgspec
 from msgspec.structs import replace
 
+from shoed.cards import Card
 from shoed.commands import Answer, EmptyShoe
-from shoed.events import Event, ShoeStarted
+from shoed.events import CardDrawn, CardSetAside, Event, ShoeStarted
 from shoed.findings import AnyFinding
 from shoed.now import Now
 from shoed.observations import AnyObservation, Device
@@ -22,7 +24,7 @@ from shoed.table import Table, TableSettings, TableState, Watched, doubted, fold
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
 
-ENGINE: Final = 6  # increases when the same inputs would give other events
+ENGINE: Final = 7  # increases when the same inputs would give other events
 
 NOTHING: Final = Heard()
 
@@ -53,6 +55,12 @@ class Concluded(msgspec.Struct, frozen=True):
     findings: tuple[AnyFinding, ...]
     events: tuple[Event, ...]
     answers: tuple[Answer, ...]
+
+
+def faces_after(start: Event, told: Sequence[Event]) -> tuple[Card | None, ...]:
+    """The cards that left a new shoe in the Step in which it began."""
+    drawn = [each.data for each in told[told.index(start) :] if isinstance(each.data, CardDrawn | CardSetAside)]
+    return tuple([each.card for each in drawn if isinstance(each, CardSetAside) or each.set_aside is None])
 
 
 class Engine(Generic[S]):
@@ -145,6 +153,8 @@ class Engine(Generic[S]):
         for event in folded.events:
             if isinstance(event.data, ShoeStarted):
                 watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")
+                faces = after.faces(carried=True) if isinstance(came, Told) else faces_after(event, folded.events)
+                watched, _ = watch(self.watch_settings, watched, FacesKnown(now, (), faces))
         found = (*(each for _, several in noticed for each in several), *findings)
         return Concluded(watched, folded.state, found, folded.events, folded.answers)
 

@@ -39,13 +39,18 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """A card with its place, or a result, as the device reported it. `unknown` is absent if the place is known."""
+    """A card with its place, or a result, as the device reported it.
+
+    `unknown` is absent if the place is known. `target` is the slot that the device names for the card of an overdraw,
+    and else absent.
+    """
 
     card: Card | None = None
     hand: str | None = None
     position: int | None = None
     result: Result | None = None
     unknown: str | msgspec.UnsetType = msgspec.UNSET
+    target: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ShoeStarted(EventData, frozen=True, kw_only=True):

@@ -195,6 +195,7 @@ class CardSeen(Reported, frozen=True, kw_only=True):
     card: Card | None  # None: the device's code names no card
     code: str = ""  # and that code
     unknown: str = ""  # the value that names no place, as in `target 6`
+    target: str = ""  # of an overdraw: the slot that the device names, as in `player 1`
     edges: Edges | None = None  # where the family has them
     quality: int | None = None  # of the reading, in percent, where the family tells it
 

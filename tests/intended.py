@@ -146,6 +146,7 @@ from tests.intended_gaps import PREDICATES as OF_GAPS  # noqa: E402  # it import
 from tests.intended_line import PREDICATES as OF_LINES  # noqa: E402  # it imports the types above
 from tests.intended_notices import PREDICATES as OF_NOTICES  # noqa: E402  # it imports the types above
 from tests.intended_outside import PREDICATES as OF_CARDS_IN_NO_HAND  # noqa: E402  # it imports the types above
+from tests.intended_shoes import PREDICATES as OF_SHOES  # noqa: E402  # it imports the types above
 
 # The first predicate that applies decides.
 PREDICATES: Final[Mapping[str, Predicate]] = {
@@ -153,6 +154,7 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     for each in (
         *OF_CARDS_IN_NO_HAND,
         *OF_GAPS,
+        *OF_SHOES,
         *OF_LINES,
         *OF_NOTICES,
         *OF_CORRECTIONS,

@@ -55,7 +55,7 @@ class Ledger:
                 self.sequences.add(event.sequence)
             case events.RoundSettled(carried=carried):
                 self.left_over = carried
-            case events.QuestionAnswered(choice=("next-round",)):
+            case events.QuestionAnswered(choice=("next-round" | "new-shoe" | "reconnection",)):
                 self.unheard = self.told
             case events.QuestionAnswered(carried=carried):
                 self.told += Counter(carried)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed.cards import Card
 from shoed.engine import Engine, EngineState
-from shoed.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed
+from shoed.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed, ShoeStarted
 from shoed.findings import DrawnTogether
 from shoed.now import Now, rfc3339
 from shoed.observations import AnyObservation, Device, Outcome
@@ -75,6 +75,20 @@ def test_a_whole_hand_from_the_bytes_to_the_events() -> None:
     assert (completed.player, completed.banker) == (Hand((Card.S8, Card.SK), 8), Hand((Card.H3, Card.H4), 7))
     assert (completed.outcome, completed.integrity) == (Outcome.PLAYER, "complete")
     assert isinstance(told(steps)[-1].data, RoundConfirmed)
+
+
+def test_a_card_is_counted_in_the_shoe_that_it_begins() -> None:
+    """Also if it came with the start of that shoe in one piece, or proved it."""
+    for before, together in ((HAND, True), (HAND[:2], False)):
+        numbers = map(str, range(len(before) + 1, 10))
+        cut, start = report(next(numbers), "C"), report(next(numbers), "S")
+        burn = report(next(numbers), "D", 0xA1, 0xB8)
+        pieces = [cut, start + burn] if together else [cut, start, burn]
+        came: list[tuple[AnyInput, Now]] = [(LinkUp(PORT), at(0))]
+        came += [(Received(data), at(1000 * n)) for n, data in enumerate((*before, *pieces), 1)]
+        state, steps = run(came)
+        assert [event.data.shoe for event in told(steps) if isinstance(event.data, ShoeStarted)] == [2]
+        assert (state.watch.counts.cards, state.watch.counts.of(Card.S8)) == (1, 1)
 
 
 def test_only_what_is_waited_for_is_urgent() -> None:

@@ -303,7 +303,9 @@ def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:
             place = PLACES.get(situation, Place.UNKNOWN)
             return replace(card_seen(at, evidence, place, 0, card), unknown=unnamed(situation))
         case theirs.OverdrawCard(target=target, index=index, card=card):
-            return replace(card_seen(at, evidence, Place.OVERDRAW, index, card), unknown=unnamed(target))
+            slot = f"{PLACES[target].value} {index}" if target in PLACES else ""
+            seen = card_seen(at, evidence, Place.OVERDRAW, index, card)
+            return replace(seen, unknown=unnamed(target), target=slot)
         case theirs.Result(outcome=outcome, player_pair=player, banker_pair=banker):
             pairs = ((Pair.PLAYER,) if player else ()) + ((Pair.BANKER,) if banker else ())
             return ResultSeen(at=at, frame=evidence, outcome=OUTCOMES[outcome], pairs=pairs)

@@ -13,7 +13,7 @@ from shoed.rules.book import RuleBook, Then
 from shoed.rules.irregular import Course, rows_of, said_of
 from shoed.rules.questions import Ask, Choice, Question, Voice, may
 from shoed.table.matters import Confirmation, Matter, Status
-from shoed.table.readings import Reading, readings
+from shoed.table.readings import READINGS, Reading, Situation, first_of_either, may_be_new_shoe, readings
 from shoed.table.record import Record, Report, facts
 from shoed.words import Event as Kind
 from shoed.words import Role
@@ -31,10 +31,12 @@ class Doubt(Enum):
     READING = "reading"  # what a card or a result that is not due means
     GAP = "gap"  # whether the cards shown are those on the table, after reports may have been lost
     CONFIRM = "confirm"  # whether a suspicion is true
+    RESTART = "restart"  # whether a new shoe began, or the one that was cut only started again
 
 
 HOLDING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING, Ask.OPTION, Ask.NEXT_ROUND, *Doubt})
-OUTLIVES: Final = frozenset(HOLDING | {Ask.INTENDED, Ask.SET_REPLACED})  # these stay open over the end of a round
+# These stay open over the end of a round.
+OUTLIVES: Final = frozenset(HOLDING | {Ask.INTENDED, Ask.SET_REPLACED}) - {Doubt.RESTART}
 
 LATE: Final = (
     Ask.RULING,
@@ -102,11 +104,16 @@ def of_the_rules(question: Question, matter: int) -> Asked:
 
 def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence[Asked]) -> list[Asked]:
     """All questions of the round, in the order in which they are asked."""
+    restart = to_restart(record)
     if found.void is not None:
         doubts = [goes_on(book, record, each) for each in record.having(Status.HOLDING)] + to_confirm(book, record)
+        doubts += restart
         return [*asked, *(replace(each, optional=True) for each in doubts)]
     holding = sorted([each for each in asked if each.holds], key=lambda each: each.ask is not Ask.CARD_ORDER)
     others = [each for each in asked if not each.holds]
+    if first_of_either(record):
+        return [*restart, *holding, *others]
+    others += restart
     held_by = sorted(record.having(Status.HOLDING), key=lambda each: each.face is not None)
     if first := [goes_on(book, record, each) for each in held_by[:1]]:
         return [*first, *holding, *others]
@@ -134,6 +141,15 @@ def to_confirm(book: RuleBook, record: Record) -> list[Asked]:
         confirm = Asked(Doubt.CONFIRM, RECORD, clause, matter.id, ("yes", "no"), index=index)
         asked.append(replace(confirm, optional=record.overtaken))
     return asked
+
+
+def to_restart(record: Record) -> list[Asked]:
+    """Whether a new shoe began in the round. The round waits for the answer with a card that may be of either shoe."""
+    if not may_be_new_shoe(record):
+        return []
+    choices = tuple([each.value for each in READINGS[Situation.STARTED_AFTER_CUT]])
+    waits = first_of_either(record)
+    return [Asked(Doubt.RESTART, RECORD, choices=choices, proposed=choices[waits], optional=not waits)]
 
 
 def to_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:

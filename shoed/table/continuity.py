@@ -12,6 +12,8 @@ class Continuity(msgspec.Struct, frozen=True, omit_defaults=True):
     beyond: int | None = None  # the same while the round waited or was over: a result may be another round's
     unasked: int | None = None  # the same, and the next card is the first one after it: a person is asked
 
+    restarted: int | None = None  # the shoe started after its cut card: this shoe again, or a new one
+
     @property
     def partial(self) -> bool:
         return self.gap is not None

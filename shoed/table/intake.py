@@ -16,7 +16,7 @@ from shoed.cards import Card
 from shoed.events import Result, Seen
 from shoed.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
 from shoed.now import Now
-from shoed.observations import CardSeen, Pair, Place, ResultSeen
+from shoed.observations import CardSeen, Outcome, Pair, Place, ResultSeen
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
 from shoed.table.context import AfterGap, Table
@@ -25,7 +25,7 @@ from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, DRAWN, OPEN, OVER, Phase
 from shoed.table.posing import ask
 from shoed.table.questions import after_round
-from shoed.table.readings import fits, opens
+from shoed.table.readings import FIRST, fits, may_be_new_shoe, opens, place
 from shoed.table.record import (
     CardEntry,
     EarlyResult,
@@ -49,6 +49,7 @@ from shoed.table.rounds import (
     open_round,
     over_empty,
     publish_found,
+    start_shoe,
 )
 from shoed.table.sets import SUSPECTED
 from shoed.table.state import LastCard
@@ -70,6 +71,8 @@ NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
 
 
 def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
+    if proves_new_shoe(table, seen):
+        start_shoe(table, seen.at, whole=table.state.shoe.missed is None)
     if not table.state.shoe.number:  # joined midway: numbered at its first card, and partial
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
         table.set_record(replace(table.record, shoe=1))
@@ -92,6 +95,15 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         doubt(table, seen.at, findings)
     else:
         take(table, seen, findings)
+
+
+def proves_new_shoe(table: Table, seen: CardSeen) -> bool:
+    """After a start behind the cut card: a card of the beginning of a shoe, or a round behind one that has ended."""
+    record = table.record
+    forced = record.early is not None and record.early.result.outcome is Outcome.FORCED_END
+    over = forced or table.state.phase not in OPEN
+    begins = seen.place in (Place.BURN, Place.FIRST_CARD) or (over and place(reported(seen)) == FIRST)
+    return begins and may_be_new_shoe(record)
 
 
 def outside(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
@@ -158,7 +170,8 @@ def open_if_first(table: Table, seen: CardSeen) -> None:
     record, hand = table.record, HANDS.get(seen.place)
     begun = record.order or any(each.report not in IN_NO_HAND.values() for each in record.waiting)
     awaited = table.state.phase in OPEN and not begun
-    is_first = hand is Pair.PLAYER and seen.position == 1 and not awaited and not repeats_first(table, seen)
+    waits = awaited or repeats_first(table, seen) or may_be_new_shoe(record)
+    is_first = hand is Pair.PLAYER and seen.position == 1 and not waits
     unsure = record.continuity.beyond is not None
     left = lying(table) if table.state.phase in (*DRAWN, *OVER) else ()
     if is_first or dealt_next(table, seen) or opens(len(left), reported(seen)):
@@ -311,7 +324,7 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
 def reported(seen: CardSeen) -> Seen:
     if seen.place in HANDS:
         return Seen(card=seen.card, hand=seen.place.value, position=seen.position)
-    return Seen(card=seen.card, unknown=seen.unknown or UNSET)
+    return Seen(card=seen.card, unknown=seen.unknown or UNSET, target=seen.target or UNSET)
 
 
 def result(table: Table, seen: ResultSeen) -> None:

@@ -24,12 +24,13 @@ from shoed.table.matters import Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.public import PublicHands
 from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, renewed
-from shoed.table.readings import Reading, due_slot
+from shoed.table.readings import Reading, due_slot, first_of_either
 from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, reported_as, with_matter
 from shoed.table.state import Effect, Open, TableState
 from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
 from shoed.words import PLAYER, Role
 
+ABANDONING: Final = {(Doubt.GAP, Reading.NONE_OF_THESE.value), (Doubt.RESTART, Reading.NEW_SHOE.value)}
 NO_CUSTOM: Final = Custom()
 MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be read
 
@@ -185,6 +186,8 @@ def evidence(record: Record, asked: Asked, about: Matter | None) -> Iterator[str
     match asked.ask:
         case Doubt.FACE:
             yield f"card {asked.index} left the shoe, and nobody has told its face"
+        case Doubt.RESTART:
+            yield "the shoe started again after its cut card, and the round needs cards"
         case Doubt.GAP:
             yield f"reports may be missing between the cards shown and {waiting[0].face or 'a card without a face'}"
         case Doubt.READING if waiting and not record.result_is_early:
@@ -217,13 +220,18 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
                 would_be = begun(found, against)
             case None, Doubt.GAP, Reading.NONE_OF_THESE.value:  # the next round begins with its first card
                 would_be = Record(found.record.shoe, found.record.number)
+            case None, Doubt.RESTART, _ if first_of_either(found.record):
+                would_be = begun(found, against, new_shoe=choice == Reading.NEW_SHOE.value)
+            case None, Doubt.RESTART, Reading.NEW_SHOE.value:
+                would_be = Record(found.record.shoe + 1)
             case _:
                 would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)
         of_the_past = next((each for each in after.questions if each.ask in LATE), None)
         then = of_the_past if listed.past is not None else next_asked(house, after)
         would = consequence(house, after, then)
-        yield replace(would, choice=shown_as, clause=clauses.get(shown_as[0]) or None)
+        new_shoe = would.new_shoe or choice == Reading.NEW_SHOE.value
+        yield replace(would, choice=shown_as, clause=clauses.get(shown_as[0]) or None, new_shoe=new_shoe)
 
 
 def next_asked(house: House, after: Standing) -> Asked | None:
@@ -293,7 +301,7 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
 def effect_of_answer(listed: Listed, would: Consequence) -> str:
     if listed.holds_the_next:
         return effect_between(listed.asked, would)
-    abandons = listed.asked.ask is Doubt.GAP and would.choice == (Reading.NONE_OF_THESE.value,)
+    abandons = (listed.asked.ask, *would.choice) in ABANDONING
     said = [effect_of(listed.asked, would.choice[0], would.clause)]
     if would.void is not None:
         said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
@@ -311,7 +319,8 @@ def effect_on_round(record: Record, would: Consequence) -> Iterator[str]:
         score = sorted((would.player.points, would.banker.points), reverse=True)
         yield f"The round is complete: {WINS[would.outcome]}, {score[0]} to {score[1]}."
     elif would.due is not None and record.number:
-        continues = "" if would.choice == (Reading.NEXT_ROUND.value,) else "The round continues. "
+        begins = would.choice == (Reading.NEXT_ROUND.value,) or first_of_either(record)
+        continues = "" if begins else "The round continues. "
         yield f"{continues}{draws(would.due)}"
     yield opens_the_next(would)
 

@@ -90,6 +90,8 @@ def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Auth
             return confirmed(record, record.having(Status.SUSPECTED)[0], by, yes=choice == Choice.YES.value)
         case Doubt.READING | Doubt.GAP:
             return read(record, Reading(choice))
+        case Doubt.RESTART:  # it is the shoe that was cut
+            return replace(record, continuity=replace(record.continuity, restarted=None))
         case Ask.NEXT_ROUND:
             return gone_on(record, asked, choice)
         case Ask():
@@ -201,10 +203,10 @@ def renewal(record: Record) -> tuple[Matter, ...]:
     return (Matter(0, what, Status.CARRIED_OVER, evidence),) if renewed(record) else ()
 
 
-def begun(found: Standing, against: Iterable[Matter]) -> Record:
+def begun(found: Standing, against: Iterable[Matter], *, new_shoe: bool = False) -> Record:
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
-    left = (*found.carried, *record.lying)
+    left = () if new_shoe else (*found.carried, *record.lying)
     after = Record(record.shoe, record.number + 1, play=Phase.DEALING)
     for each in left:
         after = carried_in(after, each, Where.PLACED)

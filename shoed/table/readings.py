@@ -59,6 +59,8 @@ class Reading(Enum):
     NOT_SO = "not-so"  # the device's result is wrong
     SHOWN = "cards-shown"  # the cards shown are those on the table: play goes on after the loss
     NONE_OF_THESE = "none-of-these"  # the house decides; after a loss the round is abandoned
+    RECONNECTION = "reconnection"  # the shoe that was cut only started again
+    NEW_SHOE = "new-shoe"  # another shoe is at the table, or the same with a new set of cards
 
 
 class Situation(Enum):
@@ -82,6 +84,7 @@ class Situation(Enum):
     THIRD_CARD_NOT_DUE = auto()
     OTHER_HAND = auto()
     LATER_SLOT = auto()
+    STARTED_AFTER_CUT = auto()
 
 
 R: Final = Reading
@@ -108,6 +111,7 @@ READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
     Situation.THIRD_CARD_NOT_DUE: (R.EXCESS,),
     Situation.OTHER_HAND: (R.MISSED, R.WRONG_SIDE, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.LATER_SLOT: (R.MISSED, R.EXCESS, R.INTERRUPTION, R.NONE_OF_THESE),
+    Situation.STARTED_AFTER_CUT: (R.RECONNECTION, R.NEW_SHOE),
 }
 
 
@@ -123,6 +127,18 @@ def due_slot(record: Record, course: Course) -> Slot | None:
 
 def place(seen: Seen) -> tuple[str | None, int | None]:
     return seen.hand, seen.position
+
+
+def may_be_new_shoe(record: Record) -> bool:
+    """Whether the shoe started after its cut card, and no later report tells which shoe it is."""
+    return record.continuity.restarted is not None and not record.published.complete
+
+
+def first_of_either(record: Record) -> bool:
+    """Whether Player's first card waits, of the next round of this shoe or of the first one of a new shoe."""
+    first = next(iter(record.waiting), None)
+    after = -1 if record.continuity.restarted is None else record.continuity.restarted
+    return may_be_new_shoe(record) and first is not None and place(first.seen) == FIRST and first.id > after
 
 
 def first_deal(index: int) -> tuple[str, int]:

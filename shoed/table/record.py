@@ -62,7 +62,9 @@ IN_NO_HAND: Final = frozenset({Report.BURNT, Report.LOCKED, Report.IN_ERROR, Rep
 
 def reported_as(report: Report, seen: Seen) -> str:
     """How the device reported a card that has no slot."""
-    return f"with the unknown {seen.unknown or 'place'}" if report is Report.UNKNOWN else f"as {report.value}"
+    if report is Report.UNKNOWN:
+        return f"with the unknown {seen.unknown or 'place'}"
+    return f"as {report.value} for {seen.target}" if seen.target else f"as {report.value}"
 
 
 class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -127,11 +127,13 @@ def lying(table: Table) -> tuple[CardEntry, ...]:
     return (*(found.carried if over and not found.held else ()), *found.record.lying)
 
 
-def begin_next(table: Table, at: Now) -> None:
+def begin_next(table: Table, at: Now, *, new_shoe: bool = False) -> None:
     """The cards that wait are of the next round. Its first card was missed, unless some were left over."""
     before = table.record
     waiting = before.waiting
     table.set_record(read(before, Reading.NEXT_ROUND))
+    if new_shoe:
+        start_shoe(table, at, whole=table.state.shoe.missed is None)
     open_round(table, at, "card")
     against = tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number, Phase.IDLE))
     record = begin_dealing(table, at)
@@ -241,15 +243,16 @@ def cut(table: Table, at: Now) -> None:
 
 
 def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
-    """A new set is in the shoe. If the shoe only restarted, a round may still need a card of the old set."""
+    """A new set is in the shoe. While a round needs cards, the shoe may only have started again: a person is asked."""
     record, shoe = table.record, table.state.shoe
     if isinstance(seen, ShoeLoaded):
         start_shoe(table, seen.at, whole=True)
         return
     needs_cards = not record.published.complete and (record.order or record.waiting)
     if table.state.phase in OPEN and needs_cards:
-        if table.state.phase is Phase.SUSPENDED:  # a new shoe may have begun all the same
-            table.state = replace(table.state, shoe=replace(shoe, missed=shoe.missed or seen.frame))
+        if shoe.missed == seen.frame:
+            table.state = replace(table.state, shoe=replace(shoe, missed=None))
+        report(table, seen.at, replace(record, continuity=replace(record.continuity, restarted=record.last_id)))
         return
     # Reports missed since the cut may have been this shoe's first; a jump to its own start is not one of them.
     start_shoe(table, seen.at, whole=shoe.missed in (None, seen.frame))

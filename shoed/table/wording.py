@@ -13,7 +13,7 @@ from shoed.rules.irregular import rows_of
 from shoed.rules.questions import Ask, Choice
 from shoed.table.asking import FOREIGN, NO_CARD, OTHERS, Asked, Doubt
 from shoed.table.matters import Matter, Status
-from shoed.table.readings import Reading
+from shoed.table.readings import Reading, first_of_either
 from shoed.table.record import Record, Report, facts, reported_as
 from shoed.words import PLAYER, Role, Stage
 from shoed.words import Event as Kind
@@ -53,6 +53,7 @@ QUESTIONS: Final[Mapping[Ask | Doubt, str]] = {
     Doubt.READING: "What does this report mean?",
     Doubt.GAP: "Reports may be missing. Are the cards shown the cards on the table?",
     Doubt.CONFIRM: "Is this correct?",
+    Doubt.RESTART: "Is a new shoe at the table, or did the shoe only start again?",
 }
 TO_OTHERS: Final[Mapping[Ask | Doubt, str]] = {
     Ask.OPTION: "Do the players who have not decided continue, or take their bets back?",
@@ -130,6 +131,8 @@ EFFECTS: Final[Mapping[tuple[Ask | Doubt, str], str]] = {
     (Doubt.GAP, Reading.NEXT_ROUND.value): "The card belongs to the next round",
     (Doubt.GAP, Reading.INTERRUPTION.value): "The game was interrupted",
     (Doubt.GAP, Reading.NONE_OF_THESE.value): "The round is abandoned and has no result",
+    (Doubt.RESTART, Reading.RECONNECTION.value): "The shoe that was cut only started again",
+    (Doubt.RESTART, Reading.NEW_SHOE.value): "A new shoe begins. The round is abandoned and has no result",
 }
 PUT_AWAY: Final = "The card is put away"
 THEN: Final[Mapping[str, str]] = {
@@ -142,6 +145,7 @@ THEN: Final[Mapping[str, str]] = {
     Doubt.READING.value: "Then it is asked what the next report means.",
     Doubt.GAP.value: "Then it is asked whether the cards shown are the cards on the table.",
     Doubt.CONFIRM.value: "Then it is asked whether a suspicion is correct.",
+    Doubt.RESTART.value: "Then it is asked whether a new shoe is at the table.",
 }
 HANDS: Final[Mapping[str | None, str]] = {Pair.PLAYER.value: "Player", Pair.BANKER.value: "Banker"}
 POSITIONS: Final[Mapping[int | None, str]] = {1: "first", 2: "second", 3: "third"}
@@ -180,6 +184,9 @@ def text_of(record: Record, asked: Asked, due: Slot | None) -> str:
         case Doubt.FACE:
             where = f", {in_hand(due.hand.value, due.position)}," if due and due.index == asked.index else ""
             happened = f"card {asked.index}{where} left the shoe, and its face is not known"
+        case Doubt.RESTART:
+            waits = f", and {reported(record)}" if first_of_either(record) else ""
+            happened = f"the shoe started again after its cut card{waits}, and {is_due(due)}"
         case _ if about is None:
             happened = f"{reported(record)}, and {is_due(due)}"
         case Doubt.CONFIRM:
