@@ -6,15 +6,13 @@ wants to be woken, and a waking that changed nothing leaves no Step. `conclude` 
 folds the recorded observations through it.
 """
 
-from collections.abc import Sequence
 from typing import Final, Generic
 
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import Answer, EmptyShoe
-from shoed.events import CardDrawn, CardSetAside, Event, ShoeStarted
+from shoed.commands import Answer, EmptyShoe, StartShoe
+from shoed.events import Event, ShoeStarted
 from shoed.findings import AnyFinding
 from shoed.now import Now
 from shoed.observations import AnyObservation, Device
@@ -55,12 +53,6 @@ class Concluded(msgspec.Struct, frozen=True):
     findings: tuple[AnyFinding, ...]
     events: tuple[Event, ...]
     answers: tuple[Answer, ...]
-
-
-def faces_after(start: Event, told: Sequence[Event]) -> tuple[Card | None, ...]:
-    """The cards that left a new shoe in the Step in which it began."""
-    drawn = [each.data for each in told[told.index(start) :] if isinstance(each.data, CardDrawn | CardSetAside)]
-    return tuple([each.card for each in drawn if isinstance(each, CardSetAside) or each.set_aside is None])
 
 
 class Engine(Generic[S]):
@@ -152,9 +144,8 @@ class Engine(Generic[S]):
             folded = doubted(table, wrong, now) if wrong else folded
         for event in folded.events:
             if isinstance(event.data, ShoeStarted):
-                watched = new_shoe(watched, event.utc_us, whole=event.data.shoe_integrity == "complete")
-                faces = after.faces(carried=True) if isinstance(came, Told) else faces_after(event, folded.events)
-                watched, _ = watch(self.watch_settings, watched, FacesKnown(now, (), faces))
+                announced = isinstance(came, Told) and isinstance(came.command, StartShoe)
+                watched = new_shoe(watched, announced=announced, whole=event.data.shoe_integrity == "complete")
         found = (*(each for _, several in noticed for each in several), *findings)
         return Concluded(watched, folded.state, found, folded.events, folded.answers)
 

@@ -20,7 +20,7 @@ DECK = tuple(Random(4).sample(list(Card), len(Card)))
 def begun(whole: bool = True) -> Watching:  # noqa: FBT001, FBT002 -- what a test is about
     """A watch of one deck, at the beginning of a shoe."""
     watching = Watching(ONE_DECK)
-    watching.state = new_shoe(watching.state, at(0).utc_us, whole=whole)
+    watching.state = new_shoe(watching.state, announced=True, whole=whole)
     return watching
 
 
@@ -156,7 +156,7 @@ def test_a_card_of_the_same_shoe_is_one_too_many(between: list[AnyObservation]) 
     """A cutting card, a reconnection, a line that was away and missed nothing: the shoe is the same."""
     watching = begun()
     watching.hear(CUT, STARTED)
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=False, whole=True)
     assert [type(each) for each in watching.hear(*TWICE, *between, *TWICE)] == [TooOften]
     assert watching.state.counts.whole
 
@@ -165,13 +165,12 @@ def test_a_new_shoe_is_counted_from_its_start() -> None:
     """What came behind the start in the same Step is its own; a shoe begun by command begins there."""
     watching = begun()
     watching.hear(*map(burnt, DECK), CUT, STARTED)
-    began = at(watching.ms)
     watching.hear(*map(burnt, DECK[:3]))
-    watching.state = new_shoe(watching.state, began.utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=False, whole=True)
     assert (watching.state.counts.cards, watching.state.counts.whole) == (3, True)
     assert watching.hear(*map(burnt, DECK[3:])) == []
     assert end(watching) == []
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=True, whole=True)
     assert watching.hear(*map(burnt, DECK)) == []
 
 
@@ -179,7 +178,7 @@ def test_a_start_that_began_no_shoe_is_not_the_next_one_s() -> None:
     """A round was open: the shoe goes on, and a command later begins the next one from nothing."""
     watching = begun()
     watching.hear(CUT, STARTED, *map(burnt, DECK[:3]))
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=True, whole=True)
     assert watching.state.counts.cards == 0
 
 

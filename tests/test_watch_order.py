@@ -10,7 +10,7 @@ from shoed.observations import AnyObservation, FaultMeaning
 from shoed.watch import WatchSettings, new_shoe
 from shoed.watch.order import SURE
 from tests.observed import CUT, JUMPED, STARTED, card
-from tests.watching import LIMIT_MS, REVERSED, UNREAD, Watching, at, burnt, delivery, failing
+from tests.watching import LIMIT_MS, REVERSED, UNREAD, Watching, burnt, delivery, failing
 
 DECK = tuple(Random(4).sample(list(Card), len(Card)))
 NEXT = tuple(Random(5).sample(list(Card), len(Card)))
@@ -104,7 +104,7 @@ def test_a_set_that_is_delivered_while_another_is_dealt_is_the_next_shoe_s() -> 
     """Two sets take turns: one is dealt while the other is shuffled."""
     watching = Watching(WatchSettings(LIMIT_MS, decks=1))
     assert watching.hear(delivery(*DECK), *map(burnt, DECK[:5]), delivery(*NEXT), *map(burnt, DECK[5:9]), CUT) == []
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=True, whole=True)
     assert watching.hear(*map(burnt, NEXT[:9])) == []
     assert len(watching.hear(burnt(NEXT[20]))) == 1
 
@@ -120,9 +120,8 @@ def test_cards_that_came_behind_the_start_of_the_shoe_are_in_its_order() -> None
     """The Step that began it had them already."""
     watching = Watching(WatchSettings(LIMIT_MS, decks=1))
     watching.hear(delivery(*DECK), *map(burnt, DECK[:5]), delivery(*NEXT), CUT, STARTED)
-    began = at(watching.ms)
     assert watching.hear(*map(burnt, NEXT[:2])) == []
-    watching.state = new_shoe(watching.state, began.utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=False, whole=True)
     assert watching.hear(*map(burnt, NEXT[2:])) == []
     assert watching.state.order.next == len(NEXT)
 
@@ -131,7 +130,7 @@ def test_an_order_is_of_one_shoe() -> None:
     """The next shoe has none, unless its own was told."""
     watching = Watching(WatchSettings(LIMIT_MS, decks=1))
     watching.hear(delivery(*DECK), *map(burnt, DECK[:5]))
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=True, whole=True)
     assert watching.hear(*map(burnt, NEXT[:9])) == []
 
 
@@ -155,5 +154,5 @@ def test_a_set_that_is_delivered_where_reports_were_missed_is_the_next_shoe_s() 
     """Nobody knows how far the present one is."""
     watching = Watching(WatchSettings(LIMIT_MS, decks=1))
     assert watching.hear(JUMPED, delivery(*DECK), *map(burnt, NEXT[:9])) == []
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=True)
+    watching.state = new_shoe(watching.state, announced=True, whole=True)
     assert len(watching.hear(*map(burnt, NEXT[:3]))) == 1

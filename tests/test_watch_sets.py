@@ -12,7 +12,7 @@ from shoed.findings import AnyFinding, OrderAltered, OtherSet, SetWrong, Shuffle
 from shoed.observations import AnyObservation, Device, SetDelivered, ShuffleEnded
 from shoed.watch import WatchSettings, new_shoe
 from tests.observed import CUT, EMPTIED, FRAME, JUMPED, LOADED, START, STARTED, card, closed, fault
-from tests.watching import LIMIT_MS, UNREAD, Watching, at, burnt, delivery
+from tests.watching import LIMIT_MS, UNREAD, Watching, burnt, delivery
 
 DECK: Final = tuple(Random(4).sample(list(Card), len(Card)))
 NEXT: Final = tuple(Random(5).sample(list(Card), len(Card)))
@@ -27,9 +27,9 @@ def loaded(set_id: str) -> AnyObservation:
     return replace(LOADED, set_id=set_id)
 
 
-def begin(watching: Watching, *, whole: bool = True) -> None:
-    """The table started a shoe, by what was heard last."""
-    watching.state = new_shoe(watching.state, at(watching.ms).utc_us, whole=whole)
+def begin(watching: Watching, *, announced: bool = False, whole: bool = True) -> None:
+    """The table started a shoe, by a command or by what was heard last."""
+    watching.state = new_shoe(watching.state, announced=announced, whole=whole)
 
 
 def watching_one_deck() -> Watching:
@@ -137,7 +137,7 @@ def test_a_shoe_that_tells_no_id_deals_the_set_that_was_delivered(began: list[An
     """By a start of communication, a set without a name, or a command alone."""
     watching = dealing(of("A7", delivery(*DECK)))
     watching.hear(*map(burnt, DECK[:5]), of("B2", delivery(*NEXT)), *began)
-    begin(watching)
+    begin(watching, announced=not began)
     assert watching.hear(*map(burnt, NEXT[:9])) == []
     assert [type(each) for each in watching.hear(burnt(NEXT[20]))] == [OrderAltered]
 

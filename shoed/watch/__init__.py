@@ -52,7 +52,6 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: bool = False  # reports of this shoe were: its cards so far are not known
     away: bool = False  # the link closed, and nothing proved since that no report was missed
     cut: bool = False  # the cutting card came out of this shoe
-    begun_us: int | None = None  # when the shoe last started to speak after its cut: perhaps with another set
 
 
 def watch(  # noqa: C901, PLR0912 -- one line each
@@ -113,8 +112,7 @@ def delivered(
 def loaded(state: WatchState, at: Now, set_id: str) -> tuple[WatchState, tuple[AnyFinding, ...]]:
     """Another shoe begins, unless a round still needs cards of this one."""
     state, due = anew(state, set_id)
-    other = () if due is None else (OtherSet(at=at, delivered=due, loaded=set_id),)
-    return replace(state, begun_us=at.utc_us), other
+    return state, () if due is None else (OtherSet(at=at, delivered=due, loaded=set_id),)
 
 
 def anew(state: WatchState, set_id: str) -> tuple[WatchState, str | None]:
@@ -130,12 +128,12 @@ def missed(state: WatchState) -> WatchState:
     return replace(state, counts=Counts(), shuffle=Shuffle(), order=order.lose(state.order), away=False, missed=True)
 
 
-def new_shoe(state: WatchState, utc_us: int, *, whole: bool) -> WatchState:
-    """Begin a shoe at this moment, that of the start of communication or of the command.
+def new_shoe(state: WatchState, *, announced: bool, whole: bool) -> WatchState:
+    """Begin a shoe.
 
-    What came behind that start in the same Step is this shoe's already. `whole`: nothing of it was missed.
+    `announced`: by a command; else its cards are counted since it started to speak. `whole`: nothing of it was missed.
     """
-    if state.begun_us != utc_us:
+    if announced:
         state, _ = anew(state, "")
     after, letters = sets.new_shoe(state.sets)
     if letters is not None:
