@@ -281,6 +281,15 @@ def test_a_new_set_that_was_wanted_and_did_not_come_holds_the_next_round(choice:
         assert (table.question.question, table.question.clause) == ("next-round", "5.10.2")
 
 
+def test_a_new_set_may_be_wanted_once_the_next_round_has_begun() -> None:
+    """C 5.10.2: the round that is open is played on, and the one after it waits."""
+    table = came_together()
+    table.hear(card("P1", "8S"))
+    told = table.answer("yes")
+    assert [each.kind for each in told if isinstance(each, IrregularityNoticed)] == ["set-replaced"]
+    assert (table.question.question, table.question.clause, table.phase) == ("next-round", "5.10.2", "dealing")
+
+
 def test_a_new_shoe_is_the_new_set_that_was_wanted() -> None:
     """Its first round waits for nobody."""
     table = wants_a_new_set("yes")
@@ -288,12 +297,18 @@ def test_a_new_shoe_is_the_new_set_that_was_wanted() -> None:
     assert kinds(table.hear(card("P1", "8S")))[-2:] == [RoundStarted, CardDrawn]
 
 
-def wants_a_new_set(choice: str) -> Sitting:
+def came_together() -> Sitting:
+    """The last two cards of a round came together, and it is asked whether the set is replaced."""
     table = after(*NATURAL[:3])
     table.step(NATURAL[3], found=[together("KS 4H")])
     table.answer(("KS", "4H"))
     table.answer("continue")
     assert table.question.question == "set-replaced"
+    return table
+
+
+def wants_a_new_set(choice: str) -> Sitting:
+    table = came_together()
     would = {each.choice[0]: each.new_shoe for each in table.question.consequences}
     assert would == {"yes": True, "no": False}
     table.answer(choice)

@@ -269,6 +269,15 @@ def test_a_bench_plays_on_where_no_loss_is_proven(place: str) -> None:
     assert table.question.question == "gap"
 
 
+def test_a_bench_plays_on_behind_a_loss_between_two_rounds() -> None:
+    """A device that names no hand may have missed the first card: the round is partial, and nobody is asked."""
+    four = [card("dealt", face) for face in ("8S", "3H", "KS", "4H")]
+    table = table_of(AfterGap.PARTIAL, *four, UNPROVEN, *four)
+    last = table.shown.last_round
+    assert last is not None
+    assert (last.round, last.integrity, table.state.asked) == (2, "partial", ())
+
+
 # --- between rounds
 
 

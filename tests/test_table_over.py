@@ -149,12 +149,12 @@ def test_the_last_notice_about_a_waiting_card_is_withdrawn() -> None:
 
 def test_an_option_of_an_abandoned_round_stays_open() -> None:
     """C 5.12: the bets of the player go back by the answer, though the round has no result."""
-    table = after(*cards("P1 2S, B1 3H"))
+    table = after(*NATURAL, *cards("P1 2S, B1 3H"))
     table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=False), Role.DEALER)
     table.hear(card("P1", "9D"))
-    assert (table.question.question, table.question.round, table.question.optional) == ("option", 1, True)
+    assert (table.question.question, table.question.round, table.question.optional) == ("option", 2, True)
     told = table.answer("return")
-    assert kinds(told)[:2] == [QuestionAnswered, IrregularityRuled]
+    assert kinds(told) == [QuestionAnswered, IrregularityRuled]  # the result of round 1 settles nothing in round 2
     assert [each.number for each in told if isinstance(each, IrregularityRuled)] == [1]
 
 

@@ -184,6 +184,26 @@ def test_the_first_card_of_a_shoe_and_a_burnt_card_in_an_unknown_order_are_ruled
         assert (table.question.question, table.question.kind) == ("next-round", "drawn-together")
 
 
+def test_a_first_card_after_a_round_is_not_of_the_start_of_the_shoe() -> None:
+    """No burn cards hang on it: that it came together with another one is told, and nothing is asked."""
+    table = after(*NATURAL)
+    told = [event.data for event in table.step(card("first-card", "4S"), found=[together("4H 4S")])]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed]
+    assert not table.state.asked
+
+
+def test_cards_lie_as_they_were_put_in_order_whatever_else_is_asked() -> None:
+    """C 5.10: whether the set is replaced is still open, and holds nothing."""
+    table = after(*cards("P1 2S, B1 3S, P2 2C"))
+    table.step(card("B2", "2H"), found=[together("2C 2H")])
+    table.answer(("2H", "2C"))
+    table.answer("continue")
+    table.hear(card("B2", "6S"))
+    table.answer("excess")
+    assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
+    assert table.lies == "2S 2H / 3S 2C"
+
+
 def test_burnt_cards_drawn_together_change_nothing() -> None:
     """Nor does the first card in a known order."""
     for place, known in (("burn", False), ("first-card", True)):

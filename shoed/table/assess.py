@@ -225,7 +225,7 @@ def ran_out(record: Record, found: Standing) -> Record:
 def judge(house: House, record: Record) -> Standing:
     """The record as it is, by the rules."""
     faces, counted = known(record), record.counted
-    ruled_on = counted or record.decisions or record.squeeze or record.published.voided
+    ruled_on = counted or record.decisions or record.squeeze
     if not ruled_on:  # nearly all rounds
         hands, carried = lay(house.book, faces)
         at = tuple(range(len(hands) + 1, len(faces) + 1))
@@ -282,7 +282,7 @@ def standing(
     questions: Sequence[Asked],
     returned: tuple[TookBack, ...] = (),
 ) -> Standing:
-    held = found.void is not None or any(each.holds for each in questions)
+    held = any(each.holds for each in questions)
     due = None if held else due_slot(record, found)
     return Standing(record, found, tuple(rulings), tuple(questions), due, returned)
 

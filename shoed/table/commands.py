@@ -42,7 +42,6 @@ from shoed.rules.questions import Inquiry
 from shoed.step import Told
 from shoed.table import device_orders, rounds
 from shoed.table.answers import decide, report_past
-from shoed.table.assess import judge
 from shoed.table.context import Table, signed
 from shoed.table.corrections import correct, may_correct, past_round, put_away, remembered, void
 from shoed.table.customs import after_the_cut
@@ -205,7 +204,7 @@ def notice_in_time(table: Table, notice: Notice, of: tuple[int, int], by: Author
         return (
             f"the cards of round {of[1]} are not kept: only those of the last round, and of rounds with open questions"
         )
-    over = table.over(past, judge(table.house_of(past.record), past.record))
+    over = table.over(past, past.record)
     first, drawn = first_of(past.record, notice)
     if (reason := impossible(over, notice, first, drawn)) is not None:
         return reason

@@ -108,9 +108,11 @@ def public_question(
     game: str, state: TableState, *, insurance: bool = True, custom: Custom = NO_CUSTOM
 ) -> PublicQuestion | None:
     """The question that is asked first."""
+    if not state.asked:
+        return None
     asked = {each.topic: each for each in state.asked}
-    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE)) if asked else ()
-    for listed in listed_in(game, state, insurance=insurance) if asked else ():
+    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE))
+    for listed in listed_in(game, state, insurance=insurance):
         if listed.topic in asked:
             house = house_of(game, listed.found.record, insurance=insurance)
             return published(house, state, listed, asked[listed.topic], against)
