@@ -31,7 +31,7 @@ from shoed.events import (
 from shoed.findings import OrderAltered, TooMany, TooOften
 from shoed.observations import Outcome
 from shoed.table import Custom
-from shoed.words import Event, Stage
+from shoed.words import Event, Role, Stage
 from tests.observed import (
     CUT,
     EMPTIED,
@@ -97,6 +97,14 @@ def test_a_shoe_that_was_told_empty_while_a_face_is_asked_was_not_if_a_card_foll
     table.hear(card("P2", "KS"))
     table.answer("3H")
     assert (table.phase, table.lies) == ("dealing", "8S KS / 3H")
+
+
+def test_a_supervisor_who_tells_it_too_confirms_that_the_shoe_is_empty() -> None:
+    """C 5.5.4: the dealer told it first, while a face was asked; nobody is asked whether it is so."""
+    table = after(*cards("P1 8S, B1 ?"))
+    table.tell(EmptyShoe(), Role.DEALER)
+    table.tell(EmptyShoe())
+    assert [each.clause for each in table.answer("3H") if isinstance(each, RoundVoided)] == ["5.5.4"]
 
 
 @pytest.mark.parametrize("at", [1, 3, None])

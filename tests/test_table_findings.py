@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets, StartShoe, VoidRound
+from shoed.commands import Decide, Notice, OpenBets, SettleRound, StartShoe, VoidRound, Withdraw
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -20,7 +20,7 @@ from shoed.events import (
     RoundSuspended,
     RoundVoided,
 )
-from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften
+from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, ShuffleFailed, TooMany, TooOften
 from shoed.observations import AnyObservation
 from shoed.table import BY_FIRST_CARD, Custom
 from shoed.table.rounds import MOST_PAST
@@ -123,7 +123,7 @@ def test_a_round_that_is_doubted_before_its_first_card_goes_on_with_it() -> None
     table = after(CUT, STARTED)
     table.tell(OpenBets())
     table.step(STOOD_BY, found=[NOT_SHUFFLED])
-    assert table.phase == "suspended"
+    assert (table.phase, table.question.index) == ("suspended", None)
     table.answer("no")
     assert kinds(table.hear_each(NATURAL))[-1] is RoundCompleted
 
@@ -186,6 +186,26 @@ def test_what_was_not_read_between_two_rounds_asks_nothing() -> None:
     table = after(CUT, STARTED)
     told = table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])
     assert [event.type for event in told] == ["device.fault", "irregularity.noticed"]
+
+
+def test_what_is_wrong_with_the_coming_set_is_no_matter_of_a_card_that_waited() -> None:
+    """The card gets its place, and the set is asked about once it is in the shoe."""
+    table = after(card("P1", "8S"))
+    table.step(STOOD_BY, found=[ShuffleFailed(at=START, reason="a card jammed")])
+    table.hear(card("B1", "?"))
+    assert kinds(table.answer("3H")) == [QuestionAnswered, CardDrawn, RoundResumed]
+    assert not table.state.asked
+
+
+def test_a_notice_between_two_rounds_is_withdrawn_once_it_holds_the_next() -> None:
+    """The card that waited is drawn, and the round goes on."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.tell(Notice(kind=Event.DECK_COUNT), Role.DEALER)
+    table.hear(card("P1", "9H"))
+    assert (table.phase, table.question.question) == ("suspended", "next-round")
+    told = table.tell(Withdraw(), Role.DEALER)
+    assert kinds(told) == [IrregularityRuled, CardDrawn, RoundResumed, QuestionLapsed]
 
 
 # --- doubts that nobody answers

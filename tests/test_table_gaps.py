@@ -302,6 +302,18 @@ def test_a_confirmed_hand_leaves_the_shoe_whole() -> None:
     assert table.shown.shoe_integrity == "complete"
 
 
+@pytest.mark.parametrize(("after_gap", "integrity"), [(AfterGap.ASK, "complete"), (AfterGap.PARTIAL, "partial")])
+def test_an_abandoned_hand_leaves_the_shoe_whole_if_a_person_has_confirmed_it(
+    after_gap: AfterGap, integrity: str
+) -> None:
+    """Where nobody is asked, cards of the shoe may be missing."""
+    table = table_of(after_gap, LOADED, *NATURAL[:2], UNPROVEN, NATURAL[2])
+    if table.state.asked:
+        table.answer("cards-shown")
+    table.hear(card("P1", "9H"))
+    assert (table.shown.round, table.shown.shoe_integrity) == (2, integrity)
+
+
 def test_a_correction_while_the_loss_is_asked_about_keeps_the_question() -> None:
     """The hand that is shown changes."""
     table = waiting()

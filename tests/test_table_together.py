@@ -213,6 +213,14 @@ def test_burnt_cards_drawn_together_change_nothing() -> None:
         assert not table.state.asked
 
 
+def test_two_burnt_cards_behind_the_first_card_change_nothing() -> None:
+    """The first card, which says how many are burnt, is not one of the two."""
+    table = after(card("first-card", "KS"), card("burn", "3H"))
+    told = [event.data for event in table.step(card("burn", "4S"), found=[together("3H 4S")])]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed]
+    assert not table.state.asked
+
+
 def test_a_card_in_error_while_bets_are_open_is_published_with_what_came_beside_it() -> None:
     """No card is due before the close: neither card of the draw is on the record of the round."""
     table = Sitting()

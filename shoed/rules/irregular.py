@@ -30,11 +30,8 @@ from shoed.rules.questions import YES_NO, Ask, Choice, Inquiry, Question
 from shoed.rules.results import established
 from shoed.words import PLAYER, Event, Role, Stage
 
-# Whether the cards can be put back, where nobody says it. What is not here is asked.
-PRESUMED: Final[Mapping[Event, bool]] = {
-    Event.WRONG_SIDE: True,  # the order in which they left the shoe is known
-    Event.FACE_UP: False,  # every card lies where it belongs: there is nothing to put back
-}
+# Whether the cards can be put back, where nobody says it: asked, or presumed; of all others there is nothing to put back.
+PRESUMED: Final = frozenset({Event.WRONG_SIDE})  # the order in which they left the shoe is known
 ASKED: Final = frozenset(
     {Event.WRONG_COUNT, Event.ORDER_ALTERED, Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DEALING_ERROR}
 )
@@ -242,7 +239,7 @@ class _Fold:
         if each.event is Event.DRAWN_TOGETHER:
             return each.order_known
         if each.event not in ASKED:
-            return PRESUMED.get(each.event, False)
+            return each.event in PRESUMED
         row, other = self._row(each, back=True), self._row(each, back=False)
         if row is other and (row is None or row.then is Then.ASK):
             return False  # nothing hangs on it
