@@ -115,7 +115,7 @@ BROKEN: Final = [
     # irregularities
     ("commission", "when = { established = true }", "when = { established = false }", "can apply together with row"),
     ("commission", "when = { established = true }", "when = { won = true }", "is no known key"),
-    ("commission", "when = { established = true }", "when = { order-known = true }", "is no known key"),
+    ("commission", "when = { established = true }", "when = { insurance-on = true }", "is no known key"),
     (
         "commission",
         'event = "noticed-late"\nthen = "stands"',

@@ -220,7 +220,7 @@ def test_no_card_is_put_away_where_the_document_is_silent() -> None:
 
 def test_a_status_moves_by_its_table_only() -> None:
     """What is withdrawn is not ruled."""
-    withdrawn = Matter(1, Happened(Event.OTHER, 0, 0), Status.WITHDRAWN, "")
+    withdrawn = Matter(Happened(Event.OTHER), Status.WITHDRAWN, "", id=1)
     with pytest.raises(KeyError):
         moved(withdrawn, Status.RULED)
 

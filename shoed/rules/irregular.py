@@ -30,7 +30,7 @@ from shoed.rules.questions import YES_NO, Ask, Choice, Inquiry, Question
 from shoed.rules.results import established
 from shoed.words import PLAYER, Event, Role, Stage
 
-# Whether the cards can be put back, where nobody says it: asked, or presumed; of all others there is nothing to put back.
+# Whether the cards can be put back, where nobody says it, is asked or presumed. Else nothing is put back.
 PRESUMED: Final = frozenset({Event.WRONG_SIDE})  # the order in which they left the shoe is known
 ASKED: Final = frozenset(
     {Event.WRONG_COUNT, Event.ORDER_ALTERED, Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DEALING_ERROR}
@@ -50,8 +50,8 @@ class Happened(msgspec.Struct, frozen=True):
     """One irregularity as it was seen."""
 
     event: Event
-    at: int  # the ordinal of the card that it begins with
-    noticed_at: int  # how many cards had been drawn when it was noticed
+    at: int = 0  # the ordinal of the card that it begins with
+    noticed_at: int = 0  # how many cards had been drawn when it was noticed
     count: int = 2  # cards drawn together
     order_known: bool = False  # of these
     reconstructable: bool | None = None  # None: nobody said

@@ -71,7 +71,7 @@ class Standing(msgspec.Struct, frozen=True):
             card = order[at - 1]
             if (card in foreign) if card.face is face else any(each.face is face for each in foreign):
                 continue
-            left.append(card if card.face is face else CardEntry(0, face, Where.LYING))
+            left.append(card if card.face is face else CardEntry(face, Where.LYING))
         return tuple(left)
 
 

@@ -114,9 +114,11 @@ def faced(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Autho
     if choice == NO_CARD:
         return withdrawn(record, card.id)
     if choice == FOREIGN:
-        what = Happened(Kind.FOREIGN_CARD, 0, 0)
+        what = Happened(Kind.FOREIGN_CARD)
         evidence = f"card {index} is none of the set"
-        return with_matter(record, Matter(0, what, Status.OPEN, evidence, by, 0, (card.id,), record.last_placed))
+        return with_matter(
+            record, Matter(what, Status.OPEN, evidence, by, cards=(card.id,), noticed_after=record.last_placed)
+        )
     return corrected(record, card.id, Card.parse(str(choice)))
 
 
@@ -135,7 +137,7 @@ def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Reco
     record = with_status(record, Status.DECIDED, matter)
     if choice != Reading.CARRIED.value:
         return record
-    card = CardEntry(0, matter.face, Where.LYING, row=matter.row, sequence=matter.aside)
+    card = CardEntry(matter.face, Where.LYING, row=matter.row, sequence=matter.aside)
     return carried_in(record, card, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
 
 
@@ -161,12 +163,10 @@ def with_kept(house: House, record: Record) -> Record:
 
 def after_round(card: CardEntry, evidence: str) -> Matter:
     """C 5.7: a card that follows a round which is over: a person decides where it serves."""
-    what = Happened(Kind.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    what = Happened(Kind.CARD_IN_EXCESS, between_rounds=True)
     evidence = f"{card.face or 'a card without a face'} {evidence}"
     cards = (card.id,) if card.id else ()
-    return Matter(
-        0, what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=card.sequence, row=card.row
-    )
+    return Matter(what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=card.sequence, row=card.row)
 
 
 def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
@@ -197,8 +197,8 @@ def renewed(record: Record) -> bool:
 def renewal(record: Record) -> tuple[Matter, ...]:
     """What then holds the next round, as long as no new set is in the shoe."""
     evidence = f"a new set was to come after round {record.number}, and none is told"
-    what = Happened(Kind.SET_REPLACED, 0, 0, between_rounds=True)
-    return (Matter(0, what, Status.CARRIED_OVER, evidence),) if renewed(record) else ()
+    what = Happened(Kind.SET_REPLACED, between_rounds=True)
+    return (Matter(what, Status.CARRIED_OVER, evidence),) if renewed(record) else ()
 
 
 def begun(found: Standing, against: Iterable[Matter]) -> Record:
