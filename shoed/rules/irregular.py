@@ -65,13 +65,12 @@ class Happened(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """What of the bets matters here, and whether the cards are all that were drawn: what hangs on others waits."""
+    """What of the bets matters here."""
 
     bettors: tuple[str, ...] = ()  # who has bets, each once
     left: Mapping[str, int] = {}  # who walked away, and how many cards had been drawn
     # Bettor, bet, and stage of an insurance: what may establish an outcome. None: all bets of the game.
     placed: frozenset[tuple[str, str, Stage | None]] | None = None
-    all_known: bool = True
 
 
 NO_BETS: Final = Layout()
@@ -220,7 +219,8 @@ class _Fold:
         return self.awaited if each.noticed_at > self.known else None
 
     def _awaits_cards(self, each: Happened) -> bool:
-        return not self.layout.all_known and each.noticed_at > len(self.came)
+        """What hangs on cards waits until all that had been drawn are known."""
+        return each.noticed_at > len(self.came)
 
     def _hangs_on_the_cards(self, each: Happened) -> bool:
         rows = rows_of(self.book, each.event)

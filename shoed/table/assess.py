@@ -234,8 +234,7 @@ def judge(house: House, record: Record) -> Standing:
     inquiry = Inquiry(decisions(record, counted))
     bettors = (*named(record), OTHERS)
     happened = [facts(record, each) for each in counted]
-    all_known = len(faces) == len(record.order) and not record.waiting
-    found = course(house.book, faces, happened, inquiry, Layout(bettors, all_known=all_known))
+    found = course(house.book, faces, happened, inquiry, Layout(bettors))
     rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
     by_rules = found.void and replace(found.void, irregularity=counted[found.void.irregularity].id)
     ground = record.published.voided or by_rules
