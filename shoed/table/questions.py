@@ -61,9 +61,8 @@ def open_questions(game: str, state: TableState, found: Standing, *, insurance: 
     """All open questions: those that hold the round, those that hold the next one, then all others."""
     listed = [Listed(each, found) for each in found.questions if each.holds]
     house = house_of(game, found.record, insurance=insurance)
-    listed += [
-        Listed(goes_on(house.book, found.record, each), found) for each in found.record.having(Status.CARRIED_OVER)[:1]
-    ]
+    carried = found.record.having(Status.CARRIED_OVER)
+    listed += [Listed(goes_on(house.book, found.record, each), found) for each in carried]
     for past in state.past:
         if past.topics:
             listed += still_open(house_of(game, past.record, insurance=insurance), past)
