@@ -2,7 +2,8 @@
 
 import pytest
 
-from shoed.commands import OpenBets
+from shoed.cards import Card
+from shoed.commands import CorrectCard, OpenBets
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -190,6 +191,16 @@ def test_a_first_card_after_a_round_is_not_of_the_start_of_the_shoe() -> None:
     told = [event.data for event in table.step(card("first-card", "4S"), found=[together("4H 4S")])]
     assert kinds(told) == [CardSetAside, IrregularityNoticed]
     assert not table.state.asked
+
+
+def test_cards_stay_in_their_order_when_the_face_of_one_is_corrected() -> None:
+    """Which of them came first does not depend on its face; nobody is asked for the order again."""
+    table = after(*cards("P1 2S, B1 3S, P2 4S"))
+    table.step(card("B2", "5S"), found=[together("4S 5S")])
+    table.answer(("5S", "4S"))
+    table.answer("continue")
+    table.tell(CorrectCard(index=3, card=Card.C9))
+    assert (table.lies, table.question.question) == ("2S 5S / 3S 9C", "set-replaced")
 
 
 def test_cards_lie_as_they_were_put_in_order_whatever_else_is_asked() -> None:

@@ -218,7 +218,7 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
             case None, (Doubt.READING | Doubt.GAP), Reading.NEXT_ROUND.value:
                 would_be = begun(found, against)
             case None, Doubt.GAP, Reading.NONE_OF_THESE.value:  # the next round begins with its first card
-                would_be = Record(found.record.shoe, found.record.number)
+                would_be = Record()
             case _:
                 would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)

@@ -13,7 +13,6 @@ from shoed.rules.questions import Ask, Choice
 from shoed.table.asking import FOREIGN, NO_CARD, OUTLIVES, Asked, Doubt, Topic, goes_on, topic
 from shoed.table.assess import House, Standing, house_of, judge
 from shoed.table.matters import Confirmation, Matter, Status
-from shoed.table.phase import Phase
 from shoed.table.readings import Reading, read, unheard, with_unread
 from shoed.table.record import (
     CardEntry,
@@ -204,7 +203,7 @@ def begun(found: Standing, against: Iterable[Matter]) -> Record:
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
     left = (*found.carried, *record.lying)
-    after = Record(record.shoe, record.number + 1, play=Phase.DEALING)
+    after = Record()
     for each in left:
         after = carried_in(after, each, Where.PLACED)
     if not left:
