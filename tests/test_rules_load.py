@@ -203,6 +203,10 @@ LIMITS: Final = (
     *("pro-rata-stops-at-minimum", "under-minimum-not-pro-rated", "under-minimum-raised-or-withdrawn"),
     "under-minimum-plays",
 )
+OF_EVERY_GAME: Final = (
+    *("first-four-alternate", "last-digit-counts", "higher-points-win", "equal-points-tie"),
+    *("bets-open-when-announced", "bets-close-when-announced", "void-returns-every-stake"),
+)
 OF_AN_INSURANCE: Final = (
     *("insures-own-original-bet", "insured-while-open", "insured-up-to-original-bet", "passed-is-forgone"),
     *("squeeze-waives-insurance", "insurance-can-be-switched-off"),
@@ -213,6 +217,7 @@ OF_THE_OPTIONS: Final = ("option-continue", "option-reconstructed", "option-retu
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
+        *((rule, "every game") for rule in OF_EVERY_GAME),
         *((rule, "the limits hang together") for rule in LIMITS),
         *((rule, "the insurance needs it") for rule in OF_AN_INSURANCE),
         *((rule, "the options of irregularities need it") for rule in OF_THE_OPTIONS),

@@ -194,12 +194,22 @@ def test_none_of_these_of_a_result_leaves_it_out() -> None:
 
 
 def test_the_waiting_card_may_be_of_the_next_round() -> None:
-    """Its first card was missed; the shoe is partial, because rounds may be."""
-    table = table_of(AfterGap.ASK, LOADED, *NATURAL[:2], UNPROVEN, card("B1", "4D"))
+    """Its first card was missed; the shoe is partial, because rounds may be. That the line was away is shown on."""
+    table = table_of(AfterGap.ASK, LOADED, *NATURAL[:2], closed(), OPENED, UNPROVEN, card("B1", "4D"))
     told = table.answer("next-round")
     assert [each for each in kinds(told) if each in (RoundAbandoned, RoundStarted)] == [RoundAbandoned, RoundStarted]
+    assert (table.question.question, table.question.gap) == ("face", True)
     table.answer("2C")
     assert (table.shown.round, table.lies) == (2, "2C / 4D")
+
+
+def test_what_came_together_with_a_card_goes_with_it_to_the_next_round() -> None:
+    """C 5.10: it is put in order with the card that was missed before it."""
+    table = table_of(AfterGap.ASK, *NATURAL, UNPROVEN)
+    table.step(card("B1", "4D"), found=[together("4H 4D")])
+    table.answer("next-round")
+    table.answer("2C")
+    assert (table.question.question, table.question.round, table.question.choices) == ("card-order", 2, ("2C", "4D"))
 
 
 def test_an_overdraw_may_be_of_the_next_round() -> None:

@@ -31,7 +31,20 @@ from shoed.table.matters import Matter, Status, moved
 from shoed.table.question import Consequence, effect_on_round
 from shoed.table.record import Record
 from shoed.words import Event, Role
-from tests.observed import FRAME, JUMPED, NATURAL, START, after, card, cards, dealt, kinds, left_over
+from tests.observed import (
+    FRAME,
+    JUMPED,
+    NATURAL,
+    START,
+    UNPROVEN,
+    after,
+    card,
+    cards,
+    dealt,
+    kinds,
+    left_over,
+    together,
+)
 
 NOTHING = Hand((), 0)
 
@@ -145,6 +158,23 @@ def test_the_last_notice_about_a_waiting_card_is_withdrawn() -> None:
     table.tell(Notice(kind=Event.CARD_EXPOSED, at=3), Role.DEALER)
     ruled = table.tell(Withdraw(), Role.DEALER)
     assert [each.then for each in ruled if isinstance(each, IrregularityRuled)] == ["stands"]
+
+
+def test_a_card_that_waits_is_no_notice_that_could_be_withdrawn() -> None:
+    """The watch found that it came together with another one."""
+    table = after(*cards("P1 8S, B1 3H"))
+    table.step(card("B2", "4C"), found=[together("3H 4C")])
+    assert table.refuses(Withdraw()) == "no open question is about a notice: give the number of its matter"
+
+
+def test_a_matter_of_an_abandoned_round_is_noticed_in_time_by_its_cards() -> None:
+    """C 1.16: they are kept until another round is over."""
+    table = after(*NATURAL[:2], UNPROVEN, NATURAL[2])
+    table.answer("none-of-these")
+    table.hear(card("P1", "9H"))
+    (noticed, _) = table.tell(Notice(kind=Event.CARD_EXPOSED, at=2, round=1, in_time=True))
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.round, noticed.at, table.question.round) == (1, 2, 1)
 
 
 def test_an_option_of_an_abandoned_round_stays_open() -> None:

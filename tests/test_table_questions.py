@@ -57,6 +57,7 @@ from tests.observed import (
         ("P1 2S, B1 3S", "B3 4S", ("missed", "excess")),
         ("P1 2S, B1 3S", "B1 4S", ("same-card", "read-again", "excess", "missed")),
         ("P1 2S, B1 3S", "P1 2S", ("same-card", "next-round", "excess", "missed")),
+        ("P1 2S, B1 3S, P2 KS", "P3 4S", ("missed", "wrong-side")),
         ("P1 2S, B1 3S, P2 KS, B2 KH, P3 KD", "P3 4S", ("same-card", "read-again", "excess", "missed")),
         ("P1 2S, B1 3S, P2 KS, B2 KH", "B3 4S", ("missed", "wrong-side")),
         ("P1 2S", "B0 4S", ("missed", "excess")),
