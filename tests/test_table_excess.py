@@ -446,6 +446,16 @@ def test_of_two_like_cards_left_over_the_foreign_one_opens_nothing() -> None:
     assert left_lying(table) == (Card.D5,)
 
 
+def test_a_kept_card_stays_kept_where_a_correction_makes_none_due() -> None:
+    """C 5.7: it is asked on whether it opens the next round."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("B3", "5D"))
+    table.tell(CorrectCard(index=1, card=Card.H8))
+    assert (table.phase, table.lies) == ("settled", "8H KS / 3H 4H")
+    assert table.asks("next-round", "carried", "go-on")
+
+
 def test_a_kept_card_that_was_reported_elsewhere_than_is_due_now_is_asked_about() -> None:
     """C 5.7: by a corrected face Player draws, and the card was reported as Banker's third."""
     table = after(*NATURAL)

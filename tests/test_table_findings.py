@@ -27,10 +27,12 @@ from shoed.table.rounds import MOST_PAST
 from shoed.words import Event, Role
 from tests.observed import (
     CUT,
+    LOADED,
     NATURAL,
     START,
     STARTED,
     STOOD_BY,
+    UNPROVEN,
     UNREAD_FAULT,
     Sitting,
     after,
@@ -195,6 +197,25 @@ def test_what_is_wrong_with_the_coming_set_is_no_matter_of_a_card_that_waited() 
     table.hear(card("B1", "?"))
     assert kinds(table.answer("3H")) == [QuestionAnswered, CardDrawn, RoundResumed]
     assert not table.state.asked
+
+
+def test_what_is_found_before_the_first_shoe_holds_the_round_that_is_announced() -> None:
+    """The announcement numbers the shoe; what was found is of this one."""
+    table = after()
+    table.step(STOOD_BY, found=[NOT_SHUFFLED])
+    table.tell(OpenBets())
+    assert (table.phase, table.question.kind, table.question.shoe) == ("suspended", "not-shuffled", 1)
+
+
+def test_what_is_wrong_with_the_coming_set_is_asked_though_a_round_is_abandoned() -> None:
+    """Once the set is in the shoe."""
+    table = after(*NATURAL[:2])
+    table.step(STOOD_BY, found=[ShuffleFailed(at=START, reason="a card jammed")])
+    table.hear_each([UNPROVEN, NATURAL[2]])
+    table.answer("none-of-these")
+    assert (table.phase, table.state.asked) == ("abandoned", ())
+    table.hear(LOADED)
+    assert (table.question.question, table.question.kind) == ("next-round", "not-shuffled")
 
 
 def test_a_notice_between_two_rounds_is_withdrawn_once_it_holds_the_next() -> None:

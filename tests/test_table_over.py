@@ -43,6 +43,7 @@ from tests.observed import (
     dealt,
     kinds,
     left_over,
+    result,
     together,
 )
 
@@ -128,6 +129,27 @@ def test_a_late_answer_about_a_report_begins_no_round() -> None:
     assert (table.question.question, table.question.round) == ("reading", 1)
     table.answer("next-round")
     assert (table.phase, table.lies, table.shown.round) == ("dealing", "2C /", 2)
+
+
+@pytest.mark.parametrize("index", [0, 9])
+def test_a_correction_of_a_card_that_a_void_round_has_not_is_on_record_only(index: int) -> None:
+    """As of each card of a void round that does not wait."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.tell(VoidRound())
+    assert table.asks("next-round", "carried", "go-on")
+    (noticed,) = table.tell(CorrectCard(index=index, card=Card.C6))
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.kind, noticed.late) == ("correction", False)
+
+
+def test_a_report_that_is_put_away_takes_its_question_with_it() -> None:
+    """The early result behind it is another question, also if neither is about a card of the round."""
+    table = after()
+    table.tell(OpenBets())
+    table.hear_each([card("P3", "2C"), result("player")])
+    assert (table.question.id, table.asks("reading", "due", "excess", "missed", "same-card")) == ("1", True)
+    table.tell(PutAway(index=1), Role.SHIFT_MANAGER)
+    assert (table.question.id, table.asks("reading", "missed", "not-so")) == ("2", True)
 
 
 def test_a_card_that_waits_after_a_void_is_corrected() -> None:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cards import Card
-from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets
+from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets, VoidRound
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -13,6 +13,7 @@ from shoed.events import (
     IrregularityRuled,
     QuestionAnswered,
     QuestionAsked,
+    QuestionLapsed,
     QuestionRevised,
     RoundAbandoned,
     RoundCompleted,
@@ -418,6 +419,17 @@ def test_what_waits_is_bounded() -> None:
 
 
 # --- one question at a time
+
+
+def test_each_event_of_a_question_names_its_shoe_and_its_round() -> None:
+    """When it is asked, revised and answered, and when nothing is left to decide."""
+    table = after(*NATURAL, *cards("P1 8S, B1 3H, B1 4D, B1 5D"))
+    table.tell(CorrectCard(index=1, card=Card.H9))
+    table.answer("excess")
+    table.tell(VoidRound())
+    told = [each.data for each in table.told if each.type.startswith("question.")]
+    assert {type(each) for each in told} == {QuestionAsked, QuestionRevised, QuestionAnswered, QuestionLapsed}
+    assert {(each.shoe, each.round) for each in told} == {(1, 2)}
 
 
 def test_a_question_outlives_its_round() -> None:

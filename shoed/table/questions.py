@@ -85,7 +85,7 @@ def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Auth
         case Doubt.FACE:
             return faced(record, asked, choice, by)
         case Doubt.CONFIRM:
-            return confirmed(record, record.having(Status.SUSPECTED)[0], by, yes=choice == Choice.YES.value)
+            return confirmed(record, record.matter(asked.matter or 0), by, yes=choice == Choice.YES.value)
         case Doubt.READING | Doubt.GAP:
             return read(record, Reading(choice))
         case Ask.NEXT_ROUND:
