@@ -446,6 +446,14 @@ def test_of_two_like_cards_left_over_the_foreign_one_opens_nothing() -> None:
     assert left_lying(table) == (Card.D5,)
 
 
+def test_an_overdrawn_card_after_the_round_with_the_face_of_its_last_card_is_one_more() -> None:
+    """The last card was due: it was not told before as one too many."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("overdraw", "4H"))
+    assert table.asks("next-round", "carried", "go-on")
+
+
 def test_a_kept_card_stays_kept_where_a_correction_makes_none_due() -> None:
     """C 5.7: it is asked on whether it opens the next round."""
     table = after(*NATURAL)

@@ -399,6 +399,14 @@ def test_a_shoe_that_was_burnt_otherwise_is_asked_about(custom: Custom, wrong: l
     assert table.lies == "2S /"
 
 
+def test_cards_may_be_burnt_after_bets_were_opened() -> None:
+    """Before the first card of the first round they are no cards in excess."""
+    table = Sitting()
+    table.tell(OpenBets())
+    assert kinds(table.hear_each([card("first-card", "2H"), card("burn", "4S")])) == [CardSetAside, CardSetAside]
+    assert (table.phase, table.state.asked) == ("betting", ())
+
+
 def test_cards_burnt_are_asked_of_a_whole_shoe_and_its_first_round_alone() -> None:
     """Joined midway nobody knows; later cards are burnt for other reasons."""
     table = Sitting(custom=Custom(burn_cards=2))

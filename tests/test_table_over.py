@@ -42,6 +42,7 @@ from tests.observed import (
     cards,
     dealt,
     kinds,
+    left_lying,
     left_over,
     result,
     together,
@@ -187,6 +188,16 @@ def test_a_card_that_waits_is_no_notice_that_could_be_withdrawn() -> None:
     table = after(*cards("P1 8S, B1 3H"))
     table.step(card("B2", "4C"), found=[together("3H 4C")])
     assert table.refuses(Withdraw()) == "no open question is about a notice: give the number of its matter"
+
+
+def test_a_card_that_is_not_foreign_after_all_opens_the_next_round() -> None:
+    """C 5.7: the dealer took it for a foreign one, and a supervisor denies it."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=5), Role.DEALER)
+    table.answer("yes")
+    assert (table.question.question, table.question.kind) == ("confirm", "foreign-card")
+    table.answer("no")
+    assert left_lying(table) == (Card.D5,)
 
 
 def test_a_matter_of_an_abandoned_round_is_noticed_in_time_by_its_cards() -> None:

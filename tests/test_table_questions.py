@@ -331,7 +331,11 @@ def test_a_card_left_over_that_was_put_away_is_in_no_round() -> None:
     table.hear(card("P1", "3C"))
     table.answer("not-carried")
     assert table.lies == "3C /"
+    before = table.state
     assert kinds(table.hear_each(cards("B1 KC, P2 2H"))) == [CardDrawn, CardDrawn]
+    table.state = before
+    table.hear(card("P2", "2H"))
+    assert table.asks("reading", "missed", "wrong-side")  # it is not asked again
 
 
 def test_the_next_shoe_begins_with_nothing_left_over() -> None:

@@ -111,6 +111,14 @@ def test_a_card_that_was_only_told_again_came_together_with_nothing() -> None:
     assert kinds(table.hear(card("P2", "4S"))) == [CardDrawn]
 
 
+def test_a_card_behind_one_without_a_face_came_with_one_that_nobody_could_read() -> None:
+    """The face that is asked for is that of an earlier card: the one that came together was not reported."""
+    table = after(*cards("P1 ?, B1 3H"))
+    table.step(card("P2", "KS"), found=[together("? KS")])
+    table.answer("8S")
+    assert (table.question.question, table.question.kind, table.question.index) == ("confirm", "drawn-together", 3)
+
+
 def test_a_card_that_nobody_could_read_beside_another_is_a_card_of_the_round() -> None:
     """The shoe told a fault close behind a card: its face is asked, and then their order."""
     table = after(*cards("P1 2S, B1 3S"))
@@ -201,6 +209,16 @@ def test_cards_stay_in_their_order_when_the_face_of_one_is_corrected() -> None:
     table.answer("continue")
     table.tell(CorrectCard(index=3, card=Card.C9))
     assert (table.lies, table.question.question) == ("2S 5S / 3S 9C", "set-replaced")
+
+
+def test_which_of_two_like_cards_came_first_is_asked_once_one_has_another_face() -> None:
+    """C 5.10: nobody has said it before."""
+    table = after(*cards("P1 2S, B1 3S, P2 4S"))
+    table.step(card("B2", "4S"), found=[together("4S 4S")])
+    table.answer(("4S", "4S"))
+    table.answer("continue")
+    table.tell(CorrectCard(index=3, card=Card.C9))
+    assert (table.question.question, table.question.choices) == ("card-order", ("9C", "4S"))
 
 
 def test_cards_lie_as_they_were_put_in_order_whatever_else_is_asked() -> None:
