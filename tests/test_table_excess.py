@@ -479,8 +479,13 @@ def test_a_card_kept_after_the_round_opens_the_next_one_so_too() -> None:
     table = after(*NATURAL, result("player"))
     table.tell(SettleRound())
     table.hear(card("B3", "5D"))
+    (aside,) = (each for each in table.told if each.type == "card.set-aside")
     table.answer("carried")
-    assert kinds(table.hear(card("B1", "9C"))) == [RoundStarted, CardDrawn, CardDrawn]
+    started, first, second = table.hear(card("B1", "9C"))
+    assert isinstance(started, RoundStarted)
+    assert isinstance(first, CardDrawn)
+    assert isinstance(second, CardDrawn)
+    assert (first.set_aside, second.set_aside) == (f"word-bac-901-{aside.sequence}", None)
     assert table.lies == "5D / 9C"
 
 
