@@ -327,9 +327,7 @@ def effect_between(asked: Asked, would: Consequence) -> str:
 
 
 def opens_the_next(would: Consequence) -> str:
-    # Before a question about the place of a card, the cards that are left over are not known.
-    known = would.then_asks in (None, Ask.OPTION.value, Ask.NEXT_ROUND.value)
-    if not known or not would.carried:
+    if not would.carried:
         return ""
     return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} the next round."
 
