@@ -40,6 +40,7 @@ from tests.observed import (
     NATURAL,
     START,
     STARTED,
+    STOOD_BY,
     UNREAD_FAULT,
     Sitting,
     after,
@@ -187,6 +188,16 @@ def test_cards_left_over_since_by_a_correction_are_asked_about() -> None:
     assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
     (kept,) = (each.carried for each in table.question.consequences if each.choice == ("yes",))
     assert kept == (Card.S6, Card.H4)
+
+
+def test_a_card_left_over_by_a_correction_waits_until_a_suspicion_is_answered() -> None:
+    """By the corrected face Player has a natural; whether the order was altered is asked first."""
+    table = after(*dealt("2S 2C KD", "3S 4C"))
+    table.step(STOOD_BY, found=[OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="one card behind")])
+    table.tell(CorrectCard(index=1, card=Card.S6))
+    assert (table.question.question, table.question.kind, table.lies) == ("confirm", "order-altered", "6S 2C / 3S 4C")
+    table.answer("no")
+    assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
 
 
 def test_one_more_card_left_over_by_a_correction_is_asked_about() -> None:
