@@ -27,7 +27,7 @@ from shoed.events import (
 from shoed.observations import Continuity, Resumed
 from shoed.rules.irregular import Happened
 from shoed.step import Told
-from shoed.table.matters import Matter, Status, moved
+from shoed.table.matters import MOVES, Matter, Status, moved
 from shoed.table.question import Consequence, effect_on_round
 from shoed.table.record import Record
 from shoed.words import Event, Role
@@ -282,7 +282,8 @@ def test_no_card_is_put_away_where_the_document_is_silent() -> None:
 
 
 def test_a_status_moves_by_its_table_only() -> None:
-    """What is withdrawn is not ruled."""
+    """What is withdrawn is not ruled; each status has its row."""
+    assert set(MOVES) == set(Status)
     withdrawn = Matter(Happened(Event.OTHER), Status.WITHDRAWN, "", id=1)
     with pytest.raises(KeyError):
         moved(withdrawn, Status.RULED)

@@ -295,7 +295,7 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
 def effect_of_answer(listed: Listed, would: Consequence) -> str:
     if listed.holds_the_next:
         return effect_between(listed.asked, would)
-    abandons = listed.asked.ask is Doubt.GAP and would.choice == (Reading.NONE_OF_THESE.value,)
+    abandons = would.choice == (Reading.NONE_OF_THESE.value,)  # else a ruling is asked
     said = [effect_of(listed.asked, would.choice[0], would.clause)]
     if would.void is not None:
         said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
