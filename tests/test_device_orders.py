@@ -311,6 +311,14 @@ def test_one_order_at_a_time() -> None:
     assert desk.tell(UnlockDevice()).accepted
 
 
+def test_an_order_that_is_given_twice_is_answered_once() -> None:
+    """The second one is refused before it is sent, and the first one waits on."""
+    desk = asked()
+    assert desk.tell(LockDevice()).detail.startswith("shoe: the order lock still waits for its answer")
+    assert desk.steps[-1].events == ()
+    assert desk.hear(ACK) == [("lock", "acknowledged", "")]
+
+
 @pytest.mark.parametrize(
     ("family", "settings", "detail"),
     [

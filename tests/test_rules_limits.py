@@ -246,6 +246,17 @@ def test_noticed_bets_end_within_the_differential(
         assert accepted == min(placed[seat, side], other + differential)
 
 
+def test_a_book_without_a_minimum_has_none() -> None:
+    """Whatever the house has set: pro rata may leave less than one unit of a bet."""
+    rules = book("commission")
+    without = msgspec.structs.replace(
+        rules, rules={each: why for each, why in rules.rules.items() if each is not Rule.MINIMUM}
+    )
+    bets = {0: Placed(1, "a", "player", 1), 1: Placed(2, "b", "player", 3)}
+    held, _ = close(without, bets, Limits(minimum=100, differential=1), noticed=False)
+    assert [each.effective for each in held.values()] == [Fraction(1, 4), Fraction(3, 4)]
+
+
 LIMIT_RULES = [rule for rule in list(Rule)[list(Rule).index(Rule.MINIMUM) :] if rule in book("commission").rules][:10]
 
 

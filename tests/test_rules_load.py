@@ -115,6 +115,7 @@ BROKEN: Final = [
     # irregularities
     ("commission", "when = { established = true }", "when = { established = false }", "can apply together with row"),
     ("commission", "when = { established = true }", "when = { won = true }", "is no known key"),
+    ("commission", "when = { established = true }", "when = { insurance-on = true }", "is no known key"),
     (
         "commission",
         'event = "noticed-late"\nthen = "stands"',
@@ -197,10 +198,43 @@ def test_what_is_missing_is_refused(game: str, taken: str, complaint: str) -> No
     assert any(complaint in problem for problem in problems(toml.replace(taken, "", 1)))
 
 
-def test_a_game_without_insurance_has_no_rules_of_it() -> None:
+LIMITS: Final = (
+    *("minimum", "differential", "balance-open-to-others", "excess-refused", "seated-first", "excess-pro-rated"),
+    *("pro-rata-stops-at-minimum", "under-minimum-not-pro-rated", "under-minimum-raised-or-withdrawn"),
+    "under-minimum-plays",
+)
+OF_EVERY_GAME: Final = (
+    *("first-four-alternate", "last-digit-counts", "higher-points-win", "equal-points-tie"),
+    *("bets-open-when-announced", "bets-close-when-announced", "void-returns-every-stake"),
+)
+OF_AN_INSURANCE: Final = (
+    *("insures-own-original-bet", "insured-while-open", "insured-up-to-original-bet", "passed-is-forgone"),
+    *("squeeze-waives-insurance", "insurance-can-be-switched-off"),
+)
+OF_THE_OPTIONS: Final = ("option-continue", "option-reconstructed", "option-return")
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        *((rule, "every game") for rule in OF_EVERY_GAME),
+        *((rule, "the limits hang together") for rule in LIMITS),
+        *((rule, "the insurance needs it") for rule in OF_AN_INSURANCE),
+        *((rule, "the options of irregularities need it") for rule in OF_THE_OPTIONS),
+    ],
+)
+def test_each_rule_of_a_group_is_needed(rule: str, reason: str) -> None:
+    """A book that has the others of the group and not this one is refused."""
+    toml, taken = re.subn(rf"(?m)^{rule} = .*\n", "", FILES["super-six-plus"].read_text())
+    assert taken == 1
+    assert any(f"rules.{rule}: is missing: {reason}" in problem for problem in problems(toml))
+
+
+@pytest.mark.parametrize("rule", OF_AN_INSURANCE)
+def test_a_game_without_insurance_has_no_rules_of_it(rule: str) -> None:
     """A rule that nothing could ever use is refused."""
-    toml = FILES["commission"].read_text().replace("[rules]\n", '[rules]\npassed-is-forgone = "5.3"\n')
-    assert any("rules.passed-is-forgone: needs an insurance" in problem for problem in problems(toml))
+    toml = FILES["commission"].read_text().replace("[rules]\n", f'[rules]\n{rule} = "5.3"\n')
+    assert any(f"rules.{rule}: needs an insurance" in problem for problem in problems(toml))
 
 
 def test_cards_have_all_values() -> None:

@@ -16,7 +16,7 @@ from shoed.rules.page import MODULE_OF_RULE
 from shoed.rules.questions import Inquiry
 from shoed.words import Stage
 from tests.printed import GAMES
-from tests.tables import P5_B4, P7_B3, P9, I, column, largest, refusals, table
+from tests.tables import P5_B4, P7_B3, P9, I, column, happened, largest, refusals, table
 
 P1 = f"{P5_B4} 6C"  # Banker insurance at 7:1
 NATURAL = "4S 3H 5D 4C"
@@ -50,6 +50,14 @@ def test_rounding_acts_on_the_magnitude(magnitude: str, down: int, half_up: int)
     """Half a unit goes up, or everything goes down."""
     assert Rounding.DOWN.whole(Fraction(magnitude)) == down
     assert Rounding.HALF_UP.whole(Fraction(magnitude)) == half_up
+
+
+def test_a_bet_that_goes_back_has_won_nothing_and_left_no_remainder() -> None:
+    """The round is void, and every stake is returned whole; while it is open, nothing is."""
+    void = table("easy-six", "QS 2H 6D 3C KC", "1 a player 110", **happened("foreign-card", at=1))
+    assert [column(void, name) for name in ("winnings", "returned", "remainder")] == [[0], [110], ["0"]]
+    still_open = table("easy-six", "QS 2H", "1 a player 110")
+    assert [column(still_open, name) for name in ("winnings", "returned", "remainder")] == [[0], [0], ["0"]]
 
 
 def test_a_remainder_is_exact_less_rounded() -> None:

@@ -301,6 +301,13 @@ def test_many_books_can_be_asked_in_turn() -> None:
     assert board(first) is board(first)
 
 
+def test_what_is_made_of_a_few_books_is_made_once() -> None:
+    """Tables of several games ask in turn."""
+    books = [book(game) for game in GAMES]
+    made = [verdicts(each) for each in books]
+    assert all(verdicts(each) is one for each, one in zip(books, made, strict=True))
+
+
 def test_a_standing_is_made_once() -> None:
     """Whoever comes to the same cards' worth finds the same one, so that settling only looks up."""
     start = board(book("commission")).at((), ())

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cards import Card
+from shoed.commands import OpenBets
 from shoed.device_events import EventData
 from shoed.events import (
     CardDrawn,
@@ -21,7 +22,7 @@ from shoed.events import (
     Slot,
 )
 from shoed.now import Now
-from shoed.observations import AnyObservation, Outcome, Pair
+from shoed.observations import AnyObservation, Device, Outcome, Pair
 from shoed.rules.load import GAMES
 from shoed.step import Woken
 from shoed.table import Table, fold
@@ -279,6 +280,15 @@ def test_a_suspended_round_takes_no_card_and_asks_once() -> None:
     assert table.shown.hands.player.cards == (Card.S2,)
 
 
+def test_a_round_without_a_card_goes_on_after_a_report_that_was_none() -> None:
+    """The bets are closed by it, and stay closed."""
+    table = after()
+    table.tell(OpenBets())
+    table.hear(card("P3", "2C"))
+    table.answer("same-card")
+    assert (table.phase, table.lies, table.state.asked) == ("dealing", "/", ())
+
+
 def test_a_card_due_that_could_not_be_read_is_set_aside_and_suspends() -> None:
     """It is the slot that is due, and no card can be put there: nothing is guessed."""
     table = after(*cards("P1 2S"))
@@ -400,6 +410,8 @@ def test_a_suspension_says_whether_the_line_was_away(seen: AnyObservation) -> No
         assert suspended(table.hear(seen)).gap is True
     assert suspended(after(closed(), OPENED, *NATURAL[:3]).hear(seen)).gap is False
     assert suspended(after(*NATURAL[:3], QUIET, AGAIN).hear(seen)).gap is False
+    of_the_shuffler = replace(closed(), device=Device.SHUFFLER)
+    assert suspended(after(*NATURAL[:3], of_the_shuffler).hear(seen)).gap is False
 
 
 def test_a_gap_after_completion_is_a_gap_too() -> None:

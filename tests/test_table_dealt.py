@@ -220,6 +220,17 @@ def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> Non
     assert table.asks("reading", "next-round", "excess")
 
 
+def test_a_card_behind_a_loss_at_the_end_of_a_round_may_be_of_the_next() -> None:
+    """Also where bets were announced: the announcement of the next round may have been missed."""
+    table = Sitting()
+    table.tell(OpenBets())
+    table.hear_each([card("dealt", face) for face in ("8S", "3H", "KS", "?")])
+    table.hear_each([UNPROVEN, card("dealt", "5D")])
+    table.answer("4H")
+    assert table.asks("reading", "next-round", "excess")
+    assert table.lies == "8S KS / 3H 4H"
+
+
 def test_a_round_whose_result_is_corrected_at_its_end_waits_no_longer() -> None:
     """The card that waited begins the next round: `round/overtaken` is published as for any round that waited."""
     table = Sitting()

@@ -3,7 +3,17 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import AnyCommand, CloseBets, CorrectCard, GrantSqueeze, Notice, OpenBets, SettleRound, VoidRound
+from shoed.commands import (
+    AnyCommand,
+    CloseBets,
+    CorrectCard,
+    EmptyShoe,
+    GrantSqueeze,
+    Notice,
+    OpenBets,
+    SettleRound,
+    VoidRound,
+)
 from shoed.events import (
     CardDrawn,
     InsuranceWaived,
@@ -21,7 +31,7 @@ from shoed.events import (
 from shoed.findings import OrderAltered, TooMany, TooOften
 from shoed.observations import Outcome
 from shoed.table import Custom
-from shoed.words import Event, Stage
+from shoed.words import Event, Role, Stage
 from tests.observed import (
     CUT,
     EMPTIED,
@@ -30,11 +40,13 @@ from tests.observed import (
     NATURAL,
     START,
     STARTED,
+    STOOD_BY,
     UNREAD_FAULT,
     Sitting,
     after,
     card,
     cards,
+    dealt,
     fault,
     kinds,
     left_lying,
@@ -77,6 +89,23 @@ def test_too_few_cards_waits_for_the_face_of_a_card_that_was_drawn() -> None:
     table = after(*cards("P1 8S, B1 3H, P2 KS, B2 ?"))
     assert RoundVoided not in kinds(table.tell(Notice(kind=Event.TOO_FEW_CARDS)))
     assert RoundCompleted in kinds(table.answer("4H"))
+
+
+def test_a_shoe_that_was_told_empty_while_a_face_is_asked_was_not_if_a_card_follows() -> None:
+    """C 5.5.4: the next card is not awaited from an empty shoe any more."""
+    table = after(*cards("P1 8S, B1 ?"))
+    table.tell(EmptyShoe())
+    table.hear(card("P2", "KS"))
+    table.answer("3H")
+    assert (table.phase, table.lies) == ("dealing", "8S KS / 3H")
+
+
+def test_a_supervisor_who_tells_it_too_confirms_that_the_shoe_is_empty() -> None:
+    """C 5.5.4: the dealer told it first, while a face was asked; nobody is asked whether it is so."""
+    table = after(*cards("P1 8S, B1 ?"))
+    table.tell(EmptyShoe(), Role.DEALER)
+    table.tell(EmptyShoe())
+    assert [each.clause for each in table.answer("3H") if isinstance(each, RoundVoided)] == ["5.5.4"]
 
 
 @pytest.mark.parametrize("at", [1, 3, None])
@@ -131,6 +160,23 @@ def test_a_face_too_often_is_doubted_no_more_once_the_card_is_corrected() -> Non
     assert table.question.kind == "deck-count"
 
 
+def test_a_face_too_often_is_doubted_on_when_another_card_is_corrected() -> None:
+    """The card that is corrected has another face: as many cards of the doubted face were told as before."""
+    table = after(CUT, STARTED, *NATURAL[:2])
+    table.step(card("P2", "4S"), found=[TooOften(at=START, card=Card.S4, times=5, decks=4)])
+    table.tell(CorrectCard(index=1, card=Card.H8))
+    assert (table.question.question, table.question.kind) == ("confirm", "deck-count")
+
+
+def test_a_card_left_over_by_a_correction_is_explained_by_the_wrong_count_that_was_noticed() -> None:
+    """C 5.5.3: the hand had a card too many, which was said before: it is no further matter."""
+    table = after(*dealt("2S 2C KD", "3S 4C"))
+    table.tell(Notice(kind=Event.WRONG_COUNT, at=1, reconstructable=True))
+    table.answer("continue")
+    table.tell(CorrectCard(index=1, card=Card.S6))
+    assert (table.phase, table.lies, table.state.asked) == ("corrected", "6S 2C / 3S 4C", ())
+
+
 def test_cards_left_over_since_by_a_correction_are_asked_about() -> None:
     """READINGS, irregularities 9: what was said of an exposed card before says nothing of them."""
     table = after(*cards("P1 2S"))
@@ -142,6 +188,16 @@ def test_cards_left_over_since_by_a_correction_are_asked_about() -> None:
     assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
     (kept,) = (each.carried for each in table.question.consequences if each.choice == ("yes",))
     assert kept == (Card.S6, Card.H4)
+
+
+def test_a_card_left_over_by_a_correction_waits_until_a_suspicion_is_answered() -> None:
+    """By the corrected face Player has a natural; whether the order was altered is asked first."""
+    table = after(*dealt("2S 2C KD", "3S 4C"))
+    table.step(STOOD_BY, found=[OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="one card behind")])
+    table.tell(CorrectCard(index=1, card=Card.S6))
+    assert (table.question.question, table.question.kind, table.lies) == ("confirm", "order-altered", "6S 2C / 3S 4C")
+    table.answer("no")
+    assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
 
 
 def test_one_more_card_left_over_by_a_correction_is_asked_about() -> None:
@@ -382,6 +438,14 @@ def test_what_was_said_of_a_card_that_was_none_did_not_happen() -> None:
     assert table.question.question == "face"
     table.answer("no-card")
     assert (table.state.asked, table.lies) == ((), "4S 5S / KD 5D")
+
+
+def test_an_error_of_the_dealing_at_a_card_that_was_none_is_one_at_the_card_before() -> None:
+    """It is not said of the card alone: it happened."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H", "?")])
+    table.tell(Notice(kind=Event.DEALING_ERROR, at=3))
+    table.answer("no-card")
+    assert table.question.text.startswith("Round 1: a dealing error occurred at card 2 (3H).")
 
 
 def test_what_was_said_of_a_card_behind_one_that_was_none_is_said_of_the_same_card() -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import AnyCommand, CorrectCard, OpenBets, SettleRound, VoidRound
+from shoed.commands import AnyCommand, CorrectCard, Notice, OpenBets, SettleRound, VoidRound
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -25,6 +25,7 @@ from shoed.events import (
 from shoed.findings import OrderAltered, Unread
 from shoed.observations import AnyObservation, FaultMeaning
 from shoed.table.record import MOST_WAITING, Where
+from shoed.words import Event
 from tests.observed import (
     CUT,
     JUMPED,
@@ -38,6 +39,7 @@ from tests.observed import (
     cards,
     dealt,
     kinds,
+    left_lying,
     result,
     together,
 )
@@ -83,6 +85,10 @@ def test_an_overdrawn_card_is_asked_about_before_a_result_that_came_behind_it() 
     assert table.asks("reading", "missed", "not-so")
     table.answer("not-so")
     assert table.asks("reading", "due", "excess", "missed")
+    table = after(*NATURAL[:3], result("banker"), card("overdraw", "KS"))  # perhaps the card before it
+    assert table.asks("reading", "missed", "not-so")
+    table.answer("not-so")
+    assert table.asks("reading", "same-card", "due", "excess", "missed")
 
 
 def test_two_overdrawn_cards_are_asked_about_one_by_one() -> None:
@@ -273,6 +279,18 @@ def test_a_card_without_a_face_opens_nothing_by_itself() -> None:
     assert table.asks("next-round", "go-on")
 
 
+def test_a_card_without_a_face_is_asked_about_beside_another_one() -> None:
+    """Each card that follows a void round is asked about: one with a face and one without."""
+    table = after(*NATURAL[:2])
+    table.tell(VoidRound())
+    table.hear_each(cards("P2 5H, B2 ?"))
+    for said in ("5H", "a card without a face"):
+        (evidence,) = table.question.evidence
+        assert evidence == f"{said} after the round was over"
+        table.answer("go-on")
+    assert not table.state.asked
+
+
 def test_a_card_of_the_shoe_before_opens_no_round_of_the_next() -> None:
     """That it came is asked on; one that was kept went with its shoe."""
     table = after(*NATURAL, result("player"))
@@ -417,13 +435,57 @@ def test_the_slot_behind_the_cards_left_over_opens_the_next_round(then: tuple[An
     assert table.lies == ("5D 2C / 6D" if VoidRound() not in then else "8S KS / 3H 4H")
 
 
+def test_of_two_like_cards_left_over_the_foreign_one_opens_nothing() -> None:
+    """C 5.5.1: the round is void, and it is asked whether the other one opens the next."""
+    table = after(*NATURAL, *cards("B3 5D, P3 5D"))
+    for _ in range(2):
+        table.answer("yes")
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=5))
+    assert table.asks("next-round", "carried", "go-on")
+    table.answer("carried")
+    assert left_lying(table) == (Card.D5,)
+
+
+def test_an_overdrawn_card_after_the_round_with_the_face_of_its_last_card_is_one_more() -> None:
+    """The last card was due: it was not told before as one too many."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("overdraw", "4H"))
+    assert table.asks("next-round", "carried", "go-on")
+
+
+def test_a_kept_card_stays_kept_where_a_correction_makes_none_due() -> None:
+    """C 5.7: it is asked on whether it opens the next round."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("B3", "5D"))
+    table.tell(CorrectCard(index=1, card=Card.H8))
+    assert (table.phase, table.lies) == ("settled", "8H KS / 3H 4H")
+    assert table.asks("next-round", "carried", "go-on")
+
+
+def test_a_kept_card_that_was_reported_elsewhere_than_is_due_now_is_asked_about() -> None:
+    """C 5.7: by a corrected face Player draws, and the card was reported as Banker's third."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.hear(card("B3", "5D"))
+    table.tell(CorrectCard(index=1, card=Card.S2))
+    assert table.asks("reading", "due", "excess", "missed", "same-card")
+    assert table.lies == "2S KS / 3H 4H"
+
+
 def test_a_card_kept_after_the_round_opens_the_next_one_so_too() -> None:
     """Nobody announces it."""
     table = after(*NATURAL, result("player"))
     table.tell(SettleRound())
     table.hear(card("B3", "5D"))
+    (aside,) = (each for each in table.told if each.type == "card.set-aside")
     table.answer("carried")
-    assert kinds(table.hear(card("B1", "9C"))) == [RoundStarted, CardDrawn, CardDrawn]
+    started, first, second = table.hear(card("B1", "9C"))
+    assert isinstance(started, RoundStarted)
+    assert isinstance(first, CardDrawn)
+    assert isinstance(second, CardDrawn)
+    assert (first.set_aside, second.set_aside) == (f"word-bac-901-{aside.sequence}", None)
     assert table.lies == "5D / 9C"
 
 

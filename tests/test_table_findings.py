@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets, StartShoe, VoidRound
+from shoed.commands import Decide, Notice, OpenBets, SettleRound, StartShoe, VoidRound, Withdraw
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -20,17 +20,19 @@ from shoed.events import (
     RoundSuspended,
     RoundVoided,
 )
-from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, TooMany, TooOften
+from shoed.findings import AnyFinding, NotShuffled, OrderAltered, SetWrong, ShuffleFailed, TooMany, TooOften
 from shoed.observations import AnyObservation
 from shoed.table import BY_FIRST_CARD, Custom
 from shoed.table.rounds import MOST_PAST
 from shoed.words import Event, Role
 from tests.observed import (
     CUT,
+    LOADED,
     NATURAL,
     START,
     STARTED,
     STOOD_BY,
+    UNPROVEN,
     UNREAD_FAULT,
     Sitting,
     after,
@@ -123,7 +125,7 @@ def test_a_round_that_is_doubted_before_its_first_card_goes_on_with_it() -> None
     table = after(CUT, STARTED)
     table.tell(OpenBets())
     table.step(STOOD_BY, found=[NOT_SHUFFLED])
-    assert table.phase == "suspended"
+    assert (table.phase, table.question.index) == ("suspended", None)
     table.answer("no")
     assert kinds(table.hear_each(NATURAL))[-1] is RoundCompleted
 
@@ -186,6 +188,45 @@ def test_what_was_not_read_between_two_rounds_asks_nothing() -> None:
     table = after(CUT, STARTED)
     told = table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])
     assert [event.type for event in told] == ["device.fault", "irregularity.noticed"]
+
+
+def test_what_is_wrong_with_the_coming_set_is_no_matter_of_a_card_that_waited() -> None:
+    """The card gets its place, and the set is asked about once it is in the shoe."""
+    table = after(card("P1", "8S"))
+    table.step(STOOD_BY, found=[ShuffleFailed(at=START, reason="a card jammed")])
+    table.hear(card("B1", "?"))
+    assert kinds(table.answer("3H")) == [QuestionAnswered, CardDrawn, RoundResumed]
+    assert not table.state.asked
+
+
+def test_what_is_found_before_the_first_shoe_holds_the_round_that_is_announced() -> None:
+    """The announcement numbers the shoe; what was found is of this one."""
+    table = after()
+    table.step(STOOD_BY, found=[NOT_SHUFFLED])
+    table.tell(OpenBets())
+    assert (table.phase, table.question.kind, table.question.shoe) == ("suspended", "not-shuffled", 1)
+
+
+def test_what_is_wrong_with_the_coming_set_is_asked_though_a_round_is_abandoned() -> None:
+    """Once the set is in the shoe."""
+    table = after(*NATURAL[:2])
+    table.step(STOOD_BY, found=[ShuffleFailed(at=START, reason="a card jammed")])
+    table.hear_each([UNPROVEN, NATURAL[2]])
+    table.answer("none-of-these")
+    assert (table.phase, table.state.asked) == ("abandoned", ())
+    table.hear(LOADED)
+    assert (table.question.question, table.question.kind) == ("next-round", "not-shuffled")
+
+
+def test_a_notice_between_two_rounds_is_withdrawn_once_it_holds_the_next() -> None:
+    """The card that waited is drawn, and the round goes on."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.tell(Notice(kind=Event.DECK_COUNT), Role.DEALER)
+    table.hear(card("P1", "9H"))
+    assert (table.phase, table.question.question) == ("suspended", "next-round")
+    told = table.tell(Withdraw(), Role.DEALER)
+    assert kinds(told) == [IrregularityRuled, CardDrawn, RoundResumed, QuestionLapsed]
 
 
 # --- doubts that nobody answers
@@ -281,6 +322,15 @@ def test_a_new_set_that_was_wanted_and_did_not_come_holds_the_next_round(choice:
         assert (table.question.question, table.question.clause) == ("next-round", "5.10.2")
 
 
+def test_a_new_set_may_be_wanted_once_the_next_round_has_begun() -> None:
+    """C 5.10.2: the round that is open is played on, and the one after it waits."""
+    table = came_together()
+    table.hear(card("P1", "8S"))
+    told = table.answer("yes")
+    assert [each.kind for each in told if isinstance(each, IrregularityNoticed)] == ["set-replaced"]
+    assert (table.question.question, table.question.clause, table.phase) == ("next-round", "5.10.2", "dealing")
+
+
 def test_a_new_shoe_is_the_new_set_that_was_wanted() -> None:
     """Its first round waits for nobody."""
     table = wants_a_new_set("yes")
@@ -288,12 +338,18 @@ def test_a_new_shoe_is_the_new_set_that_was_wanted() -> None:
     assert kinds(table.hear(card("P1", "8S")))[-2:] == [RoundStarted, CardDrawn]
 
 
-def wants_a_new_set(choice: str) -> Sitting:
+def came_together() -> Sitting:
+    """The last two cards of a round came together, and it is asked whether the set is replaced."""
     table = after(*NATURAL[:3])
     table.step(NATURAL[3], found=[together("KS 4H")])
     table.answer(("KS", "4H"))
     table.answer("continue")
     assert table.question.question == "set-replaced"
+    return table
+
+
+def wants_a_new_set(choice: str) -> Sitting:
+    table = came_together()
     would = {each.choice[0]: each.new_shoe for each in table.question.consequences}
     assert would == {"yes": True, "no": False}
     table.answer(choice)
@@ -341,6 +397,14 @@ def test_a_shoe_that_was_burnt_otherwise_is_asked_about(custom: Custom, wrong: l
     assert f"{len(wrong)} cards were burnt" in table.question.evidence[0]
     table.answer("no")
     assert table.lies == "2S /"
+
+
+def test_cards_may_be_burnt_after_bets_were_opened() -> None:
+    """Before the first card of the first round they are no cards in excess."""
+    table = Sitting()
+    table.tell(OpenBets())
+    assert kinds(table.hear_each([card("first-card", "2H"), card("burn", "4S")])) == [CardSetAside, CardSetAside]
+    assert (table.phase, table.state.asked) == ("betting", ())
 
 
 def test_cards_burnt_are_asked_of_a_whole_shoe_and_its_first_round_alone() -> None:

@@ -194,12 +194,22 @@ def test_none_of_these_of_a_result_leaves_it_out() -> None:
 
 
 def test_the_waiting_card_may_be_of_the_next_round() -> None:
-    """Its first card was missed; the shoe is partial, because rounds may be."""
-    table = table_of(AfterGap.ASK, LOADED, *NATURAL[:2], UNPROVEN, card("B1", "4D"))
+    """Its first card was missed; the shoe is partial, because rounds may be. That the line was away is shown on."""
+    table = table_of(AfterGap.ASK, LOADED, *NATURAL[:2], closed(), OPENED, UNPROVEN, card("B1", "4D"))
     told = table.answer("next-round")
     assert [each for each in kinds(told) if each in (RoundAbandoned, RoundStarted)] == [RoundAbandoned, RoundStarted]
+    assert (table.question.question, table.question.gap) == ("face", True)
     table.answer("2C")
     assert (table.shown.round, table.lies) == (2, "2C / 4D")
+
+
+def test_what_came_together_with_a_card_goes_with_it_to_the_next_round() -> None:
+    """C 5.10: it is put in order with the card that was missed before it."""
+    table = table_of(AfterGap.ASK, *NATURAL, UNPROVEN)
+    table.step(card("B1", "4D"), found=[together("4H 4D")])
+    table.answer("next-round")
+    table.answer("2C")
+    assert (table.question.question, table.question.round, table.question.choices) == ("card-order", 2, ("2C", "4D"))
 
 
 def test_an_overdraw_may_be_of_the_next_round() -> None:
@@ -269,6 +279,15 @@ def test_a_bench_plays_on_where_no_loss_is_proven(place: str) -> None:
     assert table.question.question == "gap"
 
 
+def test_a_bench_plays_on_behind_a_loss_between_two_rounds() -> None:
+    """A device that names no hand may have missed the first card: the round is partial, and nobody is asked."""
+    four = [card("dealt", face) for face in ("8S", "3H", "KS", "4H")]
+    table = table_of(AfterGap.PARTIAL, *four, UNPROVEN, *four)
+    last = table.shown.last_round
+    assert last is not None
+    assert (last.round, last.integrity, table.state.asked) == (2, "partial", ())
+
+
 # --- between rounds
 
 
@@ -291,6 +310,18 @@ def test_a_confirmed_hand_leaves_the_shoe_whole() -> None:
     table.answer("cards-shown")
     table.hear_each([NATURAL[3], card("P1", "8S")])
     assert table.shown.shoe_integrity == "complete"
+
+
+@pytest.mark.parametrize(("after_gap", "integrity"), [(AfterGap.ASK, "complete"), (AfterGap.PARTIAL, "partial")])
+def test_an_abandoned_hand_leaves_the_shoe_whole_if_a_person_has_confirmed_it(
+    after_gap: AfterGap, integrity: str
+) -> None:
+    """Where nobody is asked, cards of the shoe may be missing."""
+    table = table_of(after_gap, LOADED, *NATURAL[:2], UNPROVEN, NATURAL[2])
+    if table.state.asked:
+        table.answer("cards-shown")
+    table.hear(card("P1", "9H"))
+    assert (table.shown.round, table.shown.shoe_integrity) == (2, integrity)
 
 
 def test_a_correction_while_the_loss_is_asked_about_keeps_the_question() -> None:

@@ -20,7 +20,7 @@ from shoed.events import (
     Slot,
 )
 from shoed.observations import AnyObservation, Outcome, Pair
-from tests.observed import NATURAL, SIX_CARDS, Sitting, after, card, cards, dealt, kinds, result
+from tests.observed import CUT, NATURAL, SIX_CARDS, STARTED, Sitting, after, card, cards, dealt, kinds, result
 
 
 def corrected(told: list[EventData]) -> RoundCorrected:
@@ -234,8 +234,10 @@ def test_once_the_next_round_has_begun_a_correction_is_recorded_only(then: list[
 
 @pytest.mark.parametrize("command", [CorrectCard(index=1, card=Card.S2, round=2), VoidRound(round=2)])
 def test_a_round_that_was_not_played_is_not_mended(command: AnyCommand) -> None:
-    """Nor is any before the first."""
+    """Nor is any before the first, or of the shoe before once this one has a round."""
     assert after(*NATURAL).refuses(command) == "there is no round 2 in this shoe"
+    table = after(*NATURAL, *NATURAL, *NATURAL, CUT, STARTED, card("P1", "2C"))
+    assert table.refuses(command) == "there is no round 2 in this shoe"
 
 
 @pytest.mark.parametrize("command", [CorrectCard(index=1, card=Card.S2), VoidRound()])

@@ -27,11 +27,26 @@ from shoed.events import (
 from shoed.observations import Continuity, Resumed
 from shoed.rules.irregular import Happened
 from shoed.step import Told
-from shoed.table.matters import Matter, Status, moved
+from shoed.table.matters import MOVES, Matter, Status, moved
 from shoed.table.question import Consequence, effect_on_round
 from shoed.table.record import Record
 from shoed.words import Event, Role
-from tests.observed import FRAME, JUMPED, NATURAL, START, after, card, cards, dealt, kinds, left_over
+from tests.observed import (
+    FRAME,
+    JUMPED,
+    NATURAL,
+    START,
+    UNPROVEN,
+    after,
+    card,
+    cards,
+    dealt,
+    kinds,
+    left_lying,
+    left_over,
+    result,
+    together,
+)
 
 NOTHING = Hand((), 0)
 
@@ -117,6 +132,27 @@ def test_a_late_answer_about_a_report_begins_no_round() -> None:
     assert (table.phase, table.lies, table.shown.round) == ("dealing", "2C /", 2)
 
 
+@pytest.mark.parametrize("index", [0, 9])
+def test_a_correction_of_a_card_that_a_void_round_has_not_is_on_record_only(index: int) -> None:
+    """As of each card of a void round that does not wait."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.tell(VoidRound())
+    assert table.asks("next-round", "carried", "go-on")
+    (noticed,) = table.tell(CorrectCard(index=index, card=Card.C6))
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.kind, noticed.late) == ("correction", False)
+
+
+def test_a_report_that_is_put_away_takes_its_question_with_it() -> None:
+    """The early result behind it is another question, also if neither is about a card of the round."""
+    table = after()
+    table.tell(OpenBets())
+    table.hear_each([card("P3", "2C"), result("player")])
+    assert (table.question.id, table.asks("reading", "due", "excess", "missed", "same-card")) == ("1", True)
+    table.tell(PutAway(index=1), Role.SHIFT_MANAGER)
+    assert (table.question.id, table.asks("reading", "missed", "not-so")) == ("2", True)
+
+
 def test_a_card_that_waits_after_a_void_is_corrected() -> None:
     """The card that may open the next round has the corrected face."""
     table = after(*NATURAL, card("B3", "5D"))
@@ -147,14 +183,41 @@ def test_the_last_notice_about_a_waiting_card_is_withdrawn() -> None:
     assert [each.then for each in ruled if isinstance(each, IrregularityRuled)] == ["stands"]
 
 
+def test_a_card_that_waits_is_no_notice_that_could_be_withdrawn() -> None:
+    """The watch found that it came together with another one."""
+    table = after(*cards("P1 8S, B1 3H"))
+    table.step(card("B2", "4C"), found=[together("3H 4C")])
+    assert table.refuses(Withdraw()) == "no open question is about a notice: give the number of its matter"
+
+
+def test_a_card_that_is_not_foreign_after_all_opens_the_next_round() -> None:
+    """C 5.7: the dealer took it for a foreign one, and a supervisor denies it."""
+    table = after(*NATURAL, card("B3", "5D"))
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=5), Role.DEALER)
+    table.answer("yes")
+    assert (table.question.question, table.question.kind) == ("confirm", "foreign-card")
+    table.answer("no")
+    assert left_lying(table) == (Card.D5,)
+
+
+def test_a_matter_of_an_abandoned_round_is_noticed_in_time_by_its_cards() -> None:
+    """C 1.16: they are kept until another round is over."""
+    table = after(*NATURAL[:2], UNPROVEN, NATURAL[2])
+    table.answer("none-of-these")
+    table.hear(card("P1", "9H"))
+    (noticed, _) = table.tell(Notice(kind=Event.CARD_EXPOSED, at=2, round=1, in_time=True))
+    assert isinstance(noticed, IrregularityNoticed)
+    assert (noticed.round, noticed.at, table.question.round) == (1, 2, 1)
+
+
 def test_an_option_of_an_abandoned_round_stays_open() -> None:
     """C 5.12: the bets of the player go back by the answer, though the round has no result."""
-    table = after(*cards("P1 2S, B1 3H"))
+    table = after(*NATURAL, *cards("P1 2S, B1 3H"))
     table.tell(Notice(kind=Event.DEALING_ERROR, reconstructable=False), Role.DEALER)
     table.hear(card("P1", "9D"))
-    assert (table.question.question, table.question.round, table.question.optional) == ("option", 1, True)
+    assert (table.question.question, table.question.round, table.question.optional) == ("option", 2, True)
     told = table.answer("return")
-    assert kinds(told)[:2] == [QuestionAnswered, IrregularityRuled]
+    assert kinds(told) == [QuestionAnswered, IrregularityRuled]  # the result of round 1 settles nothing in round 2
     assert [each.number for each in told if isinstance(each, IrregularityRuled)] == [1]
 
 
@@ -219,8 +282,9 @@ def test_no_card_is_put_away_where_the_document_is_silent() -> None:
 
 
 def test_a_status_moves_by_its_table_only() -> None:
-    """What is withdrawn is not ruled."""
-    withdrawn = Matter(1, Happened(Event.OTHER, 0, 0), Status.WITHDRAWN, "")
+    """What is withdrawn is not ruled; each status has its row."""
+    assert set(MOVES) == set(Status)
+    withdrawn = Matter(Happened(Event.OTHER), Status.WITHDRAWN, "", id=1)
     with pytest.raises(KeyError):
         moved(withdrawn, Status.RULED)
 

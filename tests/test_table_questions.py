@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cards import Card
-from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets
+from shoed.commands import CloseBets, CorrectCard, Decide, Notice, OpenBets, VoidRound
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -13,6 +13,7 @@ from shoed.events import (
     IrregularityRuled,
     QuestionAnswered,
     QuestionAsked,
+    QuestionLapsed,
     QuestionRevised,
     RoundAbandoned,
     RoundCompleted,
@@ -56,6 +57,8 @@ from tests.observed import (
         ("P1 2S, B1 3S", "P3 4S", ("missed", "excess")),
         ("P1 2S, B1 3S", "B3 4S", ("missed", "excess")),
         ("P1 2S, B1 3S", "B1 4S", ("same-card", "read-again", "excess", "missed")),
+        ("P1 2S, B1 3S", "P1 2S", ("same-card", "next-round", "excess", "missed")),
+        ("P1 2S, B1 3S, P2 KS", "P3 4S", ("missed", "wrong-side")),
         ("P1 2S, B1 3S, P2 KS, B2 KH, P3 KD", "P3 4S", ("same-card", "read-again", "excess", "missed")),
         ("P1 2S, B1 3S, P2 KS, B2 KH", "B3 4S", ("missed", "wrong-side")),
         ("P1 2S", "B0 4S", ("missed", "excess")),
@@ -328,7 +331,11 @@ def test_a_card_left_over_that_was_put_away_is_in_no_round() -> None:
     table.hear(card("P1", "3C"))
     table.answer("not-carried")
     assert table.lies == "3C /"
+    before = table.state
     assert kinds(table.hear_each(cards("B1 KC, P2 2H"))) == [CardDrawn, CardDrawn]
+    table.state = before
+    table.hear(card("P2", "2H"))
+    assert table.asks("reading", "missed", "wrong-side")  # it is not asked again
 
 
 def test_the_next_shoe_begins_with_nothing_left_over() -> None:
@@ -416,6 +423,18 @@ def test_what_waits_is_bounded() -> None:
 
 
 # --- one question at a time
+
+
+def test_each_event_of_a_question_names_its_shoe_and_its_round() -> None:
+    """When it is asked, revised and answered, and when nothing is left to decide."""
+    table = after(*NATURAL, *cards("P1 8S, B1 3H, B1 4D, B1 5D"))
+    table.tell(CorrectCard(index=1, card=Card.H9))
+    table.answer("excess")
+    table.tell(VoidRound())
+    of_questions = QuestionAsked | QuestionRevised | QuestionAnswered | QuestionLapsed
+    told = [each.data for each in table.told if isinstance(each.data, of_questions)]
+    assert {type(each) for each in told} == {QuestionAsked, QuestionRevised, QuestionAnswered, QuestionLapsed}
+    assert {(each.shoe, each.round) for each in told} == {(1, 2)}
 
 
 def test_a_question_outlives_its_round() -> None:

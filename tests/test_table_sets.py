@@ -9,13 +9,19 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.commands import StartShoe
 from shoed.device_events import (
+    DeviceChanged,
+    DeviceCleared,
     DeviceFault,
     DeviceIdentified,
     DeviceLocked,
     DeviceOffline,
     DeviceOnline,
     DeviceQuiet,
+    DeviceUnlocked,
+    LineClashed,
     LineMissed,
+    LineRejected,
+    OfDevice,
     SetDelivered,
     SetFailed,
     SetRecognised,
@@ -31,6 +37,8 @@ from shoed.observations import SetRecognised as Recognised
 from shoed.step import Configured
 from tests.observed import (
     AGAIN,
+    CLASHED,
+    CLEARED,
     CUT,
     EMPTIED,
     FRAME,
@@ -38,6 +46,7 @@ from tests.observed import (
     LOADED,
     OPENED,
     PORT,
+    PRESET,
     QUIET,
     SHUFFLER_PORT,
     START,
@@ -51,6 +60,7 @@ from tests.observed import (
     fault,
     kinds,
     lock,
+    rejected,
     result,
 )
 
@@ -132,6 +142,15 @@ def test_both_devices_are_told_of_and_shown() -> None:
         DeviceOffline(device=Device.SHUFFLER, port=SHUFFLER_PORT, reason="the cable is out")
     ]
     assert table.shown.device == shown.device
+
+
+def test_what_is_told_of_the_line_of_the_shuffler_names_it() -> None:
+    """Also what seldom happens."""
+    table = Sitting()
+    seldom: list[AnyObservation] = [CLASHED, CLEARED, PRESET, lock(locked=False), rejected(), rejected()]
+    told = [*table.hear_each(all_by_shuffler(*seldom)), *table.hear(after_s=11)]
+    assert kinds(told) == [LineClashed, DeviceCleared, DeviceChanged, DeviceUnlocked, LineRejected, LineRejected]
+    assert {each.device for each in told if isinstance(each, OfDevice)} == {Device.SHUFFLER}
 
 
 def test_a_table_that_has_no_shuffler_any_more_shows_none() -> None:

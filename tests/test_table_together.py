@@ -2,7 +2,8 @@
 
 import pytest
 
-from shoed.commands import OpenBets
+from shoed.cards import Card
+from shoed.commands import CorrectCard, OpenBets
 from shoed.events import (
     CardDrawn,
     CardSetAside,
@@ -110,6 +111,14 @@ def test_a_card_that_was_only_told_again_came_together_with_nothing() -> None:
     assert kinds(table.hear(card("P2", "4S"))) == [CardDrawn]
 
 
+def test_a_card_behind_one_without_a_face_came_with_one_that_nobody_could_read() -> None:
+    """The face that is asked for is that of an earlier card: the one that came together was not reported."""
+    table = after(*cards("P1 ?, B1 3H"))
+    table.step(card("P2", "KS"), found=[together("? KS")])
+    table.answer("8S")
+    assert (table.question.question, table.question.kind, table.question.index) == ("confirm", "drawn-together", 3)
+
+
 def test_a_card_that_nobody_could_read_beside_another_is_a_card_of_the_round() -> None:
     """The shoe told a fault close behind a card: its face is asked, and then their order."""
     table = after(*cards("P1 2S, B1 3S"))
@@ -184,6 +193,46 @@ def test_the_first_card_of_a_shoe_and_a_burnt_card_in_an_unknown_order_are_ruled
         assert (table.question.question, table.question.kind) == ("next-round", "drawn-together")
 
 
+def test_a_first_card_after_a_round_is_not_of_the_start_of_the_shoe() -> None:
+    """No burn cards hang on it: that it came together with another one is told, and nothing is asked."""
+    table = after(*NATURAL)
+    told = [event.data for event in table.step(card("first-card", "4S"), found=[together("4H 4S")])]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed]
+    assert not table.state.asked
+
+
+def test_cards_stay_in_their_order_when_the_face_of_one_is_corrected() -> None:
+    """Which of them came first does not depend on its face; nobody is asked for the order again."""
+    table = after(*cards("P1 2S, B1 3S, P2 4S"))
+    table.step(card("B2", "5S"), found=[together("4S 5S")])
+    table.answer(("5S", "4S"))
+    table.answer("continue")
+    table.tell(CorrectCard(index=3, card=Card.C9))
+    assert (table.lies, table.question.question) == ("2S 5S / 3S 9C", "set-replaced")
+
+
+def test_which_of_two_like_cards_came_first_is_asked_once_one_has_another_face() -> None:
+    """C 5.10: nobody has said it before."""
+    table = after(*cards("P1 2S, B1 3S, P2 4S"))
+    table.step(card("B2", "4S"), found=[together("4S 4S")])
+    table.answer(("4S", "4S"))
+    table.answer("continue")
+    table.tell(CorrectCard(index=3, card=Card.C9))
+    assert (table.question.question, table.question.choices) == ("card-order", ("9C", "4S"))
+
+
+def test_cards_lie_as_they_were_put_in_order_whatever_else_is_asked() -> None:
+    """C 5.10: whether the set is replaced is still open, and holds nothing."""
+    table = after(*cards("P1 2S, B1 3S, P2 2C"))
+    table.step(card("B2", "2H"), found=[together("2C 2H")])
+    table.answer(("2H", "2C"))
+    table.answer("continue")
+    table.hear(card("B2", "6S"))
+    table.answer("excess")
+    assert (table.question.question, table.question.kind) == ("reconstructable", "card-in-excess")
+    assert table.lies == "2S 2H / 3S 2C"
+
+
 def test_burnt_cards_drawn_together_change_nothing() -> None:
     """Nor does the first card in a known order."""
     for place, known in (("burn", False), ("first-card", True)):
@@ -191,6 +240,14 @@ def test_burnt_cards_drawn_together_change_nothing() -> None:
         told = [event.data for event in table.step(card(place, "4S"), found=[together("3H 4S", order_known=known)])]
         assert kinds(told) == [CardSetAside, IrregularityNoticed]
         assert not table.state.asked
+
+
+def test_two_burnt_cards_behind_the_first_card_change_nothing() -> None:
+    """The first card, which says how many are burnt, is not one of the two."""
+    table = after(card("first-card", "KS"), card("burn", "3H"))
+    told = [event.data for event in table.step(card("burn", "4S"), found=[together("3H 4S")])]
+    assert kinds(told) == [CardSetAside, IrregularityNoticed]
+    assert not table.state.asked
 
 
 def test_a_card_in_error_while_bets_are_open_is_published_with_what_came_beside_it() -> None:

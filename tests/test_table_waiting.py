@@ -145,6 +145,19 @@ def test_a_question_that_the_settings_in_force_do_not_ask_lapses() -> None:
     assert not table.state.asked
 
 
+def test_a_round_that_waits_is_ruled_by_the_settings_in_force() -> None:
+    """Insurance is switched off while a card is asked about: what was neglected has another ruling at once."""
+    table = after(*cards("P1 QS, B1 2S, P2 5H, B2 AC, P3 AS, B3 4D"), game="super-six-plus")
+    table.tell(NOT_INSURED)
+    table.hear(card("B3", "5D"))
+    assert (table.phase, table.question.question) == ("suspended", "reading")
+    table.settings = replace(table.settings, insurance=False)
+    ruled, lapsed = [event.data for event in table.step(came=CONFIGURED)]
+    assert isinstance(ruled, IrregularityRuled)
+    assert isinstance(lapsed, QuestionLapsed)
+    assert (ruled.kind, ruled.then, lapsed.question) == ("insurance-neglected", "stands", "intended")
+
+
 def test_a_round_is_played_and_paid_by_the_book_under_which_it_opened() -> None:
     """The table is set to another game while it waits: that is for the next one."""
     table = after(*NATURAL)

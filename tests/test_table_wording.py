@@ -186,14 +186,14 @@ def test_the_tables_of_phrases_are_complete() -> None:
 
 
 DRAWN: Final = tuple(
-    CardEntry(at, face, Where.PLACED, report=Report.SLOT, place=at)
+    CardEntry(face, Where.PLACED, at, report=Report.SLOT, place=at)
     for at, face in enumerate((Card.S8, Card.H3, Card.DJ), 1)
 )
 
 
 def of(kind: Kind, status: Status = Status.OPEN, cards: tuple[int, ...] = (), face: Card | None = None) -> Record:
-    what = Happened(kind, 0, 0, count=max(1, len(cards)))
-    return Record(3, 7, cards=DRAWN, matters=(Matter(1, what, status, "evidence", cards=cards, face=face),))
+    what = Happened(kind, count=max(1, len(cards)))
+    return Record(3, 7, cards=DRAWN, matters=(Matter(what, status, "evidence", id=1, cards=cards, face=face),))
 
 
 def ask(ask: Ask | Doubt, role: Voice | None = Role.DEALER, **more: object) -> Asked:
@@ -226,7 +226,7 @@ def test_the_words_of_rare_questions() -> None:
     holding = of(Kind.CARD_IN_EXCESS, Status.HOLDING, face=Card.D5)
     held = text_of(holding, ask(Ask.NEXT_ROUND, choices=("carried", "go-on")), None)
     assert held == "Before round 7: 5D was drawn in excess. Does 5D open this round?"
-    far = Record(3, 7, cards=DRAWN, matters=(Matter(1, Happened(Kind.CARD_EXPOSED, 9, 9), Status.OPEN, ""),))
+    far = Record(3, 7, cards=DRAWN, matters=(Matter(Happened(Kind.CARD_EXPOSED, 9, 9), Status.OPEN, "", id=1),))
     assert "card 9 was exposed" in text_of(far, ask(Ask.RULING), None)
     assert in_hand("banker", 4) == "Banker's number 4 card"
     assert joined(("a", "b", "c")) == "a, b and c"
@@ -235,14 +235,14 @@ def test_the_words_of_rare_questions() -> None:
 def test_the_words_of_a_report() -> None:
     """A card in no hand, a result, and a card without a face."""
     due = Slot(Pair.BANKER, 2, 4)
-    waiting = CardEntry(4, Card.C4, Where.WAITING, report=Report.UNNAMED)
+    waiting = CardEntry(Card.C4, Where.WAITING, 4, report=Report.UNNAMED)
     asked = Asked(Doubt.READING, Role.PIT_SUPERVISOR, choices=("due",), index=4)
     text = text_of(Record(3, 7, cards=(*DRAWN, waiting)), asked, due)
     assert text.startswith("Round 7: the shoe reported 4C in no hand, and Banker's second card is due.")
     early = EarlyResult(Result(Outcome.TIE, ()), 3)
     text = text_of(Record(3, 7, cards=DRAWN, early=early), asked, due)
     assert text.startswith("Round 7: the shoe reported a result (Tie), and Banker's second card is due.")
-    unread = CardEntry(4, None, Where.WAITING, report=Report.SLOT, seen=Seen(hand="player", position=3))
+    unread = CardEntry(None, Where.WAITING, 4, report=Report.SLOT, seen=Seen(hand="player", position=3))
     text = text_of(Record(3, 7, cards=(*DRAWN, unread)), asked, None)
     assert text.startswith(
         "Round 7: the shoe reported a card without a face as Player's third card, and no card is due."

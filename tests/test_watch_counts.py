@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from shoed.cards import Card
 from shoed.findings import AnyFinding, SetWrong, TooMany, TooOften, Unread
 from shoed.observations import AnyObservation
-from shoed.watch import WatchSettings, emptied, new_shoe
+from shoed.watch import FacesKnown, WatchSettings, emptied, new_shoe, watch
 from tests.observed import CUT, EMPTIED, JUMPED, LOADED, OPENED, PROVEN, STARTED, UNPROVEN, card, closed
 from tests.watching import LIMIT_MS, OVERDRAWN, REVERSED, UNREAD, Watching, at, burnt, delivery
 
@@ -86,6 +86,15 @@ def test_a_card_that_nobody_could_read_is_not_missing(unread: AnyObservation) ->
     watching = begun()
     watching.hear(*map(burnt, DECK[2:]), unread)
     assert len(end(watching)) == 1
+
+
+def test_a_face_that_a_person_tells_leaves_the_other_unread_card_in_doubt() -> None:
+    """One was reported without a face, and one was a fault: the face of the first says nothing of the other."""
+    watching = begun()
+    watching.hear(*map(burnt, DECK[2:]), card("P1", "?"), UNREAD)
+    told = FacesKnown(at(watching.ms), before=(None,), after=(DECK[0],))
+    watching.state, found = watch(ONE_DECK, watching.state, told)
+    assert (found, end(watching)) == ((), [])
 
 
 def test_a_shoe_that_was_not_seen_whole_lacks_nothing_that_we_know_of() -> None:

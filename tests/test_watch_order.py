@@ -77,6 +77,13 @@ def test_the_place_is_found_again_by_cards_that_can_be_read() -> None:
     assert (watching.state.order.lost, watching.state.order.next) == (False, 11 + 2 * SURE)
 
 
+def test_the_place_is_found_again_after_as_many_cards_as_the_set_has() -> None:
+    """Cards that came before come once more: from the sixth of them on each is held against the order again."""
+    found = coming(*DECK[:50], *DECK[20:26], DECK[40])
+    told = [(each.card, each.expected) for each in found if isinstance(each, OrderAltered)]
+    assert told == [(DECK[20], DECK[50]), (DECK[40], DECK[26])]
+
+
 def test_the_nearest_of_two_places_is_the_one() -> None:
     """The same cards in a row may be in several decks."""
     row, one, two, three = DECK[:SURE], DECK[10:20], DECK[20:30], DECK[30:50]

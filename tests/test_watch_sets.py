@@ -161,6 +161,16 @@ def test_another_set_than_the_one_that_was_coming_is_told_too() -> None:
     assert other(watching.hear(*map(burnt, DECK[:5]), of("B2", delivery(*NEXT)), loaded("A7"))) == [("B2", "A7")]
 
 
+@pytest.mark.parametrize(("cards", "coming"), [(0, False), (1, True), (2, True)])
+def test_a_set_that_is_delivered_once_a_card_came_is_of_the_next_shoe(cards: int, coming: bool) -> None:  # noqa: FBT001
+    """One card is enough: the shoe is not filled again in the middle of it."""
+    watching = watching_one_deck()
+    watching.hear(*map(burnt, DECK[:cards]))
+    (wrong,) = watching.hear(of("B2", delivery(*SHORT)))
+    assert isinstance(wrong, SetWrong)
+    assert wrong.coming is coming
+
+
 @pytest.mark.parametrize(("delivered", "told"), [("", "B2"), ("A7", ""), ("", "")])
 def test_an_id_that_nobody_told_differs_from_none(delivered: str, told: str) -> None:
     """There is nothing to compare."""

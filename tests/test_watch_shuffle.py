@@ -12,7 +12,7 @@ from shoed.cards import Card
 from shoed.findings import NotShuffled
 from shoed.watch import WatchSettings
 from shoed.watch.counts import FACES
-from shoed.watch.shuffle import BEGINNING, Stakes, bet, capital, usual_share
+from shoed.watch.shuffle import BEGINNING, BESIDE, FALSE_ALARMS, Stakes, bet, capital, usual_share
 from tests.observed import card
 from tests.watching import LIMIT_MS, Watching, burnt
 
@@ -81,6 +81,20 @@ def test_the_finding_says_what_was_counted_and_what_is_usual() -> None:
         "after 10 cards this set does not look shuffled: 9 of 9 cards are neighbours in suit of the card before them,"
         " where shuffling leaves 0.3, and 9 are of its suit, where it leaves 2"
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_found_with_the_card_that_makes_the_capital_large_enough(seed: int) -> None:
+    """As large as one false alarm in so many shoes allows; about every second card is a neighbour of the one before."""
+    dice, stakes, faces = Random(seed), BEGINNING, [0] * len(FACES)
+    came = [dice.randrange(len(FACES))]
+    while capital(stakes) * FALSE_ALARMS < 1:
+        before = came[-1]
+        faces[before] += 1
+        came.append(dice.choice(BESIDE[before]) if dice.random() < 0.5 else dice.randrange(len(FACES)))
+        stakes = bet(DECKS, stakes, faces, before, came[-1])
+    numbered = list(Card)
+    assert [each.cards for each in found([numbered[each] for each in came])] == [len(came)]
 
 
 def test_the_usual_share_of_neighbours_is_what_shuffling_leaves() -> None:

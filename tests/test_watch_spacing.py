@@ -298,6 +298,12 @@ def test_reports_that_the_line_can_carry_are_evidence() -> None:
     assert together(behind) == [((Card.C2, Card.D4), True)]
 
 
+def test_a_report_that_comes_exactly_as_late_as_the_line_needs_is_evidence() -> None:
+    """8 bytes of 2 ms each take 16 ms: this report was not held back."""
+    line = replace(SETTINGS, byte_us=2000)
+    assert together(watched((1000, EIGHT), (1016, THREE), settings=line)) == [((Card.S8, Card.H3), True)]
+
+
 def test_a_fault_in_a_heap_is_beside_no_card() -> None:
     """It came later, or sooner, than it seems."""
     assert watched((1000, EIGHT), (1000, UNREAD), settings=BY_THE_LINE)[:1] != []

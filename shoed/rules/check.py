@@ -26,7 +26,7 @@ def pays(rows: Sequence[PayRow], reachable: Results) -> Iterator[tuple[int | Non
     covered: dict[Result, int] = {}
     for at, row in enumerate(rows):
         results = {result for result in reachable if applies(row, result)}
-        for result in sorted(results & covered.keys(), key=str):
+        for result in sorted(results & covered.keys()):  # of one winner
             yield at, f"overlaps row {covered[result] + 1}: both are for {result}", "let one row pay each result"
             break
         covered |= dict.fromkeys(results, at)

@@ -85,9 +85,9 @@ def winner(book: RuleBook, hands: Hands) -> Winner:
 
 
 def higher(player: int, banker: int) -> Winner:
-    if player == banker:
-        return Winner.TIE
-    return Winner.PLAYER if player > banker else Winner.BANKER
+    if player > banker:
+        return Winner.PLAYER
+    return Winner.BANKER if player < banker else Winner.TIE
 
 
 def pairs(hands: Hands) -> tuple[Pair, ...]:

@@ -30,11 +30,8 @@ from shoed.rules.questions import YES_NO, Ask, Choice, Inquiry, Question
 from shoed.rules.results import established
 from shoed.words import PLAYER, Event, Role, Stage
 
-# Whether the cards can be put back, where nobody says it. What is not here is asked.
-PRESUMED: Final[Mapping[Event, bool]] = {
-    Event.WRONG_SIDE: True,  # the order in which they left the shoe is known
-    Event.FACE_UP: False,  # every card lies where it belongs: there is nothing to put back
-}
+# Whether the cards can be put back, where nobody says it, is asked or presumed. Else nothing is put back.
+PRESUMED: Final = frozenset({Event.WRONG_SIDE})  # the order in which they left the shoe is known
 ASKED: Final = frozenset(
     {Event.WRONG_COUNT, Event.ORDER_ALTERED, Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DEALING_ERROR}
 )
@@ -53,8 +50,8 @@ class Happened(msgspec.Struct, frozen=True):
     """One irregularity as it was seen."""
 
     event: Event
-    at: int  # the ordinal of the card that it begins with
-    noticed_at: int  # how many cards had been drawn when it was noticed
+    at: int = 0  # the ordinal of the card that it begins with
+    noticed_at: int = 0  # how many cards had been drawn when it was noticed
     count: int = 2  # cards drawn together
     order_known: bool = False  # of these
     reconstructable: bool | None = None  # None: nobody said
@@ -68,13 +65,12 @@ class Happened(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """What of the bets matters here, and whether the cards are all that were drawn: what hangs on others waits."""
+    """What of the bets matters here."""
 
     bettors: tuple[str, ...] = ()  # who has bets, each once
     left: Mapping[str, int] = {}  # who walked away, and how many cards had been drawn
     # Bettor, bet, and stage of an insurance: what may establish an outcome. None: all bets of the game.
     placed: frozenset[tuple[str, str, Stage | None]] | None = None
-    all_known: bool = True
 
 
 NO_BETS: Final = Layout()
@@ -223,7 +219,8 @@ class _Fold:
         return self.awaited if each.noticed_at > self.known else None
 
     def _awaits_cards(self, each: Happened) -> bool:
-        return not self.layout.all_known and each.noticed_at > len(self.came)
+        """What hangs on cards waits until all that had been drawn are known."""
+        return each.noticed_at > len(self.came)
 
     def _hangs_on_the_cards(self, each: Happened) -> bool:
         rows = rows_of(self.book, each.event)
@@ -242,7 +239,7 @@ class _Fold:
         if each.event is Event.DRAWN_TOGETHER:
             return each.order_known
         if each.event not in ASKED:
-            return PRESUMED.get(each.event, False)
+            return each.event in PRESUMED
         row, other = self._row(each, back=True), self._row(each, back=False)
         if row is other and (row is None or row.then is Then.ASK):
             return False  # nothing hangs on it

@@ -82,8 +82,8 @@ def applies(row: PayRow, to: Result | Rank | None) -> bool:
 
 @cache
 def pair_ranks(hand: tuple[Rank, ...]) -> PairRanks:
-    """C 1.13: the first two cards of one rank; until both are there, what they may yet turn out to be."""
-    match hand[:INITIAL_HAND]:
+    """C 1.13: the first two cards, of one rank; until both are there, what they may yet turn out to be."""
+    match hand:
         case (first, second):
             return frozenset({first if first == second else None})
         case (first,):

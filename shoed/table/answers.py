@@ -136,8 +136,8 @@ def report_past(table: Table, at: Now, past: Past, record: Record, answered: Lis
     house, already, last = table.house_of(record), len(table.events), table.state.last
     is_last = last is not None and past.completed is not None and same_round(last, past.completed)
     kept, past = past, replace(past, completed=last) if is_last else past
-    was = judge(house, replace(past.record, overtaken=False))
-    over = table.over(past, assess(house, record))
+    was = judge(house, past.record)
+    over = table.over(past, assess(house, record).record)
     publish_matters(over, at, was.record)
     ground, last = over.standing.course.void, over.state.last
     if ground is not None and was.record.published.voided is None:

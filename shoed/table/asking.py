@@ -129,10 +129,9 @@ def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence
 
 
 def to_confirm(book: RuleBook, record: Record) -> list[Asked]:
-    """The first suspicion; the next round does not wait for one."""
-    suspected = record.having(Status.SUSPECTED)[:1]
+    """The suspicions; the next round does not wait for one."""
     asked: list[Asked] = []
-    for matter in suspected:
+    for matter in record.having(Status.SUSPECTED):
         rows = rows_of(book, matter.kind)
         if matter.confirmation is Confirmation.NEEDED:  # the round would be void
             rows = sorted(rows, key=lambda row: row.then is not Then.VOID)

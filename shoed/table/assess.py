@@ -71,7 +71,7 @@ class Standing(msgspec.Struct, frozen=True):
             card = order[at - 1]
             if (card in foreign) if card.face is face else any(each.face is face for each in foreign):
                 continue
-            left.append(card if card.face is face else CardEntry(0, face, Where.LYING))
+            left.append(card if card.face is face else CardEntry(face, Where.LYING))
         return tuple(left)
 
 
@@ -225,7 +225,7 @@ def ran_out(record: Record, found: Standing) -> Record:
 def judge(house: House, record: Record) -> Standing:
     """The record as it is, by the rules."""
     faces, counted = known(record), record.counted
-    ruled_on = counted or record.decisions or record.squeeze or record.published.voided
+    ruled_on = counted or record.decisions or record.squeeze
     if not ruled_on:  # nearly all rounds
         hands, carried = lay(house.book, faces)
         at = tuple(range(len(hands) + 1, len(faces) + 1))
@@ -234,8 +234,7 @@ def judge(house: House, record: Record) -> Standing:
     inquiry = Inquiry(decisions(record, counted))
     bettors = (*named(record), OTHERS)
     happened = [facts(record, each) for each in counted]
-    all_known = len(faces) == len(record.order) and not record.waiting
-    found = course(house.book, faces, happened, inquiry, Layout(bettors, all_known=all_known))
+    found = course(house.book, faces, happened, inquiry, Layout(bettors))
     rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
     by_rules = found.void and replace(found.void, irregularity=counted[found.void.irregularity].id)
     ground = record.published.voided or by_rules
@@ -282,7 +281,7 @@ def standing(
     questions: Sequence[Asked],
     returned: tuple[TookBack, ...] = (),
 ) -> Standing:
-    held = found.void is not None or any(each.holds for each in questions)
+    held = any(each.holds for each in questions)
     due = None if held else due_slot(record, found)
     return Standing(record, found, tuple(rulings), tuple(questions), due, returned)
 

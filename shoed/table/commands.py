@@ -42,7 +42,6 @@ from shoed.rules.questions import Inquiry
 from shoed.step import Told
 from shoed.table import device_orders, rounds
 from shoed.table.answers import decide, report_past
-from shoed.table.assess import judge
 from shoed.table.context import Table, signed
 from shoed.table.corrections import correct, may_correct, past_round, put_away, remembered, void
 from shoed.table.customs import after_the_cut
@@ -168,7 +167,7 @@ def notice_past(table: Table, notice: Notice, past: tuple[int, int], by: Author,
         return notice_in_time(table, notice, past, by, at)
     first, _ = first_of(table.record, notice)
     what = Happened(notice.kind, first, first, noticed_late=True)
-    notice_late(table, Matter(0, what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
+    notice_late(table, Matter(what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
     kept = remembered(table, past)
     if notice.kind is Kind.FOREIGN_CARD and kept is not None:
         not_carried(table, kept.record, first, by, at)
@@ -185,8 +184,8 @@ def not_carried(table: Table, past: Record, first: int, by: Author, at: Now) -> 
     if carried.where is Where.LYING:
         report(table, at, changed(record, replace(carried, where=Where.PUT_AWAY)))
         return
-    what, evidence = Happened(Kind.FOREIGN_CARD, 0, 0), f"told by {by.name} of a card that was left over"
-    matter = Matter(0, what, Status.OPEN, evidence, by, 0, (carried.id,), record.last_drawn)
+    what, evidence = Happened(Kind.FOREIGN_CARD), f"told by {by.name} of a card that was left over"
+    matter = Matter(what, Status.OPEN, evidence, by, cards=(carried.id,), noticed_after=record.last_drawn)
     report(table, at, with_matter(record, replace(matter, confirmation=table.confirmation(by))))
 
 
@@ -205,7 +204,7 @@ def notice_in_time(table: Table, notice: Notice, of: tuple[int, int], by: Author
         return (
             f"the cards of round {of[1]} are not kept: only those of the last round, and of rounds with open questions"
         )
-    over = table.over(past, judge(table.house_of(past.record), past.record))
+    over = table.over(past, past.record)
     first, drawn = first_of(past.record, notice)
     if (reason := impossible(over, notice, first, drawn)) is not None:
         return reason
@@ -231,7 +230,7 @@ def notice_between(table: Table, notice: Notice, first: int, by: Author, at: Now
     known = next((each for each in carried if (each.kind, each.cards, each.face) == (notice.kind, cards, None)), None)
     if known is not None:
         table.remark = is_known(table.record, known)
-        again = Matter(0, known.what, known.status, f"told by {by.name}", by, cards=cards)
+        again = Matter(known.what, known.status, f"told by {by.name}", by, cards=cards)
         table.set_standing(replace(table.standing, record=reported_again(table.record, known, again)))
         return None
     rounds.between(table, at, rounds.of_no_round(notice.kind, f"told by {by.name}", by, cards))
@@ -255,11 +254,9 @@ def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter
     drawn = record.drawn
     what = Happened(
         notice.kind,
-        0,
-        0,
-        notice.count,
-        bool(notice.order_known),
-        notice.reconstructable,
+        count=notice.count,
+        order_known=bool(notice.order_known),
+        reconstructable=notice.reconstructable,
         of_the_dealing=notice.of_the_dealing,
         stage=notice.stage,
     )
@@ -272,7 +269,7 @@ def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter
     if notice.other is not None:
         cards = (*cards, drawn[notice.other - 1].id)
     evidence, last = f"told by {by.name}", record.last_drawn
-    return Matter(0, what, Status.OPEN, evidence, by, 0, cards, last, tuple(meant))
+    return Matter(what, Status.OPEN, evidence, by, cards=cards, noticed_after=last, meant=tuple(meant))
 
 
 def side(table: Table, at: int) -> Pair | None:

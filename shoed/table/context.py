@@ -84,12 +84,10 @@ class Table:
         """All open questions, in the order in which they are asked."""
         return open_questions(self.settings.game, self.state, self.standing, insurance=self.settings.insurance)
 
-    def over(self, past: Past, standing: Standing) -> "Table":
+    def over(self, past: Past, record: Record) -> "Table":
         """The table as it was for a round that is over; its events are events of this table."""
-        state = replace(self.state, record=standing.record, last=past.completed)
-        table = Table(self.settings, state, self.row)
+        table = Table(self.settings, replace(self.state, record=record, last=past.completed), self.row)
         table.events = self.events
-        table.set_standing(standing)
         return table
 
     @property

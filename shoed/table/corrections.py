@@ -54,7 +54,7 @@ def correct(table: Table, correction: CorrectCard, by: Author, at: Now) -> str |
     if card.face is correction.card:
         return f"card {index} is {card.face} already"
     evidence = f"card {index} was told as {card.face or 'no card'}, and is {correction.card}"
-    publish_noticed(table, at, Matter(0, Happened(Kind.OTHER, index, 0), Status.OPEN, evidence, by), kind="misread")
+    publish_noticed(table, at, Matter(Happened(Kind.OTHER, at=index), Status.OPEN, evidence, by), kind="misread")
     record = corrected(record, card.id, correction.card)
     if waits:
         table.set_standing(replace(table.standing, record=record))
@@ -80,7 +80,7 @@ def put_away(table: Table, index: int, by: Author, at: Now) -> str | None:
     card = drawn[index - 1]
     evidence = f"{card.face or 'a card without a face'} was put away by {by.name}"
     record = positioned(record, card.id, Where.PUT_AWAY)
-    matter = Matter(0, Happened(Kind.OTHER, 0, 0), Status.OPEN, evidence, by, noticed_after=record.last_placed)
+    matter = Matter(Happened(Kind.OTHER), Status.OPEN, evidence, by, noticed_after=record.last_placed)
     record = with_matter(record, matter)
     decided = Decided(Ask.RULING, Choice.CONTINUE.value, by, record.last_matter)
     report(table, at, with_decision(record, decided))
@@ -134,7 +134,7 @@ def correct_late(table: Table, number: int | None, what: str, by: Author, at: No
     of = (record.shoe, record.number) if is_last else past_round(table, number)
     if of is None:
         return no_such_round(table, number)
-    late_one = Happened(Kind.OTHER, 0, 0, noticed_late=not is_last)
-    matter = Matter(0, late_one, Status.OPEN, f"of round {of[1]}: {what}", by)
+    late_one = Happened(Kind.OTHER, noticed_late=not is_last)
+    matter = Matter(late_one, Status.OPEN, f"of round {of[1]}: {what}", by)
     publish_noticed(table, at, matter, of, kind="correction")
     return None

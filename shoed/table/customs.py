@@ -22,7 +22,7 @@ def against_custom(custom: Custom, shoe: Shoe, number: int, play: Phase) -> Iter
 
 
 def suspicion(kind: Kind, evidence: str, at: int = 0) -> Matter:
-    return Matter(0, Happened(kind, at, at), Status.SUSPECTED, evidence)
+    return Matter(Happened(kind, at, at), Status.SUSPECTED, evidence)
 
 
 def after_the_cut(custom: Custom, shoe: Shoe, number: int) -> Iterator[Matter]:

@@ -151,7 +151,6 @@ def left_the_shoe(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) 
         return
     record = begin_dealing(table, seen.at)
     entry = CardEntry(
-        0,
         seen.card,
         Where.WAITING,
         report=IN_NO_HAND[seen.place],
@@ -207,7 +206,6 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     due = table.standing.due if not record.waiting else None
     kind = Report.UNNAMED if seen.place is Place.DEALT else Report.SLOT
     entry = CardEntry(
-        record.last_id + 1,
         seen.card,
         Where.WAITING,
         report=kind,
@@ -259,7 +257,6 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
         return
     record, after_loss = after_a_loss(record)
     entry = CardEntry(
-        0,
         seen.card,
         Where.WAITING,
         report=Report.OVERDRAWN,
@@ -289,7 +286,6 @@ def is_excess(record: Record, card: CardEntry) -> bool:
 def too_many(table: Table, seen: CardSeen) -> None:
     """C 5.7: a card between two rounds may open the next."""
     entry = CardEntry(
-        0,
         seen.card,
         Where.KEPT,
         report=KEPT.get(seen.place, Report.SLOT),
@@ -364,9 +360,9 @@ def noticed(table: Table, at: Now, record: Record, last: int, findings: Sequence
             there = {each.kind for each in (*record.having(Status.SUSPECTED), *record.counted)}
             if kind not in there:
                 cards = (last,) if last else ()
-                what = Happened(kind, 0, 0)
+                what = Happened(kind)
                 record = with_matter(
-                    record, Matter(0, what, Status.SUSPECTED, str(finding), None, 0, cards, last, face=about)
+                    record, Matter(what, Status.SUSPECTED, str(finding), cards=cards, noticed_after=last, face=about)
                 )
     return record
 
@@ -389,8 +385,8 @@ def drawn_together(table: Table, at: Now, record: Record, last: int, finding: Dr
 
 
 def together(finding: DrawnTogether) -> Matter:
-    what = Happened(Kind.DRAWN_TOGETHER, 0, 0, len(finding.cards), finding.order_known)
-    return Matter(0, what, Status.LATENT, finding.evidence)
+    what = Happened(Kind.DRAWN_TOGETHER, count=len(finding.cards), order_known=finding.order_known)
+    return Matter(what, Status.LATENT, finding.evidence)
 
 
 def doubt(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
@@ -417,7 +413,7 @@ def take_unread(table: Table, at: Now, findings: Sequence[AnyFinding]) -> None:
     """A card that passed unread is a card of the round as well."""
     play = table.record.play
     record = begin_dealing(table, at)
-    record = with_card(record, CardEntry(0, None, Where.PLACED, utc_us=at.utc_us, row=table.row))
+    record = with_card(record, CardEntry(None, Where.PLACED, utc_us=at.utc_us, row=table.row))
     record = with_matter(record, *against_custom(table.settings.custom, table.state.shoe, record.number, play))
     report(table, at, noticed(table, at, record, record.last_id, findings))
 

@@ -52,11 +52,11 @@ class Confirmation(Enum):
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
-    id: int
     what: Happened  # its positions are derived from the cards, if it names some
     status: Status
     evidence: str
     by: Author | None = None  # None: the watch, or the table itself
+    id: int = 0  # 0: not on the record yet
     number: int = 0  # in its round, as published; 0: none yet
     cards: tuple[int, ...] = ()  # ids of the cards that it is about
     noticed_after: int = 0  # the id of the last card that had left the shoe; 0: none had

@@ -80,7 +80,7 @@ def exposed(table: Table, notice: Notice, face: Card, at: Now) -> Record | str:
     if record.play not in (Phase.CLOSED, Phase.DEALING) or table.standing.due is None or record.waiting:
         return "no card of this round is due now: give the notice once the card is drawn"
     record = begin_dealing(table, at)
-    return with_card(record, CardEntry(0, face, Where.PLACED, Source.PERSON))
+    return with_card(record, CardEntry(face, Where.PLACED, source=Source.PERSON))
 
 
 def waits(record: Record, matter: Matter) -> bool:
@@ -97,8 +97,8 @@ def replace_set(table: Table, by: Author, at: Now) -> str | None:
         return f"{RECORD.value} or a higher role decides that the set is replaced"
     if any(each.kind is Kind.SET_REPLACED for each in table.record.having(Status.CARRIED_OVER, Status.HOLDING)):
         return "the set is to be replaced already: put in the new one, then give new-shoe"
-    what, evidence = Happened(Kind.SET_REPLACED, 0, 0, between_rounds=True), f"{by.name} has the set replaced"
-    publish_found(table, at, Matter(0, what, Status.CARRIED_OVER, evidence, by))
+    what, evidence = Happened(Kind.SET_REPLACED, between_rounds=True), f"{by.name} has the set replaced"
+    publish_found(table, at, Matter(what, Status.CARRIED_OVER, evidence, by))
     ask(table, at)
     return None
 

@@ -30,7 +30,7 @@ from shoed.table.state import Effect, Open, TableState
 from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
 from shoed.words import PLAYER, Role
 
-ABANDONING: Final = {(Doubt.GAP, Reading.NONE_OF_THESE.value), (Doubt.RESTART, Reading.NEW_SHOE.value)}
+ABANDONING: Final = {(Reading.NONE_OF_THESE.value,), (Reading.NEW_SHOE.value,)}
 NO_CUSTOM: Final = Custom()
 MOST_ORDERS: Final = 24  # of four cards; the orders of more are too many to be read
 
@@ -109,9 +109,11 @@ def public_question(
     game: str, state: TableState, *, insurance: bool = True, custom: Custom = NO_CUSTOM
 ) -> PublicQuestion | None:
     """The question that is asked first."""
+    if not state.asked:
+        return None
     asked = {each.topic: each for each in state.asked}
-    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE)) if asked else ()
-    for listed in listed_in(game, state, insurance=insurance) if asked else ():
+    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE))
+    for listed in listed_in(game, state, insurance=insurance):
         if listed.topic in asked:
             house = house_of(game, listed.found.record, insurance=insurance)
             return published(house, state, listed, asked[listed.topic], against)
@@ -219,11 +221,11 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
             case None, (Doubt.READING | Doubt.GAP), Reading.NEXT_ROUND.value:
                 would_be = begun(found, against)
             case None, Doubt.GAP, Reading.NONE_OF_THESE.value:  # the next round begins with its first card
-                would_be = Record(found.record.shoe, found.record.number)
+                would_be = Record()
             case None, Doubt.RESTART, _ if first_of_either(found.record):
                 would_be = begun(found, against, new_shoe=choice == Reading.NEW_SHOE.value)
             case None, Doubt.RESTART, Reading.NEW_SHOE.value:
-                would_be = Record(found.record.shoe + 1)
+                would_be = Record()
             case _:
                 would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)
@@ -301,7 +303,7 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
 def effect_of_answer(listed: Listed, would: Consequence) -> str:
     if listed.holds_the_next:
         return effect_between(listed.asked, would)
-    abandons = (listed.asked.ask, *would.choice) in ABANDONING
+    abandons = would.choice in ABANDONING  # else a ruling is asked
     said = [effect_of(listed.asked, would.choice[0], would.clause)]
     if would.void is not None:
         said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
@@ -334,9 +336,7 @@ def effect_between(asked: Asked, would: Consequence) -> str:
 
 
 def opens_the_next(would: Consequence) -> str:
-    # Before a question about the place of a card, the cards that are left over are not known.
-    known = would.then_asks in (None, Ask.OPTION.value, Ask.NEXT_ROUND.value)
-    if not known or not would.carried:
+    if not would.carried:
         return ""
     return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} the next round."
 

@@ -13,7 +13,6 @@ from shoed.rules.questions import Ask, Choice
 from shoed.table.asking import FOREIGN, NO_CARD, OUTLIVES, Asked, Doubt, Topic, goes_on, topic
 from shoed.table.assess import House, Standing, house_of, judge
 from shoed.table.matters import Confirmation, Matter, Status
-from shoed.table.phase import Phase
 from shoed.table.readings import Reading, read, unheard, with_unread
 from shoed.table.record import (
     CardEntry,
@@ -61,9 +60,8 @@ def open_questions(game: str, state: TableState, found: Standing, *, insurance: 
     """All open questions: those that hold the round, those that hold the next one, then all others."""
     listed = [Listed(each, found) for each in found.questions if each.holds]
     house = house_of(game, found.record, insurance=insurance)
-    listed += [
-        Listed(goes_on(house.book, found.record, each), found) for each in found.record.having(Status.CARRIED_OVER)[:1]
-    ]
+    carried = found.record.having(Status.CARRIED_OVER)
+    listed += [Listed(goes_on(house.book, found.record, each), found) for each in carried]
     for past in state.past:
         if past.topics:
             listed += still_open(house_of(game, past.record, insurance=insurance), past)
@@ -87,7 +85,7 @@ def choose(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Auth
         case Doubt.FACE:
             return faced(record, asked, choice, by)
         case Doubt.CONFIRM:
-            return confirmed(record, record.having(Status.SUSPECTED)[0], by, yes=choice == Choice.YES.value)
+            return confirmed(record, record.matter(asked.matter or 0), by, yes=choice == Choice.YES.value)
         case Doubt.READING | Doubt.GAP:
             return read(record, Reading(choice))
         case Doubt.RESTART:  # it is the shoe that was cut
@@ -116,9 +114,11 @@ def faced(record: Record, asked: Asked, choice: str | tuple[str, ...], by: Autho
     if choice == NO_CARD:
         return withdrawn(record, card.id)
     if choice == FOREIGN:
-        what = Happened(Kind.FOREIGN_CARD, 0, 0)
+        what = Happened(Kind.FOREIGN_CARD)
         evidence = f"card {index} is none of the set"
-        return with_matter(record, Matter(0, what, Status.OPEN, evidence, by, 0, (card.id,), record.last_placed))
+        return with_matter(
+            record, Matter(what, Status.OPEN, evidence, by, cards=(card.id,), noticed_after=record.last_placed)
+        )
     return corrected(record, card.id, Card.parse(str(choice)))
 
 
@@ -137,7 +137,7 @@ def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Reco
     record = with_status(record, Status.DECIDED, matter)
     if choice != Reading.CARRIED.value:
         return record
-    card = CardEntry(0, matter.face, Where.LYING, row=matter.row, sequence=matter.aside)
+    card = CardEntry(matter.face, Where.LYING, row=matter.row, sequence=matter.aside)
     return carried_in(record, card, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
 
 
@@ -163,12 +163,10 @@ def with_kept(house: House, record: Record) -> Record:
 
 def after_round(card: CardEntry, evidence: str) -> Matter:
     """C 5.7: a card that follows a round which is over: a person decides where it serves."""
-    what = Happened(Kind.CARD_IN_EXCESS, 0, 0, between_rounds=True)
+    what = Happened(Kind.CARD_IN_EXCESS, between_rounds=True)
     evidence = f"{card.face or 'a card without a face'} {evidence}"
     cards = (card.id,) if card.id else ()
-    return Matter(
-        0, what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=card.sequence, row=card.row
-    )
+    return Matter(what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=card.sequence, row=card.row)
 
 
 def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
@@ -199,15 +197,15 @@ def renewed(record: Record) -> bool:
 def renewal(record: Record) -> tuple[Matter, ...]:
     """What then holds the next round, as long as no new set is in the shoe."""
     evidence = f"a new set was to come after round {record.number}, and none is told"
-    what = Happened(Kind.SET_REPLACED, 0, 0, between_rounds=True)
-    return (Matter(0, what, Status.CARRIED_OVER, evidence),) if renewed(record) else ()
+    what = Happened(Kind.SET_REPLACED, between_rounds=True)
+    return (Matter(what, Status.CARRIED_OVER, evidence),) if renewed(record) else ()
 
 
 def begun(found: Standing, against: Iterable[Matter], *, new_shoe: bool = False) -> Record:
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
     left = () if new_shoe else (*found.carried, *record.lying)
-    after = Record(record.shoe, record.number + 1, play=Phase.DEALING)
+    after = Record()
     for each in left:
         after = carried_in(after, each, Where.PLACED)
     if not left:

@@ -285,7 +285,7 @@ def in_another_slot(record: Record, course: Course, due: Slot, first: CardEntry)
         return Situation.SLOT_FILLED
     if position == FULL_HAND and not record.order:  # the shoe is still at the round before
         return Situation.OTHER_HANDS
-    if position == there + 1 and due.position == FULL_HAND and due.hand is Pair.BANKER:
+    if due.position == FULL_HAND and due.hand is Pair.BANKER:
         # Player stands, and the device reports that it drew: one more card, unless the due one was lost.
         return Situation.LATER_SLOT if record.continuity.partial else Situation.THIRD_CARD_NOT_DUE
     if position == there + 1 and hand != due.hand.value:
@@ -352,7 +352,7 @@ def of_the_next_round(record: Record) -> Record:
 def with_open(record: Record, kind: Kind, evidence: str) -> Record:
     last = record.last_placed
     return with_matter(
-        record, Matter(0, Happened(kind, 0, 0), Status.OPEN, evidence, None, 0, (last,) if last else (), last)
+        record, Matter(Happened(kind), Status.OPEN, evidence, cards=(last,) if last else (), noticed_after=last)
     )
 
 
@@ -368,10 +368,10 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
             return record if before is None or first.face is None else corrected(record, before.id, first.face)
         case Reading.PUT_AWAY:
             record = positioned(record, first.id, Where.PUT_AWAY)
-            what = Happened(Kind.ORDER_ALTERED, 0, 0)
+            what = Happened(Kind.ORDER_ALTERED)
             how = reported_as(first.report, first.seen)
             evidence = f"{first.face or 'a card without a face'} was reported {how}, and was put away"
-            return with_matter(record, Matter(0, what, Status.OPEN, evidence, noticed_after=record.last_placed))
+            return with_matter(record, Matter(what, Status.OPEN, evidence, noticed_after=record.last_placed))
         case Reading.EXCESS if first.report is Report.OVERDRAWN and not record.published.complete:
             if len(record.at(Where.PUT_BY)) >= MOST_WAITING:
                 return withdrawn(record, first.id)
@@ -385,9 +385,9 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
         case Reading.EXCESS:
             return excess(record, first.id)
         case _:  # the wrong side
-            what = Happened(Kind.WRONG_SIDE, 0, 0)
+            what = Happened(Kind.WRONG_SIDE)
             evidence = f"card {record.ordinal(first.id)} was reported in the other hand"
-            return with_matter(record, Matter(0, what, Status.OPEN, evidence, None, 0, (first.id,), first.id))
+            return with_matter(record, Matter(what, Status.OPEN, evidence, cards=(first.id,), noticed_after=first.id))
 
 
 def missed(record: Record) -> Record:

@@ -68,9 +68,9 @@ def reported_as(report: Report, seen: Seen) -> str:
 
 
 class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    id: int
     face: Card | None  # None: not known yet
     where: Where
+    id: int = 0  # 0: not on the record yet
     source: Source = Source.DEVICE
     report: Report = Report.NONE
     place: int = 0  # grows in the order in which the cards left the shoe; 0: none yet
@@ -265,13 +265,13 @@ def changed(record: Record, card: CardEntry) -> Record:
 
 def carried_in(record: Record, card: CardEntry, where: Where) -> Record:
     """A card that was left over before this round."""
-    card = CardEntry(0, card.face, where, Source.CARRIED, utc_us=card.utc_us, row=card.row, sequence=card.sequence)
+    card = CardEntry(card.face, where, source=Source.CARRIED, utc_us=card.utc_us, row=card.row, sequence=card.sequence)
     return with_card(record, card)
 
 
 def unseen(record: Record) -> Record:
     """A card that left the shoe before those that wait, and that was not reported."""
-    return with_card(record, CardEntry(0, None, Where.PLACED, Source.PERSON))
+    return with_card(record, CardEntry(None, Where.PLACED, source=Source.PERSON))
 
 
 def positioned(record: Record, card_id: int, where: Where = Where.PLACED) -> Record:
@@ -336,8 +336,9 @@ def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:
         why = "the shoe says that it was overdrawn"
     elif report in IN_NO_HAND:
         why = f"the shoe reported it {reported_as(report, record.card(card_id).seen)}"
-    what = Happened(Kind.CARD_IN_EXCESS, 0, 0, reconstructable=back)
-    matter = Matter(0, what, Status.OPEN, f"card {at}: {why}", None, 0, (card_id,), record.last_placed)
+    what = Happened(Kind.CARD_IN_EXCESS, reconstructable=back)
+    evidence, last = f"card {at}: {why}", record.last_placed
+    matter = Matter(what, Status.OPEN, evidence, cards=(card_id,), noticed_after=last)
     return with_matter(record, matter)
 
 

@@ -287,9 +287,9 @@ def run_empty(table: Table, at: Now, by: Author | None) -> None:
     empty = [each for each in record.having(Status.LATENT) if each.kind is Kind.TOO_FEW_CARDS]
     record = with_status(record, Status.WITHDRAWN, *empty)
     table.state = replace(table.state, shoe=replace(table.state.shoe, emptied=True))
-    what = Happened(Kind.TOO_FEW_CARDS, 0, 0)
+    what = Happened(Kind.TOO_FEW_CARDS)
     evidence, confirmation = "the shoe is empty, and a card is due", table.confirmation(by)
-    record = with_matter(record, Matter(0, what, Status.LATENT, evidence, by, confirmation=confirmation))
+    record = with_matter(record, Matter(what, Status.LATENT, evidence, by, confirmation=confirmation))
     table.emit(at, events.ShoeEmptied(shoe=shoe, round=number, **signed(by)))
     if table.state.phase in AT_THE_TABLE:
         report(table, at, record)
@@ -311,8 +311,8 @@ def over_empty(table: Table, at: Now, what: str) -> None:
 
 def of_no_round(kind: Kind, evidence: str, by: Author | None = None, cards: tuple[int, ...] = ()) -> Matter:
     """Noticed while no round is open: nothing can be void, and the next round waits for a person."""
-    what = Happened(kind, 0, 0, reconstructable=True, between_rounds=True)
-    return Matter(0, what, Status.CARRIED_OVER, evidence, by, cards=cards)
+    what = Happened(kind, reconstructable=True, between_rounds=True)
+    return Matter(what, Status.CARRIED_OVER, evidence, by, cards=cards)
 
 
 def between(table: Table, at: Now, found: Matter) -> None:

@@ -72,8 +72,8 @@ def put_off(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:
         if isinstance(found, ShuffleFailed) or (isinstance(found, SetWrong) and found.coming):
             kind = SUSPECTED[type(found)]
             forget(table, kind)
-            what = Happened(kind, 0, 0, reconstructable=True, between_rounds=True)
-            record = with_matter(table.record, Matter(0, what, Status.LATENT, str(found)))
+            what = Happened(kind, reconstructable=True, between_rounds=True)
+            record = with_matter(table.record, Matter(what, Status.LATENT, str(found)))
             table.set_standing(replace(table.standing, record=record))
         else:
             of_this.append(found)
