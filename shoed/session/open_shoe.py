@@ -3,8 +3,9 @@
 Theory of operation: the device keeps each report until it is acknowledged, and `open_shoe_stream`
 takes the number that is due alone, so that each comes out once and in order. An acknowledgement is
 a send of the Step that took the report, and so it waits for the commit. HELLO alone begins a
-stream: it proves that nothing was missed, or does not. A host that only listens says nothing,
-takes what comes, and has the gaps on record.
+stream: it proves that nothing was missed, or does not. Reports that were taken and that HELLO names
+are compared first: a device may number its reports again under the same stream. A host that only
+listens says nothing, takes what comes, and has the gaps on record.
 """
 
 from collections.abc import Mapping
@@ -175,18 +176,20 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         evidence = Evidence(frame.raw.hex(" "), frame.offset, "")
         if self.session.listens:  # what it missed, the next report's number says
             news = not before.greeted or hello.stream != before.stream
-            self.ask(replace(before, greeted=True), ())
+            after, back = stream.overhear_hello(before, hello)
+            self.ask(after, ())
+            if back:
+                self.resume(frame.at, replace(evidence, sequence=str(hello.next)), before, Continuity.UNKNOWN)
         else:
             after, asked, proven = stream.greet(before, hello, frame.at.mono_ns)
             self.ask(after, asked)
             news = after.greeted and not (before.greeted and proven)
-            if news and before.stream is not None and (self.state.away or not proven):
-                if proven:
-                    self.saw(Resumed(at=frame.at, frame=evidence, continuity=Continuity.PROVEN))
-                else:  # it tells from its oldest on
-                    oldest = replace(evidence, sequence=str(hello.oldest))
-                    self.resume(frame.at, oldest, before, same=hello.stream == before.stream)
-            self.state = replace(self.state, away=self.state.away and not news)
+            if after.greeted and not proven and before.stream is not None:  # it tells from its oldest on
+                oldest = replace(evidence, sequence=str(hello.oldest))
+                lost = hello.stream == before.stream and not after.gap
+                self.resume(frame.at, oldest, before, Continuity.LOST if lost else Continuity.UNKNOWN)
+            elif proven:
+                self.compared(frame.at, evidence)
         if news:
             self.saw(
                 Identified(
@@ -200,14 +203,20 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                 )
             )
 
-    def resume(self, at: Now, evidence: Evidence, before: Intake, *, same: bool) -> None:
-        """Go on at a number that is not due. Only within one stream does the number say that reports are lost."""
-        lost = Continuity.LOST if same else Continuity.UNKNOWN
-        missed = stream.steps(before.due, int(evidence.sequence)) if same else 0
+    def compared(self, at: Now, evidence: Evidence) -> None:
+        """Nothing was missed, once all that was taken and is still kept is compared."""
+        intake = self.state.intake
+        if self.state.away and intake.greeted and not intake.ahead:
+            self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
+            self.state = replace(self.state, away=False)
+
+    def resume(self, at: Now, evidence: Evidence, before: Intake, known: Continuity) -> None:
+        """Go on at a number that is not due. Only within one numbering does the number say that reports are lost."""
+        missed = stream.steps(before.end, int(evidence.sequence)) if known is Continuity.LOST else 0
         self.saw(
-            Resumed(at=at, frame=evidence, continuity=lost, missed_at_least=missed, expected=str(before.due)),
+            Resumed(at=at, frame=evidence, continuity=known, missed_at_least=missed, expected=str(before.end)),
         )
-        self.state = replace(self.state, sets={})
+        self.state = replace(self.state, sets={}, away=False)
 
     def report(self, frame: Frame[theirs.FromDevice], report: theirs.Report) -> None:
         before, at = self.state.intake, frame.at
@@ -217,22 +226,29 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.ask(intake, ())
             if verdict is not Repeat.COPY:
                 self.overheard(at, evidence, before, verdict)
+                self.taken(frame, report, evidence)
         else:
             intake, asked, verdict = stream.receive(before, report, at.mono_ns)
             self.ask(intake, asked)
+            if verdict is Repeat.ANEW:
+                self.resume(at, evidence, before, Continuity.UNKNOWN)
+            if verdict in (Repeat.DUE, Repeat.ANEW):
+                self.taken(frame, report, evidence)
         if verdict is Repeat.COPY:
             self.saw(CopyHeard(at=at, frame=evidence))
-        elif verdict is Repeat.DUE or self.session.listens:
-            self.taken(frame, report, evidence)
+            if not self.session.listens:
+                self.compared(at, evidence)
 
     def overheard(self, at: Now, evidence: Evidence, before: Intake, verdict: Repeat) -> None:
         """What the number says to a host that cannot ask for what it missed."""
         if before.stream is None:
             pass  # the first report ever follows nothing
+        elif verdict in (Repeat.STRANGE, Repeat.ANEW):
+            self.resume(at, evidence, before, Continuity.UNKNOWN)
         elif self.state.away and verdict is Repeat.DUE:
             self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
-        elif self.state.away or verdict is Repeat.STRANGE:
-            self.resume(at, evidence, before, same=verdict is Repeat.LATER)
+        elif self.state.away:
+            self.resume(at, evidence, before, Continuity.LOST)
         elif verdict is Repeat.LATER:
             missed = stream.steps(before.due, int(evidence.sequence))
             self.saw(SequenceJumped(at=at, frame=evidence, expected=str(before.due), missed_at_least=missed))
