@@ -92,6 +92,27 @@ class HeardAgain(Observation, frozen=True, kw_only=True):
     pass
 
 
+class Doubt(Enum):
+    """Why a device cannot be relied on, though its line is open."""
+
+    NO_HELLO = "no-hello"  # it does not say who it is
+    UNKNOWN_VERSION = "unknown-version"  # of its protocol
+    WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or a shuffler where a shoe is
+    IGNORES_ACKNOWLEDGEMENTS = "ignores-acknowledgements"
+    CLOCK_JUMPS = "clock-jumps"
+
+
+class DeviceDoubted(Observation, frozen=True, kw_only=True):
+    reason: Doubt
+    detail: str
+
+
+class DeviceTrusted(Observation, frozen=True, kw_only=True):
+    """The doubt has ended on an open line; a line that closes ends every doubt."""
+
+    reason: Doubt
+
+
 class FrameRejected(Observation, frozen=True, kw_only=True):
     raw: str
     offset: int
@@ -281,6 +302,8 @@ AnyObservation = (
     | LinkClosed
     | WentQuiet
     | HeardAgain
+    | DeviceDoubted
+    | DeviceTrusted
     | FrameRejected
     | CopyHeard
     | SequenceClashed

@@ -38,6 +38,8 @@ from shoed.observations import (
     Continuity,
     CopyHeard,
     CutCardSeen,
+    DeviceDoubted,
+    Doubt,
     Edges,
     Evidence,
     FaultCleared,
@@ -603,8 +605,9 @@ def test_a_device_of_the_other_role_is_refused(role: str, other: str) -> None:
     host = Host(Clock(), role=role)
     host.take(LinkUp(PORT))
     raw = hello(role=Role(other), upcoming=2)
-    (refused,) = host.hears(raw)
+    refused, doubted = host.hears(raw)
     assert isinstance(refused, FrameRejected)
+    assert doubted == DeviceDoubted(at=host.clock.now, reason=Doubt.WRONG_ROLE, detail=refused.detail)
     assert (refused.raw, refused.reason) == (raw.hex(" "), "wrong-role")
     assert f"says that it is a {other}" in refused.detail
     assert f"[table.{other}]" in refused.detail
@@ -652,8 +655,9 @@ def test_an_unknown_version_is_refused_and_said_plainly() -> None:
     host = greeted()
     frame = bytes.fromhex("7E 03 20 00 01 A1 B2 C3 D4 00 00 00 00 00 0F 42 40 18 00 00 00 01 E8 48 00 8B 8C 26 4F 7F")
     assert host.hear(frame) == b""
-    (refused,) = host.seen
+    refused, doubted = host.seen
     assert isinstance(refused, FrameRejected)
+    assert doubted == DeviceDoubted(at=host.clock.now, reason=Doubt.UNKNOWN_VERSION, detail=refused.detail)
     assert refused.reason == "unknown-version"
     assert "speaks version 3 of Open Shoe" in refused.detail
 
@@ -702,7 +706,7 @@ def test_a_device_that_says_nothing_is_asked_ever_more_seldom() -> None:
         if host.take(Woken()):
             times.append(host.clock.ms)
     assert times == [*range(1000, 30_000, 1000), 59_000, 89_000, 119_000]
-    assert [type(each) for each in host.seen] == [LinkOpened, WentQuiet]
+    assert [type(each) for each in host.seen] == [LinkOpened, DeviceDoubted, WentQuiet]
     host.clock.ms += 2000
     host.hear(b"\x7e")
     due = host.session.wake_at(host.state)
@@ -795,7 +799,7 @@ def test_a_listener_is_told_who_it_is_once() -> None:
     host = listener()
     assert kinds(host, report(1, theirs.Empty()), hello(upcoming=2), hello(upcoming=2)) == ["ShoeEmptied", "Identified"]
     assert kinds(host, hello(of=B)) == ["Identified"]
-    assert kinds(host, hello(role=Role.SHUFFLER)) == ["FrameRejected"]
+    assert kinds(host, hello(role=Role.SHUFFLER)) == ["FrameRejected", "DeviceDoubted"]
     host.take(LinkDown("pulled"))
     host.take(LinkUp(PORT))
     assert kinds(host, hello(upcoming=2)) == ["Identified"]

@@ -23,6 +23,8 @@ from shoed.observations import (
     CopyHeard,
     CutCardSeen,
     Device,
+    DeviceDoubted,
+    DeviceTrusted,
     FaultCleared,
     FaultRaised,
     FrameRejected,
@@ -114,6 +116,8 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain():
             line.link(table, seen)
             device_orders.reopened(table, seen)
+        case DeviceDoubted() | DeviceTrusted():
+            line.doubt(table, seen)
         case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
             line.device(table, seen)
             device_orders.reported(table, seen)
