@@ -33,7 +33,7 @@ from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
-from shoed.observations import AnyObservation, Device, DeviceDoubted, DeviceTrusted, Resumed, SequenceJumped
+from shoed.observations import Device, warning
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
@@ -321,20 +321,6 @@ class Desk:
                     self.take(Woken(), heard)
                 else:  # a silence is not judged while bytes of it may be unread
                     await asyncio.sleep(GRACE_S)
-
-
-def warning(seen: AnyObservation) -> str:
-    """The line of the log about what a device reported; empty where the log has none."""
-    match seen:
-        case Resumed(proven=False) | SequenceJumped():
-            due = f"report {seen.expected} was due" if seen.expected else "nothing proves the opposite"
-            return f"reports may be missing before report {seen.frame.sequence}: {due}"
-        case DeviceDoubted(reason=reason, detail=detail):
-            return f"{reason.value}: {detail}"
-        case DeviceTrusted(reason=reason):
-            return f"{reason.value}: this has ended"
-        case _:
-            return ""
 
 
 D = TypeVar("D", bound=Desk)

@@ -327,3 +327,17 @@ AnyObservation = (
     | SetDelivered
     | OrderAnswered
 )
+
+
+def warning(seen: AnyObservation) -> str:
+    """The line of the log about an observation; empty where the log has none."""
+    match seen:
+        case Resumed(proven=False) | SequenceJumped():
+            due = f"report {seen.expected} was due" if seen.expected else "nothing proves the opposite"
+            return f"reports may be missing before report {seen.frame.sequence}: {due}"
+        case DeviceDoubted(reason=reason, detail=detail):
+            return f"{reason.value}: {detail}"
+        case DeviceTrusted(reason=reason):
+            return f"{reason.value}: this has ended"
+        case _:
+            return ""

@@ -6,11 +6,22 @@ import pytest
 
 from firmware_protocols.open_shoe import build
 from firmware_protocols.open_shoe.messages import Alive, FaultChanged, Notice, Role
-from shoed.observations import AnyObservation, DeviceDoubted, DeviceTrusted, Doubt
+from shoed.observations import (
+    AnyObservation,
+    Continuity,
+    CopyHeard,
+    DeviceDoubted,
+    DeviceTrusted,
+    Doubt,
+    Evidence,
+    Resumed,
+    SequenceJumped,
+    warning,
+)
 from shoed.session import open_shoe_doubts
 from shoed.session.open_shoe_stream import Intake
 from shoed.step import LinkDown, LinkUp, Received, Woken
-from tests.open_shoe_line import LISTENING, PORT, A, Clock, Host
+from tests.open_shoe_line import LISTENING, PORT, START, A, Clock, Host
 from tests.test_session_open_shoe import greeted, hello, listener, report
 
 B: Final = 0xB
@@ -262,3 +273,29 @@ def test_a_link_that_closes_ends_every_doubt() -> None:
     assert heard(host, hello(upcoming=2, oldest=1), raw) == []
     assert heard(host, VERSION_3) == ["+ unknown-version"]
     assert host.state.doubts == (Doubt.UNKNOWN_VERSION,)
+
+
+# --- the log
+
+
+FRAME: Final = Evidence("05", 0, "9")
+
+
+@pytest.mark.parametrize(
+    ("seen", "line"),
+    [
+        (Resumed(at=START, frame=FRAME, expected="7"), "reports may be missing before report 9: report 7 was due"),
+        (Resumed(at=START, frame=FRAME), "reports may be missing before report 9: nothing proves the opposite"),
+        (
+            SequenceJumped(at=START, frame=FRAME, expected="7"),
+            "reports may be missing before report 9: report 7 was due",
+        ),
+        (Resumed(at=START, frame=FRAME, continuity=Continuity.PROVEN), ""),
+        (CopyHeard(at=START, frame=FRAME), ""),
+        (DeviceDoubted(at=START, reason=Doubt.WRONG_ROLE, detail="a shuffler"), "wrong-role: a shuffler"),
+        (DeviceTrusted(at=START, reason=Doubt.WRONG_ROLE), "wrong-role: this has ended"),
+    ],
+)
+def test_the_log_names_losses_and_doubts(seen: AnyObservation, line: str) -> None:
+    """What proves that nothing is missing is no line of it."""
+    assert warning(seen) == line

@@ -210,7 +210,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def ticked(self, at: Now, report: theirs.Report, before: Intake, verdict: Repeat) -> None:
         """Compare the clocks of two reports of one numbering."""
         ticked = Ticked(report.clock_us, at.mono_ns)
-        if verdict in (Repeat.DUE, Repeat.LATER):
+        if verdict is Repeat.DUE:
             within_s = self.session.settings.quiet_after_s
             if wrong := doubts.jumped(before.clock_us, self.state.ticked, ticked, within_s):
                 self.doubt(at, Doubt.CLOCK_JUMPS, wrong)
@@ -288,7 +288,6 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.ask(intake, ())
             if verdict is not Repeat.COPY:
                 self.overheard(at, evidence, before, verdict)
-                self.ticked(at, report, before, verdict)
                 self.taken(frame, report, evidence)
         else:
             intake, asked, verdict = stream.receive(before, report, at.mono_ns)

@@ -70,7 +70,7 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
             ask(table, seen.at)  # an open question may have other answers now
 
 
-def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:
+def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain | DeviceDoubted | DeviceTrusted) -> None:
     device, port = seen.device, table.port(seen.device)
     if isinstance(seen, LinkOpened | LinkClosed):
         end_doubts(table, device, seen.at)
@@ -93,6 +93,8 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
             if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
                 table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
                 table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
+        case DeviceDoubted() | DeviceTrusted():
+            doubt(table, seen)
         case _:
             assert_never(seen)
 

@@ -113,11 +113,9 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
                 rounds.communication_started(table, seen)
         case Resumed() | SequenceJumped() | SequenceClashed():
             line.continuity(table, seen)
-        case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain():
+        case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain() | DeviceDoubted() | DeviceTrusted():
             line.link(table, seen)
             device_orders.reopened(table, seen)
-        case DeviceDoubted() | DeviceTrusted():
-            line.doubt(table, seen)
         case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
             line.device(table, seen)
             device_orders.reported(table, seen)
