@@ -292,9 +292,9 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         else:
             intake, asked, verdict = stream.receive(before, report, at.mono_ns)
             self.ask(intake, asked)
-            if verdict is Repeat.ANEW:
+            if verdict is Repeat.RENUMBERED:
                 self.resume(at, evidence, before, Continuity.UNKNOWN)
-            if verdict in (Repeat.DUE, Repeat.ANEW):
+            if verdict in (Repeat.DUE, Repeat.RENUMBERED):
                 self.ticked(at, report, before, verdict)
                 self.taken(frame, report, evidence)
         if verdict is Repeat.COPY:
@@ -307,7 +307,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         """What the number says to a host that cannot ask for what it missed."""
         if before.stream is None:
             pass  # the first report ever follows nothing
-        elif verdict in (Repeat.STRANGE, Repeat.ANEW):
+        elif verdict in (Repeat.STRANGE, Repeat.RENUMBERED):
             self.resume(at, evidence, before, Continuity.UNKNOWN)
         elif self.state.away and verdict is Repeat.DUE:
             self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))

@@ -57,7 +57,7 @@ class Repeat(Enum):
     COPY = auto()  # taken before: the acknowledgement was lost
     LATER = auto()  # one before it is missing
     STRANGE = auto()  # of a numbering whose HELLO was not heard
-    ANEW = auto()  # other bytes under a number that was taken: take it, after a gap
+    RENUMBERED = auto()  # other bytes under a number that was taken: take it, after a gap
 
 
 class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -128,9 +128,9 @@ def judge(intake: Intake, report: Report) -> Repeat:
     if compared and intake.taken(report) == report.check:
         return Repeat.COPY
     if compared and verdict is Repeat.DUE:
-        return Repeat.DUE if intake.gap else Repeat.ANEW
+        return Repeat.DUE if intake.gap else Repeat.RENUMBERED
     if verdict is Repeat.COPY:
-        return Repeat.ANEW if intake.vouched else Repeat.STRANGE
+        return Repeat.RENUMBERED if intake.vouched else Repeat.STRANGE
     if verdict is not Repeat.STRANGE and report.clock_us < intake.clock_us and not intake.vouched:
         return Repeat.STRANGE  # a clock that goes back: the numbers may have begun again, too
     return verdict
@@ -139,7 +139,7 @@ def judge(intake: Intake, report: Report) -> Repeat:
 def receive(intake: Intake, report: Report, now_ns: int) -> tuple[Intake, tuple[Requested, ...], Repeat]:
     """Take a report in, or not. What is to be said of it leaves after the commit, as everything does."""
     verdict = judge(intake, report)
-    if verdict in (Repeat.DUE, Repeat.ANEW):
+    if verdict in (Repeat.DUE, Repeat.RENUMBERED):
         return _take(intake, report), (Acknowledge(report.stream, report.sequence),), verdict
     if verdict is Repeat.COPY:
         if report.sequence == intake.due:
@@ -160,7 +160,7 @@ def overhear(intake: Intake, report: Report) -> tuple[Intake, Repeat]:
         if known == report.check or missed:
             return intake, verdict
     if verdict is Repeat.COPY or (verdict is not Repeat.STRANGE and report.clock_us < intake.clock_us):
-        verdict = Repeat.ANEW
+        verdict = Repeat.RENUMBERED
     return _take(intake, report), verdict
 
 
