@@ -33,7 +33,7 @@ from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
-from shoed.observations import Device
+from shoed.observations import Device, warning
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
@@ -219,8 +219,9 @@ class Desk:
         for answer in step.answers:
             if (waiting := self.waiting.pop(answer.id, None)) is not None:
                 waiting.answer.set_result(answer)
-        for finding in step.findings:  # in the log once the publisher had its turn
-            asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, finding)
+        warnings = [f"{seen.device.value}: {text}" for seen in step.observations if (text := warning(seen))]
+        for each in (*warnings, *step.findings):  # in the log once the publisher had its turn
+            asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, each)
 
     @property
     def links(self) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from shoed.cards import Card
-from shoed.observations import Device
+from shoed.observations import Device, Doubt
 from shoed.words import OverdrawnCard
 
 
@@ -75,6 +75,19 @@ class DeviceQuiet(OfDevice, frozen=True, kw_only=True):
 
     port: str
     since: str
+
+
+class DeviceDoubted(OfDevice, frozen=True, kw_only=True):
+    """The line is open, and the device cannot be relied on. `detail`: why, and what to do; the state has it, too."""
+
+    reason: Doubt
+    detail: str
+
+
+class DeviceTrusted(OfDevice, frozen=True, kw_only=True):
+    """The doubt about the device has ended, or the line closed."""
+
+    reason: Doubt
 
 
 class DeviceIdentified(OfDevice, frozen=True, kw_only=True):
@@ -178,6 +191,8 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     DeviceOnline: "device.online",
     DeviceOffline: "device.offline",
     DeviceQuiet: "device.quiet",
+    DeviceDoubted: "device.doubted",
+    DeviceTrusted: "device.trusted",
     DeviceIdentified: "device.identified",
     DeviceFault: "device.fault",
     DeviceCleared: "device.cleared",

@@ -92,6 +92,27 @@ class HeardAgain(Observation, frozen=True, kw_only=True):
     pass
 
 
+class Doubt(Enum):
+    """Why a device cannot be relied on, though its line is open."""
+
+    NO_HELLO = "no-hello"  # it does not say who it is
+    UNKNOWN_VERSION = "unknown-version"  # of its protocol
+    WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or a shuffler where a shoe is
+    IGNORES_ACKNOWLEDGEMENTS = "ignores-acknowledgements"
+    CLOCK_JUMPS = "clock-jumps"
+
+
+class DeviceDoubted(Observation, frozen=True, kw_only=True):
+    reason: Doubt
+    detail: str
+
+
+class DeviceTrusted(Observation, frozen=True, kw_only=True):
+    """The doubt has ended on an open line; a line that closes ends every doubt."""
+
+    reason: Doubt
+
+
 class FrameRejected(Observation, frozen=True, kw_only=True):
     raw: str
     offset: int
@@ -282,6 +303,8 @@ AnyObservation = (
     | LinkClosed
     | WentQuiet
     | HeardAgain
+    | DeviceDoubted
+    | DeviceTrusted
     | FrameRejected
     | CopyHeard
     | SequenceClashed
@@ -305,3 +328,17 @@ AnyObservation = (
     | SetDelivered
     | OrderAnswered
 )
+
+
+def warning(seen: AnyObservation) -> str:
+    """The line of the log about an observation; empty where the log has none."""
+    match seen:
+        case Resumed(proven=False) | SequenceJumped():
+            due = f"report {seen.expected} was due" if seen.expected else "nothing proves the opposite"
+            return f"reports may be missing before report {seen.frame.sequence}: {due}"
+        case DeviceDoubted(reason=reason, detail=detail):
+            return f"{reason.value}: {detail}"
+        case DeviceTrusted(reason=reason):
+            return f"{reason.value}: this has ended"
+        case _:
+            return ""

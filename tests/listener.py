@@ -13,7 +13,7 @@ import msgspec
 from shoed import device_events, events
 from shoed.cards import Card
 from shoed.device_events import EventData
-from shoed.observations import Device, Outcome, Pair
+from shoed.observations import Device, Doubt, Outcome, Pair
 from shoed.table import PublicState
 
 OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw", "unknown")
@@ -85,6 +85,7 @@ class Listener:
         self.last: dict[str, object] | None = None
         self.before: dict[str, object] | None = None  # the completed round before it
         self.devices: dict[Device, dict[str, object]] = {Device.SHOE: dict(UNHEARD)}
+        self.doubted: dict[Device, dict[Doubt, str]] = {}
 
     @singledispatchmethod
     def hear(self, data: EventData) -> None:
@@ -298,11 +299,30 @@ class Listener:
 
     @hear.register
     def _(self, data: device_events.DeviceOnline) -> None:
-        self.of(data).update(link="online", reason=None)
+        self.of(data).update(link="online")
+        self.doubt(data)
 
     @hear.register
     def _(self, data: device_events.DeviceQuiet) -> None:
         self.of(data).update(link="quiet")
+
+    @hear.register
+    def _(self, data: device_events.DeviceDoubted) -> None:
+        self.doubts(data)[data.reason] = data.detail
+        self.doubt(data)
+
+    @hear.register
+    def _(self, data: device_events.DeviceTrusted) -> None:
+        del self.doubts(data)[data.reason]
+        self.doubt(data)
+
+    def doubts(self, data: device_events.OfDevice) -> dict[Doubt, str]:
+        return self.doubted.setdefault(data.device, {})
+
+    def doubt(self, data: device_events.OfDevice) -> None:
+        assert self.of(data)["link"] != "offline"
+        reasons = [f"{reason.value}: {detail}" for reason, detail in self.doubts(data).items()]
+        self.of(data)["reason"] = "; ".join(reasons) or None
 
     @hear.register
     def _(self, data: device_events.DeviceOffline) -> None:

@@ -52,21 +52,29 @@ class Device:
         self.clock = clock
         self.role = OpenShoeDevice(OpenShoeSettings().standing(role), version=version, room=room, identity=ACME)
         self.state = DeviceState(Store(A, version, room, next=first))
+        self.since_ns = 0  # when its clock began
+
+    @property
+    def now(self) -> Now:
+        now = self.clock.now
+        return Now(now.utc_us, now.mono_ns - self.since_ns)
 
     def open(self) -> bytes:
-        self.state, out = self.role.opened(self.state, self.clock.now)
+        self.state, out = self.role.opened(self.state, self.now)
         return out
 
     def say(self, said: Reported) -> bytes:
-        self.state, out = self.role.say(self.state, said, self.clock.now)
+        self.state, out = self.role.say(self.state, said, self.now)
         return out
 
     def hear(self, data: bytes = b"") -> bytes:
-        self.state, out = self.role.hear(self.state, Chunk(data, self.clock.now))
+        self.state, out = self.role.hear(self.state, Chunk(data, self.now))
         return out
 
-    def lose_power(self, stream: int) -> None:
+    def lose_power(self, stream: int, *, clock_too: bool = False) -> None:
         self.state = self.role.begin(stream)
+        if clock_too:
+            self.since_ns = self.clock.now.mono_ns
 
 
 class Host:

@@ -275,7 +275,12 @@ def test_the_health_of_the_device_is_shown(subscriber: Subscriber) -> None:
     subscriber.told(7, "device.unlocked", {})
     assert not subscriber.shows("fault")
     assert not subscriber.shows("locked")
-    subscriber.told(8, "device.offline", {**port, "reason": "the cable is out"})
+    subscriber.told(8, "device.doubted", {"reason": "no-hello", "detail": "it says nothing"})
+    assert subscriber.shows("shoe", "no-hello: it says nothing")
+    assert subscriber.lines[-1] == "the shoe cannot be relied on, no-hello: it says nothing"
+    subscriber.told(9, "device.trusted", {"reason": "no-hello"})
+    assert not subscriber.shows("it says nothing")
+    subscriber.told(10, "device.offline", {**port, "reason": "the cable is out"})
     assert subscriber.shows("shoe", "offline · the cable is out")
     assert subscriber.lines[-1] == "the shoe is offline: the cable is out"
 

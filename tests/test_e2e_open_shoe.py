@@ -163,6 +163,58 @@ async def test_a_kill_between_commit_and_acknowledgement_takes_each_card_once(
         assert list(differences) == []
 
 
+async def restart_in_sight(shoe: OpenShoe, _: list[Reported]) -> None:
+    """It says HELLO on the open line."""
+    shoe.state, out = shoe.role.opened(shoe.role.begin(A), shoe.at().at)
+    shoe.write(out)
+
+
+async def restart_unseen(shoe: OpenShoe, _: list[Reported]) -> None:
+    """Its HELLO is lost."""
+    shoe.state = shoe.role.begin(A)
+
+
+async def restart_away(shoe: OpenShoe, rest: list[Reported]) -> None:
+    """With the cable out; so many cards are dealt then that the number due is one of theirs."""
+    await shoe.cut()
+    shoe.state = shoe.role.begin(A)
+    while len(rest) > 4:
+        shoe.ahead_ms += 1000
+        shoe.state, _ = shoe.role.say(shoe.state, rest.pop(0), shoe.at().at)
+    await shoe.mend()
+
+
+@pytest.mark.parametrize("restart", [restart_in_sight, restart_unseen, restart_away])
+async def test_numbers_that_begin_again_under_the_same_stream_lose_no_card(
+    world: World, shoe: OpenShoe, restart: Callable[[OpenShoe, list[Reported]], Awaitable[None]]
+) -> None:
+    """20 cards over a shoe that restarts in the second round: each is published, and the loss that may be is named."""
+    faces = ROUND * 5
+    rest: list[Reported] = [card(text) for text in faces]
+    await start(world, shoe)
+    shoe.report(*(rest.pop(0) for _ in range(6)))
+    await acknowledged(world, shoe, 6)
+    await restart(shoe, rest)
+    shoe.report(*rest)
+    await world.daemons[-1].looking(lambda: world.journal.count("card.drawn", "card.set-aside") == len(faces))
+    await world.daemons[-1].looking(lambda: not shoe.state.store.kept)
+    await world.all_told()
+    assert await world.daemons[-1].stop() == 0
+
+    record = world.journal.events()
+    cards = [row for row in record if row.type in {"card.drawn", "card.set-aside"}]
+    assert [row.data["card"] for row in cards] == [*faces]
+    (missed,) = [row for row in record if row.type == "line.missed"]
+    assert (missed.data["expected"], missed.data["seen"], missed.data["at_least"]) == ("7", "1", None)
+    assert cards[5].sequence < missed.sequence < cards[6].sequence
+    assert [row.data["integrity"] for row in record if row.type == "round.completed"] == ["complete"]  # the first
+    assert "round.suspended" in {row.type for row in record}
+    assert "reports may be missing" in str(world.daemons[-1])
+    with closing(Reader(world.journal.path)) as reader:
+        differences = chain(rehearse(reader, TABLE, engine_for), decode_again(reader, TABLE, engine_for))
+        assert list(differences) == []
+
+
 def test_a_capture_without_a_greeting_is_decoded_all_the_same(tmp_path: Path) -> None:
     """Who only listens takes what it hears: here the page's second report."""
     file = tmp_path / "line"

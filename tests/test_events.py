@@ -11,6 +11,7 @@ from shoed.contract import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
 from shoed.device_events import (
     DeviceChanged,
     DeviceCleared,
+    DeviceDoubted,
     DeviceFault,
     DeviceIdentified,
     DeviceLocked,
@@ -18,6 +19,7 @@ from shoed.device_events import (
     DeviceOnline,
     DeviceOrderAnswered,
     DeviceQuiet,
+    DeviceTrusted,
     DeviceUnlocked,
     EventData,
     LineClashed,
@@ -68,7 +70,7 @@ from shoed.events import (
     Slot,
     TookBack,
 )
-from shoed.observations import Device, Outcome, Pair
+from shoed.observations import Device, Doubt, Outcome, Pair
 from shoed.table.phase import MOVES, Move, Phase
 from tests.listener import OUTSIDE
 from tests.observed import Sitting, card, cards
@@ -358,6 +360,12 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         DeviceQuiet(port="p", since="2023-11-14T22:13:20.000000Z"),
         '{"device":"shoe","port":"p","since":"2023-11-14T22:13:20.000000Z"}',
     ),
+    (
+        "device.doubted",
+        DeviceDoubted(reason=Doubt.WRONG_ROLE, detail="a shuffler"),
+        '{"device":"shoe","reason":"wrong-role","detail":"a shuffler"}',
+    ),
+    ("device.trusted", DeviceTrusted(reason=Doubt.NO_HELLO), '{"device":"shoe","reason":"no-hello"}'),
     (
         "device.identified",
         DeviceIdentified(vendor="Rij", model="S1", serial="7", firmware="2.1", protocol="2"),

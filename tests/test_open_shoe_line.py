@@ -15,6 +15,7 @@ from firmware_protocols.open_shoe.messages import (
 )
 from shoed.observations import (
     CardSeen,
+    Continuity,
     FaultCleared,
     FaultRaised,
     FrameRejected,
@@ -169,6 +170,90 @@ def test_whatever_happens_no_card_is_invented_and_no_loss_unnoticed(seed: int) -
     play.say(numbered(CARDS))
     play.settle(100)
     assert play.cards[-1] == CARDS
+
+
+@pytest.mark.parametrize("clock_too", [True, False], ids=["clock begins again", "clock goes on"])
+@pytest.mark.parametrize("hello", ["heard", "lost", "cable noticed", "cable unnoticed"])
+@pytest.mark.parametrize("before", [1, 3, 40, 100])
+@pytest.mark.parametrize("meanwhile", [0, 1, 3, 30, 90, 120])
+def test_numbers_that_begin_again_lose_no_card(before: int, meanwhile: int, hello: str, clock_too: bool) -> None:  # noqa: FBT001 -- a column
+    """The stream id stays: every card comes out, in order and once, and one observation names the restart."""
+    play = table("again", 0)
+    for number in range(before):
+        play.say(numbered(number))
+        play.tick(200)
+    play.settle(50)
+    assert play.cards == [*range(before)]
+    if hello.startswith("cable"):
+        play.pull(seen=hello == "cable noticed")
+    play.device.lose_power(A, clock_too=clock_too)
+    out = play.device.open()
+    play.up = out if hello == "heard" else b""
+    for number in range(before, before + meanwhile):
+        play.say(numbered(number))
+        play.tick(200)
+    play.plug()
+    play.settle(200)
+    for number in range(before + meanwhile, before + meanwhile + 20):
+        play.say(numbered(number))
+        play.tick(200)
+    play.settle(200)
+    assert play.cards == [*range(before + meanwhile + 20)]
+    (lost,) = unproven(play.host.seen)
+    assert isinstance(lost, Resumed)
+    assert (lost.continuity, lost.expected, lost.frame.sequence) == (Continuity.UNKNOWN, str(before + 1), "1")
+    behind = [each for each in play.host.seen[play.host.seen.index(lost) :] if isinstance(each, CardSeen)]
+    assert number_of(behind[0]) == before
+    assert play.device.state.store.kept == ()
+
+
+@pytest.mark.parametrize("every", [60, 200, 1000])
+@pytest.mark.parametrize("seed", range(12))
+def test_numbers_that_begin_again_on_a_worn_line_lose_no_card(seed: int, every: int) -> None:
+    """Also where HELLO, reports and acknowledgements of the new numbering are lost, and the host is killed."""
+    play = table(f"again {seed} {every}", every, version=1 + seed % 2)
+    dice, said = play.dice, 0
+    for _ in range(4):
+        for _ in range(dice.randrange(5, 40)):
+            play.say(numbered(said))
+            said += 1
+            if dice.random() < 0.03:
+                play.kill = dice.random() < 0.5
+            play.tick(dice.choice((5, 50, 700)))
+        play.settle(400)
+        assert play.cards == [*range(said)]
+        play.line.every = every
+        play.device.lose_power(A, clock_too=True)
+        play.up = play.device.open()
+    play.settle(400)
+    assert len(unproven(play.host.seen)) >= 3
+    assert losses_on_record(play.host.seen)
+
+
+def test_a_memory_that_was_restored_is_compared_report_by_report() -> None:
+    """A device is set back to an older state of its memory: what is the same is a copy, the first difference is not."""
+    play = table("restored", 0)
+    play.settle(5)
+    play.pull(seen=False)
+    for number in range(3):
+        play.say(numbered(number))
+    older = play.device.state
+    play.plug()
+    play.settle(100)
+    for number in range(3, 6):
+        play.say(numbered(number))
+        play.tick(200)
+    play.pull(seen=True)
+    play.device.state = older
+    for number in range(6, 12):
+        play.tick(200)
+        play.say(numbered(number))
+    play.plug()
+    play.settle(200)
+    assert play.cards == [*range(12)]
+    (lost,) = unproven(play.host.seen)
+    assert isinstance(lost, Resumed)
+    assert (lost.expected, lost.frame.sequence) == ("7", "4")
 
 
 @pytest.mark.parametrize("every", [60, 300, 1000])

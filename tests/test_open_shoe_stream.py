@@ -212,7 +212,7 @@ def test_an_idle_device_betrays_what_was_lost() -> None:
     ("said", "proven", "due"),
     [
         pytest.param((A, 7, 7), True, 7, id="nothing new"),
-        pytest.param((A, 9, 5), True, 7, id="two new"),
+        pytest.param((A, 9, 5), True, 5, id="two new, two to compare"),
         pytest.param((A, 9, 8), False, 8, id="forgotten before it was taken"),
         pytest.param((B, 7, 7), False, 7, id="another stream"),
     ],
@@ -225,13 +225,19 @@ def test_a_hello_proves_that_nothing_was_missed_or_does_not(said: tuple[int, int
     assert asked == (() if due == upcoming else (Resend(of, due),))
 
 
-def test_a_hello_that_was_overtaken_takes_nothing_back() -> None:
-    """What was taken since it was said is not taken again; one that the host waits for is still waited for."""
+def test_a_hello_that_goes_back_counts_where_nothing_was_taken_since_it_was_asked_for() -> None:
+    """On an open line it may be one of before: it is asked for again."""
     old = Hello(A, Role.SHOE, 7, 7, "", "", "", "")
-    for intake in (Intake(A, 9, greeted=True), Intake(A, 9, asked_ns=5)):
-        assert stream.greet(intake, old, 6) == (intake, (), True)
-    intake = Intake(A, 9, greeted=True)
-    assert stream.greet(intake, Hello(A, Role.SHOE, 12, 11, "", "", "", ""), 0)[2] is False
+    intake, asked, proven = stream.greet(Intake(A, 9, greeted=True), old, 6)
+    assert (intake, asked, proven) == (Intake(A, 9, asked_ns=6), (Identify(),), True)
+    intake, asked, proven = stream.greet(intake, old, 7)
+    assert (intake.due, intake.end, intake.gap, asked, proven) == (7, 7, True, (), False)
+
+
+def test_a_hello_that_dropped_what_was_due_is_no_new_numbering() -> None:
+    """So many reports are lost, and what the device keeps goes on from there."""
+    intake, asked, proven = stream.greet(Intake(A, 9, greeted=True), Hello(A, Role.SHOE, 12, 11, "", "", "", ""), 0)
+    assert (intake.due, intake.gap, asked, proven) == (11, False, (Resend(A, 11),), False)
 
 
 def test_no_more_than_the_window_is_on_its_way() -> None:

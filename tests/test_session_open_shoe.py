@@ -38,6 +38,8 @@ from shoed.observations import (
     Continuity,
     CopyHeard,
     CutCardSeen,
+    DeviceDoubted,
+    Doubt,
     Edges,
     Evidence,
     FaultCleared,
@@ -62,7 +64,7 @@ from shoed.observations import (
 )
 from shoed.observations import Reported as Observed
 from shoed.session.open_shoe import LISTENS, SETS
-from shoed.session.open_shoe_stream import Intake
+from shoed.session.open_shoe_stream import REPEATABLE, Intake
 from shoed.session.open_shoe_words import SET_CARDS
 from shoed.step import DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Woken
 from shoed.wire import Frame, LineState
@@ -81,8 +83,8 @@ SECOND: Final = bytes.fromhex(  # the eight of spades, Player's first
 ACK_2: Final = bytes.fromhex("7E 01 81 00 00 A1 B2 C3 D4 00 02 C5 57 33 53 7F")
 
 
-def report(sequence: int, said: Reported, *, of: int = A, version: int = 1) -> bytes:
-    return build(Report(version, sequence, of, CLOCK_US, said))
+def report(sequence: int, said: Reported, *, of: int = A, version: int = 1, clock_us: int = CLOCK_US) -> bytes:
+    return build(Report(version, sequence, of, clock_us, said))
 
 
 def hello(*, of: int = A, upcoming: int = 1, oldest: int = 1, role: Role = Role.SHOE, version: int = 1) -> bytes:
@@ -129,6 +131,10 @@ def told(expected: AnyObservation, seen: AnyObservation) -> bool:
     """Whether they are the same but for when and where."""
     names = set(expected.__struct_fields__) - {"at", "frame"}
     return type(expected) is type(seen) and all(getattr(expected, name) == getattr(seen, name) for name in names)
+
+
+def kinds(host: Host, *said: bytes) -> list[str]:
+    return [type(each).__name__ for raw in said for each in host.hears(raw)]
 
 
 NOW: Final = Clock().now
@@ -346,7 +352,7 @@ def test_a_device_says_who_it_is_once() -> None:
         protocol="1",
     )
     assert host.hears(HELLO) == []
-    assert host.hear(report(1, theirs.Empty())) == build(Request(1, Acknowledge(A, 1)))
+    assert host.hear(report(1, theirs.Empty(), clock_us=1_000_000)) == build(Request(1, Acknowledge(A, 1)))
     assert host.hear(SECOND) == ACK_2
 
 
@@ -401,15 +407,196 @@ def test_long_numbers_prove_alone(away_s: int) -> None:
         assert (resumed.continuity, resumed.missed_at_least, resumed.expected) == (Continuity.PROVEN, 0, "")
 
 
-def test_a_hello_that_was_overtaken_says_nothing() -> None:
-    """Numbers never go back within a stream: the host goes on waiting for another."""
-    host = greeted(due=9)
+# --- numbers that begin again under the same stream
+
+
+LATER_US: Final = CLOCK_US + 1_000_000
+FAULT: Final = FaultChanged(2, raised=True, blocking=True)
+CLEAR: Final = FaultChanged(2, raised=False, blocking=False)
+
+
+def taken(reports: int, *, role: str = "shoe", version: int = 1) -> Host:
+    """A host that took so many reports, and acknowledged them."""
+    host = greeted(role=role)
+    host.hear(b"".join(report(number, FAULT, version=version) for number in range(1, reports + 1)))
+    host.seen.clear()
+    return host
+
+
+def away(host: Host) -> Host:
     host.take(LinkDown("pulled"))
     host.take(LinkUp(PORT))
-    assert host.hears(hello(upcoming=7, oldest=7)) == []
-    resumed, _ = host.hears(hello(upcoming=9, oldest=9))
-    assert isinstance(resumed, Resumed)
-    assert resumed.proven
+    host.seen.clear()
+    return host
+
+
+def resumed(seen: AnyObservation, expected: str, sequence: str) -> bool:
+    """Whether it says that nothing is proven, between these numbers."""
+    return (
+        isinstance(seen, Resumed)
+        and (seen.continuity, seen.missed_at_least) == (Continuity.UNKNOWN, 0)
+        and (seen.expected, seen.frame.sequence) == (expected, sequence)
+    )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("role", ["shoe", "shuffler"])
+def test_other_bytes_under_a_number_that_was_taken_are_no_copy(role: str, version: int) -> None:
+    """The device is asked whose numbers these are; then all that it keeps is taken, after a gap on record."""
+    host = taken(3, role=role, version=version)
+    again = report(1, CLEAR, version=version, clock_us=LATER_US)
+    assert asked(host.hear(again)) == [Identify()]
+    assert asked(host.hear(again)) == []
+    assert host.seen == []
+    raw = hello(upcoming=2, oldest=1, role=Role(role), version=version)
+    assert asked(host.hear(raw)) == [Resend(A, 1)]
+    gap, who = host.seen
+    assert resumed(gap, "4", "1")
+    assert isinstance(who, Identified)
+    assert asked(host.hear(again)) == [Acknowledge(A, 1)]
+    assert isinstance(host.seen[-1], FaultCleared)
+    assert asked(host.hear(again)) == [Acknowledge(A, 1)]
+    assert isinstance(host.seen[-1], CopyHeard)
+
+
+def test_a_copy_is_acknowledged_by_its_own_number() -> None:
+    """An acknowledgement of the last report taken would make a device that began again forget what is not here."""
+    host = taken(3)
+    assert asked(host.hear(report(2, FAULT))) == [Acknowledge(A, 2)]
+    assert kinds(host, report(3, FAULT)) == ["CopyHeard"]
+
+
+def test_what_was_taken_and_is_still_kept_is_compared_before_anything_is_taken() -> None:
+    """The number due proves nothing: here it is among the reports of the new numbering."""
+    host = away(taken(3))
+    assert asked(host.hear(hello(upcoming=6, oldest=2))) == [Resend(A, 2)]
+    assert [type(each) for each in host.seen] == [Identified]
+    assert asked(host.hear(report(4, CLEAR))) == []
+    assert asked(host.hear(report(2, FAULT))) == [Acknowledge(A, 2)]
+    assert asked(host.hear(report(3, CLEAR))) == [Acknowledge(A, 3)]
+    _, copy, gap, cleared = host.seen
+    assert isinstance(copy, CopyHeard)
+    assert resumed(gap, "4", "3")
+    assert isinstance(cleared, FaultCleared)
+    assert kinds(host, report(4, CLEAR)) == ["FaultCleared"]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_continuity_is_proven_once_all_that_is_kept_was_compared(repeated: bool) -> None:  # noqa: FBT001 -- a column
+    """By the last copy, or by a HELLO that says that the device forgot them meanwhile."""
+    host = away(taken(3))
+    assert kinds(host, hello(upcoming=4, oldest=2), report(2, FAULT)) == ["Identified", "CopyHeard"]
+    last = hello(upcoming=4, oldest=4) if repeated else report(3, FAULT)
+    (proof,) = [each for each in host.hears(last) if isinstance(each, Resumed)]
+    assert proof.proven
+    assert kinds(host, report(4, CLEAR)) == ["FaultCleared"]
+
+
+def test_a_hello_that_goes_back_begins_a_new_numbering() -> None:
+    """On a line that just opened; what does not exist yet by its `next` is new, whatever its bytes are."""
+    host = away(taken(3))
+    assert asked(host.hear(hello(upcoming=2, oldest=2))) == []
+    gap, who = host.seen
+    assert resumed(gap, "4", "2")
+    assert isinstance(who, Identified)
+    assert kinds(host, report(2, FAULT), report(3, FAULT)) == ["FaultRaised", "FaultRaised"]
+
+
+@pytest.mark.parametrize("oldest", [1, 2])
+def test_a_hello_that_goes_back_may_name_reports_that_were_taken(oldest: int) -> None:
+    """These are compared, too; the gap is on record once."""
+    host = away(taken(5))
+    host.hear(hello(upcoming=4, oldest=oldest))
+    same = [report(number, FAULT) for number in range(oldest, 3)]
+    assert kinds(host, *same) == ["CopyHeard"] * len(same)
+    assert kinds(host, report(3, CLEAR), report(4, FAULT)) == ["FaultCleared", "FaultRaised"]
+
+
+def test_a_hello_that_goes_back_on_an_open_line_is_asked_for_again() -> None:
+    """Nothing is taken before the second one, which counts."""
+    host = taken(3)
+    assert asked(host.hear(hello(upcoming=1, oldest=1))) == [Identify()]
+    assert (host.hear(report(1, CLEAR)), host.seen) == (b"", [])
+    assert kinds(host, hello(upcoming=2, oldest=1)) == ["Resumed", "Identified"]
+    assert kinds(host, report(1, CLEAR)) == ["FaultCleared"]
+
+
+def test_an_idle_device_betrays_that_its_numbers_began_again() -> None:
+    """Its ALIVE names a number that was taken."""
+    host = taken(3)
+    assert asked(host.hear(build(Notice(1, Alive(A, 2))))) == [Identify()]
+    assert kinds(host, hello(upcoming=2, oldest=2)) == ["Resumed", "Identified"]
+
+
+def test_a_clock_that_goes_back_makes_the_host_ask_whose_numbers_these_are() -> None:
+    """The number is due by chance, perhaps: HELLO says what else the device keeps."""
+    for number in (4, 5):
+        host = taken(3)
+        early = report(number, CLEAR, clock_us=CLOCK_US - 1)
+        assert asked(host.hear(early)) == [Identify()]
+        assert asked(host.hear(hello(upcoming=number + 1, oldest=1))) == [Resend(A, 1)]
+        assert kinds(host, report(1, CLEAR, clock_us=7)) == ["Resumed", "FaultCleared"]
+
+
+def test_a_report_that_no_window_can_repeat_is_no_copy() -> None:
+    """Its CRC is not kept any more: HELLO says that its number is to come again."""
+    host = away(taken(100))
+    host.hear(hello(upcoming=150, oldest=1))
+    assert kinds(host, report(1, FAULT), report(2, FAULT)) == ["Resumed", "FaultRaised", "FaultRaised"]
+    assert len(taken(100).state.intake.checks) == REPEATABLE
+
+
+def test_a_report_that_contradicts_the_hello_is_taken_after_a_gap() -> None:
+    """HELLO was asked for and does not keep it: nothing else would ever bring it in."""
+    host = taken(3)
+    assert asked(host.hear(report(2, CLEAR))) == [Identify()]
+    assert kinds(host, hello(upcoming=4, oldest=4)) == ["Identified"]
+    assert asked(host.hear(report(2, CLEAR))) == [Acknowledge(A, 2)]
+    gap, cleared = host.seen[-2:]
+    assert resumed(gap, "4", "2")
+    assert isinstance(cleared, FaultCleared)
+
+
+def test_a_set_of_an_earlier_numbering_is_forgotten() -> None:
+    """As one of another stream."""
+    host = greeted(role="shuffler")
+    host.hear(report(1, Inventory("A", COUNTS, 0)))
+    host = away(host)
+    host.hear(hello(upcoming=2, oldest=1, role=Role.SHUFFLER))
+    host.hear(report(1, Delivered("A")))
+    assert [each.counts for each in host.seen if isinstance(each, SetDelivered)] == [{}]
+
+
+def test_a_listener_takes_other_bytes_under_a_number_that_it_took() -> None:
+    """At once, because it can ask for nothing; the gap is on record."""
+    host = listener(Intake(A, 1))
+    host.hear(b"".join(report(number, FAULT) for number in range(1, 4)))
+    host.seen.clear()
+    gap, cleared = host.hears(report(2, CLEAR))
+    assert resumed(gap, "4", "2")
+    assert isinstance(cleared, FaultCleared)
+    assert kinds(host, report(1, FAULT), report(3, FAULT)) == ["CopyHeard", "FaultRaised"]
+
+
+@pytest.mark.parametrize(("first", "again"), [(1, 65), (1, 66), (200, 1)])
+def test_a_listener_takes_what_no_window_can_repeat(first: int, again: int) -> None:
+    """An earlier number that it never heard is one that it missed, unless it lies too far back."""
+    host = listener(Intake(A, first))
+    upto = first + 65
+    host.hear(b"".join(report(number, FAULT) for number in range(first, upto + 1)))
+    far = upto + 1 - again > REPEATABLE
+    assert kinds(host, report(again, FAULT)) == (["Resumed", "FaultRaised"] if far else ["CopyHeard"])
+
+
+def test_a_listener_hears_by_the_clock_and_by_hello_that_the_numbers_began_again() -> None:
+    """Either alone; the HELLO is the answer to another host, or that of the restart."""
+    host = listener(Intake(A, 1))
+    host.hear(report(1, FAULT))
+    assert kinds(host, report(2, FAULT, clock_us=5)) == ["Resumed", "FaultRaised"]
+    assert kinds(host, report(3, FAULT), hello(upcoming=4)) == ["FaultRaised", "Identified"]
+    gap, *_ = host.hears(hello(upcoming=2, oldest=2))
+    assert resumed(gap, "4", "2")
+    assert kinds(host, report(2, FAULT), report(3, FAULT)) == ["FaultRaised", "FaultRaised"]
 
 
 @pytest.mark.parametrize(("role", "other"), [("shoe", "shuffler"), ("shuffler", "shoe")])
@@ -418,8 +605,9 @@ def test_a_device_of_the_other_role_is_refused(role: str, other: str) -> None:
     host = Host(Clock(), role=role)
     host.take(LinkUp(PORT))
     raw = hello(role=Role(other), upcoming=2)
-    (refused,) = host.hears(raw)
+    refused, doubted = host.hears(raw)
     assert isinstance(refused, FrameRejected)
+    assert doubted == DeviceDoubted(at=host.clock.now, reason=Doubt.WRONG_ROLE, detail=refused.detail)
     assert (refused.raw, refused.reason) == (raw.hex(" "), "wrong-role")
     assert f"says that it is a {other}" in refused.detail
     assert f"[table.{other}]" in refused.detail
@@ -467,8 +655,9 @@ def test_an_unknown_version_is_refused_and_said_plainly() -> None:
     host = greeted()
     frame = bytes.fromhex("7E 03 20 00 01 A1 B2 C3 D4 00 00 00 00 00 0F 42 40 18 00 00 00 01 E8 48 00 8B 8C 26 4F 7F")
     assert host.hear(frame) == b""
-    (refused,) = host.seen
+    refused, doubted = host.seen
     assert isinstance(refused, FrameRejected)
+    assert doubted == DeviceDoubted(at=host.clock.now, reason=Doubt.UNKNOWN_VERSION, detail=refused.detail)
     assert refused.reason == "unknown-version"
     assert "speaks version 3 of Open Shoe" in refused.detail
 
@@ -517,7 +706,7 @@ def test_a_device_that_says_nothing_is_asked_ever_more_seldom() -> None:
         if host.take(Woken()):
             times.append(host.clock.ms)
     assert times == [*range(1000, 30_000, 1000), 59_000, 89_000, 119_000]
-    assert [type(each) for each in host.seen] == [LinkOpened, WentQuiet]
+    assert [type(each) for each in host.seen] == [LinkOpened, DeviceDoubted, WentQuiet]
     host.clock.ms += 2000
     host.hear(b"\x7e")
     due = host.session.wake_at(host.state)
@@ -559,10 +748,6 @@ def test_a_host_that_only_listens_says_nothing() -> None:
     refused = host.seen[-1]
     assert isinstance(refused, OrderAnswered)
     assert (refused.accepted, refused.detail) == (False, LISTENS)
-
-
-def kinds(host: Host, *said: bytes) -> list[str]:
-    return [type(each).__name__ for raw in said for each in host.hears(raw)]
 
 
 def test_a_listener_takes_what_comes_and_has_the_gaps_on_record() -> None:
@@ -614,10 +799,10 @@ def test_a_listener_is_told_who_it_is_once() -> None:
     host = listener()
     assert kinds(host, report(1, theirs.Empty()), hello(upcoming=2), hello(upcoming=2)) == ["ShoeEmptied", "Identified"]
     assert kinds(host, hello(of=B)) == ["Identified"]
-    assert kinds(host, hello(role=Role.SHUFFLER)) == ["FrameRejected"]
+    assert kinds(host, hello(role=Role.SHUFFLER)) == ["FrameRejected", "DeviceDoubted"]
     host.take(LinkDown("pulled"))
     host.take(LinkUp(PORT))
-    assert kinds(host, hello()) == ["Identified"]
+    assert kinds(host, hello(upcoming=2)) == ["Identified"]
 
 
 def test_a_listener_forgets_a_set_of_which_reports_were_lost() -> None:

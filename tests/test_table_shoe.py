@@ -4,14 +4,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from shoed import observations
 from shoed.device_events import (
     DeviceChanged,
     DeviceCleared,
+    DeviceDoubted,
     DeviceFault,
     DeviceLocked,
     DeviceOffline,
     DeviceOnline,
     DeviceQuiet,
+    DeviceTrusted,
     DeviceUnlocked,
     LineClashed,
     LineMissed,
@@ -31,8 +34,9 @@ from shoed.events import (
     Slot,
 )
 from shoed.now import Now
-from shoed.observations import AnyObservation, Evidence, OrderAnswered, Outcome, Pair
+from shoed.observations import AnyObservation, Doubt, Evidence, LinkClosed, LinkOpened, OrderAnswered, Outcome, Pair
 from shoed.table import wake_at
+from shoed.table.state import Link
 from tests.observed import (
     AGAIN,
     CLASHED,
@@ -257,6 +261,41 @@ def test_the_link_is_told_as_it_comes_and_goes() -> None:
         DeviceOnline(port=PORT),
         DeviceOffline(port=PORT, reason="the cable is out"),
     ]
+
+
+def doubted(reason: Doubt, detail: str) -> AnyObservation:
+    return observations.DeviceDoubted(at=START, reason=reason, detail=detail)
+
+
+def trusted(reason: Doubt) -> AnyObservation:
+    return observations.DeviceTrusted(at=START, reason=reason)
+
+
+def test_doubts_about_a_device_are_told_and_shown_until_they_end() -> None:
+    """Each with its reason; a link that is heard again or quiet changes nothing about them."""
+    table = after(OPENED)
+    assert table.hear(doubted(Doubt.WRONG_ROLE, "a shuffler")) == [
+        DeviceDoubted(reason=Doubt.WRONG_ROLE, detail="a shuffler")
+    ]
+    table.hear(doubted(Doubt.CLOCK_JUMPS, "back"))
+    table.hear_each([QUIET, AGAIN])
+    assert table.shown.device.link is Link.ONLINE
+    assert table.shown.device.reason == "wrong-role: a shuffler; clock-jumps: back"
+    table.hear(doubted(Doubt.CLOCK_JUMPS, "ahead"))
+    assert table.hear(trusted(Doubt.WRONG_ROLE)) == [DeviceTrusted(reason=Doubt.WRONG_ROLE)]
+    assert table.shown.device.reason == "clock-jumps: ahead"
+    table.hear(trusted(Doubt.CLOCK_JUMPS))
+    assert table.shown.device.reason is None
+
+
+@pytest.mark.parametrize("end", [closed("pulled"), OPENED], ids=["closed", "opened"])
+def test_a_link_ends_the_doubts_about_its_device(end: LinkClosed | LinkOpened) -> None:
+    """They are trusted before the link is told: what is on the line next is another device, perhaps."""
+    table = after(OPENED, doubted(Doubt.NO_HELLO, "none"), doubted(Doubt.CLOCK_JUMPS, "back"))
+    told = table.hear(end)
+    assert told[:2] == [DeviceTrusted(reason=Doubt.NO_HELLO), DeviceTrusted(reason=Doubt.CLOCK_JUMPS)]
+    assert len(told) == 3
+    assert table.shown.device.reason == ("pulled" if isinstance(end, LinkClosed) else None)
 
 
 def test_a_port_that_stays_away_is_told_once_for_each_reason() -> None:

@@ -158,7 +158,7 @@ def _read_report(body: bytes) -> FromDevice | Malformed:
     said = _read_payload(version, type_, payload)
     # Its number must be taken, or everything behind it would wait for ever.
     said = Unreadable(type_, payload, said) if isinstance(said, Malformed) else said
-    return Report(version, sequence, stream, clock_us, said)
+    return Report(version, sequence, stream, clock_us, said, crc32(body))
 
 
 def _read_request(body: bytes) -> Request | Malformed:

@@ -3,7 +3,7 @@
 Values only: how they lie on the line is in `layout`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, Flag
 from typing import Final, TypeAlias
 
@@ -267,6 +267,7 @@ class Report:
     stream: int
     clock_us: int
     said: Reported | Unreadable
+    check: int = field(default=0, compare=False)  # the CRC of its frame; 0 where it was not read from one
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def device_lamp(name: str, shown: ShownDevice) -> str:
         words.append(f"fault {device.fault.code}, {device.fault.name}")
     if device.locked:
         words.append("locked")
-    return lamp(name, words, well=device.link is Link.ONLINE and device.fault is None)
+    return lamp(name, words, well=device.link is Link.ONLINE and not device.fault and not device.reason)
 
 
 def lamp(name: str, words: Sequence[str], *, well: bool) -> str:
@@ -284,6 +284,8 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
             return f"the {device.value} is online: {port}"
         case device_events.DeviceOffline(device=device, reason=reason):
             return f"the {device.value} is offline: {reason}"
+        case device_events.DeviceDoubted(device=device, reason=reason, detail=detail):
+            return f"the {device.value} cannot be relied on, {reason.value}: {detail}"
         case _:
             return f"{told.kind} {msgspec.json.encode(told.data).decode()}"
 

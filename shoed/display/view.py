@@ -206,6 +206,10 @@ def of_device(shown: ShownDevice, told: device_events.OfDevice) -> ShownDevice |
             return ShownDevice(replace(of, link=Link.QUIET), port)
         case device_events.DeviceOffline(port=port, reason=reason):
             return ShownDevice(replace(of, link=Link.OFFLINE, reason=reason), port)
+        case device_events.DeviceDoubted(reason=reason, detail=detail):
+            return replace(shown, of=replace(of, reason=f"{reason.value}: {detail}"))
+        case device_events.DeviceTrusted():
+            return replace(shown, of=replace(of, reason=None))  # the state that follows has the doubts that still stand
         case device_events.DeviceFault(code=code, name=name, blocking=blocking):
             return replace(shown, of=replace(of, fault=Fault(code, name, blocking)))
         case device_events.DeviceCleared():

@@ -3,8 +3,9 @@
 Theory of operation: the device keeps each report until it is acknowledged, and `open_shoe_stream`
 takes the number that is due alone, so that each comes out once and in order. An acknowledgement is
 a send of the Step that took the report, and so it waits for the commit. HELLO alone begins a
-stream: it proves that nothing was missed, or does not. A host that only listens says nothing,
-takes what comes, and has the gaps on record.
+stream: it proves that nothing was missed, or does not. Reports that were taken and that HELLO names
+are compared first: a device may number its reports again under the same stream. A host that only
+listens says nothing, takes what comes, and has the gaps on record.
 """
 
 from collections.abc import Mapping
@@ -20,8 +21,12 @@ from firmware_protocols.open_shoe.layout import VERSIONS
 from firmware_protocols.open_shoe.settings import Acknowledging
 from shoed.now import Now
 from shoed.observations import (
+    AnyObservation,
     Continuity,
     CopyHeard,
+    DeviceDoubted,
+    DeviceTrusted,
+    Doubt,
     Evidence,
     FrameRejected,
     Identified,
@@ -30,8 +35,10 @@ from shoed.observations import (
     SequenceJumped,
 )
 from shoed.session import Heard, link
+from shoed.session import open_shoe_doubts as doubts
 from shoed.session import open_shoe_stream as stream
 from shoed.session.asking import NOT_OURS, Asking, AskingState
+from shoed.session.open_shoe_doubts import Repeated, Ticked
 from shoed.session.open_shoe_stream import Intake, Repeat
 from shoed.session.open_shoe_words import Counted, continued, delivered, observation
 from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
@@ -73,6 +80,10 @@ class OpenShoeState(AskingState, frozen=True):
     intake: Intake = Intake()
     version: int = min(VERSIONS)  # that the device was last heard to speak
     sets: dict[str, Counted] = msgspec.field(default_factory=dict)
+    doubts: tuple[Doubt, ...] = ()  # that stand
+    repeated: Repeated | None = None
+    ticked: Ticked | None = None  # the last report, if it arrived as soon as it was made
+    prompt_from: int | None = None  # the reports from this number on arrive so; None: not known
 
 
 class OpenShoeSession:
@@ -93,7 +104,10 @@ class OpenShoeSession:
 
     def wake_at(self, state: OpenShoeState) -> int | None:
         again_at = stream.wake_at(state.intake, self.again_ms(state))
-        return link.wake_at(self.reports, state, self.settings.quiet_after_s, state.asked_until, again_at)
+        stops_at = None
+        if state.repeated is not None and Doubt.IGNORES_ACKNOWLEDGEMENTS in state.doubts:
+            stops_at = state.repeated.stops_ns
+        return link.wake_at(self.reports, state, self.settings.quiet_after_s, state.asked_until, again_at, stops_at)
 
     def step(self, state: OpenShoeState, came: AnyInput, now: Now) -> tuple[OpenShoeState, Heard]:
         hearing = OpenShoeHearing(self, state)
@@ -133,13 +147,22 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def give_up(self, now: Now) -> None:
         super().give_up(now)
         self.ask(replace(self.state.intake, greeted=False, asked_ns=None), ())
+        self.state = replace(self.state, doubts=(), repeated=None, ticked=None, prompt_from=None)
 
     def expire(self, now: Now) -> None:
         super().expire(now)
-        self.ask(*stream.wake(self.state.intake, now.mono_ns, self.session.again_ms(self.state)))
+        intake, asked = stream.wake(self.state.intake, now.mono_ns, self.session.again_ms(self.state))
+        self.ask(intake, asked)
+        if theirs.Identify() in asked and not set(doubts.UNREADABLE) & set(self.state.doubts):
+            self.doubt(now, Doubt.NO_HELLO, doubts.NO_HELLO)
+        if self.state.repeated is not None and now.mono_ns >= self.state.repeated.stops_ns:
+            self.trust(now, Doubt.IGNORES_ACKNOWLEDGEMENTS)
+        if self.state.quiet:  # reports may wait at the device
+            self.state = replace(self.state, ticked=None, prompt_from=None)
 
     def said(self, frame: Frame[theirs.FromDevice]) -> None:
         message = frame.message
+        self.trust(frame.at, Doubt.UNKNOWN_VERSION)
         if message.version != self.state.version:
             self.state = replace(self.state, version=message.version)
         if isinstance(message, theirs.Report):
@@ -160,33 +183,75 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         raw = frame.raw.hex(" ")
         self.saw(FrameRejected(at=frame.at, raw=raw, offset=frame.offset, reason=reason.value, detail=detail))
 
+    # --- doubts
+
+    def saw(self, observation: AnyObservation) -> None:
+        super().saw(observation)
+        if isinstance(observation, FrameRejected) and observation.reason == Reason.UNKNOWN_VERSION.value:
+            self.trust(observation.at, Doubt.NO_HELLO)
+            self.doubt(observation.at, Doubt.UNKNOWN_VERSION, observation.detail)
+
+    def doubt(self, at: Now, reason: Doubt, detail: str) -> None:
+        if reason not in self.state.doubts:
+            self.state = replace(self.state, doubts=(*self.state.doubts, reason))
+            self.saw(DeviceDoubted(at=at, reason=reason, detail=detail))
+
+    def trust(self, at: Now, reason: Doubt) -> None:
+        if reason in self.state.doubts:
+            self.state = replace(self.state, doubts=tuple(each for each in self.state.doubts if each is not reason))
+            self.saw(DeviceTrusted(at=at, reason=reason))
+
+    def repeated(self, at: Now, report: theirs.Report) -> None:
+        repeated = doubts.repeated(self.state.repeated, report.sequence, at.mono_ns)
+        self.state = replace(self.state, repeated=repeated)
+        if repeated.ignored:
+            self.doubt(at, Doubt.IGNORES_ACKNOWLEDGEMENTS, repeated.ignored)
+
+    def ticked(self, at: Now, report: theirs.Report, before: Intake, verdict: Repeat) -> None:
+        """Compare the clocks of two reports of one numbering."""
+        ticked = Ticked(report.clock_us, at.mono_ns)
+        if verdict is Repeat.DUE:
+            within_s = self.session.settings.quiet_after_s
+            if wrong := doubts.jumped(before.clock_us, self.state.ticked, ticked, within_s):
+                self.doubt(at, Doubt.CLOCK_JUMPS, wrong)
+            else:
+                self.trust(at, Doubt.CLOCK_JUMPS)
+        first = self.state.prompt_from
+        prompt = first is not None and not stream.earlier(report.sequence, first) and not self.late_ns
+        self.state = replace(self.state, ticked=ticked if prompt else None)
+
     # --- the stream
 
     def hello(self, frame: Frame[theirs.FromDevice], hello: theirs.Hello) -> None:
         role, before = self.session.settings.role, self.state.intake
+        self.trust(frame.at, Doubt.NO_HELLO)
         if hello.role is not role:
-            self.refuse(
-                frame,
-                Reason.WRONG_ROLE,
+            wrong = (
                 f"the device says that it is a {hello.role.value}, and it stands as the table's {role.value}; "
-                f"connect the {role.value} to this port, or write the port under [table.{hello.role.value}]",
+                f"connect the {role.value} to this port, or write the port under [table.{hello.role.value}]"
             )
+            self.refuse(frame, Reason.WRONG_ROLE, wrong)
+            self.doubt(frame.at, Doubt.WRONG_ROLE, wrong)
             return
+        self.trust(frame.at, Doubt.WRONG_ROLE)
         evidence = Evidence(frame.raw.hex(" "), frame.offset, "")
         if self.session.listens:  # what it missed, the next report's number says
             news = not before.greeted or hello.stream != before.stream
-            self.ask(replace(before, greeted=True), ())
+            after, back = stream.overhear_hello(before, hello)
+            self.ask(after, ())
+            if back:
+                self.resume(frame.at, replace(evidence, sequence=str(hello.next)), before, Continuity.UNKNOWN)
         else:
             after, asked, proven = stream.greet(before, hello, frame.at.mono_ns)
             self.ask(after, asked)
+            self.state = replace(self.state, prompt_from=hello.next)
             news = after.greeted and not (before.greeted and proven)
-            if news and before.stream is not None and (self.state.away or not proven):
-                if proven:
-                    self.saw(Resumed(at=frame.at, frame=evidence, continuity=Continuity.PROVEN))
-                else:  # it tells from its oldest on
-                    oldest = replace(evidence, sequence=str(hello.oldest))
-                    self.resume(frame.at, oldest, before, same=hello.stream == before.stream)
-            self.state = replace(self.state, away=self.state.away and not news)
+            if after.greeted and not proven and before.stream is not None:  # it tells from its oldest on
+                oldest = replace(evidence, sequence=str(hello.oldest))
+                lost = hello.stream == before.stream and not after.gap
+                self.resume(frame.at, oldest, before, Continuity.LOST if lost else Continuity.UNKNOWN)
+            elif proven:
+                self.compared(frame.at, evidence)
         if news:
             self.saw(
                 Identified(
@@ -200,14 +265,20 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                 )
             )
 
-    def resume(self, at: Now, evidence: Evidence, before: Intake, *, same: bool) -> None:
-        """Go on at a number that is not due. Only within one stream does the number say that reports are lost."""
-        lost = Continuity.LOST if same else Continuity.UNKNOWN
-        missed = stream.steps(before.due, int(evidence.sequence)) if same else 0
+    def compared(self, at: Now, evidence: Evidence) -> None:
+        """Nothing was missed, once all that was taken and is still kept is compared."""
+        intake = self.state.intake
+        if self.state.away and intake.greeted and not intake.ahead:
+            self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
+            self.state = replace(self.state, away=False)
+
+    def resume(self, at: Now, evidence: Evidence, before: Intake, known: Continuity) -> None:
+        """Go on at a number that is not due. Only within one numbering does the number say that reports are lost."""
+        missed = stream.steps(before.end, int(evidence.sequence)) if known is Continuity.LOST else 0
         self.saw(
-            Resumed(at=at, frame=evidence, continuity=lost, missed_at_least=missed, expected=str(before.due)),
+            Resumed(at=at, frame=evidence, continuity=known, missed_at_least=missed, expected=str(before.end)),
         )
-        self.state = replace(self.state, sets={})
+        self.state = replace(self.state, sets={}, away=False)
 
     def report(self, frame: Frame[theirs.FromDevice], report: theirs.Report) -> None:
         before, at = self.state.intake, frame.at
@@ -217,22 +288,31 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.ask(intake, ())
             if verdict is not Repeat.COPY:
                 self.overheard(at, evidence, before, verdict)
+                self.taken(frame, report, evidence)
         else:
             intake, asked, verdict = stream.receive(before, report, at.mono_ns)
             self.ask(intake, asked)
+            if verdict is Repeat.RENUMBERED:
+                self.resume(at, evidence, before, Continuity.UNKNOWN)
+            if verdict in (Repeat.DUE, Repeat.RENUMBERED):
+                self.ticked(at, report, before, verdict)
+                self.taken(frame, report, evidence)
         if verdict is Repeat.COPY:
             self.saw(CopyHeard(at=at, frame=evidence))
-        elif verdict is Repeat.DUE or self.session.listens:
-            self.taken(frame, report, evidence)
+            if not self.session.listens:
+                self.repeated(at, report)
+                self.compared(at, evidence)
 
     def overheard(self, at: Now, evidence: Evidence, before: Intake, verdict: Repeat) -> None:
         """What the number says to a host that cannot ask for what it missed."""
         if before.stream is None:
             pass  # the first report ever follows nothing
+        elif verdict in (Repeat.STRANGE, Repeat.RENUMBERED):
+            self.resume(at, evidence, before, Continuity.UNKNOWN)
         elif self.state.away and verdict is Repeat.DUE:
             self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
-        elif self.state.away or verdict is Repeat.STRANGE:
-            self.resume(at, evidence, before, same=verdict is Repeat.LATER)
+        elif self.state.away:
+            self.resume(at, evidence, before, Continuity.LOST)
         elif verdict is Repeat.LATER:
             missed = stream.steps(before.due, int(evidence.sequence))
             self.saw(SequenceJumped(at=at, frame=evidence, expected=str(before.due), missed_at_least=missed))

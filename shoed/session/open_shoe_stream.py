@@ -4,7 +4,9 @@ Theory of operation: two states that share nothing but messages. A `Store` is th
 reports from the oldest that is not acknowledged, of which the first 32 are on their way. An
 `Intake` is the host's: the stream and the number that is due. The host takes that number alone, so
 that each report comes out once and in order; whatever else it hears is a copy, or says what to ask
-for. Where the numbering breaks, `greet` says that nothing is proven.
+for. Where the numbering breaks, `greet` says that nothing is proven. A number alone does not make a
+copy: a device may number its reports again under the same stream. `Intake.checks` has the CRCs of the
+reports taken last, and a report with the number of one of these and another CRC is taken as well.
 """
 
 from enum import Enum, auto
@@ -30,6 +32,8 @@ from firmware_protocols.open_shoe.messages import (
 NS_PER_MS: Final = 1_000_000
 HALF: Final = 0x8000
 WINDOW: Final = 32  # as many reports are on their way at once
+# A device sends the window from its oldest report on, and a window from a number within that one: RESEND.
+REPEATABLE: Final = 2 * WINDOW
 REPEAT_NS: Final = 500 * NS_PER_MS  # without an acknowledgement, until the window is said again
 
 
@@ -42,22 +46,46 @@ def preceding(sequence: int, by: int = 1) -> int:
     return (sequence - FIRST - by) % LAST + FIRST
 
 
+def earlier(number: int, than: int) -> bool:
+    return steps(than, number) >= HALF
+
+
 class Repeat(Enum):
     """How a report relates to what the host has."""
 
     DUE = auto()  # take it
     COPY = auto()  # taken before: the acknowledgement was lost
     LATER = auto()  # one before it is missing
-    STRANGE = auto()  # of a stream whose HELLO was not heard
+    STRANGE = auto()  # of a numbering whose HELLO was not heard
+    RENUMBERED = auto()  # other bytes under a number that was taken: take it, after a gap
 
 
-class Intake(msgspec.Struct, frozen=True):
-    """What the host has of its device. `stream` and `due` are on its disk with what it took."""
+class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the host has of its device; it is on its disk with what it took."""
 
     stream: int | None = None
     due: int = FIRST
-    greeted: bool = False  # HELLO was heard since the line opened, and no other stream since
+    greeted: bool = False  # HELLO was heard since the line opened, and no other numbering since
     asked_ns: int | None = None  # when HELLO, or the number due, was asked for and has not come
+    checks: tuple[int | None, ...] = ()  # CRCs of the reports taken last; None: a listener missed it
+    ahead: int = 0  # so many reports from `due` on were taken before: they are compared
+    clock_us: int = 0  # of the report taken last
+    vouched: bool = False  # nothing was taken since the last HELLO
+    gap: bool = False  # that HELLO began a new numbering
+
+    @property
+    def end(self) -> int:
+        """The number after that of the report taken last."""
+        return preceding(self.due, by=-self.ahead)
+
+    def before(self, number: int) -> tuple[int | None, ...]:
+        """The CRCs of the reports before this number."""
+        return self.checks[: max(len(self.checks) - steps(number, self.end), 0)]
+
+    def taken(self, report: Report) -> int | None:
+        """The CRC of the report that was taken under the number of this one."""
+        at = steps(report.sequence, self.end)
+        return self.checks[-at] if 0 < at <= len(self.checks) else None
 
 
 def opened(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
@@ -65,50 +93,91 @@ def opened(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
 
 
 def greet(intake: Intake, hello: Hello, now_ns: int) -> tuple[Intake, tuple[Requested, ...], bool]:
-    """Take a HELLO in: what to ask for, and whether it proves that nothing was missed."""
-    known = hello.stream == intake.stream
-    proven = known and steps(hello.oldest, intake.due) <= steps(hello.oldest, hello.next)
-    if known and not proven and steps(hello.next, intake.due) < HALF:
-        return intake, (), True  # what it says was so before: numbers never go back within a stream
-    due = intake.due if proven else hello.oldest
-    missing = due != hello.next
-    intake = Intake(hello.stream, due, greeted=True, asked_ns=now_ns if missing else None)
-    return intake, (Resend(hello.stream, due),) if missing else (), proven
+    """Take a HELLO in: what to ask for, and whether it proves that nothing was missed.
+
+    What the device keeps and the host has taken is compared once more: its numbers alone prove nothing.
+    """
+    known, end = hello.stream == intake.stream, intake.end
+    kept, taken = steps(hello.oldest, hello.next), steps(hello.oldest, end)
+    proven = known and taken <= kept
+    back = known and not proven and earlier(hello.next, end)
+    if back and intake.greeted:
+        return *_identify(intake, now_ns), True  # the device began again, or it says what was so before
+    missing = hello.oldest != hello.next
+    asked_ns = now_ns if missing else None
+    after = Intake(hello.stream, hello.oldest, greeted=True, asked_ns=asked_ns, vouched=True, gap=back)
+    if proven:
+        after = replace(after, checks=intake.checks, ahead=taken, clock_us=intake.clock_us)
+    elif back:  # `next` on does not exist yet: a report of these is new
+        after = replace(after, checks=intake.before(hello.next), ahead=kept)
+    return after, (Resend(hello.stream, hello.oldest),) if missing else (), proven
 
 
 def weigh(intake: Intake, stream: int, sequence: int) -> Repeat:
     if not intake.greeted or stream != intake.stream:
         return Repeat.STRANGE
-    ahead = steps(intake.due, sequence)
-    if ahead == 0:
+    if sequence == intake.due:
         return Repeat.DUE
-    return Repeat.LATER if ahead < HALF else Repeat.COPY
+    return Repeat.COPY if earlier(sequence, intake.due) else Repeat.LATER
+
+
+def judge(intake: Intake, report: Report) -> Repeat:
+    """What a report is, by its number, its CRC and its clock."""
+    verdict = weigh(intake, report.stream, report.sequence)
+    compared = verdict is Repeat.COPY or (verdict is Repeat.DUE and intake.ahead > 0)
+    if compared and intake.taken(report) == report.check:
+        return Repeat.COPY
+    if compared and verdict is Repeat.DUE:
+        return Repeat.DUE if intake.gap else Repeat.RENUMBERED
+    if verdict is Repeat.COPY:
+        return Repeat.RENUMBERED if intake.vouched else Repeat.STRANGE
+    if verdict is not Repeat.STRANGE and report.clock_us < intake.clock_us and not intake.vouched:
+        return Repeat.STRANGE  # a clock that goes back: the numbers may have begun again, too
+    return verdict
 
 
 def receive(intake: Intake, report: Report, now_ns: int) -> tuple[Intake, tuple[Requested, ...], Repeat]:
     """Take a report in, or not. What is to be said of it leaves after the commit, as everything does."""
-    verdict = weigh(intake, report.stream, report.sequence)
-    if verdict is Repeat.DUE:
-        intake = replace(intake, due=following(report.sequence), asked_ns=None)
-        return intake, (Acknowledge(report.stream, report.sequence),), verdict
+    verdict = judge(intake, report)
+    if verdict in (Repeat.DUE, Repeat.RENUMBERED):
+        return _take(intake, report), (Acknowledge(report.stream, report.sequence),), verdict
     if verdict is Repeat.COPY:
-        return intake, (Acknowledge(report.stream, preceding(intake.due)),), verdict
-    return *_missing(intake, report.stream, now_ns), verdict
+        if report.sequence == intake.due:
+            intake = replace(intake, due=following(intake.due), ahead=intake.ahead - 1, asked_ns=None)
+        return intake, (Acknowledge(report.stream, report.sequence),), verdict
+    if verdict is Repeat.STRANGE and intake.greeted:
+        return *_identify(intake, now_ns), verdict
+    return *_missing(intake, now_ns), verdict
 
 
 def overhear(intake: Intake, report: Report) -> tuple[Intake, Repeat]:
     """What a host that only listens makes of a report: it takes all but copies, because it can ask for nothing."""
     verdict = weigh(replace(intake, greeted=True), report.stream, report.sequence)
     if verdict is Repeat.COPY:
-        return intake, verdict
-    return Intake(report.stream, following(report.sequence), intake.greeted), verdict
+        known = intake.taken(report)
+        # The other host may have asked again for what this one missed: the gap is on record.
+        missed = known is None and steps(report.sequence, intake.due) <= REPEATABLE
+        if known == report.check or missed:
+            return intake, verdict
+    if verdict is Repeat.COPY or (verdict is not Repeat.STRANGE and report.clock_us < intake.clock_us):
+        verdict = Repeat.RENUMBERED
+    return _take(intake, report), verdict
+
+
+def overhear_hello(intake: Intake, hello: Hello) -> tuple[Intake, bool]:
+    """What a host that only listens makes of a HELLO, and whether it begins a new numbering of the same stream."""
+    back = hello.stream == intake.stream and earlier(hello.next, intake.due)
+    if back:
+        intake = Intake(hello.stream, hello.next, checks=intake.before(hello.next))
+    return replace(intake, greeted=True), back
 
 
 def alive(intake: Intake, said: Alive, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
-    """An idle device counts, too: what it says to come next may already be missing."""
-    if weigh(intake, said.stream, said.next) in (Repeat.LATER, Repeat.STRANGE):
-        return _missing(intake, said.stream, now_ns)
-    return intake, ()
+    """An idle device counts, too: what it says to come next may already be missing, or may have been before."""
+    verdict = weigh(intake, said.stream, said.next)
+    if intake.greeted and verdict in (Repeat.COPY, Repeat.STRANGE):
+        return _identify(intake, now_ns)
+    return (intake, ()) if verdict is Repeat.DUE else _missing(intake, now_ns)
 
 
 def wake_at(intake: Intake, resend_ms: int) -> int | None:
@@ -121,10 +190,23 @@ def wake(intake: Intake, now_ns: int, resend_ms: int) -> tuple[Intake, tuple[Req
     return (intake, ()) if due_ns is None or now_ns < due_ns else _ask(intake, now_ns)
 
 
-def _missing(intake: Intake, stream: int, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
-    """Ask at once for what was not asked for yet: the number due, or whose stream it is."""
-    if intake.greeted and stream != intake.stream:
-        intake = replace(intake, greeted=False, asked_ns=None)
+def _take(intake: Intake, report: Report) -> Intake:
+    checks = intake.before(report.sequence) if report.stream == intake.stream else ()
+    if report.stream == intake.stream and not earlier(report.sequence, intake.end):
+        missed = min(steps(intake.end, report.sequence), REPEATABLE)
+        checks = (*intake.checks, *(None,) * missed)
+    checks = (*checks, report.check)[-REPEATABLE:]
+    due = following(report.sequence)
+    return Intake(report.stream, due, intake.greeted, checks=checks, clock_us=report.clock_us)
+
+
+def _identify(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
+    """Ask whose numbering it is, and take nothing until HELLO says so."""
+    return replace(intake, greeted=False, asked_ns=now_ns), (Identify(),)
+
+
+def _missing(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
+    """Ask at once for what was not asked for yet: the number due, or HELLO."""
     return _ask(intake, now_ns) if intake.asked_ns is None else (intake, ())
 
 

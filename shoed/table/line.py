@@ -9,6 +9,8 @@ from shoed.now import Now, rfc3339
 from shoed.observations import (
     Continuity,
     Device,
+    DeviceDoubted,
+    DeviceTrusted,
     FaultCleared,
     FaultRaised,
     FrameRejected,
@@ -28,7 +30,7 @@ from shoed.table.continuity import with_gap
 from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
 from shoed.table.posing import ask
 from shoed.table.rounds import abandon
-from shoed.table.state import Fault, Link, Rejections
+from shoed.table.state import Doubted, Fault, Link, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
 
@@ -68,8 +70,10 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
             ask(table, seen.at)  # an open question may have other answers now
 
 
-def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -> None:
+def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain | DeviceDoubted | DeviceTrusted) -> None:
     device, port = seen.device, table.port(seen.device)
+    if isinstance(seen, LinkOpened | LinkClosed):
+        end_doubts(table, device, seen.at)
     was = table.condition(device)
     match seen:
         case LinkOpened() | HeardAgain():
@@ -89,8 +93,33 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
             if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
                 table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
                 table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
+        case DeviceDoubted() | DeviceTrusted():
+            doubt(table, seen)
         case _:
             assert_never(seen)
+
+
+def end_doubts(table: Table, device: Device, now: Now) -> None:
+    """They concern the device that was on the line."""
+    was = table.condition(device)
+    table.set_condition(device, replace(was, doubts=()))
+    for each in was.doubts:
+        table.emit(now, events.DeviceTrusted(device=device, reason=each.reason))
+
+
+def doubt(table: Table, seen: DeviceDoubted | DeviceTrusted) -> None:
+    device, reason = seen.device, seen.reason
+    was = table.condition(device)
+    doubts = tuple(each for each in was.doubts if each.reason is not reason)
+    match seen:
+        case DeviceDoubted(detail=detail):
+            doubts += (Doubted(reason, detail),)
+            table.emit(seen.at, events.DeviceDoubted(device=device, reason=reason, detail=detail))
+        case DeviceTrusted():
+            table.emit(seen.at, events.DeviceTrusted(device=device, reason=reason))
+        case _:
+            assert_never(seen)
+    table.set_condition(device, replace(was, doubts=doubts))
 
 
 def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:

@@ -23,6 +23,8 @@ from shoed.observations import (
     CopyHeard,
     CutCardSeen,
     Device,
+    DeviceDoubted,
+    DeviceTrusted,
     FaultCleared,
     FaultRaised,
     FrameRejected,
@@ -111,7 +113,7 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
                 rounds.communication_started(table, seen)
         case Resumed() | SequenceJumped() | SequenceClashed():
             line.continuity(table, seen)
-        case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain():
+        case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain() | DeviceDoubted() | DeviceTrusted():
             line.link(table, seen)
             device_orders.reopened(table, seen)
         case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():

@@ -44,7 +44,11 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 class PublicDevice(msgspec.Struct, frozen=True):
-    """How a device is, and its line."""
+    """How a device is, and its line.
+
+    `reason`: why the line is offline; on an open line, each doubt about the device, as `device/doubted` has it, in the
+    form `reason: detail`, separated by `; `. Null: the line is open and there is no doubt.
+    """
 
     link: Link
     reason: str | None
@@ -129,7 +133,9 @@ def open_now(game: str, state: TableState, found: Standing, *, insurance: bool) 
 def public_device(condition: Condition) -> PublicDevice:
     return PublicDevice(
         link=condition.link or Link.OFFLINE,
-        reason=condition.reason or None,
+        reason=condition.reason
+        or "; ".join(f"{each.reason.value}: {each.detail}" for each in condition.doubts)
+        or None,
         heard_at=None if condition.heard_utc_us is None else rfc3339(condition.heard_utc_us),
         fault=condition.fault,
         locked=condition.locked,

@@ -8,7 +8,7 @@ from shoed.cards import Card
 from shoed.commands import Author
 from shoed.device_events import LineRejected
 from shoed.events import Result, RoundCompleted, RoundSuspended
-from shoed.observations import Evidence, FaultMeaning
+from shoed.observations import Doubt, Evidence, FaultMeaning
 from shoed.step import DeviceOrder
 from shoed.table.asking import Topic
 from shoed.table.phase import Phase
@@ -60,6 +60,13 @@ class Rejections(msgspec.Struct, frozen=True):
     counted: LineRejected | None = None
 
 
+class Doubted(msgspec.Struct, frozen=True):
+    """Why a device cannot be relied on."""
+
+    reason: Doubt
+    detail: str
+
+
 class Condition(msgspec.Struct, frozen=True):
     """The condition of a device and of its line."""
 
@@ -71,6 +78,7 @@ class Condition(msgspec.Struct, frozen=True):
     locked: bool = False
     rejections: Rejections | None = None
     order: PendingOrder | None = None
+    doubts: tuple[Doubted, ...] = ()  # that stand on an open line
 
 
 class LastCard(msgspec.Struct, frozen=True):

@@ -1,0 +1,113 @@
+"""A daemon and an Open Shoe that cannot be relied on: the state, an event and the log say so while it lasts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from firmware_protocols.open_shoe import OpenShoeSettings
+from shoed.ports.clock import now
+from shoed.session.open_shoe_device import OpenShoeDevice
+from tests.open_shoe_line import A
+from tests.test_e2e_open_shoe import OpenShoe, acknowledged, start
+from tests.test_open_shoe_table import card
+from tests.test_session_open_shoe_doubts import VERSION_3
+from tests.world import World
+
+BEGIN: Final = b"\x7e"
+ACKNOWLEDGE: Final = 0x81
+WITHIN_S: Final = 1.0  # of the evidence
+# From the opening of the line, or from the report, to the evidence.
+EVIDENCE_S: Final = {
+    "no-hello": 1.0,  # the second IDENTIFY
+    "unknown-version": 0.0,
+    "wrong-role": 0.0,
+    "ignores-acknowledgements": 1.5,  # the first copy, and the repeats of one more second
+    "clock-jumps": 0.0,
+}
+DAY_MS: Final = 86_400_000
+
+
+class OddShoe(OpenShoe):
+    """It has one defect, until it is repaired."""
+
+    def __init__(self, node: Path) -> None:
+        super().__init__(node)
+        self.defect = ""
+
+    def hear(self, data: bytes = b"") -> None:
+        match self.defect:
+            case "no-hello":
+                data = b""
+            case "unknown-version":
+                if data:
+                    self.write(VERSION_3)
+                return
+            case "ignores-acknowledgements":
+                frames = data.split(BEGIN)[1:]
+                data = b"".join(BEGIN + each for each in frames if each[1] != ACKNOWLEDGE)
+            case _:
+                pass
+        super().hear(data)
+
+    def begin(self, defect: str) -> None:
+        self.defect = defect
+        if defect == "wrong-role":
+            self.role = OpenShoeDevice(OpenShoeSettings().standing("shuffler"))
+
+    def repair(self) -> None:
+        self.defect = ""
+        self.role = OpenShoeDevice(OpenShoeSettings(), version=2)
+        self.state, out = self.role.opened(self.state, self.at().at)
+        self.write(out)
+
+
+@pytest.fixture
+async def shoe(tmp_path: Path) -> AsyncIterator[OddShoe]:
+    async with OddShoe(tmp_path / "tty") as shoe:
+        yield shoe
+
+
+def reason(world: World) -> str | None:
+    """Of the device, in the last state."""
+    states = world.recorder.states()
+    return states[-1]["device"]["reason"] if states else "no state yet"
+
+
+@pytest.mark.parametrize("defect", EVIDENCE_S)
+async def test_a_device_that_cannot_be_relied_on_is_named_until_it_is_repaired(
+    world: World, shoe: OddShoe, defect: str
+) -> None:
+    """In the state over MQTT, in an event and in the log; online all the time."""
+    begun_us = 0
+    if defect in {"ignores-acknowledgements", "clock-jumps"}:
+        await start(world, shoe)
+        await world.recorder.event("device.identified")  # what it reports from now on does not wait at the device
+        shoe.report(card("8S"))
+        await acknowledged(world, shoe, 1)
+        begun_us = now().utc_us
+        shoe.begin(defect)
+        shoe.ahead_ms += DAY_MS if defect == "clock-jumps" else 0
+        shoe.report(card("3H"))
+    else:
+        shoe.begin(defect)
+        await start(world, shoe)
+        await world.recorder.event("device.online")
+    doubted = await world.recorder.event("device.doubted", device="shoe", reason=defect)
+    await world.recorder.until(lambda: reason(world) == f"{defect}: {doubted['detail']}")
+    assert world.recorder.states()[-1]["device"]["link"] == "online"
+    rows = {row.type: row for row in world.journal.events()}
+    begun_us = begun_us or rows["device.online"].utc_us
+    assert (rows["device.doubted"].utc_us - begun_us) / 1e6 < EVIDENCE_S[defect] + WITHIN_S
+    await world.daemons[-1].looking(lambda: f"{defect}: {doubted['detail']}" in str(world.daemons[-1]))
+
+    shoe.repair()
+    shoe.report(card("JD"))
+    await world.recorder.event("device.trusted", device="shoe", reason=defect)
+    await world.recorder.until(lambda: reason(world) is None)
+    await world.daemons[-1].looking(lambda: f"{defect}: this has ended" in str(world.daemons[-1]))
+    await world.all_told()
+    assert await asyncio.wait_for(world.daemons[-1].stop(), 20) == 0
+    assert shoe.state.store.stream == A
