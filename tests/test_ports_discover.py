@@ -7,6 +7,7 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.family import Family, Mark, Settings, UsbId
 from shoed.ports.address import HidrawAddress, SerialAddress, UsbAddress
 from shoed.ports.discover import FoundPort, discover, families_of, is_phantom, stable_paths
+from tests.sysfs import facts
 
 PORT = FoundPort(SerialAddress("/dev/serial/by-id/usb-A"), "/dev/ttyUSB0", 0x1209, 0x0001, "A")
 
@@ -35,13 +36,6 @@ def test_a_built_in_port_without_hardware_is_no_port(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "type").write_text(kind, encoding="ascii")
     assert [is_phantom(tmp_path, name) for name in ("ttyS0", "ttyS1", "ttyUSB0")] == [False, True, False]
-
-
-def facts(folder: Path, **of: str) -> None:
-    """Files of one line each, as the kernel shows a device."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, fact in of.items():
-        (folder / name).write_text(f"{fact}\n", encoding="utf-8")
 
 
 def test_usb_devices_are_listed_by_the_ids_of_families(tmp_path: Path) -> None:
