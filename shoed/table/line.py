@@ -77,12 +77,18 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
                 # What was counted on the line before; after another boot its window would be of no clock.
                 tell_rejections_of(table, device, Now(seen.at.utc_us, was.rejections.until))
                 was = replace(was, rejections=None)
-            table.set_condition(device, replace(was, link=Link.ONLINE, reason=""))
-            table.emit(seen.at, events.DeviceOnline(device=device, port=port))
+            if isinstance(seen, LinkOpened) and device in table.settings.identify:
+                was = replace(was, unidentified=True)
+            table.set_condition(device, was)
+            if not was.unidentified:
+                online(table, device, seen.at)
         case WentQuiet():
-            table.set_condition(device, replace(was, link=Link.QUIET))
-            table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
+            if was.link is not Link.QUIET:  # noise on the line of a device that never said who it is
+                table.set_condition(device, replace(was, link=Link.QUIET))
+                table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
         case LinkClosed():
+            was = replace(was, unidentified=False)
+            table.set_condition(device, was)
             if device is Device.SHOE and table.state.phase in AT_THE_TABLE:
                 record = table.record
                 table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
@@ -91,6 +97,12 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
                 table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
         case _:
             assert_never(seen)
+
+
+def online(table: Table, device: Device, at: Now) -> None:
+    was = table.condition(device)
+    table.set_condition(device, replace(was, link=Link.ONLINE, reason="", unidentified=False))
+    table.emit(at, events.DeviceOnline(device=device, port=table.port(device)))
 
 
 def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:

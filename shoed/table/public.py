@@ -1,6 +1,7 @@
 """The retained `state` message: enough for a late joiner to draw the table."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
@@ -126,10 +127,14 @@ def open_now(game: str, state: TableState, found: Standing, *, insurance: bool) 
         )
 
 
+UNIDENTIFIED: Final = "the line is open, and the device has not identified itself; check what is connected to it"
+
+
 def public_device(condition: Condition) -> PublicDevice:
+    reason = UNIDENTIFIED if condition.unidentified else condition.reason
     return PublicDevice(
         link=condition.link or Link.OFFLINE,
-        reason=condition.reason or None,
+        reason=reason or None,
         heard_at=None if condition.heard_utc_us is None else rfc3339(condition.heard_utc_us),
         fault=condition.fault,
         locked=condition.locked,

@@ -71,6 +71,7 @@ class Condition(msgspec.Struct, frozen=True):
     locked: bool = False
     rejections: Rejections | None = None
     order: PendingOrder | None = None
+    unidentified: bool = False  # the line is open, and the device has yet to say who it is
 
 
 class LastCard(msgspec.Struct, frozen=True):
