@@ -18,6 +18,7 @@ from shoed.observations import (
     LinkOpened,
     LockChanged,
     PresetChanged,
+    Reported,
     Resumed,
     SequenceClashed,
     SequenceJumped,
@@ -97,6 +98,13 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
                 table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
         case _:
             assert_never(seen)
+
+
+def heard(table: Table, seen: Reported | FrameRejected) -> None:
+    was = table.condition(seen.device)
+    table.set_condition(seen.device, replace(was, heard_utc_us=seen.last_byte.utc_us))
+    if isinstance(seen, Reported) and was.unidentified:
+        online(table, seen.device, seen.at)
 
 
 def online(table: Table, device: Device, at: Now) -> None:
