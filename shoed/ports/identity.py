@@ -8,16 +8,18 @@ a container without sysfs), nothing is doubted.
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from shoed.ports.address import HidrawAddress, SerialAddress
+from shoed.ports.address import Address, HidrawAddress, SerialAddress
 
 SYS: Final = Path("/sys")
 NAMES: Final = Path("/dev/shoed")  # as udev/70-shoed.rules has it
+BY_ID: Final = Path("/dev/serial/by-id")
 HID: Final = "hid-"
 
 # documented: systemd, udev-builtin-path_id.c: usb-0:PORTS:CONFIGURATION.INTERFACE
@@ -107,8 +109,7 @@ def doubt(address: SerialAddress | HidrawAddress, device: int, sys: Path = SYS) 
     if name != found.serial_name:
         has = f"its serial number is {found.serial}" if found.serial else "it has no serial number"
         return f"the node is another device, {found.name} ({found.ids}): {has}; connect the right device, or {_list()}"
-    nodes = "hidraw/hidraw*" if is_hid else "tty/tty[UA]*"
-    if sum(each.serial_name == name for each in devices(nodes, sys)) > 1:
+    if is_shared(found, "hidraw" if is_hid else "tty", sys):
         return f"several devices have the serial number {found.serial}; {_list()}"
     return None
 
@@ -131,10 +132,47 @@ def _list() -> str:
     return "write the name that `shoed ports` lists"
 
 
-def devices(nodes: str, sys: Path = SYS) -> Iterator[Identity]:
-    for folder in sorted((sys / "class").glob(nodes)):
-        if (found := identity_at(folder)) is not None:
-            yield found
+# --- names
+
+
+CHANGING: Final = re.compile(r"/dev/(?:hidraw|ttyUSB|ttyACM)[0-9]+")  # by the order of plugging
+
+
+def names_its_device(address: Address) -> bool:
+    """Whether an address leads to the same device tomorrow."""
+    if not isinstance(address, SerialAddress | HidrawAddress):
+        return True
+    return not CHANGING.fullmatch(os.path.normpath(address.path))
+
+
+def links_in(folder: Path) -> dict[str, list[str]]:
+    """By node: the links that udev keeps for its device, those by a socket last."""
+    links: dict[str, list[str]] = {}
+    with suppress(OSError):  # no folder: no such device is plugged in
+        for link in sorted(folder.iterdir(), key=lambda link: (is_by_socket(link.name), link.name)):
+            links.setdefault(str(link.resolve()), []).append(str(link))
+    return links
+
+
+def is_by_socket(name: str) -> bool:
+    return SOCKET.search(name) is not None
+
+
+def stable_path(node: str, links: Sequence[Mapping[str, Sequence[str]]], sys: Path = SYS) -> str | None:
+    """The name of a node that stays its device's; None: it has none. One that two devices share is none."""
+    names = [name for each in links for name in each.get(node, ())]
+    kind = "hidraw" if Path(node).name.startswith("hidraw") else "tty"
+    found = identity_at(sys / "class" / kind / Path(node).name)
+    if found is not None and is_shared(found, kind, sys):
+        names = [name for name in names if is_by_socket(name)]
+    return next(iter(names), None)
+
+
+def is_shared(found: Identity, kind: str, sys: Path = SYS) -> bool:
+    """Whether another device has the same name by its serial number."""
+    nodes = "hidraw/hidraw*" if kind == "hidraw" else "tty/tty[UA]*"
+    alike = (identity_at(folder) for folder in (sys / "class").glob(nodes))
+    return bool(found.serial) and sum(each is not None and each.serial_name == found.serial_name for each in alike) > 1
 
 
 def fact(file: Path) -> str:
