@@ -74,10 +74,21 @@ ENV{{ID_MM_DEVICE_IGNORE}}="1"
 ENV{{SHOED}}=="raw", ENV{{DEVTYPE}}=="usb_device", GROUP="dialout", MODE="0660"
 ENV{{SHOED}}=="raw", SUBSYSTEM=="hidraw", GROUP="dialout", MODE="0660"
 
+# Two steady names for the settings file: by the device's serial number, wherever it is plugged in, and by the
+# socket, whatever is plugged into it. Devices that share a serial number, or have none, need the second.
+# udev has no findings of its own about a HID node: they are asked for here.
+ENV{{SHOED}}!="raw", GOTO="shoed_tty"
+SUBSYSTEM!="hidraw", GOTO="shoed_tty"
+IMPORT{{builtin}}="usb_id"
+IMPORT{{builtin}}="path_id"
+ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}=="00", SYMLINK+="shoed/hid-$env{{ID_SERIAL_SHORT}}"
+ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}!="00", \
+SYMLINK+="shoed/hid-$env{{ID_SERIAL_SHORT}}-if$env{{ID_USB_INTERFACE_NUM}}"
+ENV{{ID_PATH}}=="?*", SYMLINK+="shoed/hid-$env{{ID_PATH}}"
+
+LABEL="shoed_tty"
 SUBSYSTEM!="tty", GOTO="shoed_end"
 
-# Two steady names for the settings file: by the adapter's serial number, wherever it is plugged in, and by the
-# socket, whatever is plugged into it. Adapters that share a serial number, or have none, need the second.
 ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}=="00", SYMLINK+="shoed/$env{{ID_SERIAL_SHORT}}"
 ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}!="00", \
 SYMLINK+="shoed/$env{{ID_SERIAL_SHORT}}-if$env{{ID_USB_INTERFACE_NUM}}"

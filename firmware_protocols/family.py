@@ -188,3 +188,4 @@ class Family(NamedTuple, Generic[S]):
     roles: tuple[str, ...] = ("shoe",)  # what a device of it may be at a table: shoe, shuffler
     messages: tuple[type, ...] = ()  # all that a device of it says: its captures hold each, with each choice it has
     codes: tuple[Codes, ...] = ()  # and each of these numbers
+    identifies: bool = False  # a device of it says who it is when a line opens: the line alone proves nothing

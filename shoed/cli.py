@@ -229,7 +229,10 @@ def run_command(arguments: argparse.Namespace) -> int:
     from shoed import config, daemon
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    return daemon.run(config.load(arguments.config, config.Purpose.RUN))
+    loaded = config.load(arguments.config, config.Purpose.RUN)
+    for warning in loaded.warnings:
+        logging.getLogger("shoed").warning("%s", warning)
+    return daemon.run(loaded)
 
 
 def demo_command(arguments: argparse.Namespace) -> int:
@@ -323,6 +326,7 @@ def capture_command(arguments: argparse.Namespace) -> int:
 def ports_command(arguments: argparse.Namespace) -> int:
     from shoed import drivers
     from shoed.ports.discover import discover, families_of
+    from shoed.ports.identity import names_its_device
 
     known = {}
     for name in drivers.names():
@@ -345,6 +349,8 @@ def ports_command(arguments: argparse.Namespace) -> int:
         print(port.address)
         print(f"    {port.description} ({usb}, {port.device})")
         print(f"    {'may be: ' + families if families else 'no family is known behind it'}")
+        if not names_its_device(port.address):
+            print("    it has no name of its own: install shoed's udev rules, or add its ids to them (docs/install.md)")
         for said in heard[number : number + 1]:
             print(f"    {said}")
     if not found:
@@ -356,5 +362,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     from shoed import config
 
     loaded = config.load(arguments.file, config.Purpose.CHECK)
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     print(f"{arguments.file}: good: {', '.join(table.name for table in loaded.tables)} at {loaded.site}")
     return 0

@@ -22,6 +22,7 @@ from firmware_protocols.family import Settings
 from shoed import drivers
 from shoed.bus.settings import BrokerSettings, Version, parse_url
 from shoed.device_config import device_of
+from shoed.errors import Problem
 from shoed.observations import Device
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
@@ -112,6 +113,7 @@ class Config(Struct, frozen=True):
     state_dir: str
     broker: BrokerSettings
     tables: tuple[TableConfig, ...]
+    warnings: tuple[Problem, ...] = ()
 
 
 def describe(table: TableConfig) -> bytes:
@@ -156,7 +158,7 @@ def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
         tables=_tables(sheet),
     )
     sheet.finish()
-    return config
+    return replace(config, warnings=tuple(sheet.warnings))
 
 
 def _state_dir(site: Table, folder: Path, purpose: Purpose) -> str:

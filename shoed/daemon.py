@@ -43,6 +43,8 @@ from shoed.ports.tell import Counter, listening
 from shoed.session import Session, SessionState
 from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
 from shoed.table import Custom, TableSettings
+from shoed.table.public import public_device
+from shoed.table.state import Condition
 from shoed.telling import Request, Save, Saved
 from shoed.watch import WatchSettings
 from shoed.watchdog import Systemd
@@ -83,6 +85,9 @@ def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
             decks=table.decks,
             shuffler_port=shuffler.port if shuffler else None,
             after_gap=table.house.after_gap,
+            identify=tuple(
+                device for device, of in table.devices.items() if drivers.find(of.protocol).family.identifies
+            ),
         ),
         session_of(shuffler) if shuffler else None,
     )
@@ -117,9 +122,10 @@ class Ear:
         self.taking: Chunk | None = None
 
     async def run(self) -> None:
-        line = drivers.find(self.config.protocol).family.line
+        family = drivers.find(self.config.protocol).family
+        known = {(usb.vendor, usb.product) for usb in family.usb_ids if usb.raw}
         rng = random.Random()  # noqa: S311 -- jitter
-        await keep_open(parse_address(self.config.port), line, Tap(self, self.ring), rng=rng)
+        await keep_open(parse_address(self.config.port), family.line, Tap(self, self.ring), rng=rng, known=known)
 
     async def opened(self, link: Link) -> None:
         self.link = link
@@ -225,7 +231,9 @@ class Desk:
 
     @property
     def links(self) -> str:
-        return ", ".join(f"{device.value} {'online' if ear.link else 'offline'}" for device, ear in self.ears.items())
+        conditions = {Device.SHOE: self.state.table.device, Device.SHUFFLER: self.state.table.shuffler}
+        shown = {device: public_device(conditions[device] or Condition()) for device in self.ears}
+        return ", ".join(f"{device.value} {each.link.value}" for device, each in shown.items())
 
     # --- what people tell
 

@@ -3,17 +3,21 @@
 While the family is unknown, a value is wrong if no family allows it.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, TypedDict
+
+from msgspec.structs import replace
 
 from firmware_protocols.family import Setting, Settings, declared
 from shoed import drivers
 from shoed.cards import Card
 from shoed.errors import DriverError
 from shoed.observations import Device
-from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
+from shoed.ports.address import HidrawAddress, Rfc2217Address, SerialAddress, parse_address
+from shoed.ports.identity import BY_ID, NAMES, links_in, names_its_device, stable_path
 from shoed.session.families import DRIVERS, AnyDriver
 from shoed.settings import BOOLEAN, Kind, Node, Table, choice, converted, integer, one_of, or_none, shown, text
 
@@ -32,6 +36,8 @@ def device_of(section: Table, device: Device) -> OfAny:
     driver = _driver(section, device)
     port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
     allow_orders = section.get("allow_orders", BOOLEAN, default=False)
+    if isinstance(port, SerialAddress | HidrawAddress) and not names_its_device(port):
+        _judge_name(section, port)
     if driver is None:
         _judge_for_any_family(section, device)
         return OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
@@ -55,6 +61,18 @@ def device_of(section: Table, device: Device) -> OfAny:
         allow_orders=allow_orders,
         settings=standing,
     )
+
+
+def _judge_name(section: Table, port: SerialAddress | HidrawAddress) -> None:
+    """A node whose number follows the order of plugging: of a HID device, another table's cards would be taken."""
+    steady = stable_path(os.path.normpath(port.path), (links_in(BY_ID), links_in(NAMES)))
+    problem = f"{shown(port.path)} may be another device after the next start"
+    known = None if steady is None else f"write {replace(port, path=steady)}"
+    if isinstance(port, HidrawAddress):
+        right = known or f"write its name in {NAMES}, as hidraw://{NAMES}/hid-SERIAL"
+        section.fault("port", problem, f"{right}; `shoed ports` lists it")
+    else:
+        section.warn("port", problem, f"{known or f'write its name in {BY_ID} or {NAMES}'}; `shoed ports` lists it")
 
 
 def _built_in(device: Device) -> list[str]:

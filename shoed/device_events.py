@@ -58,13 +58,13 @@ class OfDevice(EventData, frozen=True, kw_only=True):
 
 
 class DeviceOnline(OfDevice, frozen=True, kw_only=True):
-    """The link is open, or is heard again after it was quiet."""
+    """The link is open, or is heard again after it was quiet; a device that identifies itself has done so."""
 
     port: str
 
 
 class DeviceOffline(OfDevice, frozen=True, kw_only=True):
-    """The link is closed, and why."""
+    """The link is closed, and why: once for each absence, and again when the reason is another."""
 
     port: str
     reason: str

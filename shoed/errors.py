@@ -5,7 +5,9 @@
       UsageError          a command used wrongly: exit status 2
       DriverError         a family that no package brings, or one that cannot be used
       PortError           a device that cannot be had
-        PortRefused         it could not be opened: absent, busy, denied
+        PortRefused         it could not be opened: busy, denied, another device
+          PortAbsent          no device is there
+          PortUnready         the node is new, and udev is still at work on it
         LinkLost            it was open and is gone
       CaptureError        a capture that cannot be read, FILE:LINE
       JournalError        the record
@@ -64,6 +66,14 @@ class PortError(ShoedError):
 
 
 class PortRefused(PortError):
+    pass
+
+
+class PortAbsent(PortRefused):
+    pass
+
+
+class PortUnready(PortRefused):
     pass
 
 

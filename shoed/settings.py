@@ -173,6 +173,7 @@ class Sheet:
         self.file = file
         self._toml = toml
         self._problems: list[Problem] = []
+        self.warnings: list[Problem] = []
         self._tables: dict[Route, Table] = {}
         self.root = self.table((), values)
 
@@ -199,6 +200,10 @@ class Sheet:
 
     def fault(self, route: Route, problem: str, remedy: str) -> None:
         self._problems.append(Problem(self.file, self.line(route), dotted(route), problem, remedy))
+
+    def warn(self, route: Route, problem: str, remedy: str) -> None:
+        """What may stay as it is, and may be meant otherwise."""
+        self.warnings.append(Problem(self.file, self.line(route), dotted(route), problem, remedy))
 
     def finish(self) -> None:
         """To be called once everything was asked for: raises all problems, in line order."""
@@ -282,6 +287,9 @@ class Table:
     def fault(self, key: str, problem: str, remedy: str) -> None:
         """For checks that no Kind can make."""
         self.sheet.fault((*self.route, key), problem, remedy)
+
+    def warn(self, key: str, problem: str, remedy: str) -> None:
+        self.sheet.warn((*self.route, key), problem, remedy)
 
     def allow(self, keys: Iterable[str]) -> None:
         """Keys that may stand here unread: what they mean hangs on a value that is wrong already."""

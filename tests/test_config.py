@@ -121,7 +121,7 @@ def test_every_value_that_is_given_is_taken(here: Path) -> None:
         '[site]\nname = "a-1"\nstate_dir = "state"\n'
         f'[mqtt]\nurl = "mqtts://broker"\nversion = "3.1.1"\nuser = "u"\npassword_file = "{here}/password"\n'
         'ca = "ca.pem"\ncert = "cert.pem"\nkey = "key.pem"\n'
-        + shoe("1", "serial:///dev/ttyUSB0?baud=9600", "decks = 4", 'bcc_span = "whole"')
+        + shoe("1", "serial:///dev/shoed/A7?baud=9600", "decks = 4", 'bcc_span = "whole"')
         + shoe("2", "replay:one.capture", 'layout = "big-12"', "allow_orders = true\nmin_draw_gap_ms = 0\ncopies = 1"),
     )
     assert config == Config(
@@ -147,7 +147,7 @@ def test_every_value_that_is_given_is_taken(here: Path) -> None:
                 shoe=ShoeConfig(
                     protocol="angel-eye",
                     firmware="ii-ex",
-                    port="serial:///dev/ttyUSB0?baud=9600",
+                    port="serial:///dev/shoed/A7?baud=9600",
                     allow_orders=False,
                     min_draw_gap_ms=250,
                     settings=AngelEyeSettings(bcc_span=Span.WHOLE),

@@ -215,6 +215,27 @@ async def test_numbers_that_begin_again_under_the_same_stream_lose_no_card(
         assert list(differences) == []
 
 
+async def test_a_shoe_is_online_once_it_has_said_who_it_is(world: World, shoe: OpenShoe) -> None:
+    """An open line that says nothing, and then noise, is no shoe yet."""
+    shoe.deaf = True
+    await start(world, shoe)
+    await world.daemons[-1].looking(lambda: "is open" in str(world.daemons[-1]))
+    await shoe.send(b"noise\x7e")
+    await world.recorder.event("line.rejected")
+    assert world.recorder.of("device.online") == []
+    states = world.recorder.states
+    await world.recorder.until(lambda: str(states()[-1]["device"]["reason"]).startswith("no-hello"))
+    assert states()[-1]["device"]["link"] == "offline"
+    shoe.deaf = False
+    await world.recorder.event("device.identified")
+    types = [event["type"].removeprefix("shoed.") for event in world.recorder.events()]
+    doubts = {"device.doubted", "device.trusted"}
+    assert [each for each in types if each not in doubts] == ["line.rejected", "device.online", "device.identified"]
+    await world.recorder.until(lambda: states()[-1]["device"]["link"] == "online")
+    await shoe.cut()
+    await world.recorder.event("device.offline")
+
+
 def test_a_capture_without_a_greeting_is_decoded_all_the_same(tmp_path: Path) -> None:
     """Who only listens takes what it hears: here the page's second report."""
     file = tmp_path / "line"

@@ -39,6 +39,7 @@ CUSTOM = Line(4800)
         ("usb://1209:0001", UsbAddress(0x1209, 1)),
         ("usb://1209:0001/A 7/b?interface=2", UsbAddress(0x1209, 1, "A 7/b", 2)),
         ("hidraw:///dev/hidraw0", HidrawAddress("/dev/hidraw0")),
+        ("hidraw:///dev/shoed/hid-A7?id=0c2e:0204", HidrawAddress("/dev/shoed/hid-A7", (0x0C2E, 0x0204))),
         ("replay:captures/one.capture", ReplayAddress("captures/one.capture")),
         ("replay:/srv/one.capture?speed=fast", ReplayAddress("/srv/one.capture", Speed.FAST)),
     ],
@@ -128,7 +129,8 @@ def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) 
         ("usb://1209:0001?interface=256", "write a whole number from 0 to 255"),
         ("usb://1209:0001?baud=9600", "known: interface"),
         ("hidraw://hidraw0", "write hidraw:///hidraw0"),
-        ("hidraw:///dev/hidraw0?baud=9600", "remove the ? and its rest"),
+        ("hidraw:///dev/hidraw0?baud=9600", "known: id"),
+        ("hidraw:///dev/hidraw0?id=c2e:1", "write VENDOR:PRODUCT in four hex digits each"),
     ],
 )
 def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remedy: str) -> None:
@@ -168,8 +170,8 @@ def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remed
             "hidraw:hidraw0?x&y",
             [
                 '"hidraw:hidraw0" names no node by its whole path; write hidraw:///hidraw0',
-                'option "x" is unknown; this address has no options, remove the ? and its rest',
-                'option "y" is unknown; this address has no options, remove the ? and its rest',
+                'option "x" is unknown; known: id',
+                'option "y" is unknown; known: id',
             ],
         ),
     ],

@@ -1,13 +1,20 @@
 """What is plugged in, and which family it may be."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from firmware_protocols import FAMILIES
 from firmware_protocols.family import Family, Mark, Settings, UsbId
 from shoed.ports.address import HidrawAddress, SerialAddress, UsbAddress
-from shoed.ports.discover import FoundPort, discover, families_of, is_phantom, stable_paths
+from shoed.ports.discover import FoundPort, discover, families_of, is_phantom
+from shoed.ports.identity import links_in, stable_path
+from tests.sysfs import facts, usb_node
 
+BY_SOCKET: Final = "pci-0000:00:14.0-usb-0:1:1.0"
 PORT = FoundPort(SerialAddress("/dev/serial/by-id/usb-A"), "/dev/ttyUSB0", 0x1209, 0x0001, "A")
 
 
@@ -18,15 +25,27 @@ def test_what_this_machine_has_is_listed_once_each() -> None:
     assert all(Path(device).exists() for device in devices)
 
 
-def test_the_stable_path_of_a_node_is_found(tmp_path: Path) -> None:
-    """The links that udev makes are followed to today's node; without the folder there is none."""
+def test_the_names_of_a_node_are_found(tmp_path: Path) -> None:
+    """Links of udev are followed to today's node, a name by the socket last; without a folder there is none."""
     (tmp_path / "ttyUSB7").touch()
-    by_id = tmp_path / "by-id"
-    assert stable_paths(by_id) == {}
-    by_id.mkdir()
-    (by_id / "usb-B").symlink_to("../ttyUSB7")
-    (by_id / "usb-A").symlink_to("../ttyUSB7")
-    assert stable_paths(by_id) == {str(tmp_path.resolve() / "ttyUSB7"): str(by_id / "usb-A")}
+    node, names = str(tmp_path.resolve() / "ttyUSB7"), tmp_path / "names"
+    assert links_in(names) == {}
+    names.mkdir()
+    for name in (BY_SOCKET, "x-B", "x-A"):
+        (names / name).symlink_to("../ttyUSB7")
+    assert links_in(names) == {node: [str(names / name) for name in ("x-A", "x-B", BY_SOCKET)]}
+
+
+@pytest.mark.parametrize("kind", ["hidraw", "ttyUSB"])
+def test_a_serial_number_that_two_devices_share_is_no_stable_name(tmp_path: Path, kind: str) -> None:
+    """Then the socket is; a device alone with its number has that one, and one without a link has none."""
+    usb_node(tmp_path, f"{kind}0", os.makedev(240, 0), socket="1", serial="A7")
+    links = {f"/dev/{kind}0": ["/dev/shoed/A7", f"/dev/shoed/{BY_SOCKET}"]}
+    assert stable_path(f"/dev/{kind}0", ({}, links), tmp_path) == "/dev/shoed/A7"
+    usb_node(tmp_path, f"{kind}1", os.makedev(240, 1), socket="2", serial="A7")
+    assert stable_path(f"/dev/{kind}0", (links,), tmp_path) == f"/dev/shoed/{BY_SOCKET}"
+    assert stable_path(f"/dev/{kind}1", (links,), tmp_path) is None
+    assert stable_path("/dev/ttyS0", (links,), tmp_path) is None
 
 
 def test_a_built_in_port_without_hardware_is_no_port(tmp_path: Path) -> None:
@@ -35,13 +54,6 @@ def test_a_built_in_port_without_hardware_is_no_port(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "type").write_text(kind, encoding="ascii")
     assert [is_phantom(tmp_path, name) for name in ("ttyS0", "ttyS1", "ttyUSB0")] == [False, True, False]
-
-
-def facts(folder: Path, **of: str) -> None:
-    """Files of one line each, as the kernel shows a device."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, fact in of.items():
-        (folder / name).write_text(f"{fact}\n", encoding="utf-8")
 
 
 def test_usb_devices_are_listed_by_the_ids_of_families(tmp_path: Path) -> None:
@@ -61,14 +73,19 @@ def test_usb_devices_are_listed_by_the_ids_of_families(tmp_path: Path) -> None:
     ]
 
 
-def test_every_hid_device_is_listed(tmp_path: Path) -> None:
-    """A scanner is a keyboard of any maker; one of no bus at all has no ids."""
-    facts(tmp_path / "class/hidraw/hidraw0/device", uevent="HID_ID=0003:00000C2E:00000901\nHID_NAME=Scanner")
-    facts(tmp_path / "class/hidraw/hidraw1")
-    found = [port for port in discover({}, tmp_path) if isinstance(port.address, HidrawAddress)]
+def test_every_hid_device_is_listed_by_its_stable_name(tmp_path: Path) -> None:
+    """A keyboard of unknown ids has none; one of no bus at all has no ids."""
+    usb_node(tmp_path, "hidraw0", os.makedev(240, 0), serial="A7")
+    facts(tmp_path / "class/hidraw/hidraw1/device", uevent="HID_ID=0003:0000046D:0000C31C\nHID_NAME=Keyboard")
+    facts(tmp_path / "class/hidraw/hidraw2")
+    names = tmp_path / "shoed"
+    names.mkdir()
+    (names / "hid-A7").symlink_to("/dev/hidraw0")
+    found = [port for port in discover({}, tmp_path, names) if isinstance(port.address, HidrawAddress)]
     assert found == [
-        FoundPort(HidrawAddress("/dev/hidraw0"), "/dev/hidraw0", 0x0C2E, 0x0901, "Scanner"),
-        FoundPort(HidrawAddress("/dev/hidraw1"), "/dev/hidraw1", 0, 0, "HID device"),
+        FoundPort(HidrawAddress(str(names / "hid-A7")), "/dev/hidraw0", 0x0C2E, 0x0204, "Scanner"),
+        FoundPort(HidrawAddress("/dev/hidraw1"), "/dev/hidraw1", 0x046D, 0xC31C, "Keyboard"),
+        FoundPort(HidrawAddress("/dev/hidraw2"), "/dev/hidraw2", 0, 0, "HID device"),
     ]
 
 

@@ -44,6 +44,16 @@ async def test_each_report_is_a_chunk_and_nothing_is_sent(node: tuple[int, Hidra
     assert open_descriptors() == before
 
 
+async def test_one_device_is_heard_by_one_table(node: tuple[int, HidrawAddress]) -> None:
+    """Two names may lead to one node: the second to open it is refused, until the first lets go of it."""
+    _, address = node
+    link = await open_link(address, LINE)
+    with pytest.raises(PortRefused, match="another table or program has it open"):
+        await open_link(address, LINE)
+    await link.close()
+    await (await open_link(address, LINE)).close()
+
+
 async def test_a_scanner_that_is_pulled_is_a_lost_link() -> None:
     """The kernel hangs up; what came before is delivered first."""
     device, slave = os.openpty()

@@ -49,7 +49,8 @@ async def test_a_sign_cuts_the_wait_short_wherever_it_comes_from(tmp_path: Path)
     before = open_descriptors()
     watch = Watch(SerialAddress(str(node)))
     await signs(watch, tmp_path / "serial", tmp_path / "serial" / "by-id", node)
-    for change in (lambda: node.chmod(0o600), lambda: node.rename(node.with_suffix(".1"))):
+    node.with_suffix(".1").touch()
+    for change in (lambda: node.chmod(0o600), lambda: node.with_suffix(".1").rename(node)):
         waiting = asyncio.create_task(watch.wait(LONG_S))
         await asyncio.sleep(0)
         change()
@@ -58,6 +59,30 @@ async def test_a_sign_cuts_the_wait_short_wherever_it_comes_from(tmp_path: Path)
     watch.close()
     watch.close()
     assert open_descriptors() == before
+
+
+async def test_other_names_in_the_folder_are_no_sign(tmp_path: Path) -> None:
+    """A device that comes and goes beside it makes nobody ask for this one."""
+    watch = Watch(SerialAddress(str(tmp_path / "node")))
+    assert not await watch.wait(0)  # from now on the folder is watched
+    waiting = asyncio.create_task(watch.wait(LONG_S))
+    for name in ("node.1", "nod", "other"):
+        (tmp_path / name).touch()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    (tmp_path / "node").touch()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await waiting
+    watch.close()
+
+
+async def test_a_node_that_came_before_the_first_watch_is_asked_for_soon(tmp_path: Path) -> None:
+    """It gave no sign to anybody: the first wait in a folder is a short one."""
+    watch = Watch(SerialAddress(str(tmp_path / "node")))
+    async with asyncio.timeout(PATIENCE_S):
+        assert not await watch.wait(LONG_S)
+    watch.close()
 
 
 async def test_a_folder_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import socket
+import struct
 import termios
 import threading
 import tty
@@ -19,7 +20,7 @@ from firmware_protocols.family import Line
 from shoed.errors import CommitFailed, LinkLost, PortRefused
 from shoed.now import Chunk
 from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, Speed, TcpAddress
-from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, Link, backoff_s, keep_open, open_link
+from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, SLOWEST_S, Link, backoff_s, keep_open, open_link
 from tests.links import PATIENCE_S, open_descriptors
 
 CUSTOM: Final = Line(4800)
@@ -173,9 +174,6 @@ async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> Non
         assert await listener.next() == ("received", "hello")
         node.unplug()
         assert await listener.next() == ("closed", f"{node.path}: the line hung up; check the cable and the device")
-        what, why = await listener.next()
-        assert what == "refused"
-        assert why.startswith(f"serial://{node.path}: there is no such node; check the cable")
         await attempts.reach(attempts.seen + 3)  # long enough for the longest delay
         node.plug()
         async with asyncio.timeout(2):
@@ -183,7 +181,7 @@ async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> Non
         os.write(node.master, b"again")
         assert await listener.next() == ("received", "again")
     assert [told for told, _ in listener.told] == [
-        "refused", "opened", "received", "closed", "refused", "opened", "received", "closed",
+        "refused", "opened", "received", "closed", "opened", "received", "closed",
     ]  # fmt: skip
 
 
@@ -199,37 +197,133 @@ async def test_a_reason_is_told_when_it_changes_and_not_again(node: Node) -> Non
     assert "this is no serial line" in listener.told[1][1]
 
 
-async def test_a_server_that_closes_at_once_is_asked_ever_more_slowly() -> None:
-    """An opening alone does not reset the delay, so that such a server floods neither the line nor the record."""
-    listener = Listener()
+async def test_a_loss_with_another_cause_behind_it_is_told_again(node: Node) -> None:
+    """That the node is absent is the same absence; that it is no line, and then absent, are two reasons more."""
+    listener, attempts = Listener(), Attempts()
+    node.plug()
+    async with kept_open(node.address, listener, attempts):
+        assert await listener.next() == ("opened", "")
+        node.unplug()
+        assert (await listener.next())[0] == "closed"
+        await attempts.reach(attempts.seen + 2)
+        node.path.write_text("no serial line", encoding="ascii")
+        what, why = await listener.next()
+        assert (what, "this is no serial line" in why) == ("refused", True)
+        node.path.unlink()
+        what, why = await listener.next()
+        assert (what, "there is no such node" in why) == ("refused", True)
+    assert [told for told, _ in listener.told] == ["opened", "closed", "refused", "refused"]
+
+
+async def test_a_server_that_closes_at_once_is_told_once_and_asked_ever_more_slowly() -> None:
+    """One opening and one end, however often it closes; each delay is about twice the one before it."""
+    listener, attempts = Listener(), Attempts()
     started_s = asyncio.get_running_loop().time()
-    async with serving(lambda writer: writer.close()) as address, kept_open(address, listener):
-        while listener.count("closed") < 5:
-            await listener.next()
+    async with serving(lambda writer: writer.close()) as address, kept_open(address, listener, attempts):
+        await attempts.reach(5)
     least_s = (0.1 + 0.2 + 0.4 + 0.8) / 2  # the four delays in between, at their shortest
     assert asyncio.get_running_loop().time() - started_s >= least_s
+    assert [told for told, _ in listener.told] == ["opened", "closed"]
     assert "closed the connection" in listener.told[1][1]
+
+
+async def test_a_link_that_closes_again_with_another_reason_is_told_once_more() -> None:
+    """Closed, closed, reset, reset: the end of the first, and that of the third."""
+
+    def reset(writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    ends = iter([asyncio.StreamWriter.close, asyncio.StreamWriter.close, reset, reset, reset])
+
+    def end(writer: asyncio.StreamWriter) -> None:
+        next(ends)(writer)
+
+    listener, attempts = Listener(), Attempts()
+    async with serving(end) as address, kept_open(address, listener, attempts):
+        await attempts.reach(4)
+    assert [told for told, _ in listener.told] == ["opened", "closed", "refused"]
+    assert "closed the connection" in listener.told[1][1]
+    assert "Connection reset by peer" in listener.told[2][1]
+
+
+class Leap:
+    """The loop's clock, which can be moved on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        self.real = loop.time
+        self.ahead_s = 0.0
+        monkeypatch.setattr(loop, "time", lambda: self.real() + self.ahead_s)
+
+    def by(self, seconds: float) -> None:
+        self.ahead_s += seconds
+
+
+@pytest.mark.parametrize("talks", [True, False], ids=["a-byte", "time"])
+async def test_a_link_behind_one_that_closed_at_once_is_told_when_it_is_proven(
+    monkeypatch: pytest.MonkeyPatch, *, talks: bool
+) -> None:
+    """By its first byte, or by its age: a device may be silent for hours."""
+    clock = Leap(monkeypatch)
+    writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+    listener = Listener()
+    async with serving(writers.put_nowait) as address, kept_open(address, listener):
+        assert await listener.next() == ("opened", "")
+        (await writers.get()).close()
+        assert (await listener.next())[0] == "closed"
+        again = await writers.get()
+        for _ in range(30):  # until the daemon's end has noticed that it is connected
+            await asyncio.sleep(0)
+        if talks:
+            again.write(b"A")
+        else:
+            clock.by(SETTLED_S)
+        assert await listener.next() == ("opened", "")
+        if not talks:
+            again.write(b"A")
+        assert await listener.next() == ("received", "A")
+    assert [told for told, _ in listener.told] == ["opened", "closed", "opened", "received", "closed"]
 
 
 async def test_a_link_that_lived_a_while_is_asked_for_quickly_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its loss is a new story: the delays begin at the least one."""
-    loop = asyncio.get_running_loop()
-    real, ahead_s = loop.time, 0.0
-    monkeypatch.setattr(loop, "time", lambda: real() + ahead_s)
+    clock = Leap(monkeypatch)
     writers: list[asyncio.StreamWriter] = []
     listener, attempts = Listener(), Attempts()
-    async with serving(writers.append) as address, kept_open(address, listener, attempts):
+
+    def greet(writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        writer.write(b"A")
+
+    async with serving(greet) as address, kept_open(address, listener, attempts):
         for _ in range(4):
             assert await listener.next() == ("opened", "")
+            assert await listener.next() == ("received", "A")
             writers.pop().close()
             assert (await listener.next())[0] == "closed"
         assert await listener.next() == ("opened", "")
-        ahead_s += SETTLED_S
-        lost_s = real()
+        assert await listener.next() == ("received", "A")
+        clock.by(SETTLED_S)
+        lost_s = clock.real()
         writers.pop().close()
         assert (await listener.next())[0] == "closed"
         assert await listener.next() == ("opened", "")
-        assert real() - lost_s < 0.4  # the sixth delay would be at least 0.75 s
+        assert clock.real() - lost_s < 0.4  # the sixth delay would be at least 1.6 s
+
+
+async def test_a_plug_that_is_put_in_again_is_told_at_once(node: Node) -> None:
+    """However often, and without a byte: a sign of hotplug is no link that closes again."""
+    listener = Listener()
+    async with kept_open(node.address, listener, Attempts()):
+        assert (await listener.next())[0] == "refused"
+        for _ in range(6):
+            node.plug()
+            async with asyncio.timeout(2):
+                assert await listener.next() == ("opened", "")
+            node.unplug()
+            assert (await listener.next())[0] == "closed"
 
 
 async def test_one_port_does_not_wait_for_another(node: Node) -> None:
@@ -398,7 +492,6 @@ async def test_a_line_lost_while_the_listener_sends_is_a_loss_and_no_error(node:
     async with kept_open(node.address, listener):
         assert await listener.next() == ("opened", "")
         assert (await listener.next())[0] == "closed"
-        assert (await listener.next())[0] == "refused"
         node.plug()
         assert await listener.next() == ("opened", "")
 
@@ -417,6 +510,7 @@ def test_the_delays_double_to_a_cap_and_are_spread() -> None:
         assert most / 2 <= delay <= most
     assert BACKOFF_MOST_S <= 1.5
     assert backoff_s(10**9, one) <= BACKOFF_MOST_S
+    assert SLOWEST_S / 2 <= backoff_s(10**9, one, SLOWEST_S) <= SLOWEST_S == 30
 
 
 async def test_a_link_of_each_kind_is_opened_by_its_address(node: Node, tmp_path: Path) -> None:

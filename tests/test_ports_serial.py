@@ -11,13 +11,15 @@ import threading
 import tty
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from firmware_protocols.family import Line
-from shoed.errors import LinkLost, PortError, PortRefused
+from shoed.errors import LinkLost, PortAbsent, PortError, PortRefused
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
+from shoed.ports.nodes import denial
 from shoed.ports.serial import SerialLink, open_serial
 from tests.links import PATIENCE_S, open_descriptors, receive
 
@@ -286,27 +288,82 @@ async def test_what_cannot_be_opened_says_why_and_what_to_do(path: str, remedy: 
     assert open_descriptors() == before
 
 
-@pytest.mark.parametrize(
-    ("mode", "remedy"), [(0o060, "sudo usermod -aG "), (0o000, "install shoed's udev rules")], ids=["group", "nobody"]
-)
-def test_a_denied_line_says_who_may(device: Device, mode: int, remedy: str) -> None:
-    """The group that may use the line is named with the way into it; where none may, the rules are at fault."""
-    opener = """
-import asyncio, os, sys
+OLD_S: Final = 60
+OURS: Final = 65534  # nobody, and its group
+ROOT_GROUP: Final = 0
+
+
+def refusal_of(path: str, ahead_s: int = OLD_S) -> str:
+    """As a user that may nothing hears it, and so long after the node last changed."""
+    opener = f"""
+import asyncio, os, sys, time
 from firmware_protocols.family import Line
 from shoed.ports.address import SerialAddress
 from shoed.ports.serial import open_serial
+clock = time.time
+time.time = lambda: clock() + {ahead_s}
 if os.geteuid() == 0:  # root is denied nothing
     os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
+    os.setgid({OURS})
+    os.setuid({OURS})
 try:
     asyncio.run(open_serial(SerialAddress(sys.argv[1]), Line(4800)))
 except Exception as refusal:
     print(type(refusal).__name__, refusal)
 """
+    command = [sys.executable, "-c", opener, path]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a node to a group")
+@pytest.mark.parametrize(
+    ("mode", "group", "remedy"),
+    [
+        (0o060, 5, "sudo usermod -aG "),
+        (0o060, 61234, "it belongs to group 61234: join it"),
+        (0o000, 5, "install shoed's udev rules, then unplug and reconnect the device"),
+        (0o060, ROOT_GROUP, "install shoed's udev rules, then unplug and reconnect the device"),
+    ],
+    ids=["group", "a-group-without-a-name", "nobody", "root-alone"],
+)
+def test_a_denied_line_says_who_may(device: Device, mode: int, group: int, remedy: str) -> None:
+    """The group is named with the way into it; root's is none to join, and where none may, the rules are at fault."""
+    os.chown(device.path, -1, group)
     Path(device.path).chmod(mode)
-    command = [sys.executable, "-c", opener, device.path]
-    opened = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    assert opened.stdout.startswith(f"PortRefused serial://{device.path}: permission denied")
-    assert remedy in opened.stdout
+    refused = refusal_of(device.path)
+    assert refused.startswith(f"PortRefused serial://{device.path}: permission denied")
+    assert remedy in refused
+    assert group != ROOT_GROUP or "usermod" not in refused
+
+
+def test_a_node_at_which_udev_is_still_at_work_is_not_ready(device: Device) -> None:
+    """It is made for root alone, and gets its group and its mode a moment later: its age says that it is new."""
+    Path(device.path).chmod(0)
+    for ahead_s, kind in ((0, "PortUnready"), (OLD_S, "PortRefused"), (-OLD_S, "PortRefused")):
+        assert refusal_of(device.path, ahead_s).startswith(f"{kind} serial://{device.path}: permission denied")
+
+
+def test_a_node_that_went_while_it_was_denied_is_absent(tmp_path: Path) -> None:
+    """And a folder that may not be entered is no removed node."""
+    address = SerialAddress(str(tmp_path / "none"))
+    refusal = denial(address, address.path)
+    assert isinstance(refusal, PortAbsent)
+    assert "there is no such node" in str(refusal)
+
+
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path) -> None:
+    """Only that is said of the folder."""
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0)
+    assert "the folder of the node may not be entered" in refusal_of(str(folder / "node"))
+    folder.chmod(0o700)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a node to a group")
+def test_who_is_in_the_group_and_denied_is_not_told_to_join_it(device: Device) -> None:
+    """Here its owner is denied what its group may do; a service's unit may allow fewer kinds of device, too."""
+    os.chown(device.path, OURS, OURS)
+    Path(device.path).chmod(0o060)
+    refused = refusal_of(device.path)
+    assert "allow this kind of device in the service's unit (DeviceAllow)" in refused
+    assert "usermod" not in refused

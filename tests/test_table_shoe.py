@@ -1,5 +1,7 @@
 """The table, clause by clause as the contract has it: result, shoe, line and device, and what is shown of it all."""
 
+from typing import Final
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -10,6 +12,7 @@ from shoed.device_events import (
     DeviceCleared,
     DeviceDoubted,
     DeviceFault,
+    DeviceIdentified,
     DeviceLocked,
     DeviceOffline,
     DeviceOnline,
@@ -34,8 +37,20 @@ from shoed.events import (
     Slot,
 )
 from shoed.now import Now
-from shoed.observations import AnyObservation, Doubt, Evidence, LinkClosed, LinkOpened, OrderAnswered, Outcome, Pair
+from shoed.observations import (
+    AnyObservation,
+    Device,
+    Doubt,
+    Evidence,
+    Identified,
+    LinkClosed,
+    LinkOpened,
+    OrderAnswered,
+    Outcome,
+    Pair,
+)
 from shoed.table import wake_at
+from shoed.table.public import UNIDENTIFIED
 from shoed.table.state import Link
 from tests.observed import (
     AGAIN,
@@ -305,6 +320,52 @@ def test_a_port_that_stays_away_is_told_once_for_each_reason() -> None:
     assert table.hear(closed("no such host")) == [DeviceOffline(port=PORT, reason="no such host")]
     table.hear(OPENED)
     assert table.hear(closed("no such host")) == [DeviceOffline(port=PORT, reason="no such host")]
+
+
+WHO: Final = Identified(at=START, frame=FRAME, vendor="V", model="M", serial="1", firmware="2.0", protocol="2")
+WHO_TOLD: Final = DeviceIdentified(vendor="V", model="M", serial="1", firmware="2.0", protocol="2")
+
+
+def of_a_device_that_identifies_itself() -> Sitting:
+    table = Sitting()
+    table.settings = msgspec.structs.replace(table.settings, identify=(Device.SHOE,))
+    return table
+
+
+def test_a_device_that_identifies_itself_is_online_once_it_has() -> None:
+    """An open line proves nothing of it; before that its state has the line's own reason."""
+    table = of_a_device_that_identifies_itself()
+    table.hear(closed("no such host"))
+    assert table.hear(OPENED) == []
+    assert (table.shown.device.link, table.shown.device.reason) == (Link.OFFLINE, UNIDENTIFIED)
+    assert table.hear(WHO) == [DeviceOnline(port=PORT), WHO_TOLD]
+    assert (table.shown.device.link, table.shown.device.reason) == (Link.ONLINE, None)
+    assert table.hear(WHO) == [WHO_TOLD]
+    assert table.hear(closed("no such host")) == [DeviceOffline(port=PORT, reason="no such host")]
+
+
+def test_a_line_that_opens_and_closes_without_a_word_is_told_once() -> None:
+    """It was never online: only another reason is news."""
+    table = of_a_device_that_identifies_itself()
+    assert table.hear_each([OPENED, closed("hung up"), OPENED, closed("hung up"), OPENED, closed("busy")]) == [
+        DeviceOffline(port=PORT, reason="hung up"),
+        DeviceOffline(port=PORT, reason="busy"),
+    ]
+
+
+def test_a_good_report_is_as_good_as_a_name() -> None:
+    """A host that only listens may never hear one: the first report it takes says that the device is there."""
+    table = of_a_device_that_identifies_itself()
+    first, *_ = table.hear_each([OPENED, NATURAL[0]])
+    assert first == DeviceOnline(port=PORT)
+
+
+def test_a_device_that_has_not_identified_itself_is_quiet_once_and_not_online_for_noise() -> None:
+    """Bytes that are no frames do not make it online; its name does, and from then on it is as any other."""
+    table = of_a_device_that_identifies_itself()
+    quiet = DeviceQuiet(port=PORT, since="2023-11-14T22:13:20.000000Z")
+    assert table.hear_each([OPENED, QUIET, AGAIN, QUIET]) == [quiet]
+    assert table.hear_each([WHO, QUIET, AGAIN]) == [DeviceOnline(port=PORT), WHO_TOLD, quiet, DeviceOnline(port=PORT)]
 
 
 def test_faults_and_their_clearing_are_told_and_shown() -> None:

@@ -324,7 +324,7 @@ async def a_node_that_is_denied(kernel: Kernel) -> None:
     try:
         await open_link(ADDRESS, LINE)
     except PortRefused as refusal:
-        assert "install shoed's udev rules and plug it anew" in str(refusal)  # noqa: PT017 -- pytest is not here
+        assert "install shoed's udev rules, then unplug and reconnect the device" in str(refusal)  # noqa: PT017 -- pytest is not here
     else:
         raise AssertionError("it was opened")
 
@@ -372,7 +372,6 @@ async def a_plug_that_is_pulled(kernel: Kernel) -> None:
         assert await listener.next() == ("received", "last words")
         kernel.unplug()
         assert await listener.next() == ("closed", "usb://1209:0001: the device is gone; check the cable")
-        assert (await listener.next())[0] == "refused"
     task.cancel()
     await asyncio.wait([task])
     assert not [each for each in threading.enumerate() if each.name == "shoed-usb"]

@@ -2,7 +2,7 @@
 
 from typing import Final, get_args
 
-from firmware_protocols.family import Family
+from firmware_protocols.family import Family, Mark, UsbId
 from firmware_protocols.scanner.codec import build, orders, reports
 from firmware_protocols.scanner.layout import ENTER, ENTERS, FAILURES, LONGEST_CODE, PLAIN, SHIFTED
 from firmware_protocols.scanner.messages import Failed, Failure, Held, Report
@@ -26,12 +26,26 @@ __all__ = [
     "reports",
 ]
 
+# The public list of USB ids (usb.ids) names each as a barcode scanner; of some it names the mode as well.
+IN_THIS_MODE: Final = "the list names the keyboard mode"
+IN_SOME_MODE: Final = "the list names a scanner; that these are the ids of its keyboard mode is assumed"
+
 FAMILY: Final = Family(
     name="scanner",
     title="Barcode scanner",
     firmware=("any",),  # the reports are those of every keyboard
     line=None,
-    usb_ids=(),  # any maker's: the address names the device
+    usb_ids=(
+        UsbId(0x05E0, 0x1200, "Symbol Bar Code Scanner", Mark.ASSUMED, IN_SOME_MODE, raw=True),
+        UsbId(0x05F9, 0x2206, "Datalogic Gryphon", Mark.DOCUMENTED, IN_THIS_MODE, raw=True),
+        UsbId(0x065A, 0x0001, "Opticon OPR-2001, NLV-1001", Mark.DOCUMENTED, IN_THIS_MODE, raw=True),
+        UsbId(0x067E, 0x0801, "Intermec scanner", Mark.DOCUMENTED, IN_THIS_MODE, raw=True),
+        UsbId(0x0C2E, 0x0200, "Metrologic MS7120", Mark.ASSUMED, IN_SOME_MODE, raw=True),
+        UsbId(0x0C2E, 0x0204, "Metrologic MS7120", Mark.DOCUMENTED, IN_THIS_MODE, raw=True),
+        UsbId(0x0C2E, 0x0B61, "Honeywell Vuquest 3310g", Mark.ASSUMED, IN_SOME_MODE, raw=True),
+        UsbId(0x0C2E, 0x0B81, "Honeywell Voyager 1400g", Mark.ASSUMED, IN_SOME_MODE, raw=True),
+        UsbId(0x0DB5, 0x013A, "Access IS Barcode Module", Mark.DOCUMENTED, IN_THIS_MODE, raw=True),
+    ),
     settings=ScannerSettings,
     reports=reports,
     orders=orders,

@@ -16,6 +16,10 @@ def tables() -> Mapping[str, str]:
             ("all six places", "meaning", "known"),
             ((f"`{it.number:02X}`", it.meaning, it.mark.value) for it in FAILURES),
         ),
+        "devices": table(
+            ("USB id", "scanner", "note", "known"),
+            ((f"`{it.vendor:04x}:{it.product:04x}`", it.name, it.note, it.mark.value) for it in FAMILY.usb_ids),
+        ),
         "settings": settings_table(FAMILY.settings),
     }
 

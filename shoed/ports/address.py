@@ -129,9 +129,11 @@ class HidrawAddress(Struct, frozen=True):
     """The raw reports of a HID device whose driver the kernel keeps."""
 
     path: str
+    id: tuple[int, int] | None = None  # vendor and product, where they are not those that the family declares
 
     def __str__(self) -> str:
-        return f"hidraw://{self.path}"
+        own = {"id": "{:04x}:{:04x}".format(*self.id)} if self.id is not None else {}
+        return f"hidraw://{self.path}{_query(own)}"
 
 
 class ReplayAddress(Struct, frozen=True):
@@ -167,7 +169,7 @@ def parse_address(text: str) -> Address:
         case "usb":
             return _usb(place, query)
         case "hidraw":
-            return HidrawAddress(_Options(query, ()).around(lambda: _node(place, "hidraw")))
+            return _hidraw(place, query)
         case unknown:
             raise ValueError(f"{shown(text)} is not the address of a device; {_meant(text, unknown)}")
 
@@ -260,6 +262,12 @@ def _usb_ids(place: str) -> tuple[int, int, str | None]:
     return int(vendor, 16), int(product, 16), serial
 
 
+def _hidraw(place: str, query: str) -> HidrawAddress:
+    options = _Options(query, ("id",))
+    ids = options.ids("id")
+    return HidrawAddress(options.around(lambda: _node(place, "hidraw")), ids)
+
+
 def faults_of_ipv6(text: str, example: str) -> list[str]:
     """What is wrong with it, with an example of a whole address that is right."""
     try:
@@ -291,11 +299,7 @@ class _Options:
         self._wrong: list[str] = []
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
-            if not known:
-                self._wrong.append(
-                    f"option {shown(key)} is unknown; this address has no options, remove the ? and its rest"
-                )
-            elif key not in known:
+            if key not in known:
                 near = nearest(key, known)
                 remedy = f"the nearest known is {near}" if near else f"known: {', '.join(known)}"
                 self._wrong.append(f"option {shown(key)} is unknown; {remedy}")
@@ -313,6 +317,15 @@ class _Options:
             )
             return None
         return int(text)
+
+    def ids(self, key: str) -> tuple[int, int] | None:
+        text = self._values.get(key)
+        ids = re.fullmatch(r"([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})", text or "")
+        if text is not None and ids is None:
+            self._wrong.append(
+                f"option {key}: {shown(text)} is not allowed; write VENDOR:PRODUCT in four hex digits each"
+            )
+        return (int(ids[1], 16), int(ids[2], 16)) if ids else None
 
     def choice(self, key: str, choices: Mapping[str, T]) -> T | None:
         text = self._values.get(key)

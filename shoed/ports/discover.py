@@ -8,15 +8,12 @@ every HID device, and of the other USB devices those whose ids a family declares
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from serial.tools import list_ports
 
 from firmware_protocols.family import Family, Settings
 from shoed.ports.address import HidrawAddress, SerialAddress, UsbAddress
-
-BY_ID: Final = Path("/dev/serial/by-id")
-SYS: Final = Path("/sys")
+from shoed.ports.identity import BY_ID, NAMES, SYS, fact, identity_at, links_in, stable_path
 
 Families = Mapping[str, Family[Settings]]
 
@@ -30,59 +27,42 @@ class FoundPort:
     description: str
 
 
-def discover(families: Families, sys: Path = SYS) -> tuple[FoundPort, ...]:
-    return (*_serial_lines(sys), *_usb_devices(families, sys), *_hid_devices(sys))
+def discover(families: Families, sys: Path = SYS, names: Path = NAMES) -> tuple[FoundPort, ...]:
+    return (*_serial_lines(sys, names), *_usb_devices(families, sys), *_hid_devices(sys, names))
 
 
-def _serial_lines(sys: Path) -> Iterator[FoundPort]:
-    stable = stable_paths(BY_ID)
+def _serial_lines(sys: Path, names: Path) -> Iterator[FoundPort]:
+    links = (links_in(BY_ID), links_in(names))
     for port in sorted(list_ports.comports()):
         if not is_phantom(sys / "class/tty", port.name):
             description = port.description if port.description != "n/a" else "built-in serial port"
-            address = SerialAddress(stable.get(port.device, port.device))
+            address = SerialAddress(stable_path(port.device, links, sys) or port.device)
             yield FoundPort(address, port.device, port.vid, port.pid, description)
-
-
-def stable_paths(folder: Path) -> dict[str, str]:
-    """The node behind each link that udev keeps for a device, whichever node it has today."""
-    try:
-        links = sorted(folder.iterdir(), reverse=True)  # of several links to a node the first in the alphabet stays
-    except OSError:  # no folder: no such device is plugged in
-        return {}
-    return {str(link.resolve()): str(link) for link in links}
 
 
 def is_phantom(ttys: Path, name: str) -> bool:
     """Whether this is one of the built-in ports that the kernel names in advance and that have no UART."""
-    return _fact(ttys / name / "type") == "0"  # a USB port has no such file
+    return fact(ttys / name / "type") == "0"  # a USB port has no such file
 
 
 def _usb_devices(families: Families, sys: Path) -> Iterator[FoundPort]:
     known = {(usb.vendor, usb.product) for family in families.values() for usb in family.usb_ids}
     for folder in sorted((sys / "bus/usb/devices").glob("*")):
-        vendor, product = (int(_fact(folder / name) or "0", 16) for name in ("idVendor", "idProduct"))
+        vendor, product = (int(fact(folder / name) or "0", 16) for name in ("idVendor", "idProduct"))
         if (vendor, product) in known and not any(folder.glob("*:*/tty*")):
-            address = UsbAddress(vendor, product, _fact(folder / "serial") or None)
-            bus, number = (int(_fact(folder / name) or "0") for name in ("busnum", "devnum"))
-            description = _fact(folder / "product") or "USB device"
+            address = UsbAddress(vendor, product, fact(folder / "serial") or None)
+            bus, number = (int(fact(folder / name) or "0") for name in ("busnum", "devnum"))
+            description = fact(folder / "product") or "USB device"
             yield FoundPort(address, f"/dev/bus/usb/{bus:03}/{number:03}", vendor, product, description)
 
 
-def _hid_devices(sys: Path) -> Iterator[FoundPort]:
+def _hid_devices(sys: Path, names: Path) -> Iterator[FoundPort]:
+    links = links_in(names)
     for folder in sorted((sys / "class/hidraw").glob("hidraw*")):
-        facts = dict(line.partition("=")[::2] for line in _fact(folder / "device/uevent").splitlines())
-        _, vendor, product = (facts.get("HID_ID") or "0:0:0").split(":")  # bus, vendor, product, in hex
         node = f"/dev/{folder.name}"
-        name = facts.get("HID_NAME") or "HID device"
-        yield FoundPort(HidrawAddress(node), node, int(vendor, 16), int(product, 16), name)
-
-
-def _fact(file: Path) -> str:
-    """Empty where the kernel has none."""
-    try:
-        return file.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
+        found = identity_at(folder)
+        vendor, product, name = (found.vendor, found.product, found.name) if found else (0, 0, "HID device")
+        yield FoundPort(HidrawAddress(stable_path(node, (links,), sys) or node), node, vendor, product, name)
 
 
 def families_of(port: FoundPort, families: Families) -> tuple[str, ...]:

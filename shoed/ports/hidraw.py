@@ -1,20 +1,24 @@
 """The raw reports of a HID device whose driver the kernel keeps: each read of its node is one report, and one chunk.
 
-The node is opened for reading alone. The kernel keeps 64 reports for each who has it open.
+The node is opened for reading alone. The kernel keeps 64 reports for each who has it open; a lock keeps two tables
+from hearing one device.
 """
 
 import errno
+import fcntl
 import os
 import stat
 
-from shoed.errors import LinkLost, PortError, PortRefused
+from shoed.errors import LinkLost, PortAbsent, PortError, PortRefused
 from shoed.ports.address import HidrawAddress
-from shoed.ports.serial import SerialLink, denial
+from shoed.ports.identity import Known, doubt, stranger
+from shoed.ports.nodes import absent, denial, doubted
+from shoed.ports.serial import SerialLink
 from shoed.ports.threads import off_loop
 
 
-async def open_hidraw(address: HidrawAddress) -> "HidrawLink":
-    return HidrawLink(address.path, await off_loop(lambda: _open(address), undo=os.close))
+async def open_hidraw(address: HidrawAddress, known: Known | None) -> "HidrawLink":
+    return HidrawLink(address.path, await off_loop(lambda: _open(address, known), undo=os.close))
 
 
 class HidrawLink(SerialLink):
@@ -27,22 +31,40 @@ class HidrawLink(SerialLink):
         raise PortError(f"{self._path}: reports are read, and nothing is sent; set allow_orders = false")
 
 
-def _open(address: HidrawAddress) -> int:
+def _open(address: HidrawAddress, known: Known | None) -> int:
     try:
         descriptor = os.open(address.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise PortRefused(f"{address}: {_refusal(address.path, error)}") from error
-    if not stat.S_ISCHR(os.fstat(descriptor).st_mode):
+        raise _refusal(address, error) from error
+    refusal = _judged(address, descriptor, known)
+    if refusal is not None:
         os.close(descriptor)
-        raise PortRefused(f"{address}: this is no device; `shoed ports` lists those that are")
+        raise refusal
     return descriptor
 
 
-def _refusal(path: str, error: OSError) -> str:
+def _judged(address: HidrawAddress, descriptor: int, known: Known | None) -> PortRefused | None:
+    node = os.fstat(descriptor)
+    if not stat.S_ISCHR(node.st_mode):
+        return PortRefused(f"{address}: this is no device; `shoed ports` lists those that are")
+    if problem := doubt(address, node.st_rdev) or stranger(address, node.st_rdev, known):
+        return doubted(address, node, problem)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return PortRefused(
+            f"{address}: another table or program has it open; stop that one (`fuser -v {address.path}` names it)"
+        )
+    return None
+
+
+def _refusal(address: HidrawAddress, error: OSError) -> PortRefused:
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:
-            return "there is no such node; check the cable and the path, `shoed ports` lists what is there"
+            return absent(address)
         case errno.EACCES | errno.EPERM:
-            return denial(path)
+            return denial(address, address.path)
+        case errno.ENXIO | errno.ENODEV | errno.EIO:
+            return PortAbsent(f"{address}: the node is there and no device is behind it; check the cable")
         case _:
-            return f"it cannot be opened: {error.strerror}; check the cable"
+            return PortRefused(f"{address}: it cannot be opened: {error.strerror}; check the cable")

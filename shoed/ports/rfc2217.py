@@ -14,7 +14,7 @@ import serial
 from serial import rfc2217
 
 from firmware_protocols.family import Line
-from shoed.errors import PortRefused
+from shoed.errors import PortAbsent, PortRefused
 from shoed.now import Chunk, Now
 from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
@@ -53,20 +53,28 @@ def _open(address: Rfc2217Address, line: Line) -> _Port:
         )
         port.notice_loss()
     except (OSError, ValueError) as error:
-        raise PortRefused(f"{address}: {_refusal(error)}") from error
+        raise _refusal(address, error) from error
     return port
 
 
-def _refusal(error: Exception) -> str:
+def _refusal(address: Rfc2217Address, error: Exception) -> PortRefused:
     match error.__context__:
         case ConnectionRefusedError():
-            return "nothing listens there; check the port, and that the server's mode is RFC 2217 (Telnet)"
+            problem = "nothing listens there; check the port, and that the server's mode is RFC 2217 (Telnet)"
         case socket.gaierror() as unknown:
-            return f"the host's name is not known: {unknown.strerror}; check the name, or write its address in numbers"
+            problem = (
+                f"the host's name is not known: {unknown.strerror}; check the name, or write its address in numbers"
+            )
         case TimeoutError():
-            return "no answer; check the address, and the device server's power and network"
+            problem = "no answer; check the address, and the device server's power and network"
+        case OSError(strerror=text):
+            problem = f"{text}; check the address and the network"
         case _:
-            return f"{error}; check that the server's mode is RFC 2217, or set it to raw TCP and write tcp://HOST:PORT"
+            return PortRefused(
+                f"{address}: {error}; check that the server's mode is RFC 2217, or set it to raw TCP and write"
+                " tcp://HOST:PORT"
+            )
+    return PortAbsent(f"{address}: {problem}")
 
 
 class Rfc2217Link:

@@ -11,9 +11,7 @@ each report three times, and a daemon that was killed between two copies finds t
 import asyncio
 import errno
 import fcntl
-import grp
 import os
-import stat
 import termios
 from pathlib import Path
 from typing import Final
@@ -21,11 +19,13 @@ from typing import Final
 import serial
 
 from firmware_protocols.family import Line
-from shoed.errors import PortRefused
+from shoed.errors import PortAbsent, PortRefused, PortUnready
 from shoed.now import Chunk, Now
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
+from shoed.ports.identity import doubt
 from shoed.ports.inbox import Inbox
+from shoed.ports.nodes import absent, denial, doubted
 from shoed.ports.threads import off_loop
 
 READ_BYTES: Final = 4096  # the kernel's own line buffer
@@ -118,6 +118,9 @@ class SerialLink:
 
 def _open(address: SerialAddress, line: Line) -> int:
     try:
+        node = Path(address.path).stat()
+        if problem := doubt(address, node.st_rdev):  # before another table's device is set
+            raise doubted(address, node, problem)
         with _Opener(
             address.path,
             baudrate=line.baud,
@@ -127,14 +130,16 @@ def _open(address: SerialAddress, line: Line) -> int:
             exclusive=True,
         ) as opener:
             descriptor = opener.fileno()
+            if os.fstat(descriptor).st_rdev != node.st_rdev:
+                raise PortUnready(f"{address}: the node changed while it was opened; it is opened again")
             _set_what_pyserial_leaves(descriptor)
             # pyserial locks against those who ask for the lock; TIOCEXCL keeps everybody else out. A pty would keep
             # it after its last close, so that a killed daemon could not come back (observed, Linux 6.18).
-            if os.major(os.fstat(descriptor).st_rdev) not in PTY_MAJORS:
+            if os.major(node.st_rdev) not in PTY_MAJORS:
                 fcntl.ioctl(descriptor, termios.TIOCEXCL)
             return os.dup(descriptor)  # the lock is the open file's: it stays when pyserial lets go
     except (OSError, ValueError, termios.error) as error:
-        raise PortRefused(f"{address}: {_refusal(address.path, line, error)}") from error
+        raise _refusal(address, line, error) from error
 
 
 def _set_what_pyserial_leaves(descriptor: int) -> None:
@@ -154,39 +159,22 @@ def _close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def _refusal(path: str, line: Line, error: Exception) -> str:
+def _refusal(address: SerialAddress, line: Line, error: Exception) -> PortRefused:
+    path = address.path
     number = error.errno if isinstance(error, OSError) else None
     if number is None and isinstance(error.__context__, termios.error):
         number = error.__context__.args[0]  # pyserial keeps it in the text only
     match number:
         case errno.ENOENT | errno.ENOTDIR:
-            return "there is no such node; check the cable and the path, `shoed ports` lists what is there"
+            return absent(address)
         case errno.EACCES | errno.EPERM:
-            return denial(path)
+            return denial(address, path)
         case errno.EBUSY | errno.EAGAIN:
-            return f"another program has it open; stop that one (`fuser -v {path}` names it)"
+            problem = f"another program has it open; stop that one (`fuser -v {path}` names it)"
         case errno.ENOTTY | errno.EISDIR:
-            return "this is no serial line; `shoed ports` lists those that are"
+            problem = "this is no serial line; `shoed ports` lists those that are"
         case errno.ENXIO | errno.ENODEV | errno.EIO:
-            return "the node is there and no device is behind it; check the cable"
+            return PortAbsent(f"{address}: the node is there and no device is behind it; check the cable")
         case _:
-            return f"it cannot be opened at {line}: {error}; check that the line can be set so"
-
-
-def denial(path: str) -> str:
-    try:
-        node = Path(path).stat()
-    except OSError:
-        return "the folder of the node may not be entered; give it the permission, or run shoed as another user"
-    try:
-        group = grp.getgrgid(node.st_gid).gr_name
-    except KeyError:
-        group = str(node.st_gid)
-    if node.st_mode & stat.S_IRGRP and node.st_mode & stat.S_IWGRP:
-        return (
-            f"permission denied; it belongs to group {group}: join it with `sudo usermod -aG {group} $USER` and log in "
-            f"again, or give the service SupplementaryGroups={group}"
-        )
-    return (
-        f"permission denied, and its group {group} may not use it either; install shoed's udev rules and plug it anew"
-    )
+            problem = f"it cannot be opened at {line}: {error}; check that the line can be set so"
+    return PortRefused(f"{address}: {problem}")

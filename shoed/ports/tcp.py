@@ -10,7 +10,7 @@ import errno
 import socket
 from typing import Final, cast
 
-from shoed.errors import PortRefused
+from shoed.errors import PortAbsent
 from shoed.now import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
@@ -32,7 +32,7 @@ async def open_tcp(address: TcpAddress) -> "TcpLink":
                 failure = error
         raise failure
     except OSError as error:
-        raise PortRefused(f"{address}: {_refusal(address, error)}") from error
+        raise PortAbsent(f"{address}: {_refusal(address, error)}") from error
 
 
 async def _connect(address: TcpAddress, family: int, place: tuple[str | int, ...] | tuple[int, bytes]) -> "TcpLink":

@@ -65,7 +65,7 @@ class UsbLink:
         if self._device.sink is None:
             raise PortError(f"{self._at}: the device takes no bytes; set allow_orders = false")
         with self._queued:
-            self._inbox.check_send(data, len(self._unsent), f"{self._at}: the device", "plug it anew")
+            self._inbox.check_send(data, len(self._unsent), f"{self._at}: the device", "unplug and reconnect it")
             self._unsent += data
             self._queued.notify()
 

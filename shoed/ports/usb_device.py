@@ -18,9 +18,9 @@ import usb.core
 import usb.util
 from usb.backend import libusb1
 
-from shoed.errors import PortRefused
+from shoed.errors import PortAbsent, PortRefused
 from shoed.ports.address import UsbAddress
-from shoed.ports.serial import denial
+from shoed.ports.nodes import denial
 
 LOG: Final = logging.getLogger("shoed")
 
@@ -84,15 +84,14 @@ class Endpoint:
             except usb.core.USBError as error:
                 if error.errno not in RECOVERABLE or self._in_a_row == MOST_STALLS:
                     raise
-                self.stalls += 1
                 self._in_a_row += 1
-                LOG.warning(
-                    "%s: %s on an endpoint: clearing it, for the %d. time", self._at, error.strerror, self.stalls
-                )
                 self._device.clear_halt(self._endpoint)
                 return None
         except usb.core.USBError as error:
             raise Gone(self._loss(error)) from error
+        if done is not None and self._in_a_row:  # one that goes on stalling is the reason of a lost link
+            self.stalls += self._in_a_row
+            LOG.warning("%s: an endpoint stalled, was cleared, and goes on: %d stalls so far", self._at, self.stalls)
         self._in_a_row = 0
         return done
 
@@ -100,11 +99,11 @@ class Endpoint:
         if error.errno in RECOVERABLE:
             return (
                 f"endpoint {self._endpoint.bEndpointAddress:#04x} fails again and again ({error.strerror}; cleared"
-                f" {self.stalls} times); plug it anew, with another cable"
+                f" {MOST_STALLS} times in a row); unplug and reconnect it, with another cable"
             )
         if error.errno == errno.ENODEV:
             return "the device is gone; check the cable"
-        return f"it cannot be used any more: {error.strerror}; plug it anew"
+        return f"it cannot be used any more: {error.strerror}; unplug and reconnect it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +132,14 @@ def open_device(address: UsbAddress) -> Device:
         found = usb.core.find(find_all=True, backend=backend, idVendor=address.vendor, idProduct=address.product)
         device = _choice(address, list(found))
     except usb.core.USBError as error:
-        raise PortRefused(f"{address}: the devices cannot be listed: {error.strerror}; plug it anew") from error
+        raise PortRefused(
+            f"{address}: the devices cannot be listed: {error.strerror}; unplug and reconnect it"
+        ) from error
     claimed = None
     try:
         claimed = _claim(address, device)
     except usb.core.USBError as error:
-        raise PortRefused(f"{address}: {_refusal(device, error)}") from error
+        raise _refusal(address, device, error) from error
     finally:
         if claimed is None:
             usb.util.dispose_resources(device)
@@ -159,16 +160,16 @@ def _choice(address: UsbAddress, found: list[Pyusb]) -> Pyusb:
         return chosen
     there = ", ".join(number or "one without" for number in numbers if number is not None)
     if not found:
-        problem = "no such device is plugged in; check the cable, `shoed ports` lists what is there"
-    elif wanted:
+        raise PortAbsent(f"{address}: no such device is plugged in; check the cable, `shoed ports` lists what is there")
+    if wanted:
         problem = f"{len(wanted)} devices have this serial number; leave one plugged in"
     elif address.serial is None:
         named = UsbAddress(address.vendor, address.product, "NUMBER", address.interface)
         problem = f"{len(found)} such devices are plugged in; add a serial number, as in {named}; there are: {there}"
     elif None in numbers:
-        problem = denial(_node(found[numbers.index(None)]))
+        raise denial(address, _node(found[numbers.index(None)]))
     else:
-        problem = f"no device of these ids has this serial number; there are: {there}"
+        raise PortAbsent(f"{address}: no device of these ids has this serial number; there are: {there}")
     raise PortRefused(f"{address}: {problem}")
 
 
@@ -266,17 +267,18 @@ def _ask_for(device: Pyusb, interface: Pyusb, protocol: int) -> None:
                 raise
 
 
-def _refusal(device: Pyusb, error: OSError) -> str:
+def _refusal(address: UsbAddress, device: Pyusb, error: OSError) -> PortRefused:
     node = _node(device)
     match error.errno:
         case errno.EACCES | errno.EPERM:
-            return denial(node)
-        case errno.EBUSY:
-            return f"another program has it open, or a driver of the kernel; stop that one (`fuser -v {node}` names it)"
+            return denial(address, node)
         case errno.ENODEV | errno.ENOENT:
-            return "it went away while it was opened; check the cable"
+            return PortAbsent(f"{address}: it went away while it was opened; check the cable")
+        case errno.EBUSY:
+            problem = "another program has it open, or a driver of the kernel; stop that one"
+            return PortRefused(f"{address}: {problem} (`fuser -v {node}` names it)")
         case _:
-            return f"it cannot be opened: {error.strerror}; plug it anew"
+            return PortRefused(f"{address}: it cannot be opened: {error.strerror}; unplug and reconnect it")
 
 
 def _node(device: Pyusb) -> str:

@@ -56,6 +56,7 @@ class TableSettings(msgspec.Struct, frozen=True):
     decks: int = 8
     shuffler_port: str | None = None  # None: the table has no shuffler
     after_gap: AfterGap = AfterGap.ASK
+    identify: tuple[Device, ...] = ()  # those that say who they are before they are taken for online
 
 
 class Table:

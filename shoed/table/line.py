@@ -20,6 +20,7 @@ from shoed.observations import (
     LinkOpened,
     LockChanged,
     PresetChanged,
+    Reported,
     Resumed,
     SequenceClashed,
     SequenceJumped,
@@ -77,22 +78,16 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain | 
     was = table.condition(device)
     match seen:
         case LinkOpened() | HeardAgain():
-            if isinstance(seen, LinkOpened) and was.rejections is not None:
-                # What was counted on the line before; after another boot its window would be of no clock.
-                tell_rejections_of(table, device, Now(seen.at.utc_us, was.rejections.until))
-                was = replace(was, rejections=None)
-            table.set_condition(device, replace(was, link=Link.ONLINE, reason=""))
-            table.emit(seen.at, events.DeviceOnline(device=device, port=port))
+            if isinstance(seen, LinkOpened):
+                opened(table, device, seen.at)
+            if not table.condition(device).unidentified:
+                online(table, device, seen.at)
         case WentQuiet():
-            table.set_condition(device, replace(was, link=Link.QUIET))
-            table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
+            if was.link is not Link.QUIET:  # noise on the line of a device that never said who it is
+                table.set_condition(device, replace(was, link=Link.QUIET))
+                table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
         case LinkClosed():
-            if device is Device.SHOE and table.state.phase in AT_THE_TABLE:
-                record = table.record
-                table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
-            if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
-                table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
-                table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
+            closed(table, seen)
         case DeviceDoubted() | DeviceTrusted():
             doubt(table, seen)
         case _:
@@ -120,6 +115,38 @@ def doubt(table: Table, seen: DeviceDoubted | DeviceTrusted) -> None:
         case _:
             assert_never(seen)
     table.set_condition(device, replace(was, doubts=doubts))
+
+
+def opened(table: Table, device: Device, at: Now) -> None:
+    was = table.condition(device)
+    if was.rejections is not None:
+        # What was counted on the line before; after another boot its window would be of no clock.
+        tell_rejections_of(table, device, Now(at.utc_us, was.rejections.until))
+    unidentified = device in table.settings.identify
+    table.set_condition(device, replace(table.condition(device), rejections=None, unidentified=unidentified))
+
+
+def closed(table: Table, seen: LinkClosed) -> None:
+    device, was = seen.device, replace(table.condition(seen.device), unidentified=False)
+    if device is Device.SHOE and table.state.phase in AT_THE_TABLE:
+        record = table.record
+        table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
+    table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
+    if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
+        table.emit(seen.at, events.DeviceOffline(device=device, port=table.port(device), reason=seen.reason))
+
+
+def heard(table: Table, seen: Reported | FrameRejected) -> None:
+    was = table.condition(seen.device)
+    table.set_condition(seen.device, replace(was, heard_utc_us=seen.last_byte.utc_us))
+    if isinstance(seen, Reported) and was.unidentified:
+        online(table, seen.device, seen.at)
+
+
+def online(table: Table, device: Device, at: Now) -> None:
+    was = table.condition(device)
+    table.set_condition(device, replace(was, link=Link.ONLINE, reason="", unidentified=False))
+    table.emit(at, events.DeviceOnline(device=device, port=table.port(device)))
 
 
 def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:

@@ -97,7 +97,7 @@ def wake_at(state: TableState) -> int | None:
 
 def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901, PLR0912 -- one line each
     if isinstance(seen, Reported | FrameRejected):
-        table.set_condition(seen.device, replace(table.condition(seen.device), heard_utc_us=seen.last_byte.utc_us))
+        line.heard(table, seen)
     if seen.device is Device.SHUFFLER and isinstance(seen, OfTheShoe):
         return  # on record: no shuffler says so
     match seen:

@@ -79,6 +79,7 @@ class Condition(msgspec.Struct, frozen=True):
     rejections: Rejections | None = None
     order: PendingOrder | None = None
     doubts: tuple[Doubted, ...] = ()  # that stand on an open line
+    unidentified: bool = False  # the line is open, and the device has yet to say who it is
 
 
 class LastCard(msgspec.Struct, frozen=True):
