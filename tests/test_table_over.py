@@ -124,6 +124,17 @@ def test_a_late_void_of_an_earlier_round_leaves_the_last_one() -> None:
     assert (voided, last.round, last.void) == ([1], 2, False)
 
 
+def test_a_late_void_of_the_last_round_is_shown() -> None:
+    """Round 2 has begun meanwhile; a result of the shoe for round 1 is no answer to it any more."""
+    table = after(*NATURAL)
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=2), Role.DEALER)
+    table.hear(card("P1", "9D"))
+    table.answer("yes")
+    last = table.shown.last_round
+    assert last is not None
+    assert (table.phase, last.round, last.void) == ("dealing", 1, True)
+
+
 def test_a_late_answer_about_a_report_begins_no_round() -> None:
     """The card waited after round 1; round 2 is open, and stays as it is."""
     table = after(*NATURAL, JUMPED, *cards("B1 5D, P1 2C"))

@@ -124,10 +124,7 @@ def revised(house: House, record: Record) -> Record:
     """A card taken as drawn in excess is the due one by other faces: then the matter did not happen."""
     for each in record.counted:
         inferred_by_us = each.by is None and each.kind is Kind.CARD_IN_EXCESS
-        if not inferred_by_us or record.card(each.cards[0]).report is Report.OVERDRAWN:
-            continue
-        card = record.card(each.cards[0])
-        if card.where is Where.WITHDRAWN:
+        if not inferred_by_us or record.card(each.cards[0]).where is Where.WITHDRAWN:
             continue
         was_due = is_false(house, record, each)
         if was_due is not None and was_due is not (each.status is Status.WITHDRAWN):
