@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets, SettleRound, StartShoe, VoidRound, Withdraw
+from shoed.commands import Decide, EmptyShoe, Notice, OpenBets, SettleRound, StartShoe, VoidRound, Withdraw
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -205,6 +205,10 @@ def test_what_is_found_before_the_first_shoe_holds_the_round_that_is_announced()
     table.step(STOOD_BY, found=[NOT_SHUFFLED])
     table.tell(OpenBets())
     assert (table.phase, table.question.kind, table.question.shoe) == ("suspended", "not-shuffled", 1)
+    table = after()
+    table.tell(EmptyShoe())
+    told = table.tell(OpenBets())
+    assert [(each.kind, each.shoe) for each in told if isinstance(each, IrregularityNoticed)] == [("too-few-cards", 1)]
 
 
 def test_what_is_wrong_with_the_coming_set_is_asked_though_a_round_is_abandoned() -> None:
