@@ -74,12 +74,13 @@ def test_a_matter_of_a_round_that_is_not_kept_is_refused() -> None:
 
 
 def test_a_matter_that_is_claimed_twice_is_one() -> None:
-    """The answer names the first."""
+    """The answer names the first; nothing is noticed again."""
     table = after(*NATURAL, card("P1", "9D"))
     claim = Notice(kind=Event.WRONG_COUNT, round=1, in_time=True)
     table.tell(claim)
-    table.step(came=table_told(claim))
+    told = table.step(came=table_told(claim))
     assert "matter 1 of round 1 already" in table.answers[-1].detail
+    assert not [each for each in told if isinstance(each.data, IrregularityNoticed)]
 
 
 def table_told(command: Notice) -> Told:
