@@ -250,7 +250,7 @@ def judge(house: House, record: Record) -> Standing:
     asked = [
         of_the_rules(each, counted[each.irregularity].id)
         for each in inquiry.open
-        if not (record.overtaken and each.ask is Ask.OPTION) and counted[each.irregularity].status is not Status.DECIDED
+        if not (record.overtaken and each.ask is Ask.OPTION)
     ]
     of_all = {(each.ask, each.matter, each.bet) for each in asked if each.bettor == OTHERS}
     # An answer of all others is that of a bettor who answered another question, too.
