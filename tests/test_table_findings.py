@@ -103,6 +103,14 @@ def test_an_order_that_was_altered_is_confirmed_and_then_ruled() -> None:
     assert table.question.question == "reconstructable"
 
 
+def test_a_suspicion_that_was_confirmed_is_not_withdrawn() -> None:
+    """A person has decided that it is so."""
+    table = after(*NATURAL[:2])
+    table.step(NATURAL[2], found=[ALTERED])
+    table.answer("yes")
+    assert table.refuses(Withdraw(number=1)) == "a person has decided on order-altered, which is final"
+
+
 @pytest.mark.parametrize("place", ["P1", "burn", "overdraw"])
 def test_what_is_found_in_any_card_is_asked_about(place: str) -> None:
     """Drawn, burnt or overdrawn."""
@@ -313,6 +321,7 @@ def test_a_card_that_nobody_could_read_closes_the_bets_too() -> None:
     table.tell(OpenBets())
     told = [event.data for event in table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])]
     assert BetsClosed(shoe=1, round=1, closed_by="card") in told
+    assert "dealing-error" in [each.kind for each in told if isinstance(each, IrregularityNoticed)]
     assert table.question.question == "face"
 
 
