@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.cards import Card
-from shoed.commands import Decide, Notice, OpenBets, SettleRound, StartShoe, VoidRound, Withdraw
+from shoed.commands import Decide, EmptyShoe, Notice, OpenBets, SettleRound, StartShoe, VoidRound, Withdraw
 from shoed.events import (
     BetsClosed,
     CardDrawn,
@@ -101,6 +101,14 @@ def test_an_order_that_was_altered_is_confirmed_and_then_ruled() -> None:
     assert table.question.kind == "order-altered"
     table.answer("yes")
     assert table.question.question == "reconstructable"
+
+
+def test_a_suspicion_that_was_confirmed_is_not_withdrawn() -> None:
+    """A person has decided that it is so."""
+    table = after(*NATURAL[:2])
+    table.step(NATURAL[2], found=[ALTERED])
+    table.answer("yes")
+    assert table.refuses(Withdraw(number=1)) == "a person has decided on order-altered, which is final"
 
 
 @pytest.mark.parametrize("place", ["P1", "burn", "overdraw"])
@@ -205,6 +213,10 @@ def test_what_is_found_before_the_first_shoe_holds_the_round_that_is_announced()
     table.step(STOOD_BY, found=[NOT_SHUFFLED])
     table.tell(OpenBets())
     assert (table.phase, table.question.kind, table.question.shoe) == ("suspended", "not-shuffled", 1)
+    table = after()
+    table.tell(EmptyShoe())
+    told = table.tell(OpenBets())
+    assert [(each.kind, each.shoe) for each in told if isinstance(each, IrregularityNoticed)] == [("too-few-cards", 1)]
 
 
 def test_what_is_wrong_with_the_coming_set_is_asked_though_a_round_is_abandoned() -> None:
@@ -309,6 +321,7 @@ def test_a_card_that_nobody_could_read_closes_the_bets_too() -> None:
     table.tell(OpenBets())
     told = [event.data for event in table.step(fault(), found=[together("8S ?"), UNREAD_FAULT])]
     assert BetsClosed(shoe=1, round=1, closed_by="card") in told
+    assert "dealing-error" in [each.kind for each in told if isinstance(each, IrregularityNoticed)]
     assert table.question.question == "face"
 
 

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cards import Card
-from shoed.commands import CorrectCard, Notice, OpenBets, SettleRound, StartShoe, VoidRound
+from shoed.commands import CloseBets, CorrectCard, Notice, OpenBets, SettleRound, StartShoe, VoidRound
 from shoed.events import CardSetAside, RoundAbandoned, RoundCompleted, RoundStarted
 from shoed.observations import AnyObservation
-from shoed.table import AfterGap
+from shoed.table import AfterGap, Custom
 from shoed.words import Event
 from tests.observed import (
     CUT,
@@ -201,6 +201,17 @@ def test_the_waiting_card_may_be_of_the_next_round() -> None:
     assert (table.question.question, table.question.gap) == ("face", True)
     table.answer("2C")
     assert (table.shown.round, table.lies) == (2, "2C / 4D")
+
+
+def test_the_next_round_that_began_unheard_is_asked_about_by_the_house_rules() -> None:
+    """A command closes the bets at this table, and none was heard for that round."""
+    table = Sitting(custom=Custom(bets_close_by_command=True))
+    for command in (OpenBets(), CloseBets()):
+        table.tell(command)
+    table.hear_each([*NATURAL[:2], UNPROVEN, card("B1", "4D")])
+    table.answer("next-round")
+    table.answer("2C")
+    assert (table.question.question, table.question.kind, table.question.round) == ("confirm", "dealing-error", 2)
 
 
 def test_what_came_together_with_a_card_goes_with_it_to_the_next_round() -> None:

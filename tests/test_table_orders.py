@@ -475,6 +475,15 @@ def test_an_empty_shoe_ends_a_round_that_needs_a_card_after_all() -> None:
     assert (void.kind, void.author) == ("too-few-cards", "ann")
 
 
+def test_an_empty_shoe_ends_a_settled_round_that_needs_a_card_after_all() -> None:
+    """C 5.5.4: it was told after the bets were paid."""
+    table = after(*NATURAL)
+    table.tell(SettleRound())
+    table.tell(EmptyShoe())
+    told = table.tell(CorrectCard(index=1, card=Card.S2))
+    assert [each.clause for each in told if isinstance(each, RoundVoided)] == ["5.5.4"]
+
+
 def test_a_card_that_comes_shows_that_the_shoe_was_not_empty() -> None:
     """Nothing is void by a word that the shoe belies; the next round waits for a new shoe."""
     table = after(*NATURAL[:3])

@@ -74,12 +74,13 @@ def test_a_matter_of_a_round_that_is_not_kept_is_refused() -> None:
 
 
 def test_a_matter_that_is_claimed_twice_is_one() -> None:
-    """The answer names the first."""
+    """The answer names the first; nothing is noticed again."""
     table = after(*NATURAL, card("P1", "9D"))
     claim = Notice(kind=Event.WRONG_COUNT, round=1, in_time=True)
     table.tell(claim)
-    table.step(came=table_told(claim))
+    told = table.step(came=table_told(claim))
     assert "matter 1 of round 1 already" in table.answers[-1].detail
+    assert not [each for each in told if isinstance(each.data, IrregularityNoticed)]
 
 
 def table_told(command: Notice) -> Told:
@@ -122,6 +123,17 @@ def test_a_late_void_of_an_earlier_round_leaves_the_last_one() -> None:
     last = table.shown.last_round
     assert last is not None
     assert (voided, last.round, last.void) == ([1], 2, False)
+
+
+def test_a_late_void_of_the_last_round_is_shown() -> None:
+    """Round 2 has begun meanwhile; a result of the shoe for round 1 is no answer to it any more."""
+    table = after(*NATURAL)
+    table.tell(Notice(kind=Event.FOREIGN_CARD, at=2), Role.DEALER)
+    table.hear(card("P1", "9D"))
+    table.answer("yes")
+    last = table.shown.last_round
+    assert last is not None
+    assert (table.phase, last.round, last.void) == ("dealing", 1, True)
 
 
 def test_a_late_answer_about_a_report_begins_no_round() -> None:

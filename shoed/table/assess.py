@@ -124,10 +124,7 @@ def revised(house: House, record: Record) -> Record:
     """A card taken as drawn in excess is the due one by other faces: then the matter did not happen."""
     for each in record.counted:
         inferred_by_us = each.by is None and each.kind is Kind.CARD_IN_EXCESS
-        if not inferred_by_us or record.card(each.cards[0]).report is Report.OVERDRAWN:
-            continue
-        card = record.card(each.cards[0])
-        if card.where is Where.WITHDRAWN:
+        if not inferred_by_us or record.card(each.cards[0]).where is Where.WITHDRAWN:
             continue
         was_due = is_false(house, record, each)
         if was_due is not None and was_due is not (each.status is Status.WITHDRAWN):
@@ -253,7 +250,7 @@ def judge(house: House, record: Record) -> Standing:
     asked = [
         of_the_rules(each, counted[each.irregularity].id)
         for each in inquiry.open
-        if not (record.overtaken and each.ask is Ask.OPTION) and counted[each.irregularity].status is not Status.DECIDED
+        if not (record.overtaken and each.ask is Ask.OPTION)
     ]
     of_all = {(each.ask, each.matter, each.bet) for each in asked if each.bettor == OTHERS}
     # An answer of all others is that of a bettor who answered another question, too.
