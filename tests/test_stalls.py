@@ -29,6 +29,7 @@ from shoed.rig.broker import Broker
 from shoed.rig.outlets import TcpOutlet
 from shoed.rig.virtual import Transmitter
 from tests.scanner_line import scan
+from tests.tellers import shoed
 from tests.test_cuts import BAUD, Rig, rig_on
 from tests.world import Daemon, World
 
@@ -181,6 +182,10 @@ async def dealt(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Dea
             stop.set()
         for name, device in devices.items():
             await until_published(world, TABLES[name], len(device.cards))
+        await daemon.stop()
+        said = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
+        assert (said.status, said.err) == (0, ""), said
+        assert world.journal.read_late()
         return Dealt(
             {name: device.cards for name, device in devices.items()},
             {name: world.recorder.events(table) for name, table in TABLES.items()},

@@ -181,6 +181,10 @@ class Journal:
             "SELECT row, bytes FROM step WHERE table_name = ? AND bytes IS NOT NULL ORDER BY row", table
         )
 
+    def read_late(self, table: str = TABLE) -> bool:
+        """Whether the daemon stood still while bytes came: their spacing is then no evidence."""
+        return bool(self.ask("SELECT 1 FROM step WHERE table_name = ? AND input LIKE '%late_ns%' LIMIT 1", table))
+
     def arrival(self, row: int, table: str = TABLE) -> tuple[bytes, bytes]:
         """All that was received before this row, and what this row received."""
         before = b"".join(data for number, data in self.received(table) if number < row)
