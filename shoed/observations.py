@@ -104,12 +104,13 @@ class FrameRejected(Observation, frozen=True, kw_only=True):
         return self.heard or self.at
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """The frame behind an observation."""
 
     raw: str
     offset: int
     sequence: str
+    form: str = ""  # its name on the page of the family; empty: the documented one
 
 
 class Reported(Observation, frozen=True, kw_only=True):
@@ -183,6 +184,12 @@ class CommunicationStarted(Reported, frozen=True, kw_only=True):
 
 class StoodBy(Reported, frozen=True, kw_only=True):
     pass
+
+
+class Replied(Reported, frozen=True, kw_only=True):
+    """Text of the device that no order of ours asks for: on record, and nothing else."""
+
+    text: str
 
 
 class CutCardSeen(Reported, frozen=True, kw_only=True):
@@ -271,6 +278,7 @@ class OrderAnswered(Observation, frozen=True, kw_only=True):
     accepted: bool
     detail: str
     answered_by: AnsweredBy = AnsweredBy.DEVICE
+    form: str = ""  # of the answer, by its name on the page of the family; empty: the documented one
 
 
 # What is so of a shoe alone, whichever device says it.
@@ -289,6 +297,7 @@ AnyObservation = (
     | Identified
     | CommunicationStarted
     | StoodBy
+    | Replied
     | CutCardSeen
     | CardSeen
     | ResultSeen

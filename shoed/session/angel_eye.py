@@ -50,6 +50,7 @@ from shoed.observations import (
     Pair,
     Place,
     PresetChanged,
+    Replied,
     ResultSeen,
     Resumed,
     SequenceClashed,
@@ -228,7 +229,10 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
             case theirs.Refuse(code=code):
                 # Rows of earlier versions hold the name of a refusal that answers another host's order.
                 detail = code.value if self.state.asked is None else REFUSED[code]
-                self.answer(frame.at, accepted=False, detail=detail)
+                self.answer(frame.at, accepted=False, detail=detail, form=theirs.form_of(frame.raw).value)
+            case theirs.Reply(text=text):
+                form = theirs.form_of(frame.raw).value
+                self.saw(Replied(at=frame.at, frame=Evidence(frame.raw.hex(" "), frame.offset, "", form), text=text))
             case report:
                 self.report(frame, report)
 
@@ -236,7 +240,8 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
 
     def report(self, frame: Frame[FromShoe], message: Report) -> None:
         last = self.state.last
-        evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence)
+        form = theirs.form_of(frame.raw).value
+        evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence, form)
         repeat = relation(self.session.settings, self.state, frame, message.sequence, self.late_ns)
         if repeat is Repeat.COPY and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))

@@ -34,6 +34,7 @@ from shoed.observations import (
     OfTheShoe,
     OrderAnswered,
     PresetChanged,
+    Replied,
     Reported,
     ResultSeen,
     Resumed,
@@ -121,7 +122,7 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
             line.rejected(table, seen)
         case OrderAnswered():
             device_orders.answered(table, seen)
-        case CopyHeard() | StoodBy():
+        case CopyHeard() | StoodBy() | Replied():
             pass  # on record, and nothing changes for anybody
         case ShoeLoaded():
             rounds.communication_started(table, seen)
