@@ -186,9 +186,10 @@ class StoodBy(Reported, frozen=True, kw_only=True):
     pass
 
 
-class Replied(Reported, frozen=True, kw_only=True):
+class Replied(Observation, frozen=True, kw_only=True):
     """Text of the device that no order of ours asks for: on record, and nothing else."""
 
+    frame: Evidence
     text: str
 
 

@@ -246,7 +246,7 @@ def test_random_bytes_raise_nothing_and_all_come_out(data: list[bytes]) -> None:
     """Each byte is in a report, an answer or a rejection, once the link is closed."""
     host = connected()
     seen = [each for chunk in data for each in host.hear(chunk, host.ms + 1)] + host.down(host.ms + 1)
-    in_frames = [each.frame.raw for each in seen if isinstance(each, Reported)]
+    in_frames = [each.frame.raw for each in seen if isinstance(each, Reported | Replied)]
     rejected = [each.raw for each in seen if isinstance(each, FrameRejected)]
     answered = sum(len(ACK) if each.accepted else len(b"\x1521") for each in seen if isinstance(each, OrderAnswered))
     assert sum(len(bytes.fromhex(raw)) for raw in in_frames + rejected) + answered == sum(map(len, data))

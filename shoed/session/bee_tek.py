@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from firmware_protocols import bee_tek as theirs
-from firmware_protocols.bee_tek import BeeTekSettings, Report
+from firmware_protocols.bee_tek import BeeTekSettings, ManualBurn, Mode, Report
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
@@ -36,6 +36,7 @@ SUITS: Final[Mapping[theirs.Suit, Suit]] = {
     theirs.Suit.DIAMONDS: Suit.DIAMONDS,
     theirs.Suit.CLUBS: Suit.CLUBS,
 }
+WHITE: Final = b" \r\n"  # around a line: it means nothing
 UNNUMBERED: Final = 0  # the code of a fault to which the shoe gives no number
 
 
@@ -82,8 +83,10 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
     def said(self, frame: Frame[Report]) -> None:
         message = frame.message
         last, evidence = self.state.last, Evidence(frame.raw.hex(" "), frame.offset, "")
-        in_game = isinstance(message, theirs.GameCard)
-        if in_game and last is not None and is_copy(self.settings, last, frame, self.late_ns):
+        dealt = isinstance(message, theirs.GameCard)
+        if isinstance(message, theirs.BurnCard):
+            dealt = self.place(Mode.MANUAL_BURN) is Place.DEALT
+        if dealt and last is not None and is_copy(self.settings, last, frame, self.late_ns):
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))
             return
@@ -95,19 +98,23 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         if (card := self.card(message, frame.at, evidence)) is not None:
             self.saw(card)
 
+    def place(self, mode: Mode) -> Place:
+        burnt = mode is Mode.MANUAL_BURN and self.settings.manual_burn is ManualBurn.BURNT
+        return Place.BURN if burnt else Place.DEALT
+
     def card(self, message: Report, at: Now, evidence: Evidence) -> CardSeen | None:
         match message:
             case theirs.GameCard(card=card):
                 return card_seen(at, evidence, Place.DEALT, card)
             case theirs.BurnCard(card=card):
-                return card_seen(at, evidence, Place.BURN, card)
-            case theirs.FailedRead() | theirs.Alarm(number=theirs.NOT_READ):
+                return card_seen(at, evidence, self.place(Mode.MANUAL_BURN), card)
+            case theirs.FailedRead(mode=mode) | theirs.Alarm(number=theirs.NOT_READ, mode=mode):
                 last = self.state.unread
                 self.state = replace(self.state, unread=at)
                 window_ns = self.settings.repeat_window_ms * 1_000_000
                 if last is not None and 0 <= at.mono_ns - last.mono_ns <= window_ns + self.late_ns:
                     return None  # assumed: both are said of one card
-                return CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=None)
+                return CardSeen(at=at, frame=evidence, place=self.place(mode), position=0, card=None)
             case _:
                 return None
 
@@ -120,7 +127,7 @@ def is_copy(settings: BeeTekSettings, last: Taken, frame: Frame[Report], late_ns
     elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
     window_ms = settings.repeat_window_ms + late_ns / 1e6
     soon = 0 <= elapsed_ms <= window_ms  # less than 0: the clock of another boot
-    return soon and frame.raw == last.raw and last.copies < settings.copies
+    return soon and frame.raw.strip(WHITE) == last.raw.strip(WHITE) and last.copies < settings.copies
 
 
 def card_seen(at: Now, evidence: Evidence, place: Place, told: theirs.CardText) -> CardSeen:
