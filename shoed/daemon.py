@@ -23,6 +23,7 @@ import msgspec
 
 from firmware_protocols.family import Line
 from shoed import VERSION, drivers, watchdog
+from shoed.brief import Brief
 from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
@@ -51,7 +52,7 @@ LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0  # to tell what is committed before we go; the rest is told after the next start
 PUBLISH_AGAIN_S: Final = 1.0
-PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
+PIECE: Final = 768  # bytes of one Step at the most: some 90 reports, which take 2 ms, and a row that fits its page
 
 
 def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
@@ -111,6 +112,7 @@ class Ear:
         self.device = device
         self.config = config
         self.desk = desk
+        self.brief = Brief(self.name)
         self.ring = Ring()  # what went over its line lately
         self.link: Link | None = None
         self.hearing_since: float | None = None  # bytes that wait to be taken
@@ -123,7 +125,7 @@ class Ear:
 
     async def opened(self, link: Link) -> None:
         self.link = link
-        LOG.info("%s: %s is open", self.name, self.config.port)
+        self.brief.say(logging.INFO, "opened", f"{self.config.port} is open")
         self.desk.take(LinkUp(self.config.port, device=self.device), now())
 
     async def received(self, chunk: Chunk) -> None:
@@ -131,6 +133,7 @@ class Ear:
         self.taking = chunk
         for begin in range(0, len(chunk.data), PIECE):
             self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
+            await asyncio.sleep(0)  # the other tables' turn: noise leaves no row for which to wait
             await self.desk.writer.has_room.wait()
         self.hearing_since = None
         self.taking = None
@@ -146,7 +149,7 @@ class Ear:
         await self.refused(reason)
 
     async def refused(self, reason: str) -> None:
-        LOG.warning("%s: %s", self.name, reason)
+        self.brief.say(logging.WARNING, "offline", reason)
         self.desk.take(LinkDown(reason, device=self.device), now())
 
     def send(self, data: bytes, link: Link | None) -> None:
@@ -172,6 +175,7 @@ class Desk:
         voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance, custom)
         self.publisher = Publisher(voice, broker, store, writer)
         self.ears = {device: Ear(self.name, device, of, self) for device, of in config.devices.items()}
+        self.brief = Brief(self.name)
         self.earlier = asyncio.Event()  # the next deadline has come forward
         self.armed: int | None = None
         self.sound = True  # false while an input is folded, and for ever if that failed
@@ -220,7 +224,8 @@ class Desk:
             if (waiting := self.waiting.pop(answer.id, None)) is not None:
                 waiting.answer.set_result(answer)
         for finding in step.findings:  # in the log once the publisher had its turn
-            asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, finding)
+            line = f"row {step.row}: {finding}"
+            asyncio.get_running_loop().call_soon(self.brief.say, logging.WARNING, type(finding).__name__, line)
 
     @property
     def links(self) -> str:

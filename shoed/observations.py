@@ -93,11 +93,21 @@ class HeardAgain(Observation, frozen=True, kw_only=True):
 
 
 class FrameRejected(Observation, frozen=True, kw_only=True):
+    """Bytes that are no frame; on a noisy line, the last of several rejections for one reason, with their count."""
+
     raw: str
     offset: int
     reason: str
     detail: str
     heard: Now | None = None  # when its last byte came, where a timer or the end of the link rejects it later
+    count: int = 1  # of the rejections
+    earlier: int = 0  # bytes of all of them but the last
+    unkept: int = 0  # bytes of all of them that no row has
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return self.earlier + len(bytes.fromhex(self.raw))
 
     @property
     def last_byte(self) -> Now:

@@ -191,7 +191,20 @@ def differing(ours: Output, oracle: Output) -> tuple[str, ...]:
 
 # Keys that the oracle does not have. Keys may be added to published messages, never changed.
 ADDED: Final = frozenset(
-    {"as_dealt", "at_least", "decided_by", "effect", "ground", "other", "questions", "revision", "text", "unknown"}
+    {
+        "as_dealt",
+        "at_least",
+        "decided_by",
+        "effect",
+        "ground",
+        "other",
+        "questions",
+        "revision",
+        "size",
+        "text",
+        "unkept",
+        "unknown",
+    }
 )
 # Keys that other messages of the oracle have, by the other keys of the message that gained them.
 ADDED_TO: Final = (

@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
 from firmware_protocols.angel_eye.layout import REFUSALS
-from firmware_protocols.family import Line
+from firmware_protocols.family import Line, Reason
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
@@ -190,7 +190,7 @@ class AngelEyeSession:
     def step(self, state: AngelEyeState, came: AnyInput, now: Now) -> tuple[AngelEyeState, Heard]:
         hearing = AngelEyeHearing(self, state)
         hearing.take(came, now)
-        return hearing.state, Heard(tuple(hearing.observations), tuple(hearing.sends))
+        return hearing.state, hearing.outcome(*hearing.sends)
 
 
 class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
@@ -224,6 +224,9 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
 
     def said(self, frame: Frame[FromShoe]) -> None:
         match frame.message:
+            case theirs.Acknowledge() | theirs.Refuse() if self.noisy and self.state.asked is None:
+                # One byte in 128 of random noise is an ACK or a NAK with a code.
+                self.reject(frame.raw, frame.offset, frame.at, Reason.JUNK, "an answer without an order, in noise")
             case theirs.Acknowledge():
                 self.answer(frame.at, accepted=True, detail="")
             case theirs.Refuse(code=code):

@@ -69,7 +69,7 @@ class BeeTekSession:
     def step(self, state: BeeTekState, came: AnyInput, now: Now) -> tuple[BeeTekState, Heard]:
         hearing = BeeTekHearing(self, state)
         hearing.take(came, now)
-        return hearing.state, Heard(tuple(hearing.observations))
+        return hearing.state, hearing.outcome()
 
 
 class BeeTekHearing(Hearing[BeeTekState, Report]):

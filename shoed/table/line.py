@@ -23,6 +23,7 @@ from shoed.observations import (
     SequenceJumped,
     WentQuiet,
 )
+from shoed.table import floods
 from shoed.table.context import AfterGap, Table
 from shoed.table.continuity import with_gap
 from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
@@ -73,12 +74,12 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
     was = table.condition(device)
     match seen:
         case LinkOpened() | HeardAgain():
-            if isinstance(seen, LinkOpened) and was.rejections is not None:
+            if isinstance(seen, LinkOpened) and was.rejections:
                 # What was counted on the line before; after another boot its window would be of no clock.
-                tell_rejections_of(table, device, Now(seen.at.utc_us, was.rejections.until))
-                was = replace(was, rejections=None)
+                tell_rejections_of(table, device, seen.at, last=True)
+                was = table.condition(device)
             table.set_condition(device, replace(was, link=Link.ONLINE, reason=""))
-            table.emit(seen.at, events.DeviceOnline(device=device, port=port))
+            floods.link(table, seen.at, events.DeviceOnline(device=device, port=port))
         case WentQuiet():
             table.set_condition(device, replace(was, link=Link.QUIET))
             table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
@@ -88,7 +89,7 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain) -
                 table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
             if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
                 table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
-                table.emit(seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
+                floods.link(table, seen.at, events.DeviceOffline(device=device, port=port, reason=seen.reason))
         case _:
             assert_never(seen)
 
@@ -119,35 +120,53 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
             assert_never(seen)
 
 
-# --- rejected frames: the first at once, then counted
+# --- rejected frames: the first for each reason at once, then counted
 
 
 def rejected(table: Table, seen: FrameRejected) -> None:
     device, was = seen.device, table.condition(seen.device)
-    counting = was.rejections
+    counting = next((each for each in was.rejections if each.reason == seen.reason), None)
     told = events.LineRejected(
-        device=device, bytes=seen.raw, offset=seen.offset, reason=seen.reason, detail=seen.detail, count=1
+        device=device,
+        bytes=seen.raw,
+        offset=seen.offset,
+        reason=seen.reason,
+        detail=seen.detail,
+        count=seen.count,
+        size=seen.size,
+        unkept=seen.unkept,
     )
     if counting is None:
         table.emit(seen.at, told)
-        counting = Rejections(seen.at.mono_ns + REJECTIONS_COUNTED_NS)
+        after = Rejections(seen.reason, seen.at.mono_ns + REJECTIONS_COUNTED_NS)
     else:
-        told = replace(told, count=1 if counting.counted is None else counting.counted.count + 1)
-        counting = replace(counting, counted=told)
-    table.set_condition(device, replace(was, rejections=counting))
+        if (before := counting.counted) is not None:
+            told = replace(
+                told,
+                count=before.count + told.count,
+                size=before.size + told.size,
+                unkept=before.unkept + told.unkept,
+            )
+        after = replace(counting, counted=told)
+    others = tuple([each for each in was.rejections if each is not counting])
+    table.set_condition(device, replace(was, rejections=(*others, after)))
 
 
 def tell_rejections(table: Table, now: Now) -> None:
     for device in Device:
-        tell_rejections_of(table, device, now)
+        if any(now.mono_ns >= each.until for each in table.condition(device).rejections):
+            tell_rejections_of(table, device, now)
 
 
-def tell_rejections_of(table: Table, device: Device, now: Now) -> None:
+def tell_rejections_of(table: Table, device: Device, now: Now, *, last: bool = False) -> None:
+    """What was counted until now; `last`: all of it, because the line opens again."""
     was = table.condition(device)
-    if was.rejections is None or now.mono_ns < was.rejections.until:
-        return
-    counted = was.rejections.counted
-    after = None if counted is None else Rejections(now.mono_ns + REJECTIONS_COUNTED_NS)
-    table.set_condition(device, replace(was, rejections=after))
-    if counted is not None:
-        table.emit(now, counted)
+    due = [each for each in was.rejections if last or now.mono_ns >= each.until]
+    counted = [each for each in due if each.counted is not None]
+    waiting = [each for each in was.rejections if each not in due]
+    if not last:
+        waiting += [Rejections(each.reason, now.mono_ns + REJECTIONS_COUNTED_NS) for each in counted]
+    table.set_condition(device, replace(was, rejections=tuple(waiting)))
+    for each in counted:
+        if each.counted is not None:
+            table.emit(now, each.counted)

@@ -50,7 +50,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.step import AnyInput, Configured, Told
-from shoed.table import device_orders, intake, line, rounds, sets
+from shoed.table import device_orders, floods, intake, line, rounds, sets
 from shoed.table.commands import obey
 from shoed.table.context import Table
 from shoed.table.state import TableState
@@ -67,6 +67,7 @@ class Folded(msgspec.Struct, frozen=True):
 def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Sequence[AnyFinding], now: Now) -> Folded:
     """One Step of a table; the findings are those of what was told."""
     line.tell_rejections(table, now)
+    floods.tell(table, now)
     if isinstance(came, Configured):
         if table.settings.shuffler_port is None:
             table.state = replace(table.state, shuffler=None)
@@ -91,12 +92,19 @@ def folded(table: Table) -> Folded:
 
 def wake_at(state: TableState) -> int | None:
     conditions = (state.device, state.shuffler)
-    return min((each.rejections.until for each in conditions if each and each.rejections), default=None)
+    moments = [counting.until for each in conditions if each for counting in each.rejections]
+    return min([*moments, *floods.wake_at(state)], default=None)
+
+
+def heard(table: Table, seen: Reported | FrameRejected) -> None:
+    table.set_condition(seen.device, replace(table.condition(seen.device), heard_utc_us=seen.last_byte.utc_us))
+    if isinstance(seen, Reported):
+        floods.heard(table, seen.device)
 
 
 def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901, PLR0912 -- one line each
     if isinstance(seen, Reported | FrameRejected):
-        table.set_condition(seen.device, replace(table.condition(seen.device), heard_utc_us=seen.last_byte.utc_us))
+        heard(table, seen)
     if seen.device is Device.SHUFFLER and isinstance(seen, OfTheShoe):
         return  # on record: no shuffler says so
     match seen:
