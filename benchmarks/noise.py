@@ -104,6 +104,8 @@ async def run(kind: str, amount: float) -> None:
             await process.wait()
         print(f"{kind}: {bad.sent} bytes and {bad.accepted} connections in {took:.0f} s; the files: {biggest} bytes")
         tell(place, bad, fine)
+        check = [SHOED, "journal", "replay", "--check", "--state-dir", str(place / "state")]
+        await (await asyncio.create_subprocess_exec(*check)).wait()
     for server in servers:
         server.close()
 

@@ -142,13 +142,12 @@ class Engine(Generic[S]):
 
     def resumed(self, state: EngineState[S], left: Mapping[str, Left]) -> EngineState[S]:
         """The state with what the record has in place of bytes."""
-        for name, each in left.items():
-            device = Device(name)
-            state = replace(state, kept={**state.kept, device: each.kept})
-            if device is Device.SHOE:
-                state = replace(state, session=msgspec.json.decode(each.session, type=self.session.state_type))
-            elif self.shuffler is not None:
-                state = replace(state, shuffler=msgspec.json.decode(each.session, type=self.shuffler.state_type))
+        state = replace(state, kept={**state.kept, **{Device(name): each.kept for name, each in left.items()}})
+        of_shoe, of_shuffler = left.get(Device.SHOE.value), left.get(Device.SHUFFLER.value)
+        if of_shoe is not None:
+            state = replace(state, session=msgspec.json.decode(of_shoe.session, type=self.session.state_type))
+        if of_shuffler is not None and self.shuffler is not None:
+            state = replace(state, shuffler=msgspec.json.decode(of_shuffler.session, type=self.shuffler.state_type))
         return state
 
     def conclude(

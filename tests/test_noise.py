@@ -301,9 +301,13 @@ def test_a_link_that_comes_and_goes_without_a_report_is_counted() -> None:
     table.step(after_s=60)
     assert [each.type for each in table.told[22:]] == ["device.online"]
     table.step(closed("reset"), after_s=1)
+    table.step(after_s=60)
+    assert [each.type for each in table.told[23:]] == ["device.offline"]
+    table.step(OPENED, after_s=1)
+    table.step(closed("reset"), after_s=1)
     table.step(OPENED, after_s=1)
     table.step(after_s=60)
-    assert [each.type for each in table.told[23:]] == ["device.offline", "device.online"]
+    assert [each.type for each in table.told[24:]] == ["device.offline", "device.online"]
     table.step(closed("reset"), after_s=61)
     assert table.told[-1].type == "device.offline"
 

@@ -25,20 +25,13 @@ def is_over(window: Asides | Flaps, length_ns: int, at: Now) -> bool:
     return not window.until - length_ns <= at.mono_ns < window.until  # less: the clock of another boot
 
 
-def waits(window: Asides | Flaps | None) -> bool:
+def waits(window: Asides | Flaps) -> bool:
     """Whether anything was counted."""
-    match window:
-        case None:
-            return False
-        case Asides():
-            return window.counted is not None
-        case Flaps():
-            return bool(window.opened or window.closed)
+    return window.counted is not None if isinstance(window, Asides) else bool(window.opened or window.closed)
 
 
 def wake_at(state: TableState) -> list[int]:
-    conditions = (state.device, state.shuffler)
-    windows: list[Asides | Flaps | None] = [state.asides, *(each.flaps for each in conditions if each is not None)]
+    windows = [state.asides, state.device.flaps, *([] if state.shuffler is None else [state.shuffler.flaps])]
     return [each.until for each in windows if each is not None and waits(each)]
 
 

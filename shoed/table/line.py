@@ -162,11 +162,10 @@ def tell_rejections_of(table: Table, device: Device, now: Now, *, last: bool = F
     """What was counted until now; `last`: all of it, because the line opens again."""
     was = table.condition(device)
     due = [each for each in was.rejections if last or now.mono_ns >= each.until]
-    counted = [each for each in due if each.counted is not None]
+    counted = [each.counted for each in due if each.counted is not None]
     waiting = [each for each in was.rejections if each not in due]
     if not last:
         waiting += [Rejections(each.reason, now.mono_ns + REJECTIONS_COUNTED_NS) for each in counted]
     table.set_condition(device, replace(was, rejections=tuple(waiting)))
     for each in counted:
-        if each.counted is not None:
-            table.emit(now, each.counted)
+        table.emit(now, each)
