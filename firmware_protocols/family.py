@@ -65,6 +65,16 @@ class FrameKind(NamedTuple):
     trailer: int = 0  # bytes after the end, as of a check
     breaks_in: bool = True  # whether it may begin at the byte that tears another frame
     alone: bytes = b""  # values of a first byte that is the whole body
+    fixed: tuple[tuple[bytes, ...], ...] = ()  # bodies of one length, by the values of each byte; `never_inside` too
+
+
+class Form(NamedTuple, Generic[Name]):
+    """One way in which a device puts what it says on the line, where there are several."""
+
+    name: Name
+    shown: str
+    meaning: str
+    mark: Mark
 
 
 class Framing:
@@ -72,7 +82,7 @@ class Framing:
 
     def __init__(self, kinds: tuple[FrameKind, ...], never_inside: bytes) -> None:
         self.kinds: Final = kinds
-        # Values that no body and no trailer holds, every end among them: one out of place tears.
+        # Values that no trailer holds and no body that is not fixed, every end among them: one out of place tears.
         self.never_inside: Final = never_inside
 
 

@@ -23,6 +23,7 @@ import msgspec
 
 from firmware_protocols.family import Line
 from shoed import VERSION, drivers, watchdog
+from shoed.brief import Brief
 from shoed.bus.messages import Voice
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
@@ -33,7 +34,7 @@ from shoed.errors import JournalError, PortError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
 from shoed.now import Chunk, Now
-from shoed.observations import Device, warning
+from shoed.observations import Device
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
@@ -53,7 +54,7 @@ LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0  # to tell what is committed before we go; the rest is told after the next start
 PUBLISH_AGAIN_S: Final = 1.0
-PIECE: Final = 1024  # bytes of one Step at the most: some 100 reports, which take 2 ms
+PIECE: Final = 768  # bytes of one Step at the most: some 90 reports, which take 2 ms, and a row that fits its page
 
 
 def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
@@ -116,6 +117,7 @@ class Ear:
         self.device = device
         self.config = config
         self.desk = desk
+        self.brief = Brief(self.name)
         self.ring = Ring()  # what went over its line lately
         self.link: Link | None = None
         self.hearing_since: float | None = None  # bytes that wait to be taken
@@ -129,7 +131,7 @@ class Ear:
 
     async def opened(self, link: Link) -> None:
         self.link = link
-        LOG.info("%s: %s is open", self.name, self.config.port)
+        self.brief.say(logging.INFO, "opened", f"{self.config.port} is open")
         self.desk.take(LinkUp(self.config.port, device=self.device), now())
 
     async def received(self, chunk: Chunk) -> None:
@@ -137,6 +139,7 @@ class Ear:
         self.taking = chunk
         for begin in range(0, len(chunk.data), PIECE):
             self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
+            await asyncio.sleep(0)  # the other tables' turn: noise leaves no row for which to wait
             await self.desk.writer.has_room.wait()
         self.hearing_since = None
         self.taking = None
@@ -152,7 +155,7 @@ class Ear:
         await self.refused(reason)
 
     async def refused(self, reason: str) -> None:
-        LOG.warning("%s: %s", self.name, reason)
+        self.brief.say(logging.WARNING, "offline", reason)
         self.desk.take(LinkDown(reason, device=self.device), now())
 
     def send(self, data: bytes, link: Link | None) -> None:
@@ -178,6 +181,7 @@ class Desk:
         voice = Voice(site, self.name, store.word, config.game, VERSION, config.house.insurance, custom)
         self.publisher = Publisher(voice, broker, store, writer)
         self.ears = {device: Ear(self.name, device, of, self) for device, of in config.devices.items()}
+        self.brief = Brief(self.name)
         self.earlier = asyncio.Event()  # the next deadline has come forward
         self.armed: int | None = None
         self.sound = True  # false while an input is folded, and for ever if that failed
@@ -225,9 +229,8 @@ class Desk:
         for answer in step.answers:
             if (waiting := self.waiting.pop(answer.id, None)) is not None:
                 waiting.answer.set_result(answer)
-        warnings = [f"{seen.device.value}: {text}" for seen in step.observations if (text := warning(seen))]
-        for each in (*warnings, *step.findings):  # in the log once the publisher had its turn
-            asyncio.get_running_loop().call_soon(LOG.warning, "%s: row %d: %s", self.name, step.row, each)
+        for kind, text in step.warnings:  # in the log once the publisher had its turn
+            asyncio.get_running_loop().call_soon(self.brief.say, logging.WARNING, kind, f"row {step.row}: {text}")
 
     @property
     def links(self) -> str:

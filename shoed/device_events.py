@@ -58,16 +58,25 @@ class OfDevice(EventData, frozen=True, kw_only=True):
 
 
 class DeviceOnline(OfDevice, frozen=True, kw_only=True):
-    """The link is open, or is heard again after it was quiet; a device that identifies itself has done so."""
+    """The link is open, or is heard again after it was quiet; a device that identifies itself has done so.
+
+    `count`: the link opened so often since the last such event; absent for once.
+    """
 
     port: str
+    count: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class DeviceOffline(OfDevice, frozen=True, kw_only=True):
-    """The link is closed, and why: once for each absence, and again when the reason is another."""
+    """The link is closed, and why: once for each absence, and again when the reason is another.
+
+    `count`: it closed so often since the last such event; absent for once. A link that opens and closes again and again
+    without a report is published ten times, and then once a minute.
+    """
 
     port: str
     reason: str
+    count: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class DeviceQuiet(OfDevice, frozen=True, kw_only=True):
@@ -153,13 +162,19 @@ class DeviceOrderAnswered(OfDevice, frozen=True, kw_only=True):
 
 
 class LineRejected(OfDevice, frozen=True, kw_only=True):
-    """Bytes that are no frame: the first at once, then the last of `count` every 10 s."""
+    """Bytes that are no frame: the first for each reason at once, then the last of `count` every 10 s.
+
+    `size`: the bytes of all of them. `unkept`: so many of these bytes are not in the journal, because the line rejected
+    more than is kept in an hour.
+    """
 
     bytes: str
     offset: int
     reason: str
     detail: str
     count: int
+    size: int = 0
+    unkept: int = 0
 
 
 class LineMissed(OfDevice, frozen=True, kw_only=True):

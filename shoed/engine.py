@@ -6,6 +6,8 @@ wants to be woken, and a waking that changed nothing leaves no Step. `conclude` 
 folds the recorded observations through it.
 """
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, Generic
 
 import msgspec
@@ -14,10 +16,11 @@ from msgspec.structs import replace
 from shoed.commands import Answer, EmptyShoe, StartShoe
 from shoed.events import Event, ShoeStarted
 from shoed.findings import AnyFinding
+from shoed.kept import Kept, charged, opened, told
 from shoed.now import Now
 from shoed.observations import AnyObservation, Device
 from shoed.session import Heard, S, Session, SessionState
-from shoed.step import AnyInput, OfDevice, Ordered, Send, Step, Told, Woken
+from shoed.step import AnyInput, Left, OfDevice, Ordered, Received, Send, Step, Told, Woken
 from shoed.table import Table, TableSettings, TableState, Watched, doubted, fold, ordered
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
@@ -35,6 +38,7 @@ class EngineState(msgspec.Struct, Generic[S], frozen=True):
     watch: WatchState
     table: TableState
     shuffler: SessionState | None = None  # None: the table has none
+    kept: Mapping[Device, Kept] = {}  # of each device that rejected bytes
 
 
 class Stored(msgspec.Struct, Generic[S], frozen=True):
@@ -45,6 +49,7 @@ class Stored(msgspec.Struct, Generic[S], frozen=True):
     watch: WatchState
     table: TableState
     shuffler: msgspec.Raw
+    kept: Mapping[Device, Kept] = {}
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -78,7 +83,7 @@ class Engine(Generic[S]):
         shuffler = None
         if self.shuffler is not None:
             shuffler = msgspec.json.decode(stored.shuffler, type=self.shuffler.state_type | None)
-        return self.suited(EngineState(stored.row, stored.session, stored.watch, stored.table, shuffler))
+        return self.suited(EngineState(stored.row, stored.session, stored.watch, stored.table, shuffler, stored.kept))
 
     def suited(self, state: EngineState[S]) -> EngineState[S]:
         """The state of a table whose devices were others: what is not of these begins anew."""
@@ -101,13 +106,21 @@ class Engine(Generic[S]):
             session, heard = self.session.step(session, given, now)
         if self.shuffler is not None and shuffler is not None and concerned is not Device.SHOE:
             shuffler, also = self.shuffler.step(shuffler, given, now)
-        observations = heard.observations
-        if also.observations:
-            observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in also.observations])
+        full = {device for device, each in state.kept.items() if each.full}
+        of_shoe, observations = kept_of(state.kept, Device.SHOE, given, heard, now)
+        of_shuffler, told_also = kept_of(state.kept, Device.SHUFFLER, given, also, now)
+        if told_also:
+            observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in told_also])
+        kept = {**state.kept, **of_shoe, **of_shuffler}
         concluded = self.conclude(state, came, observations, now, row)
-        after = EngineState(row, session, concluded.watch, concluded.table, shuffler)
-        if isinstance(came, Woken) and replace(after, row=state.row) == state and not observations:
-            return state, None
+        after = EngineState(row, session, concluded.watch, concluded.table, shuffler, kept)
+        if not observations and is_idle(came, full) and not (heard.sends or also.sends):
+            if isinstance(came, Woken) and replace(after, row=state.row) == state:
+                return state, None
+            if isinstance(came, Received) and (concluded.watch, concluded.table) == (state.watch, state.table):
+                return replace(after, row=state.row), None
+        if isinstance(came, Received) and came.device in full:
+            came = replace(came, data=b"", unkept=len(came.data))
         sends = [Send(Device.SHOE, data) for data in heard.sends]
         sends += [Send(Device.SHUFFLER, data) for data in also.sends]
         return after, Step(
@@ -120,7 +133,22 @@ class Engine(Generic[S]):
             orders=(order.order,) if isinstance(order, Ordered) else (),
             sends=tuple(sends),
             answers=concluded.answers,
+            left={device.value: self.left(after, device) for device in Device if device in full},
         )
+
+    def left(self, state: EngineState[S], device: Device) -> Left:
+        session = state.session if device is Device.SHOE else state.shuffler
+        return Left(msgspec.Raw(msgspec.json.encode(session)), state.kept[device])
+
+    def resumed(self, state: EngineState[S], left: Mapping[str, Left]) -> EngineState[S]:
+        """The state with what the record has in place of bytes."""
+        state = replace(state, kept={**state.kept, **{Device(name): each.kept for name, each in left.items()}})
+        of_shoe, of_shuffler = left.get(Device.SHOE.value), left.get(Device.SHUFFLER.value)
+        if of_shoe is not None:
+            state = replace(state, session=msgspec.json.decode(of_shoe.session, type=self.session.state_type))
+        if of_shuffler is not None and self.shuffler is not None:
+            state = replace(state, shuffler=msgspec.json.decode(of_shuffler.session, type=self.shuffler.state_type))
+        return state
 
     def conclude(
         self, state: EngineState[S], came: AnyInput, observations: tuple[AnyObservation, ...], now: Now, row: int
@@ -153,4 +181,23 @@ class Engine(Generic[S]):
         moments = [self.session.wake_at(state.session), table_wake_at(state.table)]
         if self.shuffler is not None and state.shuffler is not None:
             moments.append(self.shuffler.wake_at(state.shuffler))
+        moments += [each.over_at for each in state.kept.values()]
         return min((moment for moment in moments if moment is not None), default=None)
+
+
+def is_idle(came: AnyInput, full: AbstractSet[Device]) -> bool:
+    """Whether the input may leave no row: a waking, or bytes that are not kept."""
+    return isinstance(came, Woken) or (isinstance(came, Received) and came.device in full)
+
+
+def kept_of(
+    kept: Mapping[Device, Kept], device: Device, came: AnyInput, heard: Heard, now: Now
+) -> tuple[Mapping[Device, Kept], tuple[AnyObservation, ...]]:
+    """The ledger of a device after an input, where it has one, and the observations with what was not kept."""
+    before = kept.get(device, Kept())
+    if isinstance(came, Received):
+        after = charged(before, heard.observations, heard.counted, now) if came.device is device else before
+    else:
+        after = opened(before, now)
+    after, observations = told(after, heard.observations)
+    return ({} if after == before else {device: after}), observations

@@ -107,7 +107,11 @@ class CardDrawn(EventData, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CardSetAside(EventData, frozen=True, kw_only=True):
-    """A card that the shoe reported and that is in no hand, with the reason; a null card could not be read."""
+    """A card that the shoe reported and that is in no hand, with the reason; a null card could not be read.
+
+    Cards faster than any hand draws them are not published one by one: this is the last of `count` cards. It is absent
+    for one card.
+    """
 
     shoe: int
     round: int | None
@@ -115,6 +119,7 @@ class CardSetAside(EventData, frozen=True, kw_only=True):
     reason: str
     reported: Seen
     provenance: int
+    count: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class RoundCompleted(EventData, frozen=True, kw_only=True):

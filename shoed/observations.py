@@ -114,23 +114,34 @@ class DeviceTrusted(Observation, frozen=True, kw_only=True):
 
 
 class FrameRejected(Observation, frozen=True, kw_only=True):
+    """Bytes that are no frame; on a noisy line, the last of several rejections for one reason, with their count."""
+
     raw: str
     offset: int
     reason: str
     detail: str
     heard: Now | None = None  # when its last byte came, where a timer or the end of the link rejects it later
+    count: int = 1  # of the rejections
+    earlier: int = 0  # bytes of all of them but the last
+    unkept: int = 0  # bytes of all of them that no row has
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return self.earlier + len(bytes.fromhex(self.raw))
 
     @property
     def last_byte(self) -> Now:
         return self.heard or self.at
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """The frame behind an observation."""
 
     raw: str
     offset: int
     sequence: str
+    form: str = ""  # its name on the page of the family; empty: the documented one
 
 
 class Reported(Observation, frozen=True, kw_only=True):
@@ -204,6 +215,13 @@ class CommunicationStarted(Reported, frozen=True, kw_only=True):
 
 class StoodBy(Reported, frozen=True, kw_only=True):
     pass
+
+
+class Replied(Observation, frozen=True, kw_only=True):
+    """Text of the device that no order of ours asks for: on record, and nothing else."""
+
+    frame: Evidence
+    text: str
 
 
 class CutCardSeen(Reported, frozen=True, kw_only=True):
@@ -293,6 +311,7 @@ class OrderAnswered(Observation, frozen=True, kw_only=True):
     accepted: bool
     detail: str
     answered_by: AnsweredBy = AnsweredBy.DEVICE
+    form: str = ""  # of the answer, by its name on the page of the family; empty: the documented one
 
 
 # What is so of a shoe alone, whichever device says it.
@@ -313,6 +332,7 @@ AnyObservation = (
     | Identified
     | CommunicationStarted
     | StoodBy
+    | Replied
     | CutCardSeen
     | CardSeen
     | ResultSeen

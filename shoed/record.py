@@ -107,8 +107,10 @@ def told(reader: Reader, name: str, step: StoredStep) -> Iterator[str]:
     if step.data is None:
         yield f"    came: {step.input}"
     else:
-        device = msgspec.json.decode(step.input, type=Received).device
-        yield f"    came{from_or_to('from', device)}: {step.data.hex(' ')}"
+        came = msgspec.json.decode(step.input, type=Received)
+        data = (step.received or b"").hex(" ")
+        unkept = f"{came.unkept} bytes, which are not kept" if came.unkept else ""
+        yield f"    came{from_or_to('from', came.device)}: {unkept or data}"
     for what, several in (
         ("observation", step.observations),
         ("finding", step.findings),

@@ -5,6 +5,7 @@ Every room from the wire to the table is a fold, `(state, input, now) -> (state,
 or to the broker, leaves after its commit.
 """
 
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -12,8 +13,9 @@ import msgspec
 from shoed.commands import Answer, AnyCommand, Author
 from shoed.events import Event
 from shoed.findings import AnyFinding
+from shoed.kept import Kept
 from shoed.now import Now
-from shoed.observations import AnyObservation, CopyHeard, Device
+from shoed.observations import AnyObservation, CopyHeard, Device, warning
 from shoed.words import OverdrawnCard
 
 
@@ -71,6 +73,7 @@ class LinkDown(OfDevice, frozen=True):
 class Received(OfDevice, frozen=True):
     data: bytes
     late_ns: int = 0  # how long before this Step they may have come
+    unkept: int = 0  # so many bytes came, and no row has them
 
 
 class Woken(Input, frozen=True):
@@ -101,6 +104,13 @@ class Send(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class Left(msgspec.Struct, frozen=True):
+    """What stands in the record for bytes that are not kept: the state of the session that they led to, as JSON."""
+
+    session: msgspec.Raw
+    kept: Kept
+
+
 class Step(msgspec.Struct, frozen=True):
     row: int  # counts a table's steps from 1: the journal row, and the provenance of a card
     now: Now
@@ -111,6 +121,14 @@ class Step(msgspec.Struct, frozen=True):
     orders: tuple[DeviceOrder, ...] = ()  # of the command, given to the session in this Step
     sends: tuple[Send, ...] = ()
     answers: tuple[Answer, ...] = ()
+    left: Mapping[str, Left] = {}  # by the device whose bytes are not kept: the state after this Step
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """The lines of the log about it, each with its kind."""
+        told = [(seen, warning(seen)) for seen in self.observations]
+        of_devices = [(type(seen).__name__, f"{seen.device.value}: {text}") for seen, text in told if text]
+        return of_devices + [(type(finding).__name__, str(finding)) for finding in self.findings]
 
     @property
     def urgent(self) -> bool:

@@ -26,4 +26,20 @@ def without_moment(state: Any) -> Any:  # noqa: ANN401  # JSON
     return state | {key: state[key] and state[key] | {"heard_at": None} for key in KEYS.values()}
 
 
-PREDICATES: Final = (device_is_heard_by_its_last_byte,)
+def rejections_are_counted_for_each_reason(found: Difference) -> Verdict | None:
+    """The first rejection for another reason is published at once: the numbers of the events differ from then on."""
+    if "events" not in found.parts or not set(found.parts) <= {"events", "state", "wake"}:
+        return None
+    ours, oracle = found.both("events")
+    if not any(each["type"] == "line.rejected" for each in (*ours, *oracle)):
+        return None
+    states = [without_moment(each) for each in found.both("state")]
+    same = without_rejections(ours) == without_rejections(oracle) and states[0] == states[1]
+    return Verdict.ENDS if same else None
+
+
+def without_rejections(events: Any) -> list[Any]:  # noqa: ANN401  # JSON
+    return [(each["type"], each["data"]) for each in events if each["type"] != "line.rejected"]
+
+
+PREDICATES: Final = (device_is_heard_by_its_last_byte, rejections_are_counted_for_each_reason)

@@ -112,13 +112,15 @@ class Side:
     def seen(self, taken: Taken) -> object:
         """The observations, for the oracle in the words of its time.
 
-        An absence was proven or not. A place that is not known did not exist; the nearest one is `locked`.
+        An absence was proven or not. A place that is not known did not exist; the nearest one is `locked`. Nor did a
+        reply, which changes nothing; the nearest one is `StoodBy`.
         """
         if self.rooms is OURS:
             return taken.seen
         proven = {at: each.proven for at, each in enumerate(taken.seen) if isinstance(each, observations.Resumed)}
         seen = msgspec.to_builtins(taken.seen)
         seen = [each | {"place": "locked"} if each.get("place") == "unknown" else each for each in seen]
+        seen = [each | {"saw": "StoodBy"} if each["saw"] == "Replied" else each for each in seen]
         return [each | {"proven": proven[at]} if at in proven else each for at, each in enumerate(seen)]
 
     def take(self, taken: Taken) -> Output:
@@ -198,8 +200,10 @@ ADDED: Final = frozenset(
         "other",
         "questions",
         "revision",
+        "size",
         "target",
         "text",
+        "unkept",
         "unknown",
     }
 )

@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import reduce
 from operator import xor
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 from hypothesis import given
@@ -30,6 +30,7 @@ from firmware_protocols.angel_eye import (
     ErrorRaised,
     Face,
     Fault,
+    FormName,
     FromShoe,
     KeyLock,
     Message,
@@ -41,6 +42,7 @@ from firmware_protocols.angel_eye import (
     PresetChanged,
     Refusal,
     Refuse,
+    Reply,
     Result,
     Situation,
     Span,
@@ -51,6 +53,7 @@ from firmware_protocols.angel_eye import (
     UnknownSituation,
     UnknownTarget,
     build,
+    form_of,
     orders,
     page,
     reports,
@@ -105,6 +108,7 @@ FROM_SHOE: list[tuple[str, FromShoe]] = [
     ("15 32 31", Refuse(Refusal.BUSY)),
     ("15 32 32", Refuse(Refusal.WRITING)),
     ("15 46 46", Refuse(Refusal.OTHER)),
+    ("02 30 30 30 35 03 30 36", Reply("0005")),
 ]
 TO_SHOE: list[tuple[str, Order]] = [
     ("02 4F 50 4C 4B 30 32 03 31 42", LOCK),
@@ -196,6 +200,8 @@ def test_a_flipped_bit_is_never_believed(case: Case) -> None:
         for bit in range(8):
             flipped = bytearray(case.raw)
             flipped[at] ^= 1 << bit
+            if flipped[0] == 0x06:  # STX made an ACK, which has no check
+                continue
             assert all(isinstance(each, Rejected) for each in case.hear(bytes(flipped))), flipped.hex(" ")
             frames = [each for each in case.hear(bytes(flipped) + case.raw) if isinstance(each, Frame)]
             assert frames == [Frame(case.raw, len(case.raw), AT, case.message)]
@@ -223,6 +229,12 @@ def test_a_flipped_bit_is_never_believed(case: Case) -> None:
         pytest.param("15 66 66", Reason.UNDECLARED_CODE, id="a refusal in lower case"),
         pytest.param("02 4F 50 4C 4B 30 32 03 31 42", Reason.ECHO, id="an order"),
         pytest.param("02 4F 50 4C 4B 30 32 03 31 39", Reason.BAD_CHECK, id="an order with a wrong BCC"),
+        pytest.param("02 4D 50 4C 4B 30 32 03 31 42", Reason.BAD_CHECK, id="an order with a flipped bit in O"),
+        pytest.param("02 30 30 30 35 03 30 37", Reason.BAD_CHECK, id="a reply with a wrong BCC"),
+        pytest.param("02 30 30 30 35 03 30 34", Reason.ECHO, id="a host's text with the BCC of an order"),
+        pytest.param("02 03 30 33", Reason.BAD_CHECK, id="a reply without text"),
+        pytest.param("02 B0 03 42 33", Reason.BAD_CHECK, id="a reply that is no ASCII"),
+        pytest.param("05 31 44 01 38 03 34 47", Reason.BAD_CHECK, id="bit 7 clear and a wrong BCC"),
     ],
 )
 def test_the_shoe_cannot_have_said(literal: str, reason: Reason) -> None:
@@ -250,6 +262,102 @@ def test_a_host_cannot_have_ordered(literal: str, reason: Reason) -> None:
     said = ORDERS.read(bytes.fromhex(literal))
     assert isinstance(said, Malformed)
     assert said.reason is reason
+
+
+BINARY_COMMANDS: Final = {"D": 2, "d": 2, "R": 2, "G": 1, "E": 1, "e": 1, "L": 1}
+
+
+def with_bcc(inside: bytes) -> bytes:
+    """A report by a few lines of XOR, which share nothing with our codec."""
+    body = inside + b"\x03"
+    return b"\x05" + body + f"{reduce(xor, body):02X}".encode()
+
+
+@pytest.mark.parametrize(
+    ("literal", "documented"),
+    [
+        ("05 31 44 01 38 03 34 46", "05 31 44 81 B8 03 34 46"),  # the data looks like a control character
+        ("05 34 44 03 11 03 36 31", "05 34 44 83 91 03 36 31"),  # like an ETX
+        ("05 35 44 12 15 03 37 35", "05 35 44 92 95 03 37 35"),  # like a NAK
+        ("05 36 64 00 11 03 34 30", "05 36 64 80 91 03 34 30"),
+        ("05 37 52 03 2D 03 34 38", "05 37 52 83 AD 03 34 38"),
+        ("05 32 47 11 03 36 37", "05 32 47 91 03 45 37"),
+        ("05 34 45 41 03 33 33", "05 34 45 C1 03 42 33"),
+        ("05 38 45 06 03 37 38", "05 38 45 86 03 46 38"),  # like an ACK
+        ("05 38 45 05 03 37 42", "05 38 45 85 03 46 42"),  # like an ENQ
+        ("05 39 65 03 03 35 43", "05 39 65 83 03 44 43"),
+        ("05 31 4C 01 03 37 46", "05 31 4C 81 03 46 46"),
+    ],
+)
+def test_a_report_without_bit_7_is_the_report_with_it(literal: str, documented: str) -> None:
+    """Whole, byte by byte, cut in two, and between others; its form has a name."""
+    raw, other = bytes.fromhex(literal), bytes.fromhex(documented)
+    message = REPORTS.read(other)
+    assert not isinstance(message, Malformed)
+    expected = [Frame(raw, 0, AT, message)]
+    case = Case(literal, message)
+    assert case.hear(raw) == case.hear(*(bytes((byte,)) for byte in raw)) == expected
+    assert all(case.hear(raw[:cut], raw[cut:]) == expected for cut in range(len(raw)))
+    assert [each.raw for each in case.hear(raw * 3 + other + raw)] == [raw, raw, raw, other, raw]
+    assert (form_of(raw), form_of(other)) == (FormName.BIT_7_CLEAR, FormName.DOCUMENTED)
+
+
+@pytest.mark.parametrize("letter", BINARY_COMMANDS)
+def test_each_byte_of_data_has_one_meaning(letter: str) -> None:
+    """With bit 7 set or clear in all of the data, the message is the same; a report that mixes them is rejected."""
+    for byte in range(0x100):
+        others = [b""] if BINARY_COMMANDS[letter] == 1 else [bytes((0x15,)), bytes((0x95,)), bytes((0x03,))]
+        for other in others:
+            data = bytes((byte,)) + other
+            raw = with_bcc(b"1" + letter.encode() + data)
+            heard = Case(raw.hex(), Acknowledge()).hear(raw)
+            clear, filled = max(data) < 0x80, bytes(each | 0x80 for each in data)
+            if clear or filled == data:
+                said = REPORTS.read(with_bcc(b"1" + letter.encode() + filled))
+                assert [each.message if isinstance(each, Frame) else each.reason for each in heard] == [
+                    said.reason if isinstance(said, Malformed) else said
+                ]
+                assert (form_of(raw) is FormName.BIT_7_CLEAR) == clear
+            else:
+                assert all(isinstance(each, Rejected) for each in heard)
+
+
+def test_each_byte_after_nak_has_one_meaning() -> None:
+    """A declared code is the whole answer; a hex digit waits for the second one; any other byte is rejected."""
+    codes = {0x01, 0x02, 0x03, 0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0xFF}
+    for byte in range(0x100):
+        raw = bytes((0x15, byte))
+        heard = Case(raw.hex(), Acknowledge()).hear(raw)
+        frames = [each for each in heard if isinstance(each, Frame)]
+        if byte in codes:
+            (frame,) = frames
+            assert frame == Frame(raw, 0, AT, REPORTS.read(b"\x15" + f"{byte:02X}".encode()))
+            assert form_of(raw) is FormName.ONE_BYTE
+        else:
+            assert frames == []
+    assert not any(chr(code) in "0123456789ABCDEF" for code in codes)
+    assert form_of(b"\x1501") is FormName.DOCUMENTED
+
+
+def test_a_reply_is_never_an_order_and_an_order_never_a_reply() -> None:
+    """The BCC covers the text alone or STX too; whichever byte of an echoed order is damaged, it is no reply."""
+    reply = bytes.fromhex("02 30 30 30 35 03 30 36")
+    assert (REPORTS.read(reply), form_of(reply)) == (Reply("0005"), FormName.STX)
+    assert isinstance(ORDERS.read(reply), Malformed)
+    for literal, _ in TO_SHOE:
+        order = bytes.fromhex(literal)
+        assert isinstance(REPORTS.read(order), Malformed)
+        for at in range(1, len(order)):
+            for byte in range(0x20, 0x100):
+                assert isinstance(REPORTS.read(order[:at] + bytes((byte,)) + order[at + 1 :]), Malformed)
+
+
+def test_where_both_spans_are_equal_no_reply_is_read() -> None:
+    """Nothing tells a reply from the echo of another host's order then."""
+    same = reports(AngelEyeSettings(order_bcc_span=Span.BODY))
+    assert same.read(bytes.fromhex("02 30 30 30 35 03 30 36")) == Malformed(
+        Reason.ECHO, "an order of a host came back: 0005"
+    )
 
 
 def test_a_code_that_is_not_known_is_named() -> None:
@@ -344,6 +452,8 @@ def test_the_span_of_the_bcc_is_a_setting() -> None:
         StandBy("é"),
         PresetChanged("1", "1", "0005"),
         PresetChanged("1", "01", "5 €"),
+        Reply(""),
+        Reply("OPLK02"),
         Order(OrderType.LOCK, 3),
         Order(OrderType.ERROR_CLEAR, 3),
     ],
@@ -383,6 +493,9 @@ messages_of_a_shoe: st.SearchStrategy[FromShoe] = st.one_of(
     st.builds(Acknowledge),
     st.builds(Refuse, st.sampled_from(Refusal)),
 )
+replies = st.builds(Reply, st.text(ascii_text, min_size=1, max_size=16)).filter(
+    lambda reply: not (reply.text.startswith("OP") or re.fullmatch(r"..(LK|EC|GP)\d\d", reply.text))
+)
 orders_of_a_host = st.one_of(
     st.sampled_from((LOCK, UNLOCK, CONFIRM_PROCESS)),
     st.builds(Order, st.just(OrderType.ERROR_CLEAR), st.integers(0, 2)),
@@ -394,6 +507,12 @@ any_settings = st.builds(AngelEyeSettings, bcc_span=st.sampled_from(Span), order
 def test_what_a_shoe_builds_reads_back(message: FromShoe, settings: AngelEyeSettings) -> None:
     """Building and reading are each other's inverse, whatever the span."""
     assert reports(settings).read(build(message, settings)) == message
+
+
+@given(replies)
+def test_a_reply_reads_back(reply: Reply) -> None:
+    """Any text that cannot be an order's."""
+    assert REPORTS.read(build(reply, SETTINGS)) == reply
 
 
 @given(orders_of_a_host, any_settings)

@@ -18,6 +18,8 @@ from firmware_protocols.bee_tek import (
     Face,
     FailedRead,
     GameCard,
+    ManualBurn,
+    Mode,
     NoFace,
     Report,
     Suit,
@@ -41,6 +43,9 @@ CASES: Final[list[tuple[str, Report]]] = [
     ("[Manual Burn Cards]<Card:QD>", BurnCard(Face(12, Suit.DIAMONDS))),
     ("[Manual Burn Cards]<Card:??>", BurnCard(NoFace("??"))),
     ("[Game]<Game>", FailedRead()),
+    ("[Manual Burn Cards]<Game>", FailedRead(Mode.MANUAL_BURN)),
+    ("[Manual Burn Cards]<Alarm:E3 Card Not Read>", Alarm("E3 Card Not Read", 3, Mode.MANUAL_BURN)),
+    ("[Manual Burn Cards]<Alarm:Jam>", Alarm("Jam", None, Mode.MANUAL_BURN)),
     ("[Game]<Alarm:E3 Card Not Read>", Alarm("E3 Card Not Read", 3)),
     ("[Game]<Alarm:E12>", Alarm("E12", 12)),
     ("[GameAlarm]<Alarm:Door>", Alarm("Door", None)),
@@ -54,7 +59,9 @@ UNKNOWN: Final = [
         "[game]<Card:4S>",
         "[Game]<Card:>",
         "[Game]<Card:4S><Card:5S>",
-        "[Manual Burn Cards]<Game>",
+        "[Game] <Card:4S>",
+        "[ Game]<Card:4S>",
+        "   ",
         "<W0x1>",
         "<W0x001>",
     ),
@@ -143,6 +150,14 @@ def test_the_next_line_is_heard_unless_its_beginning_is_joined_to_the_last(text:
                 assert last == Frame(raw, len(raw), AT, message)
 
 
+@every_case
+@pytest.mark.parametrize(("before", "behind"), [(" ", " "), (" ", ""), ("", " "), ("   ", "  ")])
+def test_blanks_around_a_line_mean_nothing(before: str, behind: str, text: str, message: Report) -> None:
+    """Public programs expect them, or strip them; the bytes are kept with them."""
+    raw = line(before + text + behind)
+    assert hear(raw) == hear(*(bytes((byte,)) for byte in raw)) == [Frame(raw, 0, AT, message)]
+
+
 def test_every_card_has_its_text() -> None:
     """The rank and then the suit: 52 faces, and the ten in both ways."""
     heard = [
@@ -205,7 +220,9 @@ def test_no_order_is_known() -> None:
 def test_the_family_is_declared() -> None:
     """9600 8N1, and defaults that are allowed."""
     assert (FAMILY.name, FAMILY.line, FAMILY.roles) == ("bee-tek", Line(9600), ("shoe",))
-    for it in declared(FAMILY.settings).values():
+    numbers = [it for it in declared(FAMILY.settings).values() if not it.choices]
+    assert [it.default for it in declared(FAMILY.settings).values() if it.choices] == [ManualBurn.BURNT]
+    for it in numbers:
         assert isinstance(it.default, int)
         assert it.low is not None
         assert it.high is not None

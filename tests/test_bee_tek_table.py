@@ -1,11 +1,23 @@
 """A table with a Bee-Tek shoe: from its lines to the round, by their order and the Table of Play alone."""
 
-from firmware_protocols.bee_tek import BeeTekSettings
+from firmware_protocols.bee_tek import BeeTekSettings, ManualBurn
 from tests.played import Played
 
 
 def shoe() -> Played:
     return Played("bee-tek", BeeTekSettings())
+
+
+def test_a_round_is_dealt_in_the_mode_of_manual_burn_cards_where_the_site_says_so() -> None:
+    """With blanks, a failed read among the cards; by default none of them is in a hand."""
+    lines = [f" [Manual Burn Cards]<Card:{card}> " for card in ("8S", "3H", "JD", "4C")]
+    played = Played("bee-tek", BeeTekSettings(manual_burn=ManualBurn.DEALT))
+    say(played, *lines)
+    assert played.lies == "8S JD / 3H 4C"
+    assert played.told[-1] == "round.completed"
+    burnt = shoe()
+    say(burnt, *lines)
+    assert set(burnt.told) & {"round.started", "card.drawn"} == set()
 
 
 def say(played: Played, *lines: str, after_ms: int = 1000) -> None:

@@ -311,8 +311,11 @@ def mad(rng: random.Random) -> tuple[str, bool]:
             return rng.choice("SPC"), False
 
 
-async def test_a_mad_shoe_gets_one_event_for_each_card_and_none_for_a_copy(world: World, shoe: TcpShoe) -> None:
-    """Thousands of reports in no order at all: nothing ends the table, and every result is that of its own cards."""
+async def test_a_mad_shoe_has_each_card_on_record_once_and_no_copy(world: World, shoe: TcpShoe) -> None:
+    """Thousands of reports in no order at all: nothing ends the table, and every result is that of its own cards.
+
+    Every card is on record. Of the cards that are set aside faster than anybody draws, most are only counted.
+    """
     rng = random.Random(7)
     cards = 0
     for _ in range(3000):
@@ -326,7 +329,8 @@ async def test_a_mad_shoe_gets_one_event_for_each_card_and_none_for_a_copy(world
     await world.all_told()
     drawn_ = [each for each in world.recorder.of("card.drawn") if "set_aside" not in each]
     aside = world.recorder.of("card.set-aside")
-    assert len(drawn_) + len(aside) == cards
+    assert world.journal.observed("CardSeen") == cards
+    assert 0 < len(aside) < cards - len(drawn_)
     assert len({card["provenance"] for card in drawn_}) > 1
     for completed in world.recorder.of("round.completed"):
         own = [card for card in drawn_ if (card["shoe"], card["round"]) == (completed["shoe"], completed["round"])]

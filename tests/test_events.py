@@ -125,10 +125,11 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             reason="no-round",
             reported=Seen(card=Card.CA, hand="banker", position=2),
             provenance=9,
+            count=3,
         ),
         (
             '{"shoe":1,"round":null,"card":"AC","reason":"no-round",'
-            '"reported":{"card":"AC","hand":"banker","position":2,"result":null},"provenance":9}'
+            '"reported":{"card":"AC","hand":"banker","position":2,"result":null},"provenance":9,"count":3}'
         ),
     ),
     (
@@ -349,11 +350,15 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         SetDelivered(set_id=None, cards=416, missing={Card.D9: 1}, extra={Card.C2: 1}, unread=0),
         '{"set_id":null,"cards":416,"missing":{"9D":1},"extra":{"2C":1},"unread":0}',
     ),
-    ("device.online", DeviceOnline(port="tcp://shoe:4001"), '{"device":"shoe","port":"tcp://shoe:4001"}'),
+    (
+        "device.online",
+        DeviceOnline(port="tcp://shoe:4001", count=3),
+        '{"device":"shoe","port":"tcp://shoe:4001","count":3}',
+    ),
     (
         "device.offline",
-        DeviceOffline(device=Device.SHUFFLER, port="p", reason="refused"),
-        '{"device":"shuffler","port":"p","reason":"refused"}',
+        DeviceOffline(device=Device.SHUFFLER, port="p", reason="refused", count=3),
+        '{"device":"shuffler","port":"p","reason":"refused","count":3}',
     ),
     (
         "device.quiet",
@@ -394,8 +399,11 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "line.rejected",
-        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off by 05", count=1),
-        '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1}',
+        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off by 05", count=1, size=2),
+        (
+            '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1,'
+            '"size":2,"unkept":0}'
+        ),
     ),
     ("line.missed", LineMissed(expected="2", seen="4"), '{"device":"shoe","expected":"2","seen":"4","at_least":null}'),
     (

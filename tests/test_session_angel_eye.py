@@ -94,6 +94,16 @@ def test_every_report_is_one_observation(frame: str, expected: object) -> None:
     assert getattr(seen, "frame", None) == Evidence(frame.lower(), 0, chr(data[1]))
 
 
+def test_the_form_of_a_report_is_on_record() -> None:
+    """The card is the same without bit 7, and the evidence names the form; its copies are copies."""
+    host = connected()
+    card, copy = host.hear(bytes.fromhex("05 31 44 01 38 03 34 46") * 2)
+    assert said(card) == (Place.PLAYER, 1, "8S", "")
+    assert isinstance(card, CardSeen)
+    assert isinstance(copy, CopyHeard)
+    assert card.frame == Evidence("05 31 44 01 38 03 34 46", 0, "1", "bit 7 clear")
+
+
 def said(seen: AnyObservation) -> object:
     match seen:
         case CardSeen():

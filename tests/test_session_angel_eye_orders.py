@@ -6,11 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoed.observations import AnsweredBy, AnyObservation, FrameRejected, LinkClosed, OrderAnswered, Reported
+from shoed.observations import (
+    AnsweredBy,
+    AnyObservation,
+    FrameRejected,
+    LinkClosed,
+    OrderAnswered,
+    Replied,
+    Reported,
+    StoodBy,
+)
 from shoed.session.asking import NOT_ALLOWED
 from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Woken
 from shoed.words import OverdrawnCard
-from tests.angel_eye_line import ACK, CARD, CONFIGURED, CUT, ERROR, PORT, RESULT, START_1, Host, at, connected, kinds
+from tests.angel_eye_line import (
+    ACK,
+    CARD,
+    CONFIGURED,
+    CUT,
+    ERROR,
+    PORT,
+    RESULT,
+    START_1,
+    Host,
+    at,
+    connected,
+    kinds,
+    report,
+)
 
 # --- orders
 
@@ -112,6 +135,29 @@ def test_a_refusal_answers_it_with_its_reason(code: str, name: str) -> None:
     assert host.order(DeviceOrderKind.UNLOCK).sends != ()
 
 
+def test_the_form_of_a_refusal_is_on_record() -> None:
+    """Two digits are documented and have no name; one byte has one."""
+    forms = [
+        each.form
+        for data in (b"\x1521", b"\x15\x21", ACK)
+        for host in (asked(), connected())
+        for each in host.hear(data)
+        if isinstance(each, OrderAnswered)
+    ]
+    assert forms == ["", "", "NAK and one byte", "NAK and one byte", "", ""]
+
+
+def test_a_reply_is_on_record_and_answers_nothing() -> None:
+    """Its text and its frame; the order still waits, and the numbers of the reports go on."""
+    host = asked()
+    host.hear(report("1", "P"), 1050)
+    (reply,) = host.hear(bytes.fromhex("02 30 30 30 35 03 30 36"), 1100)
+    assert isinstance(reply, Replied)
+    assert (reply.text, reply.frame.raw, reply.frame.form) == ("0005", "02 30 30 30 35 03 30 36", "STX and text")
+    assert [each.accepted for each in host.hear(ACK) if isinstance(each, OrderAnswered)] == [True]
+    assert kinds(host.hear(report("2", "P"), 1200)) == [StoodBy]
+
+
 def test_one_order_at_a_time() -> None:
     """A second is refused while the first waits, and names it; the first still gets its answer."""
     host = asked()
@@ -200,7 +246,7 @@ def test_random_bytes_raise_nothing_and_all_come_out(data: list[bytes]) -> None:
     """Each byte is in a report, an answer or a rejection, once the link is closed."""
     host = connected()
     seen = [each for chunk in data for each in host.hear(chunk, host.ms + 1)] + host.down(host.ms + 1)
-    in_frames = [each.frame.raw for each in seen if isinstance(each, Reported)]
+    in_frames = [each.frame.raw for each in seen if isinstance(each, Reported | Replied)]
     rejected = [each.raw for each in seen if isinstance(each, FrameRejected)]
     answered = sum(len(ACK) if each.accepted else len(b"\x1521") for each in seen if isinstance(each, OrderAnswered))
     assert sum(len(bytes.fromhex(raw)) for raw in in_frames + rejected) + answered == sum(map(len, data))

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from firmware_protocols.bee_tek import BeeTekSettings
+from firmware_protocols.bee_tek import BeeTekSettings, ManualBurn
 from shoed.cards import Card
 from shoed.commands import Author, StartShoe
 from shoed.observations import (
@@ -35,8 +35,8 @@ NINE: Final = b"[Game]<Card:9H>\r\n"
 
 
 class Host(Listening[BeeTekState]):
-    def __init__(self, **settings: int) -> None:
-        super().__init__(BeeTekSession(BeeTekSettings(**settings), allow_orders=True), PORT)
+    def __init__(self, manual_burn: ManualBurn = ManualBurn.BURNT, **settings: int) -> None:
+        super().__init__(BeeTekSession(BeeTekSettings(manual_burn=manual_burn, **settings), allow_orders=True), PORT)
 
 
 # --- what each line says
@@ -56,6 +56,8 @@ def saw_card(data: bytes, place: Place, card: Card | None, code: str = "") -> Ca
         ("[Game]<Card:1X>", Place.DEALT, None, "1X"),
         ("[Manual Burn Cards]<Card:KC>", Place.BURN, Card.CK, ""),
         ("[Manual Burn Cards]<Card:??>", Place.BURN, None, "??"),
+        (" [Game]<Card:4S> ", Place.DEALT, Card.S4, ""),
+        (" [Manual Burn Cards]<Card:KC> ", Place.BURN, Card.CK, ""),
     ],
 )
 def test_a_card_is_dealt_or_burnt(text: str, place: Place, card: Card | None, code: str) -> None:
@@ -82,6 +84,36 @@ def test_alarms_and_warnings_are_faults(text: str, code: int, name: str, unread:
     fault = FaultRaised(at=at(5), frame=frame, code=code, name=name, blocking=False)
     card = CardSeen(at=at(5), frame=frame, place=Place.DEALT, position=0, card=None)
     assert Host().hear(data, 5) == [fault, *([card] if unread else [])]
+
+
+@pytest.mark.parametrize(("setting", "place"), [(ManualBurn.BURNT, Place.BURN), (ManualBurn.DEALT, Place.DEALT)])
+def test_the_cards_of_the_mode_of_manual_burn_cards_are_what_the_site_says(setting: ManualBurn, place: Place) -> None:
+    """Read or not: burnt, or dealt in the slot that is due; the alarm of a card that was not read is its own fault."""
+    seen = Host(setting).hear(b" [Manual Burn Cards]<Card:KC> \r\n", 5)
+    assert [(each.place, each.card) for each in seen if isinstance(each, CardSeen)] == [(place, Card.CK)]
+    for text in (b"<Game>", b"<Alarm:E3 Card Not Read>"):
+        fault, card = Host(setting).hear(b"[Manual Burn Cards]" + text + b"\r\n", 5)
+        assert isinstance(fault, FaultRaised)
+        assert isinstance(card, CardSeen)
+        assert (card.place, card.card) == (place, None)
+    assert kinds(Host(setting).hear(b"[Manual Burn Cards]<Alarm:Jam>\r\n", 5)) == [FaultRaised]
+
+
+def test_a_card_dealt_in_that_mode_may_be_told_again() -> None:
+    """As in the game; a burnt one is told once."""
+    data = b"[Manual Burn Cards]<Card:4S>\r\n"
+    host = Host(ManualBurn.DEALT)
+    assert kinds(host.hear(data, 1000) + host.hear(data, 1020) + host.hear(data, 1300)) == [
+        CardSeen,
+        CopyHeard,
+        CardSeen,
+    ]
+
+
+def test_blanks_do_not_make_a_second_card_of_a_card_told_again() -> None:
+    """The shoe may tell the card text again with blanks around it, or without."""
+    host = Host()
+    assert kinds(host.hear(b" [Game]<Card:4S> \r\n", 1000) + host.hear(FOUR, 1020)) == [CardSeen, CopyHeard]
 
 
 @pytest.mark.parametrize(("after_ms", "cards"), [(0, 1), (199, 1), (200, 2)])

@@ -3,6 +3,7 @@
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import AnyCommand, CorrectCard, Notice, OpenBets, SettleRound, VoidRound
@@ -48,6 +49,16 @@ FOUND: Final = OrderAltered(at=START, card=Card.S8, expected=Card.H9, evidence="
 
 
 # --- the card of an overdraw
+
+
+def test_the_slot_that_the_shoe_names_for_an_overdraw_is_published() -> None:
+    """As evidence: the maker's document gives the card to the next round."""
+    table = after(*NATURAL[:3])
+    (aside, *_) = table.hear(replace(card("overdraw", "4H"), target="player 1"))
+    assert isinstance(aside, CardSetAside)
+    assert aside.reported.target == "player 1"
+    assert table.question is not None
+    assert "as overdrawn for player 1" in table.question.text
 
 
 def test_an_overdrawn_card_while_one_is_due_is_asked_about_at_once() -> None:

@@ -427,7 +427,7 @@ def test_a_clash_is_a_warning_and_takes_nothing_from_the_round() -> None:
 def test_the_first_rejected_bytes_are_told_at_once() -> None:
     """With the bytes, their offset and the reason."""
     assert Sitting().hear(rejected("05 05", 7, "torn", "report broken off")) == [
-        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off", count=1)
+        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off", count=1, size=2)
     ]
 
 

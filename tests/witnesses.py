@@ -181,6 +181,11 @@ class Journal:
             "SELECT row, bytes FROM step WHERE table_name = ? AND bytes IS NOT NULL ORDER BY row", table
         )
 
+    def observed(self, kind: str, table: str = TABLE) -> int:
+        """How many observations of a kind are on record."""
+        rows = self.ask("SELECT observations FROM step WHERE table_name = ?", table)
+        return sum(each["saw"] == kind for (of_row,) in rows for each in msgspec.json.decode(of_row))
+
     def read_late(self, table: str = TABLE) -> bool:
         """Whether the daemon stood still while bytes came: their spacing is then no evidence."""
         return bool(self.ask("SELECT 1 FROM step WHERE table_name = ? AND input LIKE '%late_ns%' LIMIT 1", table))

@@ -2,7 +2,7 @@
 
 from typing import Final, get_args
 
-from firmware_protocols.angel_eye.codec import build, orders, reports
+from firmware_protocols.angel_eye.codec import build, form_of, orders, reports
 from firmware_protocols.angel_eye.layout import FAULTS
 from firmware_protocols.angel_eye.messages import (
     CLEAR_ERROR,
@@ -21,6 +21,7 @@ from firmware_protocols.angel_eye.messages import (
     ErrorRaised,
     Face,
     Fault,
+    FormName,
     FromShoe,
     KeyLock,
     Message,
@@ -32,6 +33,7 @@ from firmware_protocols.angel_eye.messages import (
     PresetChanged,
     Refusal,
     Refuse,
+    Reply,
     Report,
     Result,
     Situation,
@@ -65,6 +67,7 @@ __all__ = [
     "ErrorRaised",
     "Face",
     "Fault",
+    "FormName",
     "FromShoe",
     "KeyLock",
     "Message",
@@ -76,6 +79,7 @@ __all__ = [
     "PresetChanged",
     "Refusal",
     "Refuse",
+    "Reply",
     "Report",
     "Result",
     "Situation",
@@ -87,6 +91,7 @@ __all__ = [
     "UnknownSituation",
     "UnknownTarget",
     "build",
+    "form_of",
     "orders",
     "reports",
 ]

@@ -16,6 +16,7 @@ from firmware_protocols.angel_eye.layout import (
     BCC_SIZE,
     BY_LETTER,
     BY_MESSAGE,
+    CLEAR,
     ENQ,
     ETX,
     FROM_SHOE,
@@ -23,12 +24,25 @@ from firmware_protocols.angel_eye.layout import (
     NUMBERS,
     OPERATION,
     ORDER_BODY,
+    ORDER_SIZE,
+    PRINTABLE,
     REFUSAL_BODY,
     REFUSED_IN_A_BYTE,
+    SIZES,
     STX,
     TO_SHOE,
 )
-from firmware_protocols.angel_eye.messages import Acknowledge, FromShoe, Message, Order, Refuse, Report
+from firmware_protocols.angel_eye.messages import (
+    Acknowledge,
+    FormName,
+    FromShoe,
+    Message,
+    Order,
+    OrderType,
+    Refuse,
+    Reply,
+    Report,
+)
 from firmware_protocols.angel_eye.settings import AngelEyeSettings, Span
 from firmware_protocols.family import Direction, Malformed, Reason
 
@@ -36,11 +50,11 @@ from firmware_protocols.family import Direction, Malformed, Reason
 REMEMBERED: Final = 8
 # Every card at every place of a round, with room: construct's 9 us are spent once for each.
 DATA_REMEMBERED: Final = 512
-PRINTABLE: Final = range(0x20, 0x7F)
+TYPES: Final = {each.value.encode() for each in OrderType}
 
 
 def reports(settings: AngelEyeSettings) -> Direction[FromShoe]:
-    """What the shoe says: reports, answers, and a host's orders where the line echoes them."""
+    """What the shoe says: reports, answers, replies, and a host's orders where the line echoes them."""
 
     @lru_cache(REMEMBERED)
     def read(raw: bytes) -> FromShoe | Malformed:
@@ -51,11 +65,22 @@ def reports(settings: AngelEyeSettings) -> Direction[FromShoe]:
             return Acknowledge()
         if start == NAK:
             return _read_refusal(raw[1:])
-        return _wrong_bcc(raw, settings.order_bcc_span) or Malformed(
-            Reason.ECHO, f"an order of a host came back: {body.decode('ascii', 'backslashreplace')}"
+        return _read_reply(raw, settings) or (
+            _wrong_bcc(raw, settings.order_bcc_span)
+            or Malformed(Reason.ECHO, f"an order of a host came back: {body.decode('ascii', 'backslashreplace')}")
         )
 
     return Direction(FROM_SHOE, settings.torn_after_ms, read)
+
+
+def form_of(raw: bytes) -> FormName:
+    """The form of a frame of the shoe that was read; the documented one has no name."""
+    start, body = raw[0], raw[1 : -1 - BCC_SIZE]
+    if start == STX:
+        return FormName.STX
+    if start == NAK and len(raw[1:]) == 1:
+        return FormName.ONE_BYTE
+    return FormName.BIT_7_CLEAR if start == ENQ and _data_is_clear(body) else FormName.DOCUMENTED
 
 
 def orders(settings: AngelEyeSettings) -> Direction[Order]:
@@ -77,6 +102,10 @@ def build(message: Message, settings: AngelEyeSettings) -> bytes:
             case Refuse(code):
                 body = REFUSAL_BODY.build({"code": code})
                 frame, read = bytes((NAK,)) + body, _read_refusal(body)
+            case Reply(text):
+                body = text.encode("ascii")
+                frame = _frame(STX, body, settings.bcc_span)
+                read = _read_reply(frame, settings) or Malformed(Reason.ECHO, "as an order")
             case Order(type_, number):
                 body = ORDER_BODY.build({"type": type_, "number": number})
                 frame, read = _frame(STX, body, settings.order_bcc_span), _read_order(body)
@@ -124,10 +153,18 @@ def _read_report(body: bytes) -> Report | Malformed:
     return said if isinstance(said, Malformed) else command.message(chr(sequence), **said)
 
 
+def _data_is_clear(body: bytes) -> bool:
+    """Whether bit 7 is clear in all data of a binary command."""
+    data = body[2:]
+    return len(data) == SIZES.get(body[1:2]) and max(data) in CLEAR
+
+
 @lru_cache(DATA_REMEMBERED)
 def _read_data(letter: int, data: bytes) -> dict[str, Any] | Malformed:
     """The data of one report, by the declared layout."""
     command = BY_LETTER[letter]
+    if _data_is_clear(bytes((0, letter, *data))):
+        data = bytes(byte | 0x80 for byte in data)
     try:
         said = command.layout.parse(data)
     except MappingError as error:
@@ -144,6 +181,17 @@ def _read_refusal(body: bytes) -> Refuse | Malformed:
         return Refuse(REFUSAL_BODY.parse(body).code)
     except MappingError:
         return Malformed(Reason.UNDECLARED_CODE, f"refusal {body.hex(' ')} is a code that is not known")
+
+
+def _read_reply(raw: bytes, settings: AngelEyeSettings) -> Reply | None:
+    """The text of a reply; None for what is none, or may be the damaged echo of an order."""
+    body = raw[1 : -1 - BCC_SIZE]
+    of_a_host = settings.order_bcc_span is settings.bcc_span or body.startswith(OPERATION)
+    # One flipped bit of OP can make up for STX, which the BCC of an order covers and that of a reply does not.
+    damaged = len(body) == ORDER_SIZE and body[2:4] in TYPES and body[4:].isdigit()
+    if of_a_host or damaged or not body or any(byte not in PRINTABLE for byte in body):
+        return None
+    return None if _wrong_bcc(raw, settings.bcc_span) else Reply(body.decode("ascii"))
 
 
 def _read_order(body: bytes) -> Order | Malformed:

@@ -33,6 +33,7 @@ from firmware_protocols.angel_eye.messages import (
     ErrorRaised,
     Face,
     Fault,
+    FormName,
     KeyLock,
     NoFace,
     OrderType,
@@ -50,7 +51,7 @@ from firmware_protocols.angel_eye.messages import (
     UnknownSituation,
     UnknownTarget,
 )
-from firmware_protocols.family import Code, FrameKind, Framing, Mark, Name
+from firmware_protocols.family import Code, Form, FrameKind, Framing, Mark, Name
 
 STX: Final = 0x02
 ETX: Final = 0x03
@@ -76,8 +77,35 @@ REFUSALS: Final = (
 # A code of NAK is two digits, or one byte of the same value: none of these bytes is a digit.
 REFUSED_IN_A_BYTE: Final = {each.number: each.name for each in REFUSALS}
 
+SIZES: Final = {b"D": 2, b"d": 2, b"R": 2, b"G": 1, b"E": 1, b"e": 1, b"L": 1}  # of the data of the binary commands
+PRINTABLE: Final = bytes(range(0x20, 0x7F))
+CLEAR: Final = bytes(range(0x80))  # bit 7 is
+FORMS: Final = (
+    Form(
+        FormName.BIT_7_CLEAR,
+        "`05` sequence, `D d R G E e L`, data of its length without bit 7, `03`, BCC",
+        "the report with the same seven bits",
+        Mark.OBSERVED,
+    ),
+    Form(FormName.ONE_BYTE, "`15` and one byte of the table of codes", "the refusal with that code", Mark.OBSERVED),
+    Form(
+        FormName.STX,
+        "`02` printable text `03` BCC over text and `03`, as of a report",
+        "text of the shoe; it says neither yes nor no to an order",
+        Mark.OBSERVED,
+    ),
+)
+
 # The longest declared report (M) has a body of 8 bytes; twice that keeps an unknown longer one in one piece.
-REPORT: Final = FrameKind("report", start=ENQ, end=ETX, body_max=16, trailer=BCC_SIZE)
+# Data without bit 7 may hold any control character, ETX too: its length alone says where it ends.
+REPORT: Final = FrameKind(
+    "report",
+    start=ENQ,
+    end=ETX,
+    body_max=16,
+    trailer=BCC_SIZE,
+    fixed=tuple((PRINTABLE, letter, *[CLEAR] * size) for letter, size in SIZES.items()),
+)
 ORDER: Final = FrameKind("order", start=STX, end=ETX, body_max=16, trailer=BCC_SIZE)
 # One flipped bit makes an ACK of the BCC digit F: an answer, which has no check, never begins where a frame is torn.
 ACKNOWLEDGE: Final = FrameKind("acknowledge", start=ACK, end=None, body_max=0, breaks_in=False)
@@ -265,6 +293,7 @@ BY_LETTER: Final = {ord(each.letter): each for each in COMMANDS}
 BY_MESSAGE: Final = {each.message: each for each in COMMANDS}
 
 OPERATION: Final = b"OP"
+ORDER_SIZE: Final = 6
 ORDER_BODY: Final = Struct(
     Const(OPERATION),
     "type" / Mapping(Bytes(2), {each: each.value.encode() for each in OrderType}),

@@ -99,6 +99,15 @@ class Refusal(Enum):
     OTHER = "other"
 
 
+class FormName(Enum):
+    """The forms in which the shoe says the same things, by the drivers that read them."""
+
+    DOCUMENTED = ""
+    BIT_7_CLEAR = "bit 7 clear"
+    ONE_BYTE = "NAK and one byte"
+    STX = "STX and text"
+
+
 class OrderType(Enum):
     LOCK = "LK"
     ERROR_CLEAR = "EC"
@@ -194,6 +203,13 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """Text of the shoe in a frame of its own: it says neither yes nor no to an order."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     type: OrderType
     number: int
@@ -219,5 +235,5 @@ Report: TypeAlias = (
     | KeyLock
     | PresetChanged
 )
-FromShoe: TypeAlias = Report | Acknowledge | Refuse
+FromShoe: TypeAlias = Report | Acknowledge | Refuse | Reply
 Message: TypeAlias = FromShoe | Order

@@ -6,6 +6,7 @@ from firmware_protocols.angel_eye import FAMILY
 from firmware_protocols.angel_eye.layout import (
     COMMANDS,
     ERRORS,
+    FORMS,
     FROM_SHOE,
     ORDERS,
     OUTCOMES,
@@ -25,6 +26,10 @@ def tables() -> Mapping[str, str]:
         "commands": table(
             ("command", "meaning", "data", "bytes", "known"),
             ((f"`{it.letter}`", it.title, it.payload, str(it.size), it.mark.value) for it in COMMANDS),
+        ),
+        "forms": table(
+            ("form", "on the line", "meaning", "known"),
+            ((f"`{it.name.value}`", it.shown, it.meaning, it.mark.value) for it in FORMS),
         ),
         "targets": _codes(TARGETS),
         "situations": _codes(SITUATIONS),

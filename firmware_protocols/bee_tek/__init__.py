@@ -12,11 +12,12 @@ from firmware_protocols.bee_tek.messages import (
     Face,
     FailedRead,
     GameCard,
+    Mode,
     NoFace,
     Report,
     Suit,
 )
-from firmware_protocols.bee_tek.settings import BeeTekSettings
+from firmware_protocols.bee_tek.settings import BeeTekSettings, ManualBurn
 from firmware_protocols.family import Codes, Family, Line
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "Face",
     "FailedRead",
     "GameCard",
+    "ManualBurn",
+    "Mode",
     "NoFace",
     "Report",
     "Suit",

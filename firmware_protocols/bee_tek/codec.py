@@ -2,12 +2,23 @@
 
 from typing import Final, assert_never
 
-from firmware_protocols.bee_tek.layout import CR, FACES, FORMS, LF, LINES, PRINTABLE
-from firmware_protocols.bee_tek.messages import Alarm, BurnCard, CardText, Caution, FailedRead, GameCard, NoFace, Report
+from firmware_protocols.bee_tek.layout import BLANK, CR, FACES, FORMS, LF, LINES, PRINTABLE
+from firmware_protocols.bee_tek.messages import (
+    Alarm,
+    BurnCard,
+    CardText,
+    Caution,
+    FailedRead,
+    GameCard,
+    Mode,
+    NoFace,
+    Report,
+)
 from firmware_protocols.bee_tek.settings import BeeTekSettings
 from firmware_protocols.family import Direction, Malformed, Reason
 
 CRLF: Final = bytes((CR, LF))
+MODES: Final = {Mode.GAME: "[Game]", Mode.MANUAL_BURN: "[Manual Burn Cards]"}
 TEXTS: Final = {face: text for text, face in reversed(FACES.items())}  # of the ten's two: 10, which comes first
 
 
@@ -22,16 +33,16 @@ def orders(settings: BeeTekSettings) -> Direction[object]:
 
 
 def build(report: Report) -> bytes:
-    """Its line; of an alarm's two forms that of the game."""
+    """Its line without blanks around it; of an alarm's two forms in the game that of `[Game]`."""
     match report:
         case GameCard(card=card):
             text = f"[Game]<Card:{_shown(card)}>"
         case BurnCard(card=card):
             text = f"[Manual Burn Cards]<Card:{_shown(card)}>"
-        case FailedRead():
-            text = "[Game]<Game>"
-        case Alarm(text=alarm):
-            text = f"[Game]<Alarm:{alarm}>"
+        case FailedRead(mode=mode):
+            text = f"{MODES[mode]}<Game>"
+        case Alarm(text=alarm, mode=mode):
+            text = f"{MODES[mode]}<Alarm:{alarm}>"
         case Caution(number=number):
             text = f"<W0x{number:02X}>"
         case _:
@@ -48,7 +59,7 @@ def _read_report(raw: bytes) -> Report | Malformed:
     if isinstance(text, Malformed):
         return text
     for form in FORMS:
-        if found := form.pattern.fullmatch(text):
+        if found := form.pattern.fullmatch(text.strip(BLANK)):
             return form.read(found[1])
     return Malformed(
         Reason.UNKNOWN_COMMAND, f"the line {text!r} is not known; what it means belongs in bee_tek/layout.py"

@@ -13,6 +13,7 @@ from firmware_protocols.bee_tek.messages import (
     Face,
     FailedRead,
     GameCard,
+    Mode,
     NoFace,
     Report,
     Suit,
@@ -21,6 +22,7 @@ from firmware_protocols.family import Code, FrameKind, Framing, Mark
 
 CR: Final = 0x0D
 LF: Final = 0x0A
+BLANK: Final = " "
 PRINTABLE: Final = range(0x20, 0x7F)
 
 # The longest line known has 31 characters; four times that keeps an unknown longer one in one piece.
@@ -66,9 +68,9 @@ def _card(text: str) -> CardText:
     return FACES.get(text) or NoFace(text)
 
 
-def _alarm(text: str) -> Alarm:
+def _alarm(text: str, mode: Mode = Mode.GAME) -> Alarm:
     numbered = re.match(r"E(\d{1,4})(?: |$)", text)
-    return Alarm(text, None if numbered is None else int(numbered[1]))
+    return Alarm(text, None if numbered is None else int(numbered[1]), mode)
 
 
 FORMS: Final = (
@@ -81,7 +83,7 @@ FORMS: Final = (
     ),
     Form(
         "[Manual Burn Cards]<Card:4S>",
-        "a card was burnt by hand",
+        "a card left the shoe in the mode of manual burn cards: the setting `manual_burn` says what it is",
         re.compile(r"\[Manual Burn Cards\]<Card:([^<>]+)>"),
         lambda text: BurnCard(_card(text)),
         Mark.DOCUMENTED,
@@ -92,6 +94,20 @@ FORMS: Final = (
         "an alarm in the game",
         re.compile(r"\[Game\]<Alarm:([^<>]+)>"),
         _alarm,
+        Mark.DOCUMENTED,
+    ),
+    Form(
+        "[Manual Burn Cards]<Game>",
+        "a failed read in that mode",
+        re.compile(r"\[Manual Burn Cards\](<Game>)"),
+        lambda _: FailedRead(Mode.MANUAL_BURN),
+        Mark.DOCUMENTED,
+    ),
+    Form(
+        "[Manual Burn Cards]<Alarm:...>",
+        "an alarm in that mode",
+        re.compile(r"\[Manual Burn Cards\]<Alarm:([^<>]+)>"),
+        lambda text: _alarm(text, Mode.MANUAL_BURN),
         Mark.DOCUMENTED,
     ),
     Form(

@@ -34,6 +34,13 @@ class Alarms(Enum):
     NOT_READ = "not-read"
 
 
+class Mode(Enum):
+    """The shoe's mode, which begins most lines."""
+
+    GAME = "game"
+    MANUAL_BURN = "manual-burn"
+
+
 @dataclass(frozen=True, slots=True)
 class GameCard:
     card: CardText
@@ -41,20 +48,21 @@ class GameCard:
 
 @dataclass(frozen=True, slots=True)
 class BurnCard:
-    """A card that was burnt by hand."""
+    """A card in the mode of manual burn cards."""
 
     card: CardText
 
 
 @dataclass(frozen=True, slots=True)
 class FailedRead:
-    pass
+    mode: Mode = Mode.GAME
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
     text: str
     number: int | None  # the 3 of `E3`, where the text begins so
+    mode: Mode = Mode.GAME
 
 
 @dataclass(frozen=True, slots=True)

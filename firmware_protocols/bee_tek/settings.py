@@ -1,8 +1,18 @@
 """What differs between Bee-Tek shoes or is not known for certain, each with its default and its reason."""
 
+# ruff: noqa: RUF009 -- `setting` makes a dataclass field, as `field` does
+
 from dataclasses import dataclass
+from enum import Enum
 
 from firmware_protocols.family import Mark, Settings, setting
+
+
+class ManualBurn(Enum):
+    """What becomes of the cards that the shoe reports in its mode of manual burn cards."""
+
+    BURNT = "burnt"
+    DEALT = "dealt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,12 @@ class BeeTekSettings(Settings):
         unit="ms",
         reason="a dealer does not draw two cards less than about 250 ms apart on purpose, so the same line sooner "
         "than that is the same card; a line of a card takes 18 ms, and when the shoe says it again is not known",
+        mark=Mark.ASSUMED,
+    )
+    manual_burn: ManualBurn = setting(
+        ManualBurn.BURNT,
+        reason="the words of the mode say that its cards are burnt, so they are in no hand; "
+        "the guide of a public program deals from the shoe in this mode, and such a site sets dealt",
         mark=Mark.ASSUMED,
     )
     torn_after_ms: int = setting(

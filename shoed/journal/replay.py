@@ -7,7 +7,8 @@ in force, which are on record too. `rebuild` gives the state at the end of the r
 checkpoint of no use.
 """
 
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -16,21 +17,22 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.device_events import EventData, LineMissed, OfDevice
+from shoed.device_events import EventData, LineMissed, LineRejected, OfDevice
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
-from shoed.journal.store import Reader
+from shoed.journal.store import Reader, unpacked
 from shoed.journal.writer import text
 from shoed.now import Now
 from shoed.observations import AnyObservation
 from shoed.session import SessionState
-from shoed.step import AnyInput, Configured, Received
+from shoed.step import AnyInput, Configured, Left, Received
 from shoed.table import TableState
 
 EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
-STEP_COLUMNS: Final = 8  # of a step; an event has five
+STEP_COLUMNS: Final = 10  # of a step; an event has five
 DEVICES_SINCE: Final = 5  # the first engine whose events say which device told them
 COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` says how many reports are lost
+REJECTIONS_SINCE: Final = 7  # the first engine whose `line/rejected` says how many bytes
 
 Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
@@ -43,6 +45,7 @@ class Recorded(msgspec.Struct, frozen=True):
     observations: tuple[AnyObservation, ...]
     findings: str
     answers: str
+    left: Mapping[str, Left]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -65,8 +68,8 @@ class Difference(msgspec.Struct, frozen=True):
 def rows(reader: Reader, table: str) -> Iterator[Row]:
     """From the first to the last; where numbers are missing in between, the first of them is a row of nothing."""
     steps = reader.rows(
-        f"SELECT row, utc_us, mono_ns, input, bytes, observations, findings, {reader.answers} FROM step"  # noqa: S608 -- ours
-        " WHERE table_name = ? ORDER BY row",
+        "SELECT row, utc_us, mono_ns, input, bytes, observations, findings,"  # noqa: S608 -- ours
+        f" {reader.answers}, {reader.packed} FROM step WHERE table_name = ? ORDER BY row",
         table,
     )
     events = reader.rows(
@@ -84,16 +87,17 @@ def rows(reader: Reader, table: str) -> Iterator[Row]:
 
 
 def recorded(table: str, number: int, columns: tuple[Any, ...]) -> Recorded:
-    utc_us, mono_ns, came, data, observations, findings, answers = columns
+    utc_us, mono_ns, came, data, observations, findings, answers, packed, left = columns
     try:
         return Recorded(
             now=Now(utc_us, mono_ns),
-            came=whole(msgspec.json.decode(came, type=AnyInput), data),
+            came=whole(msgspec.json.decode(came, type=AnyInput), unpacked(data, packed)),
             observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
             findings=findings,
             answers=answers,
+            left=msgspec.json.decode(left, type=dict[str, Left]),
         )
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, zlib.error) as error:
         raise JournalUnusable(f"{table}: row {number} cannot be read: {error}; this shoed did not write it") from error
 
 
@@ -143,6 +147,8 @@ def as_told(version: int, data: EventData) -> object:
     absent = {"device"} if version < DEVICES_SINCE and isinstance(data, OfDevice) else set[str]()
     if version < COUNTED_SINCE and isinstance(data, LineMissed) and data.at_least is None:
         absent.add("at_least")
+    if version < REJECTIONS_SINCE and isinstance(data, LineRejected):
+        absent |= {"size", "unkept"}
     if not absent:
         return data
     return {key: value for key, value in msgspec.to_builtins(data).items() if key not in absent}
@@ -171,9 +177,16 @@ def folded(
         if row.step is None:
             continue
         state = engine.suited(state or engine.begin())  # the table may have got a device of another family
-        state, step = engine.step(replace(state, row=row.number - 1), row.step.came, row.step.now)
+        before = replace(state, row=row.number - 1)
+        state, step = engine.step(before, row.step.came, row.step.now)
+        again = () if step is None else step.observations
+        if row.step.left:  # nobody can decode what is not kept
+            again = row.step.observations
+            concluded = engine.conclude(before, row.step.came, again, row.step.now, row.number)
+            state = replace(state, row=row.number, watch=concluded.watch, table=concluded.table)
+            state = engine.resumed(state, row.step.left)
         state = replace(state, table=counted(state.table, row))
-        yield row.number, row.step, state, () if step is None else step.observations
+        yield row.number, row.step, state, again
 
 
 def counted(table: TableState, row: Row) -> TableState:

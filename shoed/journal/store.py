@@ -8,6 +8,7 @@ returned is on the disk; whoever reads opens a connection of his own, read-only.
 import fcntl
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,9 +20,10 @@ from shoed.errors import JournalLocked, JournalUnusable
 
 APPLICATION_ID: Final = 0x53484F45  # "SHOE", as the first schema sets it: tells our file from any other
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
-SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql")
+SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql")
 ANSWERED: Final = 2  # the first schema that has answers
 SHUFFLED: Final = 3  # and the first that knows shufflers
+PACKED: Final = 4  # and the first that packs bytes, and does not keep all of them
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -52,6 +54,16 @@ class StoredStep(msgspec.Struct, frozen=True):
     sent: bytes
     sent_to_shuffler: bytes
     answers: str
+    packed: int
+    left: str
+
+    @property
+    def received(self) -> bytes | None:
+        return unpacked(self.data, self.packed)
+
+
+def unpacked(data: bytes | None, packed: int) -> bytes | None:
+    return zlib.decompress(data) if packed and data is not None else data
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
@@ -170,6 +182,11 @@ class Reader:
         return "sent_to_shuffler" if self.schema >= SHUFFLED else "x''"
 
     @property
+    def packed(self) -> str:
+        """The columns of packed bytes, and of what is left in place of bytes."""
+        return "packed, left_behind" if self.schema >= PACKED else "0, '{}'"
+
+    @property
     def tables(self) -> list[str]:
         query = "SELECT table_name FROM step UNION SELECT table_name FROM event ORDER BY 1"
         return [name for (name,) in self.rows(query)]
@@ -192,7 +209,7 @@ class Reader:
     def step(self, table: str, first: int, last: int) -> Iterator[StoredStep]:
         query = (
             "SELECT row, utc_us, input, bytes, observations, findings, orders, sent,"  # noqa: S608 -- ours
-            f" {self.sent_to_shuffler}, {self.answers} FROM step"
+            f" {self.sent_to_shuffler}, {self.answers}, {self.packed} FROM step"
             " WHERE table_name = ? AND row BETWEEN ? AND ? ORDER BY row"
         )
         return (StoredStep(*row) for row in self.rows(query, table, first, last))

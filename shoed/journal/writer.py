@@ -13,6 +13,7 @@ import queue
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
@@ -24,17 +25,18 @@ from msgspec.structs import replace
 from shoed.errors import CommitFailed, JournalError
 from shoed.events import Event
 from shoed.journal.store import Store
-from shoed.observations import Device
+from shoed.observations import Device, FrameRejected
 from shoed.step import Received, Step
 
 RIDE_S: Final = 1.0  # how long a Step that nobody waits for may be in memory only
 ROOM: Final = 1024  # Steps and observations on their way to the disk before a table waits: bounds the memory
 
+PACKED_FROM: Final = 64  # bytes of one row
 RIDERS: Final = 256  # and how many of them
 CLOSE_S: Final = 5.0
 BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
 
-STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
 CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
@@ -201,20 +203,33 @@ def text(value: object) -> str:
 
 def step_row(table: str, step: Step) -> tuple[object, ...]:
     received = step.input if isinstance(step.input, Received) else None
+    data, packed = (None, 0) if received is None else (received.data, 0)
+    if data is not None and all(isinstance(seen, FrameRejected) for seen in step.observations):
+        data, packed = packed_if_shorter(data)  # an auditor reads the bytes of a card as they are
     return (
         table,
         step.row,
         step.now.utc_us,
         step.now.mono_ns,
         text(step.input if received is None else replace(received, data=b"")),
-        None if received is None else received.data,
+        data,
         text(step.observations),
         text(step.findings),
         text(step.orders),
         sent(step, Device.SHOE),
         text(step.answers),
         sent(step, Device.SHUFFLER),
+        packed,
+        text(step.left),
     )
+
+
+def packed_if_shorter(data: bytes) -> tuple[bytes, int]:
+    """The bytes, and 1 if they are compressed; few are not."""
+    if len(data) < PACKED_FROM:
+        return data, 0
+    packed = zlib.compress(data)
+    return (packed, 1) if len(packed) < len(data) else (data, 0)
 
 
 def sent(step: Step, device: Device) -> bytes:

@@ -4,6 +4,7 @@ A session is a fold over all that concerns one device: its link, its bytes, its 
 orders for it. It ends where the device's own words end: what comes out belongs to no family.
 """
 
+from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -25,6 +26,7 @@ class Heard(msgspec.Struct, frozen=True):
 
     observations: tuple[AnyObservation, ...] = ()
     sends: tuple[bytes, ...] = ()
+    counted: Mapping[str, int] = {}  # bytes that were rejected and only counted, by their reason
 
 
 class Session(Protocol[S]):

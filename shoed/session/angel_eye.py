@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from firmware_protocols import angel_eye as theirs
 from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
 from firmware_protocols.angel_eye.layout import REFUSALS
-from firmware_protocols.family import Line
+from firmware_protocols.family import Line, Reason
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
@@ -50,6 +50,7 @@ from shoed.observations import (
     Pair,
     Place,
     PresetChanged,
+    Replied,
     ResultSeen,
     Resumed,
     SequenceClashed,
@@ -189,7 +190,7 @@ class AngelEyeSession:
     def step(self, state: AngelEyeState, came: AnyInput, now: Now) -> tuple[AngelEyeState, Heard]:
         hearing = AngelEyeHearing(self, state)
         hearing.take(came, now)
-        return hearing.state, Heard(tuple(hearing.observations), tuple(hearing.sends))
+        return hearing.state, hearing.outcome(*hearing.sends)
 
 
 class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
@@ -223,12 +224,18 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
 
     def said(self, frame: Frame[FromShoe]) -> None:
         match frame.message:
+            case theirs.Acknowledge() | theirs.Refuse() if self.noisy and self.state.asked is None:
+                # One byte in 128 of random noise is an ACK or a NAK with a code.
+                self.reject(frame.raw, frame.offset, frame.at, Reason.JUNK, "an answer without an order, in noise")
             case theirs.Acknowledge():
                 self.answer(frame.at, accepted=True, detail="")
             case theirs.Refuse(code=code):
                 # Rows of earlier versions hold the name of a refusal that answers another host's order.
                 detail = code.value if self.state.asked is None else REFUSED[code]
-                self.answer(frame.at, accepted=False, detail=detail)
+                self.answer(frame.at, accepted=False, detail=detail, form=theirs.form_of(frame.raw).value)
+            case theirs.Reply(text=text):
+                form = theirs.form_of(frame.raw).value
+                self.saw(Replied(at=frame.at, frame=Evidence(frame.raw.hex(" "), frame.offset, "", form), text=text))
             case report:
                 self.report(frame, report)
 
@@ -236,7 +243,8 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
 
     def report(self, frame: Frame[FromShoe], message: Report) -> None:
         last = self.state.last
-        evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence)
+        form = theirs.form_of(frame.raw).value
+        evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence, form)
         repeat = relation(self.session.settings, self.state, frame, message.sequence, self.late_ns)
         if repeat is Repeat.COPY and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))

@@ -64,14 +64,19 @@ class Asking(Hearing[A, M]):
             return
         self.saw(not_sent(text, refusal, now))
 
-    def answer(self, at: Now, *, accepted: bool, detail: str, answered_by: AnsweredBy = AnsweredBy.DEVICE) -> None:
+    def answer(
+        self, at: Now, *, accepted: bool, detail: str, answered_by: AnsweredBy = AnsweredBy.DEVICE, form: str = ""
+    ) -> None:
         asked = self.state.asked
         if asked is None:  # another host owns the device, or this came too late
-            self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))
+            self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail, form=form))
             return
         self.state = replace(self.state, asked=None)
-        answer = OrderAnswered(at=at, order=asked.order, accepted=accepted, detail=detail, answered_by=answered_by)
-        self.saw(answer)
+        self.saw(
+            OrderAnswered(
+                at=at, order=asked.order, accepted=accepted, detail=detail, answered_by=answered_by, form=form
+            )
+        )
 
     def give_up_order(self, reason: str, now: Now) -> None:
         if self.state.asked is not None:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from firmware_protocols import bee_tek as theirs
-from firmware_protocols.bee_tek import BeeTekSettings, Report
+from firmware_protocols.bee_tek import BeeTekSettings, ManualBurn, Mode, Report
 from shoed.cards import Card, Rank, Suit
 from shoed.now import Now, ReadAt
 from shoed.observations import (
@@ -36,6 +36,7 @@ SUITS: Final[Mapping[theirs.Suit, Suit]] = {
     theirs.Suit.DIAMONDS: Suit.DIAMONDS,
     theirs.Suit.CLUBS: Suit.CLUBS,
 }
+WHITE: Final = b" \r\n"  # around a line: it means nothing
 UNNUMBERED: Final = 0  # the code of a fault to which the shoe gives no number
 
 
@@ -69,7 +70,7 @@ class BeeTekSession:
     def step(self, state: BeeTekState, came: AnyInput, now: Now) -> tuple[BeeTekState, Heard]:
         hearing = BeeTekHearing(self, state)
         hearing.take(came, now)
-        return hearing.state, Heard(tuple(hearing.observations))
+        return hearing.state, hearing.outcome()
 
 
 class BeeTekHearing(Hearing[BeeTekState, Report]):
@@ -83,8 +84,10 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
     def said(self, frame: Frame[Report]) -> None:
         message = frame.message
         last, evidence = self.state.last, Evidence(frame.raw.hex(" "), frame.offset, "")
-        in_game = isinstance(message, theirs.GameCard)
-        soon = in_game and last is not None and self.is_copy(last, frame)
+        dealt = isinstance(message, theirs.GameCard)
+        if isinstance(message, theirs.BurnCard):
+            dealt = self.place(Mode.MANUAL_BURN) is Place.DEALT
+        soon = dealt and last is not None and self.is_copy(last, frame)
         if soon and last is not None:
             self.state = replace(self.state, last=replace(last, copies=last.copies + 1))
             self.saw(CopyHeard(at=frame.at, frame=evidence))
@@ -97,18 +100,22 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         if (card := self.card(message, frame.at, evidence)) is not None:
             self.saw(replace(card, card=None) if soon is None else card)  # None: a person says which, or none
 
+    def place(self, mode: Mode) -> Place:
+        burnt = mode is Mode.MANUAL_BURN and self.settings.manual_burn is ManualBurn.BURNT
+        return Place.BURN if burnt else Place.DEALT
+
     def card(self, message: Report, at: Now, evidence: Evidence) -> CardSeen | None:
         match message:
             case theirs.GameCard(card=card):
                 return card_seen(at, evidence, Place.DEALT, card)
             case theirs.BurnCard(card=card):
-                return card_seen(at, evidence, Place.BURN, card)
-            case theirs.FailedRead() | theirs.Alarm(number=theirs.NOT_READ):
+                return card_seen(at, evidence, self.place(Mode.MANUAL_BURN), card)
+            case theirs.FailedRead(mode=mode) | theirs.Alarm(number=theirs.NOT_READ, mode=mode):
                 last, now = self.state.unread, ReadAt(at, self.late_ns)
                 self.state = replace(self.state, unread=now)
                 if last is not None and is_soon(self.settings.repeat_window_ms, last, now):
                     return None  # assumed: both are said of one card
-                return CardSeen(at=at, frame=evidence, place=Place.DEALT, position=0, card=None)
+                return CardSeen(at=at, frame=evidence, place=self.place(mode), position=0, card=None)
             case _:
                 return None
 
@@ -117,7 +124,7 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
 
         While we were away the shoe may have dealt, so only the clock is asked: what a line held back is a new card.
         """
-        if frame.raw != last.raw or last.copies >= self.settings.copies:
+        if frame.raw.strip(WHITE) != last.raw.strip(WHITE) or last.copies >= self.settings.copies:
             return False
         read = ReadAt(frame.at, self.late_ns)
         return is_soon(self.settings.repeat_window_ms, ReadAt(last.at, last.late_ns), read)

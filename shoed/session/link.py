@@ -6,11 +6,12 @@ from typing import Generic, TypeVar, assert_never
 
 from msgspec.structs import replace
 
-from firmware_protocols.family import Direction
+from firmware_protocols.family import Direction, Reason
 from shoed import wire
 from shoed.now import Chunk, Now, ReadAt
 from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, Reported, WentQuiet
-from shoed.session import SessionState
+from shoed.session import Heard, SessionState
+from shoed.session.rejections import Rejections, counts, reject
 from shoed.step import AnyInput, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState, Rejected
 
@@ -22,6 +23,7 @@ class LinkState(SessionState, frozen=True):
     heard: Now | None = None  # the last bytes, or the opening of the link
     quiet: bool = False
     away: bool = False  # nothing was accepted yet since link or daemon were away
+    rejections: Rejections | None = None
 
 
 S = TypeVar("S", bound=LinkState)
@@ -37,7 +39,8 @@ def quiet_at(state: LinkState, quiet_after_s: int) -> int | None:
 
 def wake_at(direction: Direction[object], state: LinkState, quiet_after_s: int, *others: int | None) -> int | None:
     torn_at = None if state.line is None else wire.wake_at(direction, state.line)
-    moments = (torn_at, quiet_at(state, quiet_after_s), *others)
+    counted_at = None if state.rejections is None else state.rejections.due
+    moments = (torn_at, quiet_at(state, quiet_after_s), counted_at, *others)
     return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -57,6 +60,7 @@ class Hearing(ABC, Generic[S, M]):
         self.quiet_after_s = quiet_after_s
         self.state = state
         self.observations: list[AnyObservation] = []
+        self.only_counted: dict[str, int] = {}  # bytes that were rejected and only counted, by their reason
         self.late_ns = 0  # how long before this moment the bytes of this step may have come
 
     @abstractmethod
@@ -69,6 +73,10 @@ class Hearing(ABC, Generic[S, M]):
         if self.late_ns and isinstance(observation, Reported):
             observation = replace(observation, late_ns=self.late_ns)
         self.observations.append(observation)
+
+    def outcome(self, *sends: bytes) -> Heard:
+        """All that came of this step."""
+        return Heard(tuple(self.observations), sends, self.only_counted)
 
     def take(self, came: AnyInput, now: Now) -> None:
         match came:
@@ -104,6 +112,7 @@ class Hearing(ABC, Generic[S, M]):
         if self.state.line is not None:
             _, rest = wire.end(self.reports, self.state.line, now)
             self.frames(rest)
+        self.tell_counts(now)
 
     def receive(self, chunk: Chunk) -> None:
         if self.state.line is None:
@@ -118,6 +127,8 @@ class Hearing(ABC, Generic[S, M]):
         """All that is due by now: a torn frame, a quiet line."""
         if self.state.line is None:
             return
+        if (counted := self.state.rejections) is not None and counted.due is not None and now.mono_ns >= counted.due:
+            self.tell_counts(now)
         line, found = wire.expire(self.reports, self.state.line, now)
         self.state = replace(self.state, line=line)
         self.frames(found)
@@ -131,11 +142,34 @@ class Hearing(ABC, Generic[S, M]):
             match each:
                 case Rejected(raw=raw, offset=offset, at=at, reason=reason, detail=detail):
                     heard = None if at == self.state.heard else self.state.heard
-                    rejected = FrameRejected(
-                        at=at, raw=raw.hex(" "), offset=offset, reason=reason.value, detail=detail, heard=heard
-                    )
-                    self.saw(rejected)
+                    self.reject(raw, offset, at, reason, detail, heard)
                 case Frame():
                     self.said(each)
                 case _:
                     assert_never(each)
+
+    def reject(  # noqa: PLR0913, PLR0917 -- what a rejection consists of
+        self, raw: bytes, offset: int, at: Now, reason: Reason, detail: str, heard: Now | None = None
+    ) -> None:
+        """Observe the rejection, or count it on a noisy line."""
+        rejected = FrameRejected(
+            at=at, raw=raw.hex(" "), offset=offset, reason=reason.value, detail=detail, heard=heard
+        )
+        rejections, observed = reject(self.state.rejections, rejected)
+        self.state = replace(self.state, rejections=rejections)
+        if observed is None:
+            self.only_counted[reason.value] = self.only_counted.get(reason.value, 0) + len(raw)
+        else:
+            self.saw(observed)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether rejections are only counted."""
+        return self.state.rejections is not None and bool(self.state.rejections.counted)
+
+    def tell_counts(self, now: Now) -> None:
+        if self.state.rejections is not None and self.state.rejections.counted:
+            rejections, observed = counts(self.state.rejections, now)
+            self.state = replace(self.state, rejections=rejections)
+            for each in observed:
+                self.saw(each)

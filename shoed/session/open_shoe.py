@@ -113,8 +113,9 @@ class OpenShoeSession:
         hearing = OpenShoeHearing(self, state)
         hearing.take(came, now)
         version = hearing.state.version
-        sends = tuple(build(theirs.Request(version, each)) for each in hearing.requests.values())
-        return hearing.state, Heard(tuple(hearing.observations), sends)
+        return hearing.state, hearing.outcome(
+            *(build(theirs.Request(version, each)) for each in hearing.requests.values())
+        )
 
 
 class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
@@ -180,8 +181,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                 assert_never(message.said)
 
     def refuse(self, frame: Frame[theirs.FromDevice], reason: Reason, detail: str) -> None:
-        raw = frame.raw.hex(" ")
-        self.saw(FrameRejected(at=frame.at, raw=raw, offset=frame.offset, reason=reason.value, detail=detail))
+        self.reject(frame.raw, frame.offset, frame.at, reason, detail)
 
     # --- doubts
 

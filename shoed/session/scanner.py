@@ -82,7 +82,7 @@ class ScannerSession:
     def step(self, state: ScannerState, came: AnyInput, now: Now) -> tuple[ScannerState, Heard]:
         hearing = ScannerHearing(self, state)
         hearing.take(came, now)
-        return hearing.state, Heard(tuple(hearing.observations))
+        return hearing.state, hearing.outcome()
 
 
 def code_ends(settings: ScannerSettings, state: ScannerState) -> int | None:

@@ -19,6 +19,7 @@ from shoed.now import Now
 from shoed.observations import CardSeen, Outcome, Pair, Place, ResultSeen
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
+from shoed.table import floods
 from shoed.table.context import AfterGap, Table
 from shoed.table.customs import against_custom, suspicion
 from shoed.table.matters import Matter, Status
@@ -302,7 +303,8 @@ def too_many(table: Table, seen: CardSeen) -> None:
 
 
 def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
-    sequence = table.emit(
+    sequence = floods.set_aside(
+        table,
         seen.at,
         events.CardSetAside(
             shoe=table.state.shoe.number,

@@ -26,6 +26,7 @@ from shoed.observations import (
     SequenceJumped,
     WentQuiet,
 )
+from shoed.table import floods
 from shoed.table.context import AfterGap, Table
 from shoed.table.continuity import with_gap
 from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
@@ -118,12 +119,11 @@ def doubt(table: Table, seen: DeviceDoubted | DeviceTrusted) -> None:
 
 
 def opened(table: Table, device: Device, at: Now) -> None:
-    was = table.condition(device)
-    if was.rejections is not None:
+    if table.condition(device).rejections:
         # What was counted on the line before; after another boot its window would be of no clock.
-        tell_rejections_of(table, device, Now(at.utc_us, was.rejections.until))
+        tell_rejections_of(table, device, at, last=True)
     unidentified = device in table.settings.identify
-    table.set_condition(device, replace(table.condition(device), rejections=None, unidentified=unidentified))
+    table.set_condition(device, replace(table.condition(device), unidentified=unidentified))
 
 
 def closed(table: Table, seen: LinkClosed) -> None:
@@ -133,12 +133,14 @@ def closed(table: Table, seen: LinkClosed) -> None:
         table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
     table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
     if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
-        table.emit(seen.at, events.DeviceOffline(device=device, port=table.port(device), reason=seen.reason))
+        floods.link(table, seen.at, events.DeviceOffline(device=device, port=table.port(device), reason=seen.reason))
 
 
 def heard(table: Table, seen: Reported | FrameRejected) -> None:
     was = table.condition(seen.device)
     table.set_condition(seen.device, replace(was, heard_utc_us=seen.last_byte.utc_us))
+    if isinstance(seen, Reported):
+        floods.heard(table, seen.device)
     if isinstance(seen, Reported) and was.unidentified:
         online(table, seen.device, seen.at)
 
@@ -146,7 +148,7 @@ def heard(table: Table, seen: Reported | FrameRejected) -> None:
 def online(table: Table, device: Device, at: Now) -> None:
     was = table.condition(device)
     table.set_condition(device, replace(was, link=Link.ONLINE, reason="", unidentified=False))
-    table.emit(at, events.DeviceOnline(device=device, port=table.port(device)))
+    floods.link(table, at, events.DeviceOnline(device=device, port=table.port(device)))
 
 
 def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:
@@ -175,35 +177,52 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
             assert_never(seen)
 
 
-# --- rejected frames: the first at once, then counted
+# --- rejected frames: the first for each reason at once, then counted
 
 
 def rejected(table: Table, seen: FrameRejected) -> None:
     device, was = seen.device, table.condition(seen.device)
-    counting = was.rejections
+    counting = next((each for each in was.rejections if each.reason == seen.reason), None)
     told = events.LineRejected(
-        device=device, bytes=seen.raw, offset=seen.offset, reason=seen.reason, detail=seen.detail, count=1
+        device=device,
+        bytes=seen.raw,
+        offset=seen.offset,
+        reason=seen.reason,
+        detail=seen.detail,
+        count=seen.count,
+        size=seen.size,
+        unkept=seen.unkept,
     )
     if counting is None:
         table.emit(seen.at, told)
-        counting = Rejections(seen.at.mono_ns + REJECTIONS_COUNTED_NS)
+        after = Rejections(seen.reason, seen.at.mono_ns + REJECTIONS_COUNTED_NS)
     else:
-        told = replace(told, count=1 if counting.counted is None else counting.counted.count + 1)
-        counting = replace(counting, counted=told)
-    table.set_condition(device, replace(was, rejections=counting))
+        if (before := counting.counted) is not None:
+            told = replace(
+                told,
+                count=before.count + told.count,
+                size=before.size + told.size,
+                unkept=before.unkept + told.unkept,
+            )
+        after = replace(counting, counted=told)
+    others = tuple([each for each in was.rejections if each is not counting])
+    table.set_condition(device, replace(was, rejections=(*others, after)))
 
 
 def tell_rejections(table: Table, now: Now) -> None:
     for device in Device:
-        tell_rejections_of(table, device, now)
+        if any(now.mono_ns >= each.until for each in table.condition(device).rejections):
+            tell_rejections_of(table, device, now)
 
 
-def tell_rejections_of(table: Table, device: Device, now: Now) -> None:
+def tell_rejections_of(table: Table, device: Device, now: Now, *, last: bool = False) -> None:
+    """What was counted until now; `last`: all of it, because the line opens again."""
     was = table.condition(device)
-    if was.rejections is None or now.mono_ns < was.rejections.until:
-        return
-    counted = was.rejections.counted
-    after = None if counted is None else Rejections(now.mono_ns + REJECTIONS_COUNTED_NS)
-    table.set_condition(device, replace(was, rejections=after))
-    if counted is not None:
-        table.emit(now, counted)
+    due = [each for each in was.rejections if last or now.mono_ns >= each.until]
+    counted = [each.counted for each in due if each.counted is not None]
+    waiting = [each for each in was.rejections if each not in due]
+    if not last:
+        waiting += [Rejections(each.reason, now.mono_ns + REJECTIONS_COUNTED_NS) for each in counted]
+    table.set_condition(device, replace(was, rejections=tuple(waiting)))
+    for each in counted:
+        table.emit(now, each)

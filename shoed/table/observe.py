@@ -36,6 +36,7 @@ from shoed.observations import (
     OfTheShoe,
     OrderAnswered,
     PresetChanged,
+    Replied,
     Reported,
     ResultSeen,
     Resumed,
@@ -51,7 +52,7 @@ from shoed.observations import (
     WentQuiet,
 )
 from shoed.step import AnyInput, Configured, Told
-from shoed.table import device_orders, intake, line, rounds, sets
+from shoed.table import device_orders, floods, intake, line, rounds, sets
 from shoed.table.commands import obey
 from shoed.table.context import Table
 from shoed.table.state import TableState
@@ -68,6 +69,7 @@ class Folded(msgspec.Struct, frozen=True):
 def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Sequence[AnyFinding], now: Now) -> Folded:
     """One Step of a table; the findings are those of what was told."""
     line.tell_rejections(table, now)
+    floods.tell(table, now)
     if isinstance(came, Configured):
         if table.settings.shuffler_port is None:
             table.state = replace(table.state, shuffler=None)
@@ -92,7 +94,8 @@ def folded(table: Table) -> Folded:
 
 def wake_at(state: TableState) -> int | None:
     conditions = (state.device, state.shuffler)
-    return min((each.rejections.until for each in conditions if each and each.rejections), default=None)
+    moments = [counting.until for each in conditions if each for counting in each.rejections]
+    return min([*moments, *floods.wake_at(state)], default=None)
 
 
 def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901, PLR0912 -- one line each
@@ -123,7 +126,7 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
             line.rejected(table, seen)
         case OrderAnswered():
             device_orders.answered(table, seen)
-        case CopyHeard() | StoodBy():
+        case CopyHeard() | StoodBy() | Replied():
             pass  # on record, and nothing changes for anybody
         case ShoeLoaded():
             rounds.communication_started(table, seen)

@@ -7,7 +7,7 @@ import msgspec
 from shoed.cards import Card
 from shoed.commands import Author
 from shoed.device_events import LineRejected
-from shoed.events import Result, RoundCompleted, RoundSuspended
+from shoed.events import CardSetAside, Result, RoundCompleted, RoundSuspended
 from shoed.observations import Doubt, Evidence, FaultMeaning
 from shoed.step import DeviceOrder
 from shoed.table.asking import Topic
@@ -54,8 +54,9 @@ class PendingOrder(msgspec.Struct, frozen=True):
 
 
 class Rejections(msgspec.Struct, frozen=True):
-    """Rejected frames after the first one are counted until a moment, then published."""
+    """Frames that were rejected for one reason: after the first one they are counted until a moment, then published."""
 
+    reason: str
     until: int  # monotonic ns
     counted: LineRejected | None = None
 
@@ -67,6 +68,23 @@ class Doubted(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Flaps(msgspec.Struct, frozen=True):
+    """Openings and closings of a link without a report: after the first few they are counted until a moment."""
+
+    until: int  # monotonic ns
+    told: int
+    opened: int = 0
+    closed: int = 0
+
+
+class Asides(msgspec.Struct, frozen=True):
+    """Cards that were set aside: more of them than a hand can draw are counted until a moment."""
+
+    until: int  # monotonic ns
+    told: int
+    counted: CardSetAside | None = None
+
+
 class Condition(msgspec.Struct, frozen=True):
     """The condition of a device and of its line."""
 
@@ -76,10 +94,11 @@ class Condition(msgspec.Struct, frozen=True):
     fault: Fault | None = None
     meaning: FaultMeaning | None = None  # of the fault
     locked: bool = False
-    rejections: Rejections | None = None
+    rejections: tuple[Rejections, ...] = ()
     order: PendingOrder | None = None
     doubts: tuple[Doubted, ...] = ()  # that stand on an open line
     unidentified: bool = False  # the line is open, and the device has yet to say who it is
+    flaps: Flaps | None = None
 
 
 class LastCard(msgspec.Struct, frozen=True):
@@ -165,3 +184,4 @@ class TableState(msgspec.Struct, frozen=True):
     questions: int = 0  # the number of the last question
     device: Condition = Condition()  # of the shoe
     shuffler: Condition | None = None  # None: the table has none, or nothing is known yet
+    asides: Asides | None = None

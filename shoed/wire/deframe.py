@@ -53,6 +53,7 @@ class _Shape(NamedTuple):
 
     whole: Pattern[bytes]
     begun: Pattern[bytes]  # as much of a frame as there is
+    fixed_begun: Pattern[bytes] | None  # the same of a frame with a fixed body, if a kind has one
     start: Pattern[bytes]
     kinds: dict[int, FrameKind]
     never_inside: bytes
@@ -128,7 +129,7 @@ def _unframed(shape: _Shape, data: bytes, here: int) -> tuple[int, Reason | None
         open_ = start is None and end - here < shape.longest
         return end, None if open_ else Reason.JUNK, "outside any frame"
     end = begun.end()
-    if end == len(data):
+    if end == len(data) or (shape.fixed_begun is not None and shape.fixed_begun.fullmatch(data, here)):
         return end, None, ""
     kind, byte = shape.kinds[data[here]], data[end]
     if byte not in shape.never_inside:
@@ -143,7 +144,9 @@ def _shape(framing: Framing) -> _Shape:
     alike: dict[FrameKind, list[int]] = {}  # a pattern for each kind of keyboard report would take half a second
     for kind in kinds:
         alike.setdefault(kind._replace(name="", start=0, breaks_in=True), []).append(kind.start)
+    fixed = [_fixed_begun(kind, bytes(starts), framing.never_inside) for kind, starts in alike.items() if kind.fixed]
     return _Shape(
+        fixed_begun=compiled(b"|".join(fixed)) if fixed else None,
         whole=compiled(b"|".join(_whole(kind, bytes(starts), framing.never_inside) for kind, starts in alike.items())),
         begun=compiled(b"|".join(_begun(kind, bytes(starts), framing.never_inside) for kind, starts in alike.items())),
         start=compiled(_one_of(bytes(kind.start for kind in kinds))),
@@ -158,14 +161,26 @@ def _whole(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:
     start, inside, end = _parts(kind, starts, never_inside)
     least = 0 if end else kind.body_max
     body = b"%s{%d,%d}" % (inside, least, kind.body_max)
-    if kind.alone:
-        body = b"(?:%s|%s)" % (_one_of(kind.alone), body)
+    others = [*([_one_of(kind.alone)] if kind.alone else []), *(b"".join(map(_one_of, each)) for each in kind.fixed)]
+    if others:
+        body = b"(?:%s)" % b"|".join([*others, body])
     return b"%s%s%s%s{%d}" % (start, body, end, inside, kind.trailer)
 
 
 def _begun(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:
     start, inside, end = _parts(kind, starts, never_inside)
     return b"%s%s{0,%d}(?:%s%s{0,%d})?" % (start, inside, kind.body_max, end, inside, kind.trailer)
+
+
+def _fixed_begun(kind: FrameKind, starts: bytes, never_inside: bytes) -> bytes:
+    start, inside, end = _parts(kind, starts, never_inside)
+    patterns = []
+    for body in kind.fixed:
+        pattern = b""
+        for part in reversed([*map(_one_of, body), *([end] if end else []), *[inside] * kind.trailer]):
+            pattern = b"(?:%s%s)?" % (part, pattern)
+        patterns.append(start + pattern)
+    return b"|".join(patterns)
 
 
 def _parts(kind: FrameKind, starts: bytes, never_inside: bytes) -> tuple[bytes, bytes, bytes]:

@@ -30,7 +30,7 @@ class ExampleSession:
     def step(self, state: LinkState, came: AnyInput, now: Now) -> tuple[LinkState, Heard]:
         hearing = ExampleHearing(self.reports, self.settings.quiet_after_s, state)
         hearing.take(came, now)
-        return hearing.state, Heard(tuple(hearing.observations))
+        return hearing.state, hearing.outcome()
 
 
 class ExampleHearing(Hearing[LinkState, Report]):

@@ -1,0 +1,333 @@
+"""A line that rejects without end: bounded rows, observations and events, and each byte kept or counted."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import msgspec
+import pytest
+
+from firmware_protocols.angel_eye import AngelEyeSettings
+from shoed.engine import ENGINE, Engine, EngineState
+from shoed.events import Event
+from shoed.journal import Store, Writer
+from shoed.journal.replay import decode_again, rebuild, rehearse
+from shoed.kept import BOUND, HOUR_NS
+from shoed.now import Now
+from shoed.observations import AnyObservation, CardSeen, Device, FrameRejected, OrderAnswered
+from shoed.session import SessionState
+from shoed.session.families import DRIVERS
+from shoed.session.rejections import OBSERVED
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Step, Woken
+from shoed.table import TableSettings
+from shoed.watch import WatchSettings
+from tests.angel_eye_line import ACK, CONFIGURED, PORT, Host, at, card_report, connected
+from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, rejected
+
+PIECE: Final = 700
+JUNK: Final = b"\xff"  # it begins nothing, and is rejected in pieces of a frame's length
+HOUR_MS: Final = HOUR_NS / 1e6
+
+
+def engine(_: str = "") -> Engine[SessionState]:
+    session = DRIVERS["angel-eye"].session(AngelEyeSettings(), allow_orders=True)
+    other = DRIVERS["angel-eye"].session(AngelEyeSettings(), allow_orders=False)
+    return Engine(session, WatchSettings(250), TableSettings("commission", PORT, shuffler_port=PORT), other)
+
+
+class Line:
+    """A table whose devices say anything; the engine is woken whenever it wants to be."""
+
+    def __init__(self) -> None:
+        self.engine = engine()
+        self.state: EngineState[SessionState] = self.engine.begin()
+        self.ms = 0.0
+        self.steps: list[tuple[Step, EngineState[SessionState]]] = []
+        self.take(CONFIGURED)
+        self.take(LinkUp(PORT))
+        self.take(LinkUp(PORT, device=Device.SHUFFLER))
+
+    def take(self, came: AnyInput, ms: float | None = None) -> None:
+        self.ms = self.ms if ms is None else ms
+        self.state, step = self.engine.step(self.state, came, at(self.ms))
+        if step is not None:
+            self.steps.append((step, self.state))
+
+    def wait(self, until_ms: float) -> None:
+        while (due := self.engine.wake_at(self.state)) is not None and due <= at(until_ms).mono_ns:
+            self.take(Woken(), max(self.ms, (due - at(0).mono_ns) / 1e6))
+        self.ms = until_ms
+
+    def say(self, data: bytes, device: Device = Device.SHOE) -> None:
+        for begin in range(0, len(data), PIECE):
+            self.wait(self.ms + 1)
+            self.take(Received(data[begin : begin + PIECE], device=device))
+
+    @property
+    def seen(self) -> list[AnyObservation]:
+        return [each for step, _ in self.steps for each in step.observations]
+
+    @property
+    def rejected(self) -> list[FrameRejected]:
+        return [each for each in self.seen if isinstance(each, FrameRejected)]
+
+    @property
+    def events(self) -> list[Event]:
+        return [each for step, _ in self.steps for each in step.events]
+
+    @property
+    def bytes(self) -> int:
+        return sum(len(step.input.data) for step, _ in self.steps if isinstance(step.input, Received))
+
+
+def noise(size: int, seed: int = 1) -> bytes:
+    return Random(seed).randbytes(size)
+
+
+# --- the session
+
+
+def test_rejections_beyond_the_first_few_are_counted_and_observed_every_ten_seconds() -> None:
+    """One observation for each reason, with the last rejection, the number of them and their bytes."""
+    host = connected()
+    first = host.hear(b"\x05" * 100, 1000)
+    assert len(first) == OBSERVED
+    assert host.hear(b"\x05%sX\x0300" % b"1", 2000) == []
+    assert host.wake_ms == 11_000
+    counted = [each for each in host.wake(11_000) if isinstance(each, FrameRejected)]
+    assert [(each.reason, each.count, each.size) for each in counted] == [("torn", 84, 84), ("bad-check", 1, 6)]
+    assert counted[0].heard == at(1000)
+    assert host.hear(b"\x05\x05", 12_000) == []
+    assert [each.count for each in host.wake(21_000) if isinstance(each, FrameRejected)] == [1]
+
+
+def test_ten_seconds_without_a_rejection_end_the_counting() -> None:
+    """Then each is observed at once again; so it is after another boot, whose clock begins anew."""
+    host = connected()
+    host.hear(b"\x05\x00" * 50, 1000)
+    host.wake(11_000)
+    assert len(host.hear(b"\x05\x00" * 3, 21_000)) == 3
+    host.hear(b"\x05\x00" * 50, 31_001)
+    host.wake(41_001)
+    assert len(host.hear(b"\x05\x00" * 3, 500)) == 3
+
+
+def test_a_link_that_closes_tells_what_was_counted() -> None:
+    """No byte is left out."""
+    host = connected()
+    seen = host.hear(b"\x05" * 100, 1000) + host.down(2000)
+    assert sum(each.size for each in seen if isinstance(each, FrameRejected)) == 100
+
+
+def test_an_answer_without_an_order_is_noise_in_noise_alone() -> None:
+    """On a good line another host may have asked; an order of ours is answered on any line."""
+    host = Host(allow_orders=True)
+    host.up()
+    assert len([each for each in host.hear(ACK + b"\x15\x21", 900) if isinstance(each, OrderAnswered)]) == 2
+    host.hear(b"\x05" * 100, 1000)
+    assert host.hear(ACK + b"\x15\x21", 1001) == []
+    host.take(Ordered(DeviceOrder(DeviceOrderKind.LOCK)), 1002)
+    assert [type(each) for each in host.hear(ACK, 1003)] == [OrderAnswered]
+
+
+# --- the record
+
+
+def test_bytes_beyond_the_bound_are_counted_by_their_reason() -> None:
+    """Rows, bytes and events are bounded; what was sent is kept, or counted as not kept."""
+    line = Line()
+    line.say(noise(3 * BOUND))
+    line.wait(line.ms + 20_000)
+    assert line.bytes < BOUND + PIECE
+    assert len(line.steps) < 2000
+    unkept = sum(each.unkept for each in line.rejected)
+    assert pytest.approx(line.bytes + unkept, abs=PIECE) == 3 * BOUND
+    assert sum(each.size for each in line.rejected) == 3 * BOUND
+    told = [each.data for each in line.events if each.type == "line.rejected"]
+    assert len(told) < 20
+    assert sum(each.unkept for each in told) == unkept  # type: ignore[attr-defined]
+    assert sum(each.size for each in told) == 3 * BOUND  # type: ignore[attr-defined]
+    assert all(step.left.keys() == {"shoe"} for step, _ in line.steps[-3:])
+
+
+def test_no_accepted_card_is_dropped_beyond_the_bound() -> None:
+    """It is on record with its own bytes; those around it are not."""
+    line = Line()
+    line.say(JUNK * 2 * BOUND)
+    line.say(b"\x00" * 40 + card_report("1", "P1", "8S") + b"\x00" * 40)
+    (seen,) = [each for each in line.seen if isinstance(each, CardSeen)]
+    assert bytes.fromhex(seen.frame.raw) == card_report("1", "P1", "8S")
+    step = next(step for step, _ in line.steps if seen in step.observations)
+    assert isinstance(step.input, Received)
+    assert (step.input.data, step.input.unkept > 0) == (b"", True)
+
+
+def test_bytes_are_kept_again_in_the_next_hour() -> None:
+    """By a waking that the engine asked for; on another boot by the first input."""
+    line = Line()
+    line.say(JUNK * 2 * BOUND)
+    line.wait(line.ms + HOUR_MS)
+    before = line.bytes
+    line.say(b"\x05" * 50)
+    assert line.bytes == before + 50
+    line.say(JUNK * 2 * BOUND)
+    line.take(CONFIGURED, -1000)
+    line.take(LinkUp(PORT))
+    before = line.bytes
+    line.say(b"\x05" * 50)
+    assert line.bytes == before + 50
+
+
+def test_the_bound_is_that_of_an_hour() -> None:
+    """What was spent in the hour before is not counted."""
+    line = Line()
+    for _ in range(3):
+        line.say(JUNK * (BOUND // 2))
+        line.wait(line.ms + HOUR_MS)
+    assert line.bytes == BOUND // 2 * 3
+
+
+def test_small_pieces_spend_the_bound_by_their_rows() -> None:
+    """Noise that comes byte by byte takes a row a byte; honest reports that do spend nothing."""
+    line = Line()
+    for _ in range(20_000):
+        line.take(Received(b"\x05"), line.ms + 1)
+    assert len(line.steps) < BOUND // 100 + 100
+    good = Line()
+    for number in range(2000):
+        for byte in card_report(str(number % 9 + 1), "P1", "8S"):
+            good.take(Received(bytes((byte,))), good.ms + 1)
+    assert good.bytes == 2000 * 8
+
+
+def test_one_device_has_its_own_bound() -> None:
+    """The shuffler's bytes are kept while the shoe's are not, and the other way round."""
+    for noisy, other in ((Device.SHOE, Device.SHUFFLER), (Device.SHUFFLER, Device.SHOE)):
+        line = Line()
+        line.say(JUNK * 2 * BOUND, noisy)
+        before = line.bytes
+        line.say(b"\x05" * 50, other)
+        assert line.bytes == before + 50
+
+
+@pytest.mark.parametrize("noisy", Device)
+async def test_a_noisy_record_comes_out_again(tmp_path: Path, noisy: Device) -> None:
+    """From the observations, and from the bytes where they are kept; the last state is that of the checkpoint."""
+    line = Line()
+    line.say(noise(BOUND // 2) + JUNK * BOUND, noisy)
+    line.say(card_report("1", "P1", "8S"))
+    line.take(LinkDown("gone", device=noisy))
+    line.take(LinkUp(PORT, device=noisy))
+    line.say(JUNK * BOUND, noisy)
+    line.wait(line.ms + HOUR_MS)
+    line.say(card_report("2", "B1", "3H") + b"\x05" * 5000, noisy)
+    line.wait(line.ms + 20_000)
+    store = Store(tmp_path)
+    writer = Writer(store, ENGINE)
+    for step, state in line.steps:
+        writer.submit("t", step, state, None)
+        await asyncio.sleep(0)
+    await asyncio.wait_for(writer.close(), 20)
+    with closing(store.read()) as reader:
+        assert list(rehearse(reader, "t", engine)) == []
+        assert list(decode_again(reader, "t", engine)) == []
+        again = rebuild(reader, "t", engine)
+        checkpoint = reader.checkpoint("t")
+        assert checkpoint is not None
+        assert again == line.engine.restore(checkpoint.state) == line.state
+        ((stored,),) = reader.rows("SELECT sum(length(bytes)) FROM step")
+    assert stored < BOUND // 2 + BOUND // 20
+
+
+# --- the table
+
+
+def test_one_reason_does_not_hide_another() -> None:
+    """The first for each reason is told at once, and each has its own count."""
+    table = Sitting()
+    seen: Sequence[AnyObservation] = [rejected(reason="torn"), rejected(reason="junk"), rejected(reason="bad-check")]
+    assert [each.reason for each in table.hear(*seen)] == ["torn", "junk", "bad-check"]  # type: ignore[attr-defined]
+    table.hear(rejected(reason="torn"), rejected(reason="torn"), rejected(reason="junk"), after_s=1)
+    told = table.hear(after_s=10)
+    assert [(each.reason, each.count, each.size) for each in told] == [  # type: ignore[attr-defined]
+        ("torn", 2, 4),
+        ("junk", 1, 2),
+    ]
+
+
+def test_counted_rejections_are_added() -> None:
+    """Their numbers and their bytes, kept or not."""
+    table = after(rejected())
+    many = msgspec.structs.replace(rejected(), count=100, earlier=198, unkept=150)
+    table.hear(many, rejected(), many)
+    (told,) = table.hear(after_s=10)
+    assert (told.count, told.size, told.unkept) == (201, 402, 300)  # type: ignore[attr-defined]
+
+
+def test_cards_faster_than_any_hand_are_counted() -> None:
+    """Each is observed; the events are bounded, and the last of them has the number."""
+    table = Sitting()
+    told = Counter[str]()
+    for _ in range(6000):
+        told.update(event.type for event in table.step(card("B3", "9C"), after_s=0.001))
+    assert told["card.set-aside"] == 40
+    told.update(event.type for event in table.step(after_s=5))
+    (aside,) = [each for each in table.told if each.type == "card.set-aside"][40:]
+    assert aside.data.count == 5960  # type: ignore[attr-defined]
+    assert sum(told.values()) < 60
+    table.step(card("B3", "9C"), after_s=1)
+    assert table.told[-1].data.count == 5960  # type: ignore[attr-defined]  # the next window counts
+    table.step(after_s=10)
+    assert table.told[-1].data.count == 1  # type: ignore[attr-defined]
+    table.step(after_s=10)
+    assert [each.type for each in table.step(card("B3", "9C"), after_s=1)] == ["card.set-aside"]
+
+
+def test_a_link_that_comes_and_goes_without_a_report_is_counted() -> None:
+    """Ten openings are told, then both numbers once a minute; the last event is how the link stands."""
+    table = Sitting()
+    for _ in range(40):
+        table.step(OPENED, after_s=1)
+        table.step(closed("reset"), after_s=0)
+    assert len(table.told) == 20
+    table.step(after_s=21)
+    online, offline = (each.data for each in table.told[20:])
+    assert (online.count, offline.count, offline.reason) == (30, 30, "reset")  # type: ignore[attr-defined]
+    table.step(OPENED, after_s=1)
+    table.step(after_s=60)
+    assert [each.type for each in table.told[22:]] == ["device.online"]
+    table.step(closed("reset"), after_s=1)
+    table.step(after_s=60)
+    assert [each.type for each in table.told[23:]] == ["device.offline"]
+    table.step(OPENED, after_s=1)
+    table.step(closed("reset"), after_s=1)
+    table.step(OPENED, after_s=1)
+    table.step(after_s=60)
+    assert [each.type for each in table.told[24:]] == ["device.offline", "device.online"]
+    table.step(closed("reset"), after_s=61)
+    assert table.told[-1].type == "device.offline"
+
+
+def test_a_link_with_reports_is_never_counted() -> None:
+    """Each of its ends is told at once."""
+    table = Sitting()
+    for _ in range(40):
+        table.step(OPENED, STOOD_BY, after_s=1)
+        table.step(closed("cable"), after_s=0)
+    assert len(table.told) == 80
+
+
+def test_what_was_counted_is_told_after_another_boot() -> None:
+    """The monotonic clock begins anew."""
+    table = Sitting()
+    for _ in range(41):
+        table.step(OPENED, card("B3", "9C"), after_s=0.01)
+        table.step(closed("reset"), after_s=0)
+        table.step(card("B3", "9C"), OPENED, after_s=0)
+    table.now = Now(table.now.utc_us, 5 * SECOND_NS)
+    told = [each.type for each in table.step(after_s=0)]
+    assert "card.set-aside" in told
