@@ -236,6 +236,16 @@ def test_problems_of_a_readers_own_join_the_others() -> None:
     assert complaints(sheet) == ["book.toml:2: b: is more than a in line 1; write less"]
 
 
+def test_a_warning_is_no_problem() -> None:
+    """What may be meant so is said with its line, and the sheet is finished all the same."""
+    sheet = sheet_of("a = 1\nb = 2\n")
+    sheet.root.require("a", integer())
+    sheet.root.require("b", integer())
+    sheet.root.warn("b", "is 2", "write 3")
+    sheet.finish()
+    assert [str(each) for each in sheet.warnings] == ["book.toml:2: b: is 2; write 3"]
+
+
 def test_a_problem_stays_on_one_line() -> None:
     """Whatever the key or the value holds; long values are cut."""
     sheet = sheet_of(f'"a\\nb \\u2028" = "x\\ny"\nlong = "{"y" * 100}"\nüber = 1\n'.replace("ü", "u"))

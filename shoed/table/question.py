@@ -113,11 +113,12 @@ def public_question(
         return None
     asked = {each.topic: each for each in state.asked}
     against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE))
-    for listed in listed_in(game, state, insurance=insurance):
-        if listed.topic in asked:
-            house = house_of(game, listed.found.record, insurance=insurance)
-            return published(house, state, listed, asked[listed.topic], against)
-    return None
+    shown = (
+        published(house_of(game, each.found.record, insurance=insurance), state, each, asked[each.topic], against)
+        for each in listed_in(game, state, insurance=insurance)
+        if each.topic in asked
+    )
+    return next(shown, None)
 
 
 def listed_in(game: str, state: TableState, *, insurance: bool) -> list[Listed]:
