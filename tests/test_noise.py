@@ -1,10 +1,7 @@
 """A line that rejects without end: bounded rows, observations and events, and each byte kept or counted."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -12,17 +9,15 @@ import msgspec
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
-from shoed.engine import ENGINE, Engine, EngineState
+from shoed.engine import Engine, EngineState
 from shoed.events import Event
-from shoed.journal import Store, Writer
-from shoed.journal.replay import decode_again, rebuild, rehearse
 from shoed.kept import BOUND, HOUR_NS
 from shoed.now import Now
 from shoed.observations import AnyObservation, CardSeen, Device, FrameRejected, OrderAnswered
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
 from shoed.session.rejections import OBSERVED
-from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Step, Woken
+from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp, Ordered, Received, Step, Woken
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import ACK, CONFIGURED, PORT, Host, at, card_report, connected
@@ -212,35 +207,6 @@ def test_one_device_has_its_own_bound() -> None:
         before = line.bytes
         line.say(b"\x05" * 50, other)
         assert line.bytes == before + 50
-
-
-@pytest.mark.parametrize("noisy", Device)
-async def test_a_noisy_record_comes_out_again(tmp_path: Path, noisy: Device) -> None:
-    """From the observations, and from the bytes where they are kept; the last state is that of the checkpoint."""
-    line = Line()
-    line.say(noise(BOUND // 2) + JUNK * BOUND, noisy)
-    line.say(card_report("1", "P1", "8S"))
-    line.take(LinkDown("gone", device=noisy))
-    line.take(LinkUp(PORT, device=noisy))
-    line.say(JUNK * BOUND, noisy)
-    line.wait(line.ms + HOUR_MS)
-    line.say(card_report("2", "B1", "3H") + b"\x05" * 5000, noisy)
-    line.wait(line.ms + 20_000)
-    store = Store(tmp_path)
-    writer = Writer(store, ENGINE)
-    for step, state in line.steps:
-        writer.submit("t", step, state, None)
-        await asyncio.sleep(0)
-    await asyncio.wait_for(writer.close(), 20)
-    with closing(store.read()) as reader:
-        assert list(rehearse(reader, "t", engine)) == []
-        assert list(decode_again(reader, "t", engine)) == []
-        again = rebuild(reader, "t", engine)
-        checkpoint = reader.checkpoint("t")
-        assert checkpoint is not None
-        assert again == line.engine.restore(checkpoint.state) == line.state
-        ((stored,),) = reader.rows("SELECT sum(length(bytes)) FROM step")
-    assert stored < BOUND // 2 + BOUND // 20
 
 
 # --- the table
