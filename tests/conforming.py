@@ -1,16 +1,19 @@
 """A device and the host that tests it, joined in virtual time; a byte takes no time."""
 
 from collections.abc import Callable
-from typing import Final
+from itertools import cycle
+from typing import Final, cast
 
 from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from firmware_protocols.open_shoe.messages import FaultChanged, Role
+from firmware_protocols.open_shoe.messages import FaultChanged, Reported, Role
 from shoed.conform.checks import Outcome, Verdict, run
 from shoed.conform.host import Host
 from shoed.conform.line import Limits, Line
 from shoed.now import Chunk, Now
+from shoed.rig.device import Deed
+from shoed.rig.open_shoe import OpenShoeDevice as RigDevice
 from shoed.session.open_shoe_device import DeviceState, Identity, OpenShoeDevice
 
 STREAM: Final = 0xA1B2C3D4
@@ -85,6 +88,23 @@ class VirtualLine:
 
     def ask(self, text: str) -> None:
         self.asked.append(text)
+
+
+class RigLine(VirtualLine):
+    """The virtual device of the rig, to which these deeds happen again and again."""
+
+    def __init__(self, device: RigDevice, deeds: tuple[Deed, ...]) -> None:
+        self.rig = device
+        self.happening = (said.report for deed in cycle(deeds) for said in device.does(deed))
+        super().__init__(device.role)
+
+    def cause(self, count: int) -> bool:
+        for _ in range(count):
+            self.rig.state = self.state
+            said = cast("Reported", next(self.happening))
+            self.state, out = self.role.say(self.state, said, self.now)
+            self.said(out)
+        return True
 
 
 def start_at(state: DeviceState, first: int) -> DeviceState:

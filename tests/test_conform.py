@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from firmware_protocols.family import Malformed, Reason
-from firmware_protocols.open_shoe import build
+from firmware_protocols.open_shoe import OpenShoeSettings, build
 from firmware_protocols.open_shoe.clauses import CLAUSES
 from firmware_protocols.open_shoe.layout import FACES, VERSIONS
 from firmware_protocols.open_shoe.messages import (
@@ -28,11 +28,14 @@ from firmware_protocols.open_shoe.messages import (
     Shuffling,
     Unreadable,
 )
+from shoed import cards
 from shoed.conform.checks import CHECKS, WATCHED, Verdict
 from shoed.conform.line import Limits
 from shoed.conform.watch import Passed, Watch
+from shoed.rig.device import Burn, Cut, Deal, Deliver, Fault, Load, RunOut, Together, Turn
+from shoed.rig.open_shoe import OpenShoeDevice as RigDevice
 from tests.broken_shoes import DEFECTS, Defect
-from tests.conforming import STREAM, VirtualLine, device, failed, results
+from tests.conforming import STREAM, RigLine, VirtualLine, device, failed, results
 from tests.foreign_conforming import ForeignLine
 
 NEAR_THE_END: Final = 65_500  # of the numbers
@@ -73,6 +76,32 @@ def test_our_own_shuffler_passes_every_clause_that_is_tried(version: int) -> Non
     full = {"full.kept", "full.dropped", "full.stream"}
     line = VirtualLine(device(role=Role.SHUFFLER, version=version), first=NEAR_THE_END, command=True)
     assert untried(line) == {"set.order", "set.cards", "order.report", "stream.kept", *full, *of_others}
+
+
+CARDS: Final = (cards.Card.parse("8S"), cards.Card.parse("4D"))
+DEEDS: Final = {
+    Role.SHOE: (
+        *(Load("A7"), Burn(CARDS, 500), Deal(CARDS, 500), Together(CARDS), Cut(), Turn(locked=True), Deal(CARDS, 500)),
+        *(Fault("jam", raised=True), Deal(CARDS, 500), Turn(locked=False), Deal(CARDS, 500)),
+        *(Fault("jam", raised=False), RunOut()),
+    ),
+    Role.SHUFFLER: (
+        Deliver(8, "A7", missing=CARDS[:1], extra=(), first=()),
+        *(Fault("jam", raised=True), Fault("jam", raised=False)),
+    ),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("role", Role)
+def test_a_device_of_the_rig_passes_with_all_that_happens_to_it(role: Role, version: int) -> None:
+    """Cards, faults, the key and whole sets, while the test withholds, cuts and floods."""
+    outcomes = results(RigLine(RigDevice(OpenShoeSettings(role=role), STREAM, version=version), DEEDS[role]))
+    assert failed(outcomes) == {}
+    of_role = {each.name for each in CLAUSES if each.role is role and each.since <= version} - ALWAYS_UNTRIED
+    passed = {name for name, each in outcomes.items() if each.verdict is Verdict.PASSED}
+    assert of_role - passed <= {"full.state"}  # it is tried with orders
+    assert "fault.once" in passed
 
 
 @pytest.mark.parametrize("version", VERSIONS)
