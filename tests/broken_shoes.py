@@ -148,6 +148,24 @@ class ChangesItsStream(OpenShoeDevice):
         return super().hear(state, chunk)
 
 
+class StartsOver(OpenShoeDevice):
+    """It begins a stream where nothing is kept after twenty reports, and says so to no one."""
+
+    def hear(self, state: DeviceState, chunk: Chunk) -> Told:
+        kept = state.store.kept
+        state, out = super().hear(state, chunk)
+        store = state.store
+        if kept and not store.kept and store.next > 20 and store.stream == self.first:
+            state = replace(state, store=Store(store.stream + 1, store.version, store.room))
+        return state, out
+
+    def begin(self, stream_id: int) -> DeviceState:
+        self.first = self.first or stream_id
+        return super().begin(stream_id)
+
+    first = 0
+
+
 class NeverSaysHello(OpenShoeDevice):
     """It was written for a host that knows it."""
 
@@ -289,6 +307,7 @@ DEFECTS: Final = (
     Defect(AcknowledgesOneByOne, ("ack.forgets",)),
     Defect(ForgetsOverACut, ("keep.over-a-cut",)),
     Defect(ChangesItsStream, ("hello.stream",)),
+    Defect(StartsOver, ("hello.stream",)),
     Defect(NeverSaysHello, ("hello.identify",)),
     Defect(AnswersEveryVersion, ("version.unknown",)),
     Defect(SendsABadCrc, ("frame.crc",), ("window.size",)),

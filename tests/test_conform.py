@@ -157,6 +157,12 @@ def test_only_the_clauses_that_are_asked_for_are_tried() -> None:
     assert set(results(line, Limits(), "window.size", "frame.crc")) == {"window.size", "frame.crc"}
 
 
+def test_a_memory_can_be_filled_alone() -> None:
+    """Whether a shoe obeys orders is found out by the check that needs it."""
+    outcomes = results(VirtualLine(device()), Limits(most_reports=2100), "full.kept", "full.state")
+    assert {each.verdict for each in outcomes.values()} == {Verdict.PASSED}
+
+
 def test_an_exit_that_the_test_has_locked_is_unlocked_at_the_end() -> None:
     """A shoe is left as it can be used."""
     line = VirtualLine(device())

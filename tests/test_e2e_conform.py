@@ -19,6 +19,7 @@ from shoed.ports.clock import now
 from shoed.rig.open_shoe import OpenShoeDevice
 from shoed.rig.outlets import TcpOutlet
 from shoed.rig.virtual import VirtualDevice
+from shoed.session.open_shoe_device import OpenShoeDevice as Role
 from tests.broken_shoes import AcceptsAnyAcknowledgement, RepeatsItsNumbers
 from tests.conforming import Made, device
 
@@ -100,8 +101,8 @@ async def test_a_shuffler_of_the_rig_passes(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def serving(kind: Made) -> AsyncIterator[tuple[str, str]]:
-    """The address of a device of this kind in this process, and the command that cuts its power."""
+async def serving(kind: Made) -> AsyncIterator[tuple[str, str, OpenShoeDevice]]:
+    """The address of a device of this kind in this process, the command that cuts its power, and the device."""
     virtual = OpenShoeDevice(OpenShoeSettings(), 1)
     virtual.role = device(kind)
     virtual.state = virtual.role.begin(1)
@@ -118,7 +119,7 @@ async def serving(kind: Made) -> AsyncIterator[tuple[str, str]]:
     async with asyncio.TaskGroup() as tasks:
         transmitting = tasks.create_task(line.transmitter.run(outlet))
         try:
-            yield outlet.at, f"kill -USR1 {os.getpid()}"
+            yield outlet.at, f"kill -USR1 {os.getpid()}", virtual
         finally:
             transmitting.cancel()
             await outlet.close()
@@ -127,7 +128,7 @@ async def serving(kind: Made) -> AsyncIterator[tuple[str, str]]:
 
 async def test_a_broken_clause_is_named_with_its_bytes() -> None:
     """Both directions in hex, and exit status 1."""
-    async with serving(AcceptsAnyAcknowledgement) as (address, _):
+    async with serving(AcceptsAnyAcknowledgement) as (address, _, _):
         status, lines, _ = await conform(address, *only("ack.unknown", "ack.forgets"))
     assert verdicts(lines) == {"ack.forgets": "passed", "ack.unknown": "failed"}
     failed = lines.index("failed     ack.unknown: If `upto` is not among those that it keeps, it does nothing.")
@@ -139,10 +140,29 @@ async def test_a_broken_clause_is_named_with_its_bytes() -> None:
 
 async def test_a_power_cut_is_a_command() -> None:
     """A relay in the place of a person: the stream goes on although its reports are lost."""
-    async with serving(RepeatsItsNumbers) as (address, power):
+    async with serving(RepeatsItsNumbers) as (address, power, _):
         status, lines, _ = await conform(address, "--power", power, *only("stream.lost", "hello.power-up"))
     assert verdicts(lines) == {"hello.power-up": "passed", "stream.lost": "failed"}
     assert status == FAILED
+
+
+async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
+    """A person stops the test while it locks and unlocks the exit; nothing stays with the device."""
+    async with serving(Role) as (address, _, virtual):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "shoed", "conform", address, *QUICK, *only("order.done", "window.size")),
+            stdout=PIPE,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            await process.stdout.readline()  # the exit is locked and unlocked from here on
+            while virtual.state.store.next < 10:  # noqa: ASYNC110 -- the device tells no event of its numbers
+                await asyncio.sleep(0)
+            process.send_signal(signal.SIGINT)
+            await process.communicate()
+        assert process.returncode == 130
+        assert not virtual.locked
+        assert not virtual.state.store.kept
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def full(host: Host) -> Full:
     first = hello = host.identify()
     if host.limits.most_reports <= ROOM:
         raise Untried(f"the memory holds {ROOM} reports or more; give --most-reports {ROOM * 2}")
-    if not host.locks:
+    if not host.turns(2):
         raise Untried("it takes a shoe that obeys the orders lock and unlock")
     for _ in range(0, host.limits.most_reports, WINDOW):
         if not all(host.turn() for _ in range(WINDOW)):

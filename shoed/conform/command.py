@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from firmware_protocols.open_shoe import FAMILY
 from firmware_protocols.open_shoe.clauses import CLAUSES
-from shoed.conform.checks import Outcome, Verdict, run
+from shoed.conform.checks import Outcome, Verdict, last_words, run
 from shoed.conform.host import Host
 from shoed.conform.line import NS_PER_S, Gone, Limits
 from shoed.conform.watch import Passed
@@ -207,10 +207,14 @@ def conform_command(arguments: argparse.Namespace) -> int:
 def tell(line: RealLine, host: Host, only: frozenset[str]) -> int:
     """Print each result as soon as it is there."""
     counts = dict.fromkeys(Verdict, 0)
-    for outcome in run(host, only):
-        counts[outcome.verdict] += 1
-        for text in lines(outcome):
-            print(text, flush=True)
+    try:
+        for outcome in run(host, only):
+            counts[outcome.verdict] += 1
+            for text in lines(outcome):
+                print(text, flush=True)
+    except (KeyboardInterrupt, UsageError):
+        last_words(host)
+        raise
     if not line.came:
         raise UsageError(f"{line.address}: no byte came; check the power, the cable and the speed of the device")
     print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))

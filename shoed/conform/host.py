@@ -171,11 +171,14 @@ class Host:
 
     def identify(self) -> Hello:
         self.drain()
+        before = self.watch.stream if self.watch.greeted else None
         self.say(Identify())
         heard = self.wait(self.limits.answer_s, is_hello)
         if heard is None or heard.hello is None:
             raise NoHello
         self.role = heard.hello.role
+        if before is not None and heard.hello.stream != before:
+            self.watch.began(heard.hello.stream, unasked=self.wait(self.limits.answer_s, is_hello) is not None)
         return heard.hello
 
     def settle(self) -> Hello:
@@ -212,8 +215,9 @@ class Host:
 
     def turn(self) -> bool:
         """Lock or unlock the exit, in turn; whether the device has done it."""
-        done = self.order(OrderKind.LOCK if self.lock_next else OrderKind.UNLOCK)
-        self.lock_next = not self.lock_next
+        kind = OrderKind.LOCK if self.lock_next else OrderKind.UNLOCK
+        self.lock_next = not self.lock_next  # before the answer, which an interrupt may forestall
+        done = self.order(kind)
         return done is not None and done.result is Result.DONE
 
     def afford(self, count: int) -> None:
@@ -261,5 +265,5 @@ class Host:
 
     def leave(self) -> None:
         """An exit that this test has locked is unlocked."""
-        if self.locks is not False and not self.lock_next:
+        if not self.lock_next:
             self.order(OrderKind.UNLOCK)

@@ -81,6 +81,7 @@ class Watch:
         self.before_power: int | None = None  # the stream, until HELLO comes after power-up
         self.role: theirs.Role | None = None
         self.sets = Sets()
+        self.greeted = False  # HELLO came since the line was opened
         self.in_step = False  # a whole frame came since the line was opened
         self.junk = 0  # bytes that are in no frame
 
@@ -93,7 +94,7 @@ class Watch:
 
     def opened(self) -> None:
         """Reports may have been lost before, and the first bytes may be the rest of a frame."""
-        self.in_step = False
+        self.greeted = self.in_step = False
         for each in self.streams.values():
             each.missed()
 
@@ -154,8 +155,14 @@ class Watch:
         if self.before_power is not None:
             self.judge("hello.first", right=True, detail="")
             self.before_power = None
-        self.stream = hello.stream
+        self.stream, self.greeted = hello.stream, True
         self.streams.setdefault(hello.stream, Numbering())
+
+    def began(self, stream: int, *, unasked: bool) -> None:
+        """A stream was first heard of in the answer to IDENTIFY: HELLO was said by itself too, or not."""
+        self.judge(
+            "hello.stream", right=unasked, detail=f"stream {stream:08X} has begun, and HELLO came on IDENTIFY only"
+        )
 
     def of_stream(self, stream: int) -> None:
         right = self.stream is None or stream == self.stream
