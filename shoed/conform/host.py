@@ -231,16 +231,19 @@ class Host:
             raise Untried(self.dry)
         before = hello = self.identify()
         made, idle, asked = 0, 0, self.line.cause(count)
-        until_ns = self.line.now_ns() + round(self.limits.patience_s * NS_PER_S)
+        patience_ns = round(self.limits.patience_s * NS_PER_S)
+        until_ns = self.line.now_ns() + patience_ns
         while made < count:
             if not asked and not self.turns(count - made):
                 self.line.ask(f"Let the device report: {count} things, for example cards that are drawn.")
-                asked = True
+                asked, until_ns = True, self.line.now_ns() + patience_ns
             hello, had = self.identify(), made
             if hello.stream != before.stream:
                 raise Untried("a new stream began meanwhile")
             made = steps(before.next, hello.next)
             idle = idle + 1 if made == had else 0
+            if not idle:
+                until_ns = self.line.now_ns() + patience_ns
             if idle > 1 and made and not asked:
                 raise NoRoom(f"the device takes no more than {made} reports")
             if idle > 1 and not asked:  # once: the exit was already as the order wanted it
