@@ -65,6 +65,7 @@ def parser(typed: Sequence[str]) -> argparse.ArgumentParser:
         ("tell", tell_arguments, "tell a table what no shoe sees, or what was decided"),
         ("journal", journal_arguments, "the record: folded again, or shown"),
         ("rig", rig_arguments, "a virtual device, for trying things out"),
+        ("conform", conform_arguments, "test an Open Shoe device, clause by clause"),
         ("rules", rules_arguments, "the rule books: to read, and to settle rounds by"),
         ("demo", demo_arguments, "a virtual shoe, the daemon and a broker, shown in this terminal"),
     )
@@ -122,6 +123,12 @@ def rig_arguments(rig: argparse.ArgumentParser) -> None:
     from shoed.rig.command import add_arguments
 
     add_arguments(rig)
+
+
+def conform_arguments(conform: argparse.ArgumentParser) -> None:
+    from shoed.conform.command import add_arguments
+
+    add_arguments(conform)
 
 
 def demo_arguments(demo: argparse.ArgumentParser) -> None:

@@ -43,6 +43,7 @@ ORDER: Final = (
         "config",
         "decode",
         "rig",
+        "conform",
         "capturing",
         "audit",
         "audit_answer",

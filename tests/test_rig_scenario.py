@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
+from firmware_protocols.open_shoe import OpenShoeSettings
 from shoed.cards import RIGHT
 from shoed.errors import SettingsError
 from shoed.now import Now
@@ -32,7 +33,8 @@ from shoed.ports.address import TcpAddress
 from shoed.rig.angel_eye import AngelEyeDevice
 from shoed.rig.device import Pulled, Step, happenings
 from shoed.rig.devices import DEVICES
-from shoed.rig.outlets import PtyOutlet, TcpOutlet
+from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.rig.outlets import Attendance, PtyOutlet, TcpOutlet
 from shoed.rig.scenario import AFTER_MS, FORMS, of
 from shoed.rig.virtual import VirtualDevice
 from shoed.session.angel_eye import AngelEyeSession
@@ -209,7 +211,7 @@ class Host:
     at = "here"
 
     def __init__(self) -> None:
-        self.attended = asyncio.Event()
+        self.attended = Attendance()
         self.attended.set()
         self.came: list[bytes | str] = []
 
@@ -235,6 +237,34 @@ async def test_a_line_that_takes_no_time_plays_a_scenario_at_once() -> None:
     transmitting.cancel()
     first, *cable, last = host.came
     assert (first, cable, last) == (b"\x051C\x0371" * 3, ["out", "in"], b"\x052C\x0372" * 3)
+
+
+class Waiting(Host):
+    """It can be waited for what comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attended.clear()
+        self.given: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def give(self, data: bytes) -> None:
+        self.given.put_nowait(data)
+
+
+async def test_a_host_that_comes_back_within_a_pause_is_greeted() -> None:
+    """Its line is a new one, although the device has nothing to say for a day."""
+    device, host = OpenShoeDevice(OpenShoeSettings(), 1), Waiting()
+    virtual = VirtualDevice(device, None, fast=False, waits=False)
+    told = happenings(device, steps("after_ms = 86400000\ncut = true"))
+    tasks = [asyncio.create_task(each) for each in (virtual.play(told, host), virtual.transmitter.run(host))]
+    await asyncio.sleep(0)
+    for _ in range(2):
+        host.attended.set()
+        async with asyncio.timeout(LOST_S):
+            assert await host.given.get() == device.opened(Now(0, 0))
+        host.attended.clear()
+    for task in tasks:
+        task.cancel()
 
 
 async def test_a_cable_that_is_pulled_cuts_every_client_off_and_lets_nobody_in() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from firmware_protocols.family import Code, Name
+from firmware_protocols.open_shoe.clauses import CLAUSES
 from firmware_protocols.open_shoe.layout import (
     ADDED,
     FAILURES,
@@ -39,6 +40,7 @@ def tables() -> Mapping[str, str]:
         "orders": _codes(ORDERS),
         "results": _codes(RESULTS),
         "settings": settings_table(OpenShoeSettings),
+        "clauses": _clauses(),
     }
 
 
@@ -55,6 +57,14 @@ def _rows(body: Body) -> Iterable[tuple[str, ...]]:
 def _codes(codes: tuple[Code[Name], ...]) -> str:
     rows = ((str(it.number), _name(it.name), it.meaning) for it in codes)
     return table(("code", "name", "meaning"), rows)
+
+
+def _clauses() -> str:
+    rows = (
+        (f"`{it.name}`", it.rule, it.role.value if it.role else "both", f"from {it.since}", it.untried or "yes")
+        for it in CLAUSES
+    )
+    return table(("clause", "rule", "role", "version", "tried"), rows)
 
 
 def _name(name: Enum) -> str:

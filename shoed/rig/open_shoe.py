@@ -90,7 +90,7 @@ class OpenShoeDevice:
     def does(self, deed: Deed) -> Iterator[Said]:
         match deed:
             case Fault(name, raised):
-                yield Said(0, theirs.FaultChanged(known(self.whose, "fault", name, CODES), raised, blocking=True))
+                yield Said(0, theirs.FaultChanged(known(self.whose, "fault", name, CODES), raised, blocking=raised))
             case _ if self.role.role is theirs.Role.SHUFFLER:
                 yield from self.shuffles(deed)
             case _:
@@ -153,10 +153,11 @@ class OpenShoeDevice:
                 assert_never(deed)
 
     def cards(self, cards: tuple[Card, ...], gap_s: float, place: theirs.Place) -> Iterator[Said]:
-        if self.state.faults:
-            place = theirs.Place.ERROR
-        elif self.state.locked:
+        if self.state.locked:
             place = theirs.Place.LOCKED
+        elif any(each.blocking for each in self.state.faults):
+            place = theirs.Place.ERROR
         quality = WELL_READ if self.role.version > 1 else None
         for number, card in enumerate(cards):
-            yield Said(gap_s if number else 0, theirs.Card(FACE_OF[card], place, 0, PASSAGE_US, quality=quality))
+            position = number + 1 if place is theirs.Place.BURNT else 0
+            yield Said(gap_s if number else 0, theirs.Card(FACE_OF[card], place, position, PASSAGE_US, quality=quality))

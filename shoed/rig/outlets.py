@@ -35,9 +35,26 @@ LINGER_S: Final = 2.0  # at the end, for hosts to take what they have not read y
 LOOK_S: Final = 0.02  # between two looks at a pty that the kernel says nothing about: opened, read, drained
 
 
+class Attendance(asyncio.Event):
+    """Set while somebody listens; `left` is set while nobody does, and wakes who waits for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = asyncio.Event()
+        self.left.set()
+
+    def set(self) -> None:
+        super().set()
+        self.left.clear()
+
+    def clear(self) -> None:
+        super().clear()
+        self.left.set()
+
+
 class Outlet(Protocol):
     at: str  # as a configuration writes it
-    attended: asyncio.Event
+    attended: Attendance
 
     async def give(self, data: bytes) -> None:
         """To everybody who listens; returns when the device may go on."""
@@ -64,7 +81,7 @@ class TcpOutlet:
     def __init__(self, place: TcpAddress, heard: Heard, *, patient: bool) -> None:
         self.heard = heard
         self.patient = patient
-        self.attended = asyncio.Event()
+        self.attended = Attendance()
         self.hosts: set[_Host] = set()
         self._socket = _listen(place)
         port: int = self._socket.getsockname()[1]
@@ -185,7 +202,7 @@ class PtyOutlet:
 
     def __init__(self, path: str, heard: Heard) -> None:
         self.heard = heard
-        self.attended = asyncio.Event()
+        self.attended = Attendance()
         self._link = Path(path).absolute()
         self._out = False
         self.at = f"serial://{self._link}"

@@ -140,19 +140,31 @@ class VirtualDevice:
         """Wait until a thing is due and somebody is there to hear it, and give the moment that it was due."""
         clock = asyncio.get_running_loop().time
         due_s = from_s + pause_s
+        left = False
         while True:
             if self.out_until_s is not None and self.out_until_s <= due_s:
                 await self.plug_in(self.out_until_s, outlet)
-            elif self.out_until_s is None and not self.attended(outlet):
+            elif self.out_until_s is None and (left or not self.attended(outlet)):
                 await outlet.attended.wait()
                 if self.waits:
                     await self.unlocked.wait()
                 self.transmitter.send(self.device.opened(now()))
                 due_s = clock() + pause_s  # what did not happen meanwhile is not made up for
-            elif (left_s := due_s - clock()) > 0:
+                left = False
+            elif (left_s := due_s - clock()) > 0 and self.out_until_s is not None:
                 await asyncio.sleep(left_s)
+            elif left_s > 0:
+                left = await self.left(outlet, left_s)
             else:
                 return due_s
+
+    async def left(self, outlet: Outlet, within_s: float) -> bool:
+        """Whether everybody left, though somebody may be back already: that is a new line, and is greeted."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await outlet.attended.left.wait()
+        except TimeoutError:
+            return False
 
     def attended(self, outlet: Outlet) -> bool:
         return outlet.attended.is_set() and (self.unlocked.is_set() or not self.waits)

@@ -1,0 +1,299 @@
+"""The clauses that every frame of a device is measured by, whatever the test does meanwhile.
+
+Theory of operation: a clause counts as tried once something came to which it applies. The first frame that breaks it
+is its evidence. A number is new once per stream; what was acknowledged unheard leaves no gap.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from firmware_protocols.family import Reason
+from firmware_protocols.open_shoe import messages as theirs
+from firmware_protocols.open_shoe.codec import CHECK, ESCAPED, HEAD, PLAIN
+from firmware_protocols.open_shoe.layout import NOTICED, NUMBERED
+from shoed.session.open_shoe import ROLES
+from shoed.session.open_shoe_stream import HALF, steps
+from shoed.wire import Rejected
+
+MOST_KEPT: Final = 16_384
+REMEMBERED: Final = 20_000  # reports of one stream: more than a device may keep, and less than the numbers go round
+DONE: Final = 0x03
+PLACES_WITHOUT_POSITION: Final = {theirs.Place.DEALT, theirs.Place.LOCKED, theirs.Place.ERROR}
+ON_EVERY_FRAME: Final = ("frame.escapes", "frame.crc", "frame.size", "version.known")
+STEPS: Final = {  # of a set, before it is delivered
+    "SHUFFLING": (theirs.Shuffling,),
+    "SHUFFLED or FAILED": (theirs.Shuffled, theirs.Failed),
+    "INVENTORY": (theirs.Inventory,),
+}
+
+
+class Passed(NamedTuple):
+    """Bytes on the line."""
+
+    sent: bool
+    data: bytes
+
+
+class Breach(NamedTuple):
+    detail: str
+    trace: tuple[Passed, ...]
+
+
+class Sets:
+    """What a shuffler said of its sets."""
+
+    def __init__(self) -> None:
+        self.begun: dict[str, list[type]] = {}  # set -> what followed its RECOGNISED
+        self.places: dict[str, int] = {}  # set -> the place that its next part begins at
+        self.delivered: set[str] = set()
+
+
+class Numbering:
+    """What came of one stream."""
+
+    def __init__(self) -> None:
+        self.raw: dict[int, bytes] = {}
+        self.highest: int | None = None
+        self.clock_us = 0
+        self.version: int | None = None
+        self.faults: set[int] = set()
+        self.locked: bool | None = None
+
+    def heard(self, number: int, raw: bytes) -> None:
+        self.raw[number] = raw
+        if len(self.raw) > REMEMBERED:
+            del self.raw[next(iter(self.raw))]
+
+    def missed(self, highest: int | None = None) -> None:
+        """Reports up to this one, or any, may not have been heard: what they said is not known."""
+        self.highest, self.locked = highest, None
+        self.faults.clear()
+
+
+class Watch:
+    def __init__(self, evidence: Callable[[], tuple[Passed, ...]]) -> None:
+        self.evidence = evidence
+        self.tried: set[str] = set()
+        self.breaches: dict[str, Breach] = {}
+        self.streams: dict[int, Numbering] = {}
+        self.stream: int | None = None  # of the last HELLO
+        self.before_power: int | None = None  # the stream, until HELLO comes after power-up
+        self.role: theirs.Role | None = None
+        self.sets = Sets()
+        self.greeted = False  # HELLO came since the line was opened
+        self.in_step = False  # a whole frame came since the line was opened
+        self.junk = 0  # bytes that are in no frame
+
+    def judge(self, name: str, *, right: bool, detail: str) -> None:
+        self.tried.add(name)
+        if not right and name not in self.breaches:
+            self.breaches[name] = Breach(detail, self.evidence())
+
+    # --- what happens to the line
+
+    def opened(self) -> None:
+        """Reports may have been lost before, and the first bytes may be the rest of a frame."""
+        self.greeted = self.in_step = False
+        for each in self.streams.values():
+            each.missed()
+
+    def power_cut(self) -> None:
+        self.before_power = self.stream
+        self.opened()
+
+    def acknowledged(self, said: theirs.Acknowledge) -> None:
+        stream = self.streams.get(said.stream)
+        if stream is not None and stream.highest is not None and 0 < steps(stream.highest, said.upto) < HALF:
+            stream.missed(said.upto)
+
+    # --- what comes
+
+    def rejected(self, each: Rejected) -> None:
+        if each.reason in (Reason.JUNK, Reason.TORN):
+            self.junk += len(each.raw)
+        elif self.in_step:
+            for stream in self.streams.values():
+                stream.missed()
+            name = broken_by(each)
+            if name is not None:
+                self.judge(name, right=False, detail=each.detail)
+
+    def heard(self, raw: bytes, message: theirs.FromDevice) -> None:
+        self.in_step = True
+        for name in ON_EVERY_FRAME:
+            self.judge(name, right=True, detail="")
+        if isinstance(message, theirs.Notice):
+            self.judge("notice.number", right=True, detail="")
+            self.notice(message)
+        else:
+            self.report(raw, message)
+
+    def notice(self, message: theirs.Notice) -> None:
+        match message.said:
+            case theirs.Hello() as hello:
+                self.hello(hello)
+                self.of_version(hello.stream, message.version)
+            case theirs.Alive(stream, number):
+                self.of_stream(stream)
+                self.of_version(stream, message.version)
+                highest = self.streams[stream].highest if stream in self.streams else None
+                right = highest is None or 0 < steps(highest, number) < HALF
+                self.judge("alive.next", right=right, detail=f"ALIVE has next {number}, and {highest} was said before")
+            case theirs.Done():
+                pass  # it names no stream
+
+    def hello(self, hello: theirs.Hello) -> None:
+        self.role = hello.role
+        kept = steps(hello.oldest, hello.next)
+        self.judge("keep.most", right=kept <= MOST_KEPT, detail=f"HELLO says that {kept} reports are kept")
+        if self.stream is not None and hello.stream not in self.streams:
+            self.judge("hello.stream", right=True, detail="")
+            self.judge(
+                "number.first", right=hello.oldest == 1, detail=f"the oldest report of a new stream is {hello.oldest}"
+            )
+        if self.before_power is not None:
+            self.judge("hello.first", right=True, detail="")
+            self.before_power = None
+        self.stream, self.greeted = hello.stream, True
+        self.streams.setdefault(hello.stream, Numbering())
+
+    def began(self, stream: int, *, unasked: bool) -> None:
+        """A stream was first heard of in the answer to IDENTIFY: HELLO was said by itself too, or not."""
+        self.judge(
+            "hello.stream", right=unasked, detail=f"stream {stream:08X} has begun, and HELLO came on IDENTIFY only"
+        )
+
+    def of_stream(self, stream: int) -> None:
+        right = self.stream is None or stream == self.stream
+        detail = f"stream {stream:08X} has begun, and no HELLO of it came"
+        if not right or "hello.stream" in self.tried:
+            self.judge("hello.stream", right=right, detail=detail)
+        if self.before_power is not None and stream != self.before_power:
+            self.judge("hello.first", right=False, detail=detail)
+
+    def of_version(self, stream: int, version: int) -> None:
+        known = self.streams.setdefault(stream, Numbering())
+        known.version = known.version or version
+        detail = f"version {version} in a stream of version {known.version}"
+        self.judge("version.one", right=known.version == version, detail=detail)
+
+    def report(self, raw: bytes, report: theirs.Report) -> None:
+        self.of_stream(report.stream)
+        self.of_version(report.stream, report.version)
+        self.judge("report.number", right=True, detail="")
+        stream, number = self.streams[report.stream], report.sequence
+        if number in stream.raw:
+            self.judge(
+                "repeat.same",
+                right=stream.raw[number] == raw,
+                detail=f"report {number} was {stream.raw[number].hex(' ').upper()}, and is other bytes now",
+            )
+            return
+        stream.heard(number, raw)
+        ahead = 1 if stream.highest is None else steps(stream.highest, number)
+        if ahead >= HALF:
+            return  # of a time in which the line was away
+        self.judge("number.unbroken", right=ahead == 1, detail=f"report {number} came, and {stream.highest} before it")
+        if stream.highest == theirs.LAST:
+            self.judge("number.wrap", right=number == theirs.FIRST, detail=f"report {number} came after {theirs.LAST}")
+        self.judge(
+            "clock.forward",
+            right=report.clock_us >= stream.clock_us,
+            detail=f"the clock of report {number} is {report.clock_us}, and {stream.clock_us} came before it",
+        )
+        stream.highest, stream.clock_us = number, max(stream.clock_us, report.clock_us)
+        self.said(stream, report.said)
+
+    def said(self, stream: Numbering, said: theirs.Reported | theirs.Unreadable) -> None:
+        if isinstance(said, theirs.Unreadable):
+            self.judge("report.fields", right=False, detail=said.why.detail)
+            return
+        self.judge("report.fields", right=True, detail="")
+        if self.role is not None:
+            right = ROLES.get(type(said), self.role) is self.role
+            self.judge("role.messages", right=right, detail=f"a {self.role.value} says {type(said).__name__}")
+        match said:
+            case theirs.Lock(locked):
+                stream.locked = locked
+            case theirs.Card():
+                self.card(stream, said)
+            case theirs.FaultChanged():
+                self.fault(stream, said)
+            case _:
+                self.set(said)
+
+    def card(self, stream: Numbering, card: theirs.Card) -> None:
+        allowed = (
+            range(1)
+            if card.place in PLACES_WITHOUT_POSITION
+            else range(1, 256)
+            if card.place is theirs.Place.BURNT
+            else range(1, 4)
+        )
+        detail = f"place {card.place.value}, position {card.position}"
+        self.judge("card.position", right=card.position in allowed, detail=detail)
+        if stream.locked:
+            self.judge("card.locked", right=card.place is theirs.Place.LOCKED, detail=f"locked, and {detail}")
+
+    def fault(self, stream: Numbering, fault: theirs.FaultChanged) -> None:
+        if fault.raised:
+            right, detail = fault.code not in stream.faults, f"fault {fault.code} stands, and is raised again"
+            stream.faults.add(fault.code)
+        else:
+            right, detail = not fault.blocking, f"fault {fault.code} goes, and blocks"
+            stream.faults.discard(fault.code)
+        self.judge("fault.once", right=right, detail=detail)
+
+    def set(self, said: theirs.Reported) -> None:
+        sets = self.sets
+        match said:
+            case theirs.Recognised(set_id):
+                sets.begun[set_id] = []
+                sets.places[set_id] = 1
+                sets.delivered.discard(set_id)
+            case theirs.CardOrder(set_id, first, cards):
+                due = sets.places.get(set_id, 1)
+                right = first == due and set_id not in sets.delivered
+                self.judge("set.cards", right=right, detail=f"a part of {set_id} from place {first}; {due} is due")
+                sets.places[set_id] = first + len(cards)
+            case theirs.Delivered(set_id):
+                sets.delivered.add(set_id)
+                if (begun := sets.begun.pop(set_id, None)) is not None:
+                    missing = [name for name, kinds in STEPS.items() if not any(each in begun for each in kinds)]
+                    detail = f"{set_id} is delivered without {', '.join(missing)}"
+                    self.judge("set.order", right=not missing, detail=detail)
+            case theirs.Inventory(set_id) if set_id in sets.begun:
+                sets.begun[set_id].append(type(said))
+            case theirs.Shuffling() | theirs.Shuffled() | theirs.Failed():
+                for begun in sets.begun.values():  # they name no set
+                    begun.append(type(said))
+            case _:
+                pass
+
+
+def unescaped(raw: bytes) -> bytes:
+    """The body of a frame, its CRC included."""
+    return ESCAPED.sub(lambda match: bytes((match[1][0] ^ 0x20,)), raw[1:-1])
+
+
+def broken_by(each: Rejected) -> str | None:
+    """The clause that a whole frame breaks which means nothing."""
+    body = unescaped(each.raw)
+    match each.reason:
+        case Reason.BAD_CHECK:
+            return "frame.crc"
+        case Reason.OVER_LONG:
+            return "frame.size"
+        case Reason.UNKNOWN_VERSION:
+            return "version.known"
+        case _ if re.search(PLAIN, ESCAPED.sub(b"", each.raw[1:-1])):
+            return "frame.escapes"
+        case _ if len(body) < HEAD.size + CHECK.size:
+            return "frame.size"
+    _, kind, number = HEAD.unpack_from(body)
+    if kind == DONE and not number:
+        return None  # the answer to an order that does not exist; its clause has a check of its own
+    if kind in NOTICED and number:
+        return "notice.number"
+    return "report.number" if kind in NUMBERED and not number else "report.fields"

@@ -1,0 +1,198 @@
+"""`shoed conform` as a process of its own: at the rig over TCP and on a pty, and at broken devices."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from firmware_protocols.open_shoe import OpenShoeSettings
+from shoed.conform.command import FAILED, NOT_REACHED
+from shoed.ports.address import TcpAddress
+from shoed.ports.clock import now
+from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.rig.outlets import TcpOutlet
+from shoed.rig.virtual import VirtualDevice
+from shoed.session.open_shoe_device import OpenShoeDevice as Role
+from tests.broken_shoes import AcceptsAnyAcknowledgement, RepeatsItsNumbers
+from tests.conforming import Made, device
+
+PATIENCE_S: Final = 20.0
+FREE: Final = "tcp://127.0.0.1:0"
+# A device that plays this does nothing by itself for a day.
+IDLE: Final = "[[step]]\nafter_ms = 86400000\nfault = 'jam'\n"
+OVER_TCP: Final = ("hello.identify", "hello.open", "frame.torn", "version.unknown", "ack.unknown", "repeat.same")
+ON_A_PTY: Final = ("hello.identify", "hello.open", "order.done", "window.size", "keep.over-a-cut")
+QUICK: Final = ("--answer", "0.5", "--patience", "5")
+
+
+async def conform(address: str, *words: str) -> tuple[int, list[str], str]:
+    """Its exit status, its lines, and what it says of itself."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "shoed", "conform", address, *QUICK, *words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode().splitlines(), err.decode()
+
+
+def only(*names: str) -> list[str]:
+    return [word for name in names for word in ("--only", name)]
+
+
+def verdicts(lines: list[str]) -> dict[str, str]:
+    """Clause -> its verdict."""
+    results = [line.partition(": ")[0] for line in lines if not line.startswith(" ") and ": " in line]
+    return {name: verdict.strip() for verdict, _, name in (each.rpartition(" ") for each in results)}
+
+
+@asynccontextmanager
+async def rig(tmp_path: Path, *words: str) -> AsyncIterator[str]:
+    """The address of a virtual device in a process of its own."""
+    (tmp_path / "idle.toml").write_text(IDLE)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "shoed", "rig", *words, "--scenario", str(tmp_path / "idle.toml")), stdout=PIPE
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            said = (await process.stdout.readline()).decode()
+        yield said.split('port = "')[1].partition('"')[0]
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+async def test_the_rig_passes_over_tcp(tmp_path: Path) -> None:
+    """It sees that a host connects."""
+    async with rig(tmp_path, "open-shoe", "--listen", FREE) as address:
+        status, lines, _ = await conform(address, "--sees-line", *only(*OVER_TCP))
+    assert verdicts(lines) == dict.fromkeys(OVER_TCP, "passed")
+    assert lines[-1] == f"{len(OVER_TCP)} passed, 0 failed, 0 not tried"
+    assert status == 0
+
+
+async def test_the_rig_passes_on_a_serial_line(tmp_path: Path) -> None:
+    """Version 2, which sees that a host opens its line."""
+    where = ("--pty", str(tmp_path / "tty"), "--firmware", "2")
+    async with rig(tmp_path, "open-shoe", *where) as address:
+        status, lines, _ = await conform(address, "--sees-line", *only(*ON_A_PTY))
+    assert verdicts(lines) == dict.fromkeys(ON_A_PTY, "passed")
+    assert status == 0
+
+
+async def test_a_shuffler_of_the_rig_passes(tmp_path: Path) -> None:
+    """It has nothing to report: clauses that need reports are not tried, and a person is asked once."""
+    async with rig(tmp_path, "open-shoe-shuffler", "--listen", FREE) as address:
+        status, lines, err = await conform(
+            address, "--patience", "0.3", *only("hello.identify", "ack.unknown", "ack.forgets")
+        )
+    assert verdicts(lines) == {"hello.identify": "passed", "ack.unknown": "not tried", "ack.forgets": "not tried"}
+    assert err == "Let the device report: 3 things, for example cards that are drawn.\n"
+    assert status == 0
+
+
+@asynccontextmanager
+async def serving(kind: Made) -> AsyncIterator[tuple[str, str, OpenShoeDevice]]:
+    """The address of a device of this kind in this process, the command that cuts its power, and the device."""
+    virtual = OpenShoeDevice(OpenShoeSettings(), 1)
+    virtual.role = device(kind)
+    virtual.state = virtual.role.begin(1)
+    line = VirtualDevice(virtual, None, fast=False, waits=False)
+    outlet = TcpOutlet(TcpAddress("127.0.0.1", 0), line.heard, patient=False)
+
+    def restart() -> None:
+        virtual.state = virtual.role.begin(2)
+        line.transmitter.send(virtual.opened(now()))
+        line.follow()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, restart)
+    await outlet.open()
+    async with asyncio.TaskGroup() as tasks:
+        transmitting = tasks.create_task(line.transmitter.run(outlet))
+        try:
+            yield outlet.at, f"kill -USR1 {os.getpid()}", virtual
+        finally:
+            transmitting.cancel()
+            await outlet.close()
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
+
+
+async def test_a_broken_clause_is_named_with_its_bytes() -> None:
+    """Both directions in hex, and exit status 1."""
+    async with serving(AcceptsAnyAcknowledgement) as (address, _, _):
+        status, lines, _ = await conform(address, *only("ack.unknown", "ack.forgets"))
+    assert verdicts(lines) == {"ack.forgets": "passed", "ack.unknown": "failed"}
+    failed = lines.index("failed     ack.unknown: If `upto` is not among those that it keeps, it does nothing.")
+    evidence = lines[failed + 2 : -1]
+    assert {each[:6] for each in evidence} == {"    > ", "    < "}
+    assert any(each.startswith("    > 7E 01 81 00 00 00 00 00 01") for each in evidence)
+    assert status == FAILED
+
+
+async def test_a_power_cut_is_a_command() -> None:
+    """A relay in the place of a person: the stream goes on although its reports are lost."""
+    async with serving(RepeatsItsNumbers) as (address, power, _):
+        status, lines, _ = await conform(address, "--power", power, *only("stream.lost", "hello.power-up"))
+    assert verdicts(lines) == {"hello.power-up": "passed", "stream.lost": "failed"}
+    assert status == FAILED
+
+
+async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
+    """A person stops the test while it locks and unlocks the exit; nothing stays with the device."""
+    async with serving(Role) as (address, _, virtual):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "shoed", "conform", address, *QUICK, *only("order.done", "window.size")),
+            stdout=PIPE,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            await process.stdout.readline()  # the exit is locked and unlocked from here on
+            while virtual.state.store.next < 10:  # noqa: ASYNC110 -- the device tells no event of its numbers
+                await asyncio.sleep(0)
+            process.send_signal(signal.SIGINT)
+            await process.communicate()
+        assert process.returncode == 130
+        assert not virtual.locked
+        assert not virtual.state.store.kept
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("tcp://127.0.0.1:1",), "nothing listens on port 1"),
+        (("replay:one.capture",), "takes no requests"),
+        (("tcp://127.0.0.1:1", "--only", "window"), "--only window: is not a clause"),
+        (("tcp://127.0.0.1:1", "--answer", "0"), "--answer: is not more than 0"),
+        (("shoe",), "not the address of a device"),
+    ],
+    ids=["not reachable", "no device", "no clause", "no time", "no address"],
+)
+async def test_wrong_use_has_a_status_of_its_own(words: tuple[str, ...], said: str) -> None:
+    """What is wrong, and what to do."""
+    status, lines, err = await conform(*words)
+    assert said in err
+    assert (status, lines) == (NOT_REACHED, [])
+
+
+async def test_a_device_that_says_nothing_is_not_reached(silent: Callable[[], str]) -> None:
+    """A line on which no byte comes is no device that fails."""
+    status, _, err = await conform(silent(), *only("hello.identify"))
+    assert "no byte came" in err
+    assert status == NOT_REACHED
+
+
+@pytest.fixture
+async def silent() -> AsyncIterator[Callable[[], str]]:
+    outlet = TcpOutlet(TcpAddress("127.0.0.1", 0), lambda _: None, patient=False)
+    await outlet.open()
+    yield lambda: outlet.at
+    await outlet.close()
