@@ -209,6 +209,19 @@ def test_one_device_has_its_own_bound() -> None:
         assert line.bytes == before + 50
 
 
+@pytest.mark.parametrize("noisy", Device)
+def test_a_state_goes_on_from_what_a_row_of_noise_left(noisy: Device) -> None:
+    """In place of its bytes: the session of the noisy device, and what is kept of it."""
+    line = Line()
+    line.say(JUNK * 2 * BOUND, noisy)
+    line.wait(line.ms + 20_000)
+    step, after = next(each for each in reversed(line.steps) if each[0].left)
+    resumed = line.engine.resumed(line.engine.begin(), step.left)
+    sessions = [(each.session, each.shuffler)[noisy is Device.SHUFFLER] for each in (resumed, after)]
+    assert sessions[0] == sessions[1]
+    assert resumed.kept[noisy] == after.kept[noisy]
+
+
 # --- the table
 
 
