@@ -254,6 +254,7 @@ def test_what_suspended_a_round_is_told_in_words(subscriber: Subscriber, seen: d
 def test_what_has_no_words_of_its_own_is_told_as_it_is(subscriber: Subscriber) -> None:
     """The event's name, and its data; on the screen no longer than the line."""
     data = {"device": "shoe", "bytes": "05 " * 40, "offset": 0, "reason": "torn", "detail": "", "count": 1}
+    data |= {"size": 40, "unkept": 0}
     subscriber.told(1, "line.rejected", data)
     assert subscriber.lines == [f"line.rejected {json.dumps(data, separators=(',', ':'))}"]
     assert subscriber.shows('line.rejected {"device":"shoe","bytes":"05 05')
