@@ -18,7 +18,7 @@ from tests.world import World
 
 BEGIN: Final = b"\x7e"
 ACKNOWLEDGE: Final = 0x81
-WITHIN_S: Final = 1.0  # of the evidence
+WITHIN_S: Final = 5.0  # of the evidence: a second, and what a busy machine adds; the pure tests have the exact moments
 # From the opening of the line, or from the report, to the evidence.
 EVIDENCE_S: Final = {
     "no-hello": 1.0,  # the second IDENTIFY
