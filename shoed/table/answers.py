@@ -71,7 +71,7 @@ def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Aut
         rounds.begin_next(table, at, new_shoe=new_shoe)
         return
     if asked.ask is Doubt.RESTART and new_shoe:
-        rounds.start_shoe(table, at, whole=table.state.shoe.missed is None)
+        rounds.start_spoken(table, at)
         return
     record = choose(listed.found.record, asked, choice, by, decision.bettor)
     if listed.past is not None:

@@ -50,7 +50,7 @@ from shoed.table.rounds import (
     open_round,
     over_empty,
     publish_found,
-    start_shoe,
+    start_spoken,
 )
 from shoed.table.sets import SUSPECTED
 from shoed.table.state import LastCard
@@ -73,7 +73,7 @@ NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
 
 def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if proves_new_shoe(table, seen):
-        start_shoe(table, seen.at, whole=table.state.shoe.missed is None)
+        start_spoken(table, seen.at)
     if not table.state.shoe.number:  # joined midway: numbered at its first card, and partial
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
         table.set_record(replace(table.record, shoe=1))

@@ -119,9 +119,8 @@ def doubt(table: Table, seen: DeviceDoubted | DeviceTrusted) -> None:
 
 
 def opened(table: Table, device: Device, at: Now) -> None:
-    if table.condition(device).rejections:
-        # What was counted on the line before; after another boot its window would be of no clock.
-        tell_rejections_of(table, device, at, last=True)
+    # What was counted on the line before; after another boot its window would be of no clock.
+    tell_rejections_of(table, device, at, last=True)
     unidentified = device in table.settings.identify
     table.set_condition(device, replace(table.condition(device), unidentified=unidentified))
 

@@ -133,7 +133,7 @@ def begin_next(table: Table, at: Now, *, new_shoe: bool = False) -> None:
     waiting = before.waiting
     table.set_record(read(before, Reading.NEXT_ROUND))
     if new_shoe:
-        start_shoe(table, at, whole=table.state.shoe.missed is None)
+        start_spoken(table, at)
     open_round(table, at, "card")
     against = tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number, Phase.IDLE))
     record = begin_dealing(table, at)
@@ -248,14 +248,18 @@ def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded)
     if isinstance(seen, ShoeLoaded):
         start_shoe(table, seen.at, whole=True)
         return
+    if shoe.missed == seen.frame:  # a jump to its own start lacks none of its reports
+        table.state = replace(table.state, shoe=replace(shoe, missed=None))
     needs_cards = not record.published.complete and (record.order or record.waiting)
     if table.state.phase in OPEN and needs_cards:
-        if shoe.missed == seen.frame:
-            table.state = replace(table.state, shoe=replace(shoe, missed=None))
         report(table, seen.at, replace(record, continuity=replace(record.continuity, restarted=record.last_id)))
-        return
-    # Reports missed since the cut may have been this shoe's first; a jump to its own start is not one of them.
-    start_shoe(table, seen.at, whole=shoe.missed in (None, seen.frame))
+    else:
+        start_spoken(table, seen.at)
+
+
+def start_spoken(table: Table, at: Now) -> None:
+    """A shoe that started to speak after the cut card; reports missed since then may have been its first."""
+    start_shoe(table, at, whole=table.state.shoe.missed is None)
 
 
 def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
