@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from shoed.cards import Card
-from shoed.observations import Device, Doubt
+from shoed.observations import Device, DeviceDoubt
 from shoed.words import OverdrawnCard
 
 
@@ -89,14 +89,14 @@ class DeviceQuiet(OfDevice, frozen=True, kw_only=True):
 class DeviceDoubted(OfDevice, frozen=True, kw_only=True):
     """The line is open, and the device cannot be relied on. `detail`: why, and what to do; the state has it, too."""
 
-    reason: Doubt
+    reason: DeviceDoubt
     detail: str
 
 
 class DeviceTrusted(OfDevice, frozen=True, kw_only=True):
     """The doubt about the device has ended, or the line closed."""
 
-    reason: Doubt
+    reason: DeviceDoubt
 
 
 class DeviceIdentified(OfDevice, frozen=True, kw_only=True):

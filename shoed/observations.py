@@ -92,7 +92,7 @@ class HeardAgain(Observation, frozen=True, kw_only=True):
     pass
 
 
-class Doubt(Enum):
+class DeviceDoubt(Enum):
     """Why a device cannot be relied on, though its line is open."""
 
     NO_HELLO = "no-hello"  # it does not say who it is
@@ -103,14 +103,14 @@ class Doubt(Enum):
 
 
 class DeviceDoubted(Observation, frozen=True, kw_only=True):
-    reason: Doubt
+    reason: DeviceDoubt
     detail: str
 
 
 class DeviceTrusted(Observation, frozen=True, kw_only=True):
     """The doubt has ended on an open line; a line that closes ends every doubt."""
 
-    reason: Doubt
+    reason: DeviceDoubt
 
 
 class FrameRejected(Observation, frozen=True, kw_only=True):

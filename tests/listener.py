@@ -13,7 +13,7 @@ import msgspec
 from shoed import device_events, events
 from shoed.cards import Card
 from shoed.device_events import EventData
-from shoed.observations import Device, Doubt, Outcome, Pair
+from shoed.observations import Device, DeviceDoubt, Outcome, Pair
 from shoed.table import PublicState
 
 OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw", "unknown")
@@ -85,7 +85,7 @@ class Listener:
         self.last: dict[str, object] | None = None
         self.before: dict[str, object] | None = None  # the completed round before it
         self.devices: dict[Device, dict[str, object]] = {Device.SHOE: dict(UNHEARD)}
-        self.doubted: dict[Device, dict[Doubt, str]] = {}
+        self.doubted: dict[Device, dict[DeviceDoubt, str]] = {}
 
     @singledispatchmethod
     def hear(self, data: EventData) -> None:
@@ -316,7 +316,7 @@ class Listener:
         del self.doubts(data)[data.reason]
         self.doubt(data)
 
-    def doubts(self, data: device_events.OfDevice) -> dict[Doubt, str]:
+    def doubts(self, data: device_events.OfDevice) -> dict[DeviceDoubt, str]:
         return self.doubted.setdefault(data.device, {})
 
     def doubt(self, data: device_events.OfDevice) -> None:

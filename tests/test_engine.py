@@ -14,7 +14,7 @@ from shoed.engine import Engine, EngineState
 from shoed.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed, ShoeStarted
 from shoed.findings import DrawnTogether
 from shoed.now import Now, rfc3339
-from shoed.observations import AnyObservation, Device, DeviceDoubted, Doubt, LinkOpened, Outcome
+from shoed.observations import AnyObservation, Device, DeviceDoubt, DeviceDoubted, LinkOpened, Outcome
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
 from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Send, Step, Woken
@@ -103,7 +103,7 @@ def test_only_what_is_waited_for_is_urgent() -> None:
 
 def test_doubts_of_a_step_are_lines_of_the_log() -> None:
     """Each with its kind: of a device, with its name, and what the watch found."""
-    doubted = DeviceDoubted(at=at(0), reason=Doubt.NO_HELLO, detail="check the cable")
+    doubted = DeviceDoubted(at=at(0), reason=DeviceDoubt.NO_HELLO, detail="check the cable")
     found = DrawnTogether(at=at(0), cards=(Card.S8, Card.H3), order_known=True, evidence="reported 1.0 ms apart")
     step = Step(1, at(0), Woken(), observations=(LinkOpened(at=at(0), port=PORT), doubted), findings=(found,))
     assert step.warnings == [

@@ -70,7 +70,7 @@ from shoed.events import (
     Slot,
     TookBack,
 )
-from shoed.observations import Device, Doubt, Outcome, Pair
+from shoed.observations import Device, DeviceDoubt, Outcome, Pair
 from shoed.table.phase import MOVES, Move, Phase
 from tests.listener import OUTSIDE
 from tests.observed import Sitting, card, cards
@@ -367,10 +367,10 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "device.doubted",
-        DeviceDoubted(reason=Doubt.WRONG_ROLE, detail="a shuffler"),
+        DeviceDoubted(reason=DeviceDoubt.WRONG_ROLE, detail="a shuffler"),
         '{"device":"shoe","reason":"wrong-role","detail":"a shuffler"}',
     ),
-    ("device.trusted", DeviceTrusted(reason=Doubt.NO_HELLO), '{"device":"shoe","reason":"no-hello"}'),
+    ("device.trusted", DeviceTrusted(reason=DeviceDoubt.NO_HELLO), '{"device":"shoe","reason":"no-hello"}'),
     (
         "device.identified",
         DeviceIdentified(vendor="Rij", model="S1", serial="7", firmware="2.1", protocol="2"),

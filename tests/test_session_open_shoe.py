@@ -38,8 +38,8 @@ from shoed.observations import (
     Continuity,
     CopyHeard,
     CutCardSeen,
+    DeviceDoubt,
     DeviceDoubted,
-    Doubt,
     Edges,
     Evidence,
     FaultCleared,
@@ -607,7 +607,7 @@ def test_a_device_of_the_other_role_is_refused(role: str, other: str) -> None:
     raw = hello(role=Role(other), upcoming=2)
     refused, doubted = host.hears(raw)
     assert isinstance(refused, FrameRejected)
-    assert doubted == DeviceDoubted(at=host.clock.now, reason=Doubt.WRONG_ROLE, detail=refused.detail)
+    assert doubted == DeviceDoubted(at=host.clock.now, reason=DeviceDoubt.WRONG_ROLE, detail=refused.detail)
     assert (refused.raw, refused.reason) == (raw.hex(" "), "wrong-role")
     assert f"says that it is a {other}" in refused.detail
     assert f"[table.{other}]" in refused.detail
@@ -657,7 +657,7 @@ def test_an_unknown_version_is_refused_and_said_plainly() -> None:
     assert host.hear(frame) == b""
     refused, doubted = host.seen
     assert isinstance(refused, FrameRejected)
-    assert doubted == DeviceDoubted(at=host.clock.now, reason=Doubt.UNKNOWN_VERSION, detail=refused.detail)
+    assert doubted == DeviceDoubted(at=host.clock.now, reason=DeviceDoubt.UNKNOWN_VERSION, detail=refused.detail)
     assert refused.reason == "unknown-version"
     assert "speaks version 3 of Open Shoe" in refused.detail
 

@@ -10,9 +10,9 @@ from shoed.observations import (
     AnyObservation,
     Continuity,
     CopyHeard,
+    DeviceDoubt,
     DeviceDoubted,
     DeviceTrusted,
-    Doubt,
     Evidence,
     Resumed,
     SequenceJumped,
@@ -272,7 +272,7 @@ def test_a_link_that_closes_ends_every_doubt() -> None:
     host.take(LinkUp(PORT))
     assert heard(host, hello(upcoming=2, oldest=1), raw) == []
     assert heard(host, VERSION_3) == ["+ unknown-version"]
-    assert host.state.doubts == (Doubt.UNKNOWN_VERSION,)
+    assert host.state.doubts == (DeviceDoubt.UNKNOWN_VERSION,)
 
 
 # --- the log
@@ -292,8 +292,8 @@ FRAME: Final = Evidence("05", 0, "9")
         ),
         (Resumed(at=START, frame=FRAME, continuity=Continuity.PROVEN), ""),
         (CopyHeard(at=START, frame=FRAME), ""),
-        (DeviceDoubted(at=START, reason=Doubt.WRONG_ROLE, detail="a shuffler"), "wrong-role: a shuffler"),
-        (DeviceTrusted(at=START, reason=Doubt.WRONG_ROLE), "wrong-role: this has ended"),
+        (DeviceDoubted(at=START, reason=DeviceDoubt.WRONG_ROLE, detail="a shuffler"), "wrong-role: a shuffler"),
+        (DeviceTrusted(at=START, reason=DeviceDoubt.WRONG_ROLE), "wrong-role: this has ended"),
     ],
 )
 def test_the_log_names_losses_and_doubts(seen: AnyObservation, line: str) -> None:

@@ -40,7 +40,7 @@ from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
     Device,
-    Doubt,
+    DeviceDoubt,
     Evidence,
     Identified,
     LinkClosed,
@@ -278,37 +278,37 @@ def test_the_link_is_told_as_it_comes_and_goes() -> None:
     ]
 
 
-def doubted(reason: Doubt, detail: str) -> AnyObservation:
+def doubted(reason: DeviceDoubt, detail: str) -> AnyObservation:
     return observations.DeviceDoubted(at=START, reason=reason, detail=detail)
 
 
-def trusted(reason: Doubt) -> AnyObservation:
+def trusted(reason: DeviceDoubt) -> AnyObservation:
     return observations.DeviceTrusted(at=START, reason=reason)
 
 
 def test_doubts_about_a_device_are_told_and_shown_until_they_end() -> None:
     """Each with its reason; a link that is heard again or quiet changes nothing about them."""
     table = after(OPENED)
-    assert table.hear(doubted(Doubt.WRONG_ROLE, "a shuffler")) == [
-        DeviceDoubted(reason=Doubt.WRONG_ROLE, detail="a shuffler")
+    assert table.hear(doubted(DeviceDoubt.WRONG_ROLE, "a shuffler")) == [
+        DeviceDoubted(reason=DeviceDoubt.WRONG_ROLE, detail="a shuffler")
     ]
-    table.hear(doubted(Doubt.CLOCK_JUMPS, "back"))
+    table.hear(doubted(DeviceDoubt.CLOCK_JUMPS, "back"))
     table.hear_each([QUIET, AGAIN])
     assert table.shown.device.link is Link.ONLINE
     assert table.shown.device.reason == "wrong-role: a shuffler; clock-jumps: back"
-    table.hear(doubted(Doubt.CLOCK_JUMPS, "ahead"))
-    assert table.hear(trusted(Doubt.WRONG_ROLE)) == [DeviceTrusted(reason=Doubt.WRONG_ROLE)]
+    table.hear(doubted(DeviceDoubt.CLOCK_JUMPS, "ahead"))
+    assert table.hear(trusted(DeviceDoubt.WRONG_ROLE)) == [DeviceTrusted(reason=DeviceDoubt.WRONG_ROLE)]
     assert table.shown.device.reason == "clock-jumps: ahead"
-    table.hear(trusted(Doubt.CLOCK_JUMPS))
+    table.hear(trusted(DeviceDoubt.CLOCK_JUMPS))
     assert table.shown.device.reason is None
 
 
 @pytest.mark.parametrize("end", [closed("pulled"), OPENED], ids=["closed", "opened"])
 def test_a_link_ends_the_doubts_about_its_device(end: LinkClosed | LinkOpened) -> None:
     """They are trusted before the link is told: what is on the line next is another device, perhaps."""
-    table = after(OPENED, doubted(Doubt.NO_HELLO, "none"), doubted(Doubt.CLOCK_JUMPS, "back"))
+    table = after(OPENED, doubted(DeviceDoubt.NO_HELLO, "none"), doubted(DeviceDoubt.CLOCK_JUMPS, "back"))
     told = table.hear(end)
-    assert told[:2] == [DeviceTrusted(reason=Doubt.NO_HELLO), DeviceTrusted(reason=Doubt.CLOCK_JUMPS)]
+    assert told[:2] == [DeviceTrusted(reason=DeviceDoubt.NO_HELLO), DeviceTrusted(reason=DeviceDoubt.CLOCK_JUMPS)]
     assert len(told) == 3
     assert table.shown.device.reason == ("pulled" if isinstance(end, LinkClosed) else None)
 

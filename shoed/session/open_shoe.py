@@ -24,9 +24,9 @@ from shoed.observations import (
     AnyObservation,
     Continuity,
     CopyHeard,
+    DeviceDoubt,
     DeviceDoubted,
     DeviceTrusted,
-    Doubt,
     Evidence,
     FrameRejected,
     Identified,
@@ -80,7 +80,7 @@ class OpenShoeState(AskingState, frozen=True):
     intake: Intake = Intake()
     version: int = min(VERSIONS)  # that the device was last heard to speak
     sets: dict[str, Counted] = msgspec.field(default_factory=dict)
-    doubts: tuple[Doubt, ...] = ()  # that stand
+    doubts: tuple[DeviceDoubt, ...] = ()  # that stand
     repeated: Repeated | None = None
     ticked: Ticked | None = None  # the last report, if it arrived as soon as it was made
     prompt_from: int | None = None  # the reports from this number on arrive so; None: not known
@@ -105,7 +105,7 @@ class OpenShoeSession:
     def wake_at(self, state: OpenShoeState) -> int | None:
         again_at = stream.wake_at(state.intake, self.again_ms(state))
         stops_at = None
-        if state.repeated is not None and Doubt.IGNORES_ACKNOWLEDGEMENTS in state.doubts:
+        if state.repeated is not None and DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS in state.doubts:
             stops_at = state.repeated.stops_ns
         return link.wake_at(self.reports, state, self.settings.quiet_after_s, state.asked_until, again_at, stops_at)
 
@@ -155,15 +155,15 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         intake, asked = stream.wake(self.state.intake, now.mono_ns, self.session.again_ms(self.state))
         self.ask(intake, asked)
         if theirs.Identify() in asked and not set(doubts.UNREADABLE) & set(self.state.doubts):
-            self.doubt(now, Doubt.NO_HELLO, doubts.NO_HELLO)
+            self.doubt(now, DeviceDoubt.NO_HELLO, doubts.NO_HELLO)
         if self.state.repeated is not None and now.mono_ns >= self.state.repeated.stops_ns:
-            self.trust(now, Doubt.IGNORES_ACKNOWLEDGEMENTS)
+            self.trust(now, DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS)
         if self.state.quiet:  # reports may wait at the device
             self.state = replace(self.state, ticked=None, prompt_from=None)
 
     def said(self, frame: Frame[theirs.FromDevice]) -> None:
         message = frame.message
-        self.trust(frame.at, Doubt.UNKNOWN_VERSION)
+        self.trust(frame.at, DeviceDoubt.UNKNOWN_VERSION)
         if message.version != self.state.version:
             self.state = replace(self.state, version=message.version)
         if isinstance(message, theirs.Report):
@@ -188,15 +188,15 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def saw(self, observation: AnyObservation) -> None:
         super().saw(observation)
         if isinstance(observation, FrameRejected) and observation.reason == Reason.UNKNOWN_VERSION.value:
-            self.trust(observation.at, Doubt.NO_HELLO)
-            self.doubt(observation.at, Doubt.UNKNOWN_VERSION, observation.detail)
+            self.trust(observation.at, DeviceDoubt.NO_HELLO)
+            self.doubt(observation.at, DeviceDoubt.UNKNOWN_VERSION, observation.detail)
 
-    def doubt(self, at: Now, reason: Doubt, detail: str) -> None:
+    def doubt(self, at: Now, reason: DeviceDoubt, detail: str) -> None:
         if reason not in self.state.doubts:
             self.state = replace(self.state, doubts=(*self.state.doubts, reason))
             self.saw(DeviceDoubted(at=at, reason=reason, detail=detail))
 
-    def trust(self, at: Now, reason: Doubt) -> None:
+    def trust(self, at: Now, reason: DeviceDoubt) -> None:
         if reason in self.state.doubts:
             self.state = replace(self.state, doubts=tuple(each for each in self.state.doubts if each is not reason))
             self.saw(DeviceTrusted(at=at, reason=reason))
@@ -205,7 +205,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         repeated = doubts.repeated(self.state.repeated, report.sequence, at.mono_ns)
         self.state = replace(self.state, repeated=repeated)
         if repeated.ignored:
-            self.doubt(at, Doubt.IGNORES_ACKNOWLEDGEMENTS, repeated.ignored)
+            self.doubt(at, DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS, repeated.ignored)
 
     def ticked(self, at: Now, report: theirs.Report, before: Intake, verdict: Repeat) -> None:
         """Compare the clocks of two reports of one numbering."""
@@ -213,9 +213,9 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         if verdict is Repeat.DUE:
             within_s = self.session.settings.quiet_after_s
             if wrong := doubts.jumped(before.clock_us, self.state.ticked, ticked, within_s):
-                self.doubt(at, Doubt.CLOCK_JUMPS, wrong)
+                self.doubt(at, DeviceDoubt.CLOCK_JUMPS, wrong)
             else:
-                self.trust(at, Doubt.CLOCK_JUMPS)
+                self.trust(at, DeviceDoubt.CLOCK_JUMPS)
         first = self.state.prompt_from
         prompt = first is not None and not stream.earlier(report.sequence, first) and not self.late_ns
         self.state = replace(self.state, ticked=ticked if prompt else None)
@@ -224,16 +224,16 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     def hello(self, frame: Frame[theirs.FromDevice], hello: theirs.Hello) -> None:
         role, before = self.session.settings.role, self.state.intake
-        self.trust(frame.at, Doubt.NO_HELLO)
+        self.trust(frame.at, DeviceDoubt.NO_HELLO)
         if hello.role is not role:
             wrong = (
                 f"the device says that it is a {hello.role.value}, and it stands as the table's {role.value}; "
                 f"connect the {role.value} to this port, or write the port under [table.{hello.role.value}]"
             )
             self.refuse(frame, Reason.WRONG_ROLE, wrong)
-            self.doubt(frame.at, Doubt.WRONG_ROLE, wrong)
+            self.doubt(frame.at, DeviceDoubt.WRONG_ROLE, wrong)
             return
-        self.trust(frame.at, Doubt.WRONG_ROLE)
+        self.trust(frame.at, DeviceDoubt.WRONG_ROLE)
         evidence = Evidence(frame.raw.hex(" "), frame.offset, "")
         if self.session.listens:  # what it missed, the next report's number says
             news = not before.greeted or hello.stream != before.stream

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.observations import Doubt
+from shoed.observations import DeviceDoubt
 
 REPEATS_NS: Final = 1_000_000_000  # twice the time after which a device repeats a report
 STOPPED_NS: Final = 2_000_000_000  # without a copy: the device has forgotten the report
@@ -21,7 +21,7 @@ NO_HELLO: Final = (
     "and that both directions of the line work"
 )
 # Each of them explains why no HELLO is accepted.
-UNREADABLE: Final = (Doubt.UNKNOWN_VERSION, Doubt.WRONG_ROLE)
+UNREADABLE: Final = (DeviceDoubt.UNKNOWN_VERSION, DeviceDoubt.WRONG_ROLE)
 
 
 class Repeated(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from shoed.cards import Card
 from shoed.commands import Author
 from shoed.device_events import LineRejected
 from shoed.events import CardSetAside, Result, RoundCompleted, RoundSuspended
-from shoed.observations import Doubt, Evidence, FaultMeaning
+from shoed.observations import DeviceDoubt, Evidence, FaultMeaning
 from shoed.step import DeviceOrder
 from shoed.table.asking import Topic
 from shoed.table.phase import Phase
@@ -64,7 +64,7 @@ class Rejections(msgspec.Struct, frozen=True):
 class Doubted(msgspec.Struct, frozen=True):
     """Why a device cannot be relied on."""
 
-    reason: Doubt
+    reason: DeviceDoubt
     detail: str
 
 

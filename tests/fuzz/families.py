@@ -9,7 +9,7 @@ from firmware_protocols.family import Direction, Reason
 from shoed import wire
 from shoed.commands import Author, StartShoe
 from shoed.now import Chunk, Now
-from shoed.observations import Doubt, OrderAnswered
+from shoed.observations import DeviceDoubt, OrderAnswered
 from shoed.rig.conformance import codec, sessions
 from shoed.rig.conformance.subject import CONFIGURED, Result, Subject
 from shoed.rig.golden import PORT
@@ -134,7 +134,7 @@ class Sitting:
         assert size <= LARGEST_STATE, f"the state has {size} bytes"
         sessions.tell_of_link(self.subject, came, heard)
         bytes_come = len(came.data) if isinstance(came, Received) else 0
-        counted = len(Reason) + len(Doubt)  # rejections are told for each reason, and a device is doubted for several
+        counted = len(Reason) + len(DeviceDoubt)  # each reason of rejections and doubts, at once
         most = MOST_OF_AN_INPUT + counted + MOST_OF_A_BYTE * bytes_come
         assert len(heard.observations) <= most, f"{len(heard.observations)} observations of {bytes_come} bytes"
         msgspec.json.encode(heard.observations)  # as the journal has to
