@@ -51,6 +51,7 @@ class Follower:
         self.before: dict[str, Json] | None = None  # the complete round before it
         self.published: dict[str, Json] = {}  # the face in each event of a card, by its sequence
         self.devices: dict[str, dict[str, Json]] = {"shoe": dict(UNHEARD)}
+        self.doubts: dict[str, dict[str, str]] = {}  # by device and reason
         self.suspended: Round | None = None
         self.indexes: set[int] = set()
         self.known: Counter[str] = Counter()  # the faces that the round may show
@@ -384,8 +385,16 @@ class Follower:
                 device["fault"] = None
             case "locked" | "unlocked" as turned:
                 device["locked"] = turned == "locked"
+            case "doubted":
+                self.doubts.setdefault(data["device"], {})[data["reason"]] = data["detail"]
+            case "trusted":
+                del self.doubts[data["device"]][data["reason"]]
             case _:
                 pass
+
+    def shown_device(self, name: str) -> Json:
+        doubts = "; ".join(f"{reason}: {detail}" for reason, detail in self.doubts.get(name, {}).items())
+        return {**self.devices[name], "reason": doubts or self.devices[name]["reason"]}
 
     # --- the state
 
@@ -400,7 +409,7 @@ class Follower:
             "round": self.round,
             "hands": {"player": shown(self.player), "banker": shown(self.banker)},
             "last_round": None if self.last is None else dict(self.last),
-            "device": dict(self.devices["shoe"]),
+            "device": self.shown_device("shoe"),
             "insurance": self.insurance(),
         }
 

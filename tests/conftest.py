@@ -1,6 +1,7 @@
 """What several test files want: real brokers, a site on one of them, a topic, and an eye on what asyncio logs."""
 
 import gc
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest_asyncio
 from shoed.bus.settings import BrokerSettings, Version
 from shoed.rig.broker import APT_LINE, Broker, Kind, find, running_broker
 from tests.world import World
+
+# A shell may start the suite with these ignored, and every process that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -299,8 +299,7 @@ class Listener:
 
     @hear.register
     def _(self, data: device_events.DeviceOnline) -> None:
-        self.of(data).update(link="online")
-        self.doubt(data)
+        self.of(data).update(link="online", reason=None)
 
     @hear.register
     def _(self, data: device_events.DeviceQuiet) -> None:
@@ -308,21 +307,19 @@ class Listener:
 
     @hear.register
     def _(self, data: device_events.DeviceDoubted) -> None:
-        self.doubts(data)[data.reason] = data.detail
-        self.doubt(data)
+        self.doubts(data.device)[data.reason] = data.detail
 
     @hear.register
     def _(self, data: device_events.DeviceTrusted) -> None:
-        del self.doubts(data)[data.reason]
-        self.doubt(data)
+        del self.doubts(data.device)[data.reason]
 
-    def doubts(self, data: device_events.OfDevice) -> dict[DeviceDoubt, str]:
-        return self.doubted.setdefault(data.device, {})
+    def doubts(self, device: Device) -> dict[DeviceDoubt, str]:
+        return self.doubted.setdefault(device, {})
 
-    def doubt(self, data: device_events.OfDevice) -> None:
-        assert self.of(data)["link"] != "offline"
-        reasons = [f"{reason.value}: {detail}" for reason, detail in self.doubts(data).items()]
-        self.of(data)["reason"] = "; ".join(reasons) or None
+    def shown(self, device: Device) -> dict[str, object]:
+        of = self.devices.setdefault(device, dict(UNHEARD))
+        doubts = "; ".join(f"{reason.value}: {detail}" for reason, detail in self.doubts(device).items())
+        return of | {"reason": doubts or of["reason"]}
 
     @hear.register
     def _(self, data: device_events.DeviceOffline) -> None:
@@ -344,7 +341,7 @@ class Listener:
         """The state message as it must be after so many events, without what the rule book adds."""
         if shuffler_at is not None:  # also by what no event tells
             self.devices.setdefault(Device.SHUFFLER, dict(UNHEARD))
-        shuffler = self.devices.get(Device.SHUFFLER)
+        shuffler = self.shown(Device.SHUFFLER) if Device.SHUFFLER in self.devices else None
         return {
             "sequence": str(sequence),
             "phase": self.phase,
@@ -354,6 +351,6 @@ class Listener:
             "round": self.round,
             "hands": {"player": shown_hand(self.player), "banker": shown_hand(self.banker)},
             "last_round": self.last,
-            "device": self.devices[Device.SHOE] | {"heard_at": heard_at},
+            "device": self.shown(Device.SHOE) | {"heard_at": heard_at},
             "shuffler": shuffler and shuffler | {"heard_at": shuffler_at},
         }

@@ -48,6 +48,7 @@ from tests.tellers import client
 from tests.witnesses import PATIENCE_S, TABLE
 from tests.world import World
 
+pytestmark = pytest.mark.slow
 EACH: Final = int(os.environ.get("SHOED_CUTS", "2"))  # kills, and as many cuts, of one run
 BAUD: Final = 4800
 CYCLE: Final = 9

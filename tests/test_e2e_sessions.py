@@ -34,6 +34,7 @@ from tests.checker import check
 from tests.pit import Table, dealing
 from tests.world import World
 
+pytestmark = pytest.mark.slow
 SESSIONS: Final = int(os.environ.get("SHOED_SESSIONS", "5"))
 AT_ONCE: Final = 15  # tables of one daemon
 ROUNDS: Final = 10

@@ -33,6 +33,7 @@ from tests.tellers import shoed
 from tests.test_cuts import BAUD, Rig, rig_on
 from tests.world import Daemon, World
 
+pytestmark = pytest.mark.slow
 EACH: Final = int(os.environ.get("SHOED_STALLS", "12"))
 DRAWN_EVERY_S: Final = (0.6, 0.8)
 LONGEST_S: Final = 1.5

@@ -50,7 +50,6 @@ from shoed.observations import (
     Pair,
 )
 from shoed.table import wake_at
-from shoed.table.public import UNIDENTIFIED
 from shoed.table.state import Link
 from tests.observed import (
     AGAIN,
@@ -333,11 +332,11 @@ def of_a_device_that_identifies_itself() -> Sitting:
 
 
 def test_a_device_that_identifies_itself_is_online_once_it_has() -> None:
-    """An open line proves nothing of it; before that its state has the line's own reason."""
+    """An open line proves nothing of it: until then its state is what the last event gave."""
     table = of_a_device_that_identifies_itself()
     table.hear(closed("no such host"))
     assert table.hear(OPENED) == []
-    assert (table.shown.device.link, table.shown.device.reason) == (Link.OFFLINE, UNIDENTIFIED)
+    assert (table.shown.device.link, table.shown.device.reason) == (Link.OFFLINE, "no such host")
     assert table.hear(WHO) == [DeviceOnline(port=PORT), WHO_TOLD]
     assert (table.shown.device.link, table.shown.device.reason) == (Link.ONLINE, None)
     assert table.hear(WHO) == [WHO_TOLD]

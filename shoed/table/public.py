@@ -1,7 +1,6 @@
 """The retained `state` message: enough for a late joiner to draw the table."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 import msgspec
 
@@ -131,15 +130,11 @@ def open_now(game: str, state: TableState, found: Standing, *, insurance: bool) 
         )
 
 
-UNIDENTIFIED: Final = "the line is open, and the device has not identified itself; check what is connected to it"
-
-
 def public_device(condition: Condition) -> PublicDevice:
     doubts = "; ".join(f"{each.reason.value}: {each.detail}" for each in condition.doubts)
-    reason = doubts or UNIDENTIFIED if condition.unidentified else condition.reason or doubts
     return PublicDevice(
         link=condition.link or Link.OFFLINE,
-        reason=reason or None,
+        reason=doubts or condition.reason or None,
         heard_at=None if condition.heard_utc_us is None else rfc3339(condition.heard_utc_us),
         fault=condition.fault,
         locked=condition.locked,
