@@ -225,7 +225,7 @@ def test_an_unknown_version_is_refused(version: int, read: Callable[[bytes], Mes
     """Neither end guesses at the layout of a version; the operator reads which one it was and what to do."""
     assert read(framed(f"{version:02X} 02 0000 A1B2C3D4 0003")) == Malformed(
         Reason.UNKNOWN_VERSION,
-        f"the other end speaks version {version} of Open Shoe, and 1 and 2 are known here; "
+        f"the other end speaks version {version} of Open Shoe, and 1, 2, 3 are known here; "
         "set the device to one of them, or install a release that knows its version",
     )
 
@@ -364,7 +364,7 @@ def test_what_has_one_size_is_read_without_construct_as_with_it(key: tuple[int, 
             assert quick.build(said) == payload
 
 
-@given(st.binary(max_size=80), st.sampled_from((1, 2)))
+@given(st.binary(max_size=80), st.sampled_from((1, 2, 3)))
 def test_no_body_is_too_odd_to_be_read(rest: bytes, version: int) -> None:
     """Whatever stands in a frame with a right check is malformed, unreadable, or a message that is built the same."""
     raw = framed(bytes((version,)) + rest)
@@ -374,9 +374,9 @@ def test_no_body_is_too_odd_to_be_read(rest: bytes, version: int) -> None:
 
 
 def test_the_family_is_declared() -> None:
-    """Both roles, both versions, its line, and a reason with every setting."""
+    """Both roles, all versions, its line, and a reason with every setting."""
     assert FAMILY.roles == ("shoe", "shuffler")
-    assert FAMILY.firmware == ("1", "2")
+    assert FAMILY.firmware == ("1", "2", "3")
     assert str(FAMILY.line) == "115200 8N1"
     for name, it in declared(OpenShoeSettings).items():
         assert it.default == getattr(SETTINGS, name)

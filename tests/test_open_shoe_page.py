@@ -12,6 +12,7 @@ from firmware_protocols.open_shoe.layout import FRAME
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
+    Capability,
     Card,
     CardOrder,
     CuttingCard,
@@ -20,9 +21,11 @@ from firmware_protocols.open_shoe.messages import (
     FaultChanged,
     Hello,
     Identify,
+    Inquire,
     Loaded,
     Message,
     Notice,
+    OfVendor,
     Order,
     OrderKind,
     Passage,
@@ -32,6 +35,9 @@ from firmware_protocols.open_shoe.messages import (
     Resend,
     Result,
     Role,
+    Shuffling,
+    Standing,
+    Status,
     Suit,
 )
 
@@ -39,6 +45,8 @@ TEXT: Final = Path(open_shoe.__file__).with_name("PROTOCOL.md").read_text()
 STREAM: Final = 0xA1B2C3D4
 EIGHT: Final = Face(Suit.SPADES, 8)
 ACE: Final = Card(Face(Suit.SPADES, 1), Place.DEALT, 0, 125_000, Passage.DOUBLE)
+
+ABILITIES: Final = Capability.PASSAGE | Capability.LOCK | Capability.CLEAR
 
 # What the page says in words, row by row.
 SAID: Final[list[Message]] = [
@@ -57,6 +65,13 @@ SAID: Final[list[Message]] = [
     Report(2, 2, STREAM, 2_000_000, Card(EIGHT, Place.PLAYER, 1, 125_000, quality=97)),
     Report(2, 3, STREAM, 3_000_000, Card(None, Place.DEALT, 0, 125_000, Passage.FOREIGN, None, 0xBEEF)),
     Report(2, 1, 0xB1B2C3D4, 6_000_000, CardOrder("A7", 1, (EIGHT, None, Face(Suit.HEARTS, 10)))),
+    Notice(3, Hello(STREAM, Role.SHOE, 1, 1, "Acme", "S1", "0042", "1.0", 7, 500_000, 50, ABILITIES)),
+    Report(3, 1, STREAM, 600_000, Status(locked=False, set_id="No7", faults=(Standing(4, blocking=True),)), 7),
+    Report(3, 2, STREAM, 2_000_000, Card(EIGHT, Place.PLAYER, 1, 125_000, quality=97), 7),
+    Notice(3, Alive(STREAM, 3, 7, 12_000_000)),
+    Request(3, Inquire()),
+    Report(3, 1, 0xB1B2C3D4, 6_000_000, Shuffling("A7"), 1),
+    Report(3, 3, STREAM, 3_000_000, OfVendor(0x50, bytes((1, 2))), 7),
 ]
 ROWS: Final = [bytes.fromhex(row) for row in re.findall(r"^\| `(7E [0-9A-F ]+ 7F)` \|", TEXT, re.MULTILINE)]
 

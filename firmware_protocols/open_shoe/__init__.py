@@ -13,7 +13,7 @@ __all__ = ["FAMILY", "OpenShoeSettings", "build", "orders", "reports"]
 FAMILY: Final = Family(
     name="open-shoe",
     title="Open Shoe",
-    firmware=("1", "2"),
+    firmware=("1", "2", "3"),
     line=Line(115200),
     usb_ids=(
         UsbId(

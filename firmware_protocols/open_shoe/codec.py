@@ -27,6 +27,9 @@ from firmware_protocols.open_shoe.layout import (
     NUMBERED,
     REQUESTED,
     START,
+    VENDOR_NOTICES,
+    VENDOR_REPORTS,
+    VENDOR_SINCE,
     VERSIONS,
     Body,
     names,
@@ -36,6 +39,7 @@ from firmware_protocols.open_shoe.messages import (
     Message,
     Notice,
     Noticed,
+    OfVendor,
     Report,
     Reported,
     Request,
@@ -46,11 +50,13 @@ from firmware_protocols.open_shoe.settings import OpenShoeSettings
 
 HEAD: Final = Struct(">BBH")  # version, type, sequence
 STAMP: Final = Struct(">IQ")  # stream and clock, at the head of every numbered payload
+STAMP_3: Final = Struct(">IHQ")  # stream, boot and clock, in version 3
+BOOTS_SINCE: Final = 3  # the version
 CHECK: Final = Struct(">I")
 TO_ESCAPE: Final = bytes((START, END, ESCAPE)) + FLOW_CONTROL
 PLAIN: Final = re.compile(b"[%b]" % re.escape(TO_ESCAPE))
 ESCAPED: Final = re.compile(b"%c([%b])" % (ESCAPE, re.escape(bytes(byte ^ FLIP for byte in TO_ESCAPE))))
-KNOWN: Final = " and ".join(map(str, VERSIONS))
+KNOWN: Final = ", ".join(map(str, VERSIONS))
 
 
 def reports(settings: OpenShoeSettings) -> Direction[FromDevice]:
@@ -77,8 +83,8 @@ def build(message: Message) -> bytes:
     """The whole frame that carries the message."""
     try:
         match message:
-            case Report(version, sequence, stream, clock_us, said):
-                body = _built(version, sequence, STAMP.pack(stream, clock_us), said)
+            case Report(version, sequence, stream, clock_us, said, boot):
+                body = _built(version, sequence, _stamp(version, stream, boot, clock_us), said)
                 read: object = _read_report(body)
             case Notice(version, said):
                 body = _built(version, 0, b"", said)
@@ -102,7 +108,13 @@ def seal(body: bytes) -> bytes:
     return bytes((START,)) + inside + bytes((END,))
 
 
+def _stamp(version: int, stream: int, boot: int, clock_us: int) -> bytes:
+    return STAMP.pack(stream, clock_us) if version < BOOTS_SINCE else STAMP_3.pack(stream, boot, clock_us)
+
+
 def _built(version: int, sequence: int, stamp: bytes, said: Reported | Unreadable | Noticed | Requested) -> bytes:
+    if isinstance(said, OfVendor):
+        return HEAD.pack(version, said.type, sequence) + stamp + said.payload
     body = VERSIONS[version].by_message[type(said)]
     quick = FIXED.get((version, body.code))
     payload: bytes = _built_by_construct(version, body, said) if quick is None else quick.build(said)
@@ -151,14 +163,15 @@ def _read_report(body: bytes) -> FromDevice | Malformed:
         return said if isinstance(said, Malformed) else Notice(version, said)
     if type_ in NOTICED:
         return Malformed(Reason.MALFORMED, f"type {type_:02X} has no number, and this one has {sequence}")
-    if len(payload) < STAMP.size:
+    stamp = STAMP if version < BOOTS_SINCE else STAMP_3
+    if len(payload) < stamp.size:
         return Malformed(Reason.MALFORMED, "a numbered report without stream and clock")
-    stream, clock_us = STAMP.unpack_from(payload)
-    payload = payload[STAMP.size :]
+    stream, *boot, clock_us = stamp.unpack_from(payload)
+    payload = payload[stamp.size :]
     said = _read_payload(version, type_, payload)
     # Its number must be taken, or everything behind it would wait for ever.
     said = Unreadable(type_, payload, said) if isinstance(said, Malformed) else said
-    return Report(version, sequence, stream, clock_us, said, crc32(body))
+    return Report(version, sequence, stream, clock_us, said, sum(boot), crc32(body))
 
 
 def _read_request(body: bytes) -> Request | Malformed:
@@ -173,6 +186,8 @@ def _read_request(body: bytes) -> Request | Malformed:
 
 def _read_payload(version: int, type_: int, payload: bytes) -> Any:  # noqa: ANN401 -- the layout decides which
     """A message by the layout that its version declares, or `Malformed`."""
+    if version >= VENDOR_SINCE and (type_ in VENDOR_REPORTS or type_ in VENDOR_NOTICES):
+        return OfVendor(type_, payload)
     try:
         return FIXED[version, type_].read(payload)
     except (KeyError, StructError):  # of another kind, or wrong

@@ -6,16 +6,20 @@ interpreted ones raise nothing but `ConstructError`.
 """
 
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from construct import (
     Adapter,
     Array,
+    Bytes,
     Construct,
+    ExprAdapter,
     ExprValidator,
+    GreedyBytes,
     Int8ub,
     Int16ub,
     Int32ub,
+    Int64ub,
     Mapping,
     PascalString,
     PrefixedArray,
@@ -28,8 +32,10 @@ from firmware_protocols.open_shoe.fixed import NUMBER, Fixed, has_one_size
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
+    Capability,
     Card,
     CardOrder,
+    Challenge,
     CuttingCard,
     Delivered,
     Done,
@@ -40,7 +46,9 @@ from firmware_protocols.open_shoe.messages import (
     Fault,
     FaultChanged,
     Hello,
+    HostSealed,
     Identify,
+    Inquire,
     Inventory,
     Loaded,
     Lock,
@@ -53,11 +61,16 @@ from firmware_protocols.open_shoe.messages import (
     Reported,
     Requested,
     Resend,
+    Response,
     Result,
     Role,
+    Sealed,
     Shuffled,
     Shuffling,
+    Standing,
+    Status,
     Suit,
+    Unkeyed,
 )
 
 START: Final = 0x7E
@@ -122,6 +135,15 @@ RESULTS: Final = _codes(
     (2, Result.UNABLE, "this device cannot do it"),
     (3, Result.FAILED, "tried, and failed"),
 )
+CAPABILITIES: Final = _codes(
+    (1, Capability.PASSAGE, "bit 0: a shoe that measures `passage_us`"),
+    (2, Capability.HANDS, "bit 1: a shoe that names hands: it uses the places `player` and `banker`"),
+    (4, Capability.LOCK, "bit 2: a shoe whose exit can be locked and unlocked by an order"),
+    (8, Capability.CLEAR, "bit 3: a device that can clear faults by an order"),
+    (16, Capability.MEMORY, "bit 4: a device that keeps its reports without power"),
+    (32, Capability.QUALITY, "bit 5: a shoe that gives `quality`"),
+    (64, Capability.ORDER, "bit 6: a shuffler that gives the order of a set, by CARDS"),
+)
 
 
 class Items(Adapter):
@@ -154,6 +176,25 @@ TEXT: Final = ExprValidator(PascalString(Int8ub, "utf-8"), _fits)
 PASSAGE: Final = Mapping(Int8ub, {Passage(bits): bits for bits in range(4)})
 PERCENTS: Final[dict[int | None, int]] = {None: 0xFF, **{percent: percent for percent in range(101)}}
 PERCENT: Final = Mapping(Int8ub, PERCENTS)
+NOT_KNOWN: Final = 0xFFFF
+DRIFT: Final = ExprAdapter(
+    Int16ub,
+    decoder=lambda ppm, _context: None if ppm == NOT_KNOWN else ppm,
+    encoder=lambda ppm, _context: NOT_KNOWN if ppm is None else ppm,
+)
+ABILITIES: Final = ExprAdapter(
+    Int16ub,
+    decoder=lambda bits, _context: Capability(bits & sum(each.number for each in CAPABILITIES)),
+    encoder=lambda each, _context: each.value,
+)
+EXIT: Final = Mapping(Int8ub, {False: 0, True: 1, None: 2})
+FAULTS_STANDING: Final = ExprAdapter(
+    PrefixedArray(Int8ub, Struct("code" / Int8ub, "blocking" / BOOL)),
+    decoder=lambda faults, _context: tuple(Standing(each.code, each.blocking) for each in faults),
+    encoder=lambda faults, _context: [{"code": each.code, "blocking": each.blocking} for each in faults],
+)
+NONCE: Final = Bytes(16)
+PROOF: Final = Bytes(16)
 COUNTS: Final = Items(Array(len(FACES), Int8ub))
 CARDS: Final = Items(PrefixedArray(Int8ub, CARD))
 
@@ -326,6 +367,71 @@ ADDED: Final = (
 )
 
 
+def _of(title: str) -> Body:
+    return next(each for each in (*NOTICES, *REPORTS) if each.title == title)
+
+
+def _longer(title: str, *fields: Field) -> Body:
+    body = _of(title)
+    return body._replace(fields=(*body.fields, *fields))
+
+
+BOOT: Final = Field("boot", Int16ub, "u16", "the present power-up")
+CLOCK: Final = Field("clock_us", Int64ub, "u64", "the clock of the device at this moment")
+SEALED: Final = (
+    Field("counter", Int32ub, "u32", "counts the sealed frames of one end in a session, from 1"),
+    Field("content", GreedyBytes, "the rest", "the encrypted message, and 8 bytes that authenticate it"),
+)
+
+# What version 3 puts in the place of a body of version 2, and what is new in it.
+ADDED_3: Final = (
+    _longer(
+        "HELLO",
+        BOOT,
+        CLOCK,
+        Field("drift_ppm", DRIFT, "u16", "how much the clock may run wrong, in parts per million; 65535: not known"),
+        Field("capabilities", ABILITIES, "u16", "see capabilities; a bit that is not there means nothing"),
+    ),
+    _longer("ALIVE", BOOT, CLOCK),
+    _longer("SHUFFLING", SET),
+    _longer("SHUFFLED", SET),
+    _longer("FAILED", SET),
+    Body(
+        0x31,
+        "STATUS",
+        Status,
+        "both: the whole state of the device, at this moment",
+        (
+            Field("locked", EXIT, "u8", "1 locked, 0 not, 2: it has no lock"),
+            Field("set_id", TEXT, "text", "the set in the device; empty where it has no name, or none is there"),
+            Field("faults", FAULTS_STANDING, "u8, then 2 u8 each", "how many stand; of each, `code` and `blocking`"),
+        ),
+    ),
+    Body(0x84, "INQUIRE", Inquire, "say STATUS"),
+)
+# The secure channel, which version 3 alone has.
+CHANNEL: Final = (
+    Body(0x90, "CHALLENGE", Challenge, "host: begin a session", (Field("nonce", NONCE, "16 bytes", "random"),)),
+    Body(
+        0x10,
+        "RESPONSE",
+        Response,
+        "device: the answer to CHALLENGE",
+        (
+            Field("nonce", NONCE, "16 bytes", "random"),
+            Field("proof", PROOF, "16 bytes", "shows that the device has the key"),
+        ),
+    ),
+    Body(0x11, "UNKEYED", Unkeyed, "device: it has a key and no session; CHALLENGE is due"),
+    Body(0x12, "SEALED", Sealed, "device: a message, encrypted", SEALED),
+    Body(0x92, "SEALED", HostSealed, "host: a message, encrypted", SEALED),
+)
+# Types that makers of devices may use as they like, from this version on.
+VENDOR_SINCE: Final = 3
+VENDOR_REPORTS: Final = range(0x50, 0x60)
+VENDOR_NOTICES: Final = range(0x18, 0x20)
+
+
 def names(body: Body) -> tuple[str, ...]:
     """The message's fields that the payload carries."""
     return tuple(each.name for each in body.fields)
@@ -347,7 +453,9 @@ def _version(*bodies: Body) -> Version:
 
 
 BASE: Final = (*NOTICES, *REPORTS, *REQUESTS)
-VERSIONS: Final = MappingProxyType({1: _version(*BASE), 2: _version(*BASE, *ADDED)})
+VERSIONS: Final = MappingProxyType(
+    {1: _version(*BASE), 2: _version(*BASE, *ADDED), 3: _version(*BASE, *ADDED, *ADDED_3, *CHANNEL)}
+)
 LAYOUTS: Final = MappingProxyType(
     {(number, each.code): each.layout for number, version in VERSIONS.items() for each in version.by_type.values()}
 )
@@ -359,8 +467,9 @@ FIXED: Final = MappingProxyType(
         if has_one_size([field.layout for field in each.fields])
     }
 )
-NUMBERED: Final = frozenset(each.code for each in (*REPORTS, *ADDED))
-NOTICED: Final = frozenset(each.code for each in NOTICES)
-REQUESTED: Final = frozenset(each.code for each in REQUESTS)
+EVERY: Final = {each.code: each.message for version in VERSIONS.values() for each in version.by_type.values()}
+NUMBERED: Final = frozenset(code for code, said in EVERY.items() if said in get_args(Reported)) | {*VENDOR_REPORTS}
+NOTICED: Final = frozenset(code for code, said in EVERY.items() if said in get_args(Noticed)) | {*VENDOR_NOTICES}
+REQUESTED: Final = frozenset(code for code, said in EVERY.items() if said in get_args(Requested))
 FAULT_NAMES: Final = MappingProxyType({each.number: each.name for each in FAULTS})
 FAILURE_NAMES: Final = MappingProxyType({each.number: each.name for each in FAILURES})

@@ -91,6 +91,19 @@ class Failure(Enum):
     STOPPED = "stopped"
 
 
+class Capability(Flag):
+    """What a device can do."""
+
+    NONE = 0
+    PASSAGE = 1
+    HANDS = 2
+    LOCK = 4
+    CLEAR = 8
+    MEMORY = 16
+    QUALITY = 32
+    ORDER = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """A card left the shoe. Its leading edge passed at the report's clock."""
@@ -142,17 +155,18 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class Shuffling:
-    pass
+    set_id: str = ""  # in version 3
 
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    pass
+    set_id: str = ""  # in version 3
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     reason: int  # a number that the page does not name is a failure all the same
+    set_id: str = ""  # in version 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +193,31 @@ class CardOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """A fault that stands."""
+
+    code: int
+    blocking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The whole state of a device."""
+
+    locked: bool | None  # None: it has no lock
+    set_id: str
+    faults: tuple[Standing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfVendor:
+    """A message of a type that is left to the makers of devices."""
+
+    type: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """A report whose check is right, and which its version does not declare: a card may have been in it."""
 
@@ -199,12 +238,18 @@ class Hello:
     model: str
     serial: str
     firmware: str
+    boot: int = 0  # this and the following: in version 3
+    clock_us: int = 0  # at this moment
+    drift_ppm: int | None = None
+    capabilities: Capability = Capability.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
     stream: int
     next: int
+    boot: int = 0  # in version 3
+    clock_us: int = 0  # at this moment, in version 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +260,47 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Response:
+    """The answer of a device to a challenge."""
+
+    nonce: bytes
+    proof: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unkeyed:
+    """No session stands: a challenge is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A message of a device that only the key opens."""
+
+    counter: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HostSealed:
+    """A message of a host that only the key opens."""
+
+    counter: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Identify:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class Inquire:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    nonce: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +337,11 @@ Reported: TypeAlias = (
     | Inventory
     | Delivered
     | CardOrder
+    | Status
+    | OfVendor
 )
-Noticed: TypeAlias = Hello | Alive | Done
-Requested: TypeAlias = Identify | Acknowledge | Resend | Order
+Noticed: TypeAlias = Hello | Alive | Done | Response | Unkeyed | Sealed | OfVendor
+Requested: TypeAlias = Identify | Acknowledge | Resend | Order | Inquire | Challenge | HostSealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +353,7 @@ class Report:
     stream: int
     clock_us: int
     said: Reported | Unreadable
+    boot: int = 0  # in version 3
     check: int = field(default=0, compare=False)  # the CRC of its frame; 0 where it was not read from one
 
 

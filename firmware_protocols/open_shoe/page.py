@@ -7,6 +7,9 @@ from firmware_protocols.family import Code, Name
 from firmware_protocols.open_shoe.clauses import CLAUSES
 from firmware_protocols.open_shoe.layout import (
     ADDED,
+    ADDED_3,
+    CAPABILITIES,
+    CHANNEL,
     FAILURES,
     FAULTS,
     NOTICES,
@@ -30,6 +33,9 @@ def tables() -> Mapping[str, str]:
         "notices": _bodies(NOTICES),
         "reports": _bodies(REPORTS),
         "version-2": _bodies(ADDED),
+        "version-3": _bodies(ADDED_3),
+        "capabilities": _codes(CAPABILITIES),
+        "channel": _bodies(CHANNEL),
         "requests": _bodies(REQUESTS),
         "suits": _codes(SUITS),
         "places": _codes(PLACES),

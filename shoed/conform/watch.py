@@ -140,8 +140,8 @@ class Watch:
                 highest = self.streams[stream].highest if stream in self.streams else None
                 right = highest is None or 0 < steps(highest, number) < HALF
                 self.judge("alive.next", right=right, detail=f"ALIVE has next {number}, and {highest} was said before")
-            case theirs.Done():
-                pass  # it names no stream
+            case theirs.Done() | theirs.Response() | theirs.Unkeyed() | theirs.Sealed() | theirs.OfVendor():
+                pass  # they name no stream
 
     def hello(self, hello: theirs.Hello) -> None:
         self.role = hello.role

@@ -51,6 +51,7 @@ ORDERS: Final[Mapping[DeviceOrderKind, theirs.OrderKind]] = {
 }
 OURS: Final = {order: kind for kind, order in ORDERS.items()}
 HIGHEST_FAULT: Final = 255
+NO_KEY: Final = "the device has a key, and this host has none; give the key of the device by key_file"
 LISTENS: Final = "this host only listens (acknowledge = no); operate the device by hand"
 
 # What only one of the two says.
@@ -177,6 +178,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                     self.ask(*stream.alive(self.state.intake, message.said, frame.at.mono_ns))
             case theirs.Done():
                 self.done(frame.at, message.said)
+            case theirs.Response() | theirs.Unkeyed() | theirs.Sealed():
+                self.refuse(frame, Reason.UNKNOWN_COMMAND, NO_KEY)
+            case theirs.OfVendor():
+                pass  # the page leaves it to the maker of the device
             case _:
                 assert_never(message.said)
 
@@ -334,6 +339,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             case theirs.CardOrder(set_id=name):
                 before = self.state.sets.get(name, Counted())
                 self.counted(name, replace(before, order=continued(before.order, said)))
+            case theirs.Status() | theirs.OfVendor():
+                pass
             case theirs.Delivered(set_id=name):
                 rest = dict(self.state.sets)
                 self.saw(delivered(frame.at, evidence, name, rest.pop(name, Counted())))

@@ -154,6 +154,8 @@ class Saying:
                 self.sent(stream.again(self.state.store, said, self.now.mono_ns))
             case theirs.Order():
                 self.obey(said)
+            case theirs.Inquire() | theirs.Challenge() | theirs.HostSealed():
+                pass
             case _:
                 assert_never(said)
 
