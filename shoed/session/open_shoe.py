@@ -376,7 +376,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         detail = "" if accepted else done.result.value
         asked = self.state.asked
         clears = done.order is theirs.OrderKind.CLEAR
-        if asked is not None and asked.order == str(DeviceOrder(OURS[done.order], done.number if clears else None)):
+        ours = OURS.get(done.order) if isinstance(done.order, theirs.OrderKind) else None
+        if ours and asked is not None and asked.order == str(DeviceOrder(ours, done.number if clears else None)):
             self.answer(at, accepted=accepted, detail=detail)
         else:
             self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))
