@@ -327,6 +327,14 @@ def test_the_device_cannot_have_said(raw: bytes, reason: Reason) -> None:
     assert said.reason is reason
 
 
+def test_a_capability_that_the_page_does_not_name_means_nothing() -> None:
+    """A device of tomorrow may have more of them."""
+    said = REPORTS.read(framed("03 01 0000 A1B2C3D4 01 0001 0001 00 00 00 00 0007 0000000000000000 0032 FF84"))
+    assert isinstance(said, Notice)
+    assert isinstance(said.said, Hello)
+    assert said.said.capabilities == Capability.LOCK
+
+
 @pytest.mark.parametrize(
     ("literal", "reason"),
     [
