@@ -36,6 +36,8 @@ class Reason(Enum):
     MALFORMED = "malformed"  # a length, a bit or a character that cannot be
     ECHO = "echo"  # an order of a host, sent back
     UNKNOWN_VERSION = "unknown-version"  # of the protocol: its layout is not known
+    UNSEALED = "unsealed"  # on a line with a key, and outside the secure channel
+    NOT_AUTHENTIC = "not-authentic"  # not what the device said in this session, or a copy of what it said
     WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or what only the other says
 
 
@@ -198,4 +200,5 @@ class Family(NamedTuple, Generic[S]):
     roles: tuple[str, ...] = ("shoe",)  # what a device of it may be at a table: shoe, shuffler
     messages: tuple[type, ...] = ()  # all that a device of it says: its captures hold each, with each choice it has
     codes: tuple[Codes, ...] = ()  # and each of these numbers
+    keyed: bool = False  # a device of it may have a key: it has a secure channel
     identifies: bool = False  # a device of it says who it is when a line opens: the line alone proves nothing

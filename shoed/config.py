@@ -54,21 +54,23 @@ MOST_ROUNDS: Final = 20
 MOST_SEATS: Final = 99  # the diagrams of such a game show no number: any that a table may have
 
 
-class ShoeConfig(Struct, frozen=True):
+class ShoeConfig(Struct, frozen=True, omit_defaults=True):
     protocol: str
     firmware: str
     port: str  # the address in its canonical text
     allow_orders: bool
     min_draw_gap_ms: int
     settings: Settings  # the family's own
+    key_file: str | None = None
 
 
-class ShufflerConfig(Struct, frozen=True):
+class ShufflerConfig(Struct, frozen=True, omit_defaults=True):
     protocol: str
     firmware: str
     port: str
     allow_orders: bool
     settings: Settings
+    key_file: str | None = None
 
 
 class Close(Enum):
@@ -155,7 +157,7 @@ def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
         site=site.require("name", NAME),
         state_dir=_state_dir(site, folder, purpose),
         broker=_broker(sheet.root.table("mqtt"), folder),
-        tables=_tables(sheet),
+        tables=_tables(sheet, purpose),
     )
     sheet.finish()
     return replace(config, warnings=tuple(sheet.warnings))
@@ -224,17 +226,19 @@ def _file(folder: Path) -> Kind[str]:
     return Kind("name a file that is there and may be read", "", convert)
 
 
-def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
+def _tables(sheet: Sheet, purpose: Purpose) -> tuple[TableConfig, ...]:
     tables = []
     names: dict[str, int] = {}  # and the line of each
     ports: dict[str, int] = {}
+    keys: dict[str, int] = {}
     for table in sheet.root.tables("table", at_least=1):
-        config = _table(table)
+        config = _table(table, purpose)
         tables.append(config)
         unique = [(table, "name", config.name, names, "table")]
         for device, of in config.devices.items():
             port = of.port.partition("?")[0]  # other options make no other device of it
             unique.append((table.table(device.value), "port", port, ports, "device"))
+            unique.append((table.table(device.value), "key_file", of.key_file or "", keys, "device"))
         for section, key, value, taken, what in unique:
             if value in taken:
                 section.fault(key, f"{shown(value)} is taken by line {taken[value]}", f"give each {what} its own")
@@ -243,7 +247,7 @@ def _tables(sheet: Sheet) -> tuple[TableConfig, ...]:
     return tuple(tables)
 
 
-def _table(table: Table) -> TableConfig:
+def _table(table: Table, purpose: Purpose) -> TableConfig:
     name = table.require("name", NAME)
     game = table.require("game", or_none(one_of(GAMES)))
     # While the game is unknown, a value is wrong if no game allows it.
@@ -258,8 +262,8 @@ def _table(table: Table) -> TableConfig:
         layout=layout,
         seats=seats,
         house=_house(table, books),
-        shoe=_shoe(table.table("shoe")),
-        shuffler=_shuffler(table),
+        shoe=_shoe(table.table("shoe"), purpose),
+        shuffler=_shuffler(table, purpose),
     )
 
 
@@ -331,13 +335,15 @@ def _limits(limits: Table, books: Sequence[RuleBook]) -> Limits:
     )
 
 
-def _shoe(shoe: Table) -> ShoeConfig:
+def _shoe(shoe: Table, purpose: Purpose) -> ShoeConfig:
     return ShoeConfig(
-        **device_of(shoe, Device.SHOE),
+        **device_of(shoe, Device.SHOE, reads_key=purpose is not Purpose.READ),
         min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
     )
 
 
-def _shuffler(table: Table) -> ShufflerConfig | None:
+def _shuffler(table: Table, purpose: Purpose) -> ShufflerConfig | None:
     section = table.table("shuffler")
-    return ShufflerConfig(**device_of(section, Device.SHUFFLER)) if "shuffler" in table else None
+    if "shuffler" not in table:
+        return None
+    return ShufflerConfig(**device_of(section, Device.SHUFFLER, reads_key=purpose is not Purpose.READ))

@@ -9,7 +9,6 @@ its status says so. A journal that fails ends all: nothing may be told that is n
 import asyncio
 import gc
 import logging
-import random
 import signal
 import socket
 from collections.abc import Mapping
@@ -29,20 +28,20 @@ from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.commands import Answer
 from shoed.config import Close, Config, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
+from shoed.ear import Ear
 from shoed.engine import ENGINE, Engine, EngineState
-from shoed.errors import JournalError, PortError
+from shoed.errors import JournalError
 from shoed.journal import Store, Writer, hold
 from shoed.journal.replay import rebuild
-from shoed.now import Chunk, Now
+from shoed.now import Now
 from shoed.observations import Device
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
-from shoed.ports.link import Link, keep_open
+from shoed.ports.link import Link
 from shoed.ports.pulse import GRACE_S
-from shoed.ports.tap import Ring, Tap
 from shoed.ports.tell import Counter, listening
 from shoed.session import Session, SessionState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
+from shoed.step import AnyInput, Configured, Step, Told, Woken
 from shoed.table import Custom, TableSettings
 from shoed.table.public import public_device
 from shoed.table.state import Condition
@@ -54,7 +53,6 @@ LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0  # to tell what is committed before we go; the rest is told after the next start
 PUBLISH_AGAIN_S: Final = 1.0
-PIECE: Final = 768  # bytes of one Step at the most: some 90 reports, which take 2 ms, and a row that fits its page
 
 
 def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
@@ -107,64 +105,6 @@ class Waiting(msgspec.Struct):
     told: Told
     answer: asyncio.Future[Answer]
     taken: bool = False  # its Step is on its way to the disk, and the answer comes with the commit
-
-
-class Ear:
-    """One device of a table: its port, and all that comes by it."""
-
-    def __init__(self, table: str, device: Device, config: ShoeConfig | ShufflerConfig, desk: "Desk") -> None:
-        self.name = f"{table}: {device.value}"
-        self.device = device
-        self.config = config
-        self.desk = desk
-        self.brief = Brief(self.name)
-        self.ring = Ring()  # what went over its line lately
-        self.link: Link | None = None
-        self.hearing_since: float | None = None  # bytes that wait to be taken
-        self.taking: Chunk | None = None
-
-    async def run(self) -> None:
-        family = drivers.find(self.config.protocol).family
-        known = {(usb.vendor, usb.product) for usb in family.usb_ids if usb.raw}
-        rng = random.Random()  # noqa: S311 -- jitter
-        await keep_open(parse_address(self.config.port), family.line, Tap(self, self.ring), rng=rng, known=known)
-
-    async def opened(self, link: Link) -> None:
-        self.link = link
-        self.brief.say(logging.INFO, "opened", f"{self.config.port} is open")
-        self.desk.take(LinkUp(self.config.port, device=self.device), now())
-
-    async def received(self, chunk: Chunk) -> None:
-        self.hearing_since = monotonic()
-        self.taking = chunk
-        for begin in range(0, len(chunk.data), PIECE):
-            self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
-            await asyncio.sleep(0)  # the other tables' turn: noise leaves no row for which to wait
-            await self.desk.writer.has_room.wait()
-        self.hearing_since = None
-        self.taking = None
-
-    def heard_until(self) -> Now:
-        """Whatever came before this moment has been taken."""
-        if self.taking is not None:
-            return self.taking.earliest
-        return now() if self.link is None else self.link.heard_until()
-
-    async def closed(self, reason: str) -> None:
-        self.link = None
-        await self.refused(reason)
-
-    async def refused(self, reason: str) -> None:
-        self.brief.say(logging.WARNING, "offline", reason)
-        self.desk.take(LinkDown(reason, device=self.device), now())
-
-    def send(self, data: bytes, link: Link | None) -> None:
-        """To the device at once, if it is still the same line."""
-        try:
-            if link is not None and link is self.link:
-                link.send(data)
-        except PortError as error:  # the session hears of it by the answer that does not come
-            LOG.warning("%s: an order was not sent: %s", self.name, error)
 
 
 class Desk:

@@ -7,17 +7,27 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, TypedDict
 
 from msgspec.structs import replace
 
-from firmware_protocols.family import Setting, Settings, declared
+from firmware_protocols.family import Family, Setting, Settings, declared
 from shoed import drivers
 from shoed.cards import Card
 from shoed.errors import DriverError
 from shoed.observations import Device
-from shoed.ports.address import HidrawAddress, Rfc2217Address, SerialAddress, parse_address
+from shoed.ports.address import (
+    Address,
+    HidrawAddress,
+    ReplayAddress,
+    Rfc2217Address,
+    SerialAddress,
+    TcpAddress,
+    parse_address,
+)
 from shoed.ports.identity import BY_ID, NAMES, links_in, names_its_device, stable_path
+from shoed.ports.key_file import read_key
 from shoed.session.families import DRIVERS, AnyDriver
 from shoed.settings import BOOLEAN, Kind, Node, Table, choice, converted, integer, one_of, or_none, shown, text
 
@@ -30,9 +40,11 @@ class OfAny(TypedDict):
     port: str
     allow_orders: bool
     settings: Settings
+    key_file: str | None
 
 
-def device_of(section: Table, device: Device) -> OfAny:
+def device_of(section: Table, device: Device, *, reads_key: bool) -> OfAny:
+    """The section's values. The key of a device is read for who checks or runs it, not for every command."""
     driver = _driver(section, device)
     port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
     allow_orders = section.get("allow_orders", BOOLEAN, default=False)
@@ -40,7 +52,15 @@ def device_of(section: Table, device: Device) -> OfAny:
         _judge_name(section, port)
     if driver is None:
         _judge_for_any_family(section, device)
-        return OfAny(protocol="", firmware="", port=str(port or ""), allow_orders=allow_orders, settings=Settings())
+        section.allow(["key_file"])
+        return OfAny(
+            protocol="",
+            firmware="",
+            port=str(port or ""),
+            allow_orders=allow_orders,
+            settings=Settings(),
+            key_file=None,
+        )
     family = driver.family
     if isinstance(port, SerialAddress | Rfc2217Address):
         try:
@@ -60,7 +80,44 @@ def device_of(section: Table, device: Device) -> OfAny:
         port=str(port or ""),
         allow_orders=allow_orders,
         settings=standing,
+        key_file=_key_file(section, family, port, standing, reads_key=reads_key),
     )
+
+
+def _key_file(
+    section: Table, family: Family[Settings], port: Address | None, settings: Settings, *, reads_key: bool
+) -> str | None:
+    """The file with the key of the device, where the device and its port can have one."""
+    folder = Path(section.sheet.file).parent
+
+    def convert(node: Node) -> str:
+        path = str(folder / KEY_FILE.read(node))
+        if reads_key:
+            read_key(path)
+        return path
+
+    if "key_file" not in section:
+        if family.keyed and isinstance(port, TcpAddress | Rfc2217Address):
+            section.warn("port", OPEN_TO_ALL, "give the device a key, and write key_file = ...; docs/secure-channel.md")
+        return None
+    wrong = _keyless(family, port, settings)
+    if wrong:
+        section.allow(["key_file"])
+        section.fault("key_file", *wrong)
+        return None
+    return section.get("key_file", or_none(Kind(KEY_FILE.right, "", convert)), None)
+
+
+def _keyless(family: Family[Settings], port: Address | None, settings: Settings) -> tuple[str, str] | None:
+    """Why a key is of no use here, and what to do."""
+    if not family.keyed:
+        return f"is of no use: {family.title} has no secure channel", "leave it out"
+    if isinstance(port, ReplayAddress):
+        return "is of no use: a capture holds what the device said, without the secure channel", "leave it out"
+    if settings == settings.listening():
+        remedy = 'write acknowledge = "yes", or leave key_file out'
+        return 'is of no use with acknowledge = "no": a host that says nothing has no session', remedy
+    return None
 
 
 def _judge_name(section: Table, port: SerialAddress | HidrawAddress) -> None:
@@ -143,6 +200,8 @@ def _read_card(node: Node) -> str:
         raise ValueError(f"{shown(written)} is no card") from error
 
 
+KEY_FILE: Final = text("write the name of a file with the key of the device between double quotes", r"[^\0]+")
+OPEN_TO_ALL: Final = "everybody in the network of this port can acknowledge reports, unlock the exit and invent cards"
 CARD: Final = Kind('write its rank and its suit, as in "8S" or "10H"', "", _read_card)
 
 

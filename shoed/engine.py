@@ -20,14 +20,15 @@ from shoed.kept import Kept, charged, opened, told
 from shoed.now import Now
 from shoed.observations import AnyObservation, Device
 from shoed.session import Heard, S, Session, SessionState
-from shoed.step import AnyInput, Left, OfDevice, Ordered, Received, Send, Step, Told, Woken
+from shoed.step import AnyInput, BytesRefused, Left, OfDevice, Ordered, Received, Send, Step, Told, Woken
 from shoed.table import Table, TableSettings, TableState, Watched, doubted, fold, ordered
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
 
-ENGINE: Final = 7  # increases when the same inputs would give other events
+ENGINE: Final = 8  # increases when the same inputs would give other events
 
 NOTHING: Final = Heard()
+OF_LINE: Final = (Received, BytesRefused)  # bytes
 
 
 class EngineState(msgspec.Struct, Generic[S], frozen=True):
@@ -117,9 +118,9 @@ class Engine(Generic[S]):
         if not observations and is_idle(came, full) and not (heard.sends or also.sends):
             if isinstance(came, Woken) and replace(after, row=state.row) == state:
                 return state, None
-            if isinstance(came, Received) and (concluded.watch, concluded.table) == (state.watch, state.table):
+            if isinstance(came, OF_LINE) and (concluded.watch, concluded.table) == (state.watch, state.table):
                 return replace(after, row=state.row), None
-        if isinstance(came, Received) and came.device in full:
+        if isinstance(came, OF_LINE) and came.device in full:
             came = replace(came, data=b"", unkept=len(came.data))
         sends = [Send(Device.SHOE, data) for data in heard.sends]
         sends += [Send(Device.SHUFFLER, data) for data in also.sends]
@@ -187,7 +188,7 @@ class Engine(Generic[S]):
 
 def is_idle(came: AnyInput, full: AbstractSet[Device]) -> bool:
     """Whether the input may leave no row: a waking, or bytes that are not kept."""
-    return isinstance(came, Woken) or (isinstance(came, Received) and came.device in full)
+    return isinstance(came, Woken) or (isinstance(came, OF_LINE) and came.device in full)
 
 
 def kept_of(
@@ -195,7 +196,7 @@ def kept_of(
 ) -> tuple[Mapping[Device, Kept], tuple[AnyObservation, ...]]:
     """The ledger of a device after an input, where it has one, and the observations with what was not kept."""
     before = kept.get(device, Kept())
-    if isinstance(came, Received):
+    if isinstance(came, OF_LINE):
         after = charged(before, heard.observations, heard.counted, now) if came.device is device else before
     else:
         after = opened(before, now)

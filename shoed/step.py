@@ -10,6 +10,7 @@ from enum import Enum
 
 import msgspec
 
+from firmware_protocols.family import Reason
 from shoed.commands import Answer, AnyCommand, Author
 from shoed.events import Event
 from shoed.findings import AnyFinding
@@ -76,6 +77,15 @@ class Received(OfDevice, frozen=True):
     unkept: int = 0  # so many bytes came, and no row has them
 
 
+class BytesRefused(OfDevice, frozen=True):
+    """Bytes that the line gave and the port refused: the device did not say them in its secure channel."""
+
+    data: bytes
+    reason: Reason
+    detail: str
+    unkept: int = 0  # as in Received
+
+
 class Woken(Input, frozen=True):
     """The moment that an earlier Step named has come."""
 
@@ -94,7 +104,7 @@ class Told(Input, frozen=True):
     id: str
 
 
-AnyInput = Configured | LinkUp | LinkDown | Received | Woken | Ordered | Told
+AnyInput = Configured | LinkUp | LinkDown | Received | BytesRefused | Woken | Ordered | Told
 
 
 class Send(msgspec.Struct, frozen=True):

@@ -51,6 +51,7 @@ ORDER: Final = (
         "audit_table",
         "watchdog",
         "brief",
+        "ear",
         "daemon",
         "playing",
         "record",
@@ -69,6 +70,7 @@ CLOCK_CALLS: Final = {"now", "today", "utcnow"}
 
 VENDORS: Final = {
     "construct": ("firmware_protocols/",),
+    "cryptography": ("shoed/ports/cipher.py",),
     "aiomqtt": ("shoed/bus/", "shoed/display/subscriber.py"),
     "paho": ("shoed/bus/", "shoed/display/subscriber.py"),
     "serial": ("shoed/ports/",),

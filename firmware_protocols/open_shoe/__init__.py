@@ -29,6 +29,7 @@ FAMILY: Final = Family(
     reports=reports,
     orders=orders,
     roles=("shoe", "shuffler"),
+    keyed=True,
     identifies=True,
     messages=get_args(FromDevice),
     codes=(Codes(FaultChanged, "code", tuple(FAULT_NAMES)), Codes(Failed, "reason", tuple(FAILURE_NAMES))),

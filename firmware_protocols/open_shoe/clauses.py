@@ -17,10 +17,15 @@ SECTIONS: Final = (
     "Notices",
     "Reports",
     "What version 2 adds",
+    "What version 3 adds",
+    "Capabilities",
     "What a host says",
     "Streams and numbers",
     "The device",
     "When the memory is full",
+    "The secure channel",
+    "A session",
+    "A sealed frame",
 )
 
 
@@ -29,7 +34,9 @@ class Clause(NamedTuple):
     rule: str  # as the page has it
     untried: str = ""  # why no check tries it
     since: int = 1  # the first version that has it
+    until: int = 255  # the last one
     role: Role | None = None  # of which alone it is
+    keyed: bool = False  # only of a device with a key
 
 
 HUMAN: Final = "only a person sees it at the device; compare the reports with the cards"
@@ -63,7 +70,7 @@ CLAUSES: Final = (
     ),
     Clause("frame.size", "A body has at most 512 bytes before escaping, and at least 8."),
     # --- versions
-    Clause("version.known", "The first byte of every body is the version, 1 or 2."),
+    Clause("version.known", "The first byte of every body is the version, 1, 2 or 3."),
     Clause("version.one", "A device speaks one version, and does not change it within a stream."),
     Clause(
         "version.understood",
@@ -84,7 +91,7 @@ CLAUSES: Final = (
     Clause("hello.power-up", "HELLO must be said at power-up"),
     Clause("hello.first", "after power-up no report comes before it."),
     Clause("hello.stream", "HELLO must be said ... when a stream begins"),
-    Clause("alive.due", "ALIVE must be said when no frame was for 10 s"),
+    Clause("alive.due", "ALIVE must be said when the device has sent no frame for 10 s"),
     Clause("alive.next", "the numbering that is meant ... as in HELLO"),
     # --- reports
     Clause("role.messages", "What is only of a shoe or of a shuffler says so."),
@@ -103,6 +110,7 @@ CLAUSES: Final = (
         "clock.forward",
         "and it must never go back within a stream: a card whose leading edge passed before a report that has been "
         "said since carries that one's clock.",
+        until=2,
     ),
     Clause(
         "card.unread",
@@ -111,8 +119,32 @@ CLAUSES: Final = (
         role=Role.SHOE,
     ),
     Clause("card.once", "A drawn card gives one CARD, when its trailing edge has passed.", HUMAN, role=Role.SHOE),
+    Clause(
+        "card.cut",
+        "The cutting card gives CUT, and no CARD.",
+        "only a person sees the cutting card; draw it, and compare the reports",
+        role=Role.SHOE,
+    ),
+    Clause(
+        "card.burnt",
+        "The `position` of a burnt card counts from 1 after LOADED and goes on until the next LOADED, over every "
+        "burning of the set; after 255 it stays 255.",
+        role=Role.SHOE,
+    ),
+    Clause(
+        "card.error",
+        "A card has the place `error` if a blocking fault was noticed before its leading edge passed. An overdrawn "
+        "card has the place `error`, too: first its CARD is reported, then FAULT 7.",
+        HUMAN,
+        role=Role.SHOE,
+    ),
     Clause("card.position", "`position` is 0 ... `position` 1 to 3 ... `position` 0", role=Role.SHOE),
     Clause("card.locked", "What leaves a locked shoe is `locked`, whatever fault stands.", role=Role.SHOE),
+    Clause(
+        "fault.clock",
+        "The clock of a FAULT is the moment at which the device noticed the fault.",
+        "only a person sees when a fault comes; compare the reports with the faults",
+    ),
     Clause("fault.once", "A fault that comes is reported once, and once when it goes, then with `blocking` 0."),
     Clause(
         "set.name",
@@ -134,16 +166,72 @@ CLAUSES: Final = (
         since=2,
         role=Role.SHUFFLER,
     ),
+    # --- version 3
+    Clause(
+        "boot.named",
+        "`boot` names the present power-up. ... `boot` names the power-up in which the report was made.",
+        since=3,
+    ),
+    Clause(
+        "boot.counted",
+        "A device whose memory survives without power counts its power-ups there, and writes the count before it sends "
+        "a frame; after 65535 comes 0. A device without such a memory begins a new stream at each power-up, and draws "
+        "`boot` at random.",
+        since=3,
+    ),
+    Clause(
+        "report.boot",
+        "In version 3, every payload begins with `stream` u32, `boot` u16 and `clock` u64.",
+        since=3,
+    ),
+    Clause(
+        "clock.power-up",
+        "The clock counts from that power-up. It must never go back within a power-up; it need not survive one.",
+        since=3,
+    ),
+    Clause(
+        "clock.sent",
+        "`clock_us` in HELLO and ALIVE is the clock at the moment when the frame is sent.",
+        since=3,
+    ),
+    Clause(
+        "status.asked",
+        "After INQUIRE the device makes a new report, STATUS, with its whole state.",
+        since=3,
+    ),
+    Clause("status.once", "If the newest report that it keeps is a STATUS, it makes none.", since=3),
+    Clause(
+        "status.full",
+        "After a loss by a full memory, STATUS takes the place of LOCK and of the faults that stand.",
+        since=3,
+    ),
+    Clause("status.faults", "A STATUS names at most 32 faults.", since=3),
+    Clause("set.named", "SHUFFLING, SHUFFLED and FAILED name their set.", since=3, role=Role.SHUFFLER),
+    Clause(
+        "vendor.types",
+        "The types `50` to `5F` are reports, and `18` to `1F` are notices, that a maker may use in version 3 as it "
+        "likes. They must not carry what this page has a message for.",
+        "only the maker knows what such a message carries",
+        since=3,
+    ),
     # --- orders
     Clause("order.done", "An order is answered by DONE within 3 s"),
     Clause("order.twice", "doing it twice is harmless"),
     Clause("order.report", "The report of what it changed, LOCK or FAULT, may come before DONE or behind it."),
-    Clause("order.unknown", "To an order that is none of these a device says nothing, or `unable`."),
+    Clause(
+        "order.unknown",
+        "To an order that is none of these a device says nothing, or DONE with that order and `unable`.",
+    ),
+    Clause(
+        "request.readable",
+        "A payload that is longer or shorter than its fields, or that has a value which this page does not give, is "
+        "not readable: a device drops such a request",
+    ),
     # --- streams and numbers
     Clause("number.unbroken", "A stream is one unbroken numbering of reports."),
     Clause("number.first", "Its first report has the number 1"),
     Clause("number.wrap", "after 65535 comes 1 again, never 0."),
-    Clause("number.zero", "0 is no number: an ACK or a RESEND of it means nothing"),
+    Clause("number.zero", "0 is no number: an ACK or a RESEND of it is dropped"),
     # --- what the device keeps and sends again
     Clause("keep.until-acknowledged", "It must keep each report until it is acknowledged"),
     Clause("keep.over-a-cut", "It must keep each report until it is acknowledged"),
@@ -163,7 +251,7 @@ CLAUSES: Final = (
     Clause("ack.unknown", "If `upto` is not among those that it keeps, it does nothing."),
     Clause("ack.other-stream", "ACK or RESEND of another stream: it does nothing but say HELLO."),
     Clause("resend.from", "RESEND of the present stream: it sends up to 32 reports from `start` on."),
-    Clause("resend.unknown", "If `start` is not among those that it keeps, it says HELLO."),
+    Clause("resend.unknown", "If `start` is not in the window, it says HELLO."),
     Clause("resend.other-stream", "ACK or RESEND of another stream: it does nothing but say HELLO."),
     # --- the memory is full
     Clause("full.kept", "What is kept is never thrown away for something newer."),
@@ -186,8 +274,9 @@ CLAUSES: Final = (
     Clause(
         "full.state",
         "What changed meanwhile was lost with it: behind them come LOCK, as the exit stands, and each fault that "
-        "stands.",
+        "stands",
         role=Role.SHOE,
+        until=2,
     ),
     # --- the power is cut
     Clause(
@@ -197,10 +286,72 @@ CLAUSES: Final = (
     ),
     Clause(
         "stream.kept",
-        "If it has one, it goes on: same stream, next number, and a clock that continues from the last one it wrote "
-        "down.",
+        "If it has one, it goes on: same stream, next number, and in versions 1 and 2 a clock that continues from the "
+        "last one it wrote down.",
+    ),
+    Clause(
+        "stream.written",
+        "It must write a report, with its number, to that memory before it sends the first byte of it.",
+        "the power would have to fail between two bytes of a report",
     ),
     Clause("stream.id", "Its id is a random number of 32 bits."),
+    Clause(
+        "stream.noise",
+        "It comes from a source of noise in the hardware. A device without one makes it from its serial number and a "
+        "count of its power-ups that survives without power; never from the time since power-up, and never from a "
+        "constant.",
+        "the ids of a few streams show no more than stream.id has",
+    ),
+    # --- the secure channel
+    Clause(
+        "channel.sealed",
+        "With a key, a device and a host say all frames of this page inside SEALED frames, in version 3.",
+        since=3,
+        keyed=True,
+    ),
+    Clause(
+        "channel.refuses",
+        "They must drop every other frame, of any version, except CHALLENGE, RESPONSE and UNKEYED",
+        since=3,
+        keyed=True,
+    ),
+    Clause("channel.proof", "The device answers CHALLENGE with RESPONSE.", since=3, keyed=True),
+    Clause(
+        "channel.again",
+        "To a nonce that it has answered already, it says the same RESPONSE again; to another one it draws a new nonce "
+        "from a source of noise.",
+        since=3,
+        keyed=True,
+    ),
+    Clause(
+        "channel.false-challenge",
+        "The new session stands from its first frame that the device can open. Until then the session before it goes "
+        "on, so that a false CHALLENGE ends nothing.",
+        since=3,
+        keyed=True,
+    ),
+    Clause(
+        "channel.hello",
+        "The device must say HELLO when a session begins to stand.",
+        since=3,
+        keyed=True,
+    ),
+    Clause(
+        "channel.unkeyed",
+        "UNKEYED says that the device has no session. It must be said at power-up and when a line opens, in the place "
+        "of HELLO, and in answer to a frame that it drops while no session stands or that it cannot open: at most once "
+        "in a second.",
+        since=3,
+        keyed=True,
+    ),
+    Clause(
+        "channel.counts",
+        "Each end counts its sealed frames in each session: the first has the counter 1. A receiver opens a frame only "
+        "if its counter is higher than that of the frame that it opened last in that session",
+        since=3,
+        keyed=True,
+    ),
+    Clause("channel.inside", "The inner body has version 3. It has at most 492 bytes.", since=3, keyed=True),
 )
 
 REMARKS: Final = (
@@ -212,8 +363,10 @@ REMARKS: Final = (
     "Frames, escapes, CRC and the place of the version are the same in every version that there will ever be.",
     "Nothing is negotiated: each frame can be read by itself.",
     "A host speaks the version that it last heard from the device; before it has heard one, version 1.",
-    "Version 2 is version 1 and [what it adds](#what-version-2-adds).",
-    "Requests and notices are the same in both.",
+    (
+        "Version 2 is version 1 and [what it adds](#what-version-2-adds); version 3 is version 2 and [what it "
+        "adds](#what-version-3-adds). A new device should speak version 3."
+    ),
     (
         "Another version is refused: a host takes nothing from such a frame, acknowledges nothing, and tells "
         "people which version it was."
@@ -250,4 +403,58 @@ REMARKS: Final = (
     "32 is the *window*: 1 KB, or 90 ms of the line, which is what one lost frame costs.",
     "500 ms is ten commits of a slow disk.",
     "So the loss has its place: between the last report of the old stream and the first of the new.",
+    ", and [the host](#the-host) has a rule for such a report.",
+    (
+        "Version 3 tells a host when each card was drawn, in which state the device is, and whether it was restarted. "
+        "It also allows [a secure channel](#the-secure-channel)."
+    ),
+    "Power-ups.",
+    "Reports.",
+    "Moments.",
+    "With it a host knows the moment of each report of the same power-up.",
+    "State.",
+    "Sets. A shuffler with two chambers works at two sets at once.",
+    "Types for makers.",
+    "A host takes and acknowledges such a report, and drops such a notice.",
+    "INQUIRE and CHALLENGE are of [version 3](#what-version-3-adds) alone.",
+    "; in version 3, STATUS.",
+    (
+        "Whoever can write on the line can acknowledge reports, unlock the exit and invent cards. In version 3 a key "
+        "prevents this: 16 random bytes that only the device and its host have. Every device has a key of its own. "
+        "How the key gets into the device is left to its maker; the device never says it."
+    ),
+    (
+        ", and a host tells people about each frame that it drops. Nothing is negotiated, so nobody on the line can "
+        "switch the channel off."
+    ),
+    (
+        "Both ends compute three values of 16 bytes with AES-CMAC (RFC 4493) and the key, over one byte and the two "
+        "nonces:"
+    ),
+    (
+        "The host says CHALLENGE when the line opens, and again every second, with the same nonce, until a RESPONSE "
+        "with the right proof comes. For each session it draws a new nonce from a source of noise. A wrong proof means "
+        "another key: the RESPONSE is dropped, and people are told."
+    ),
+    (
+        "The host then begins a session, at most one in a second; its session before goes on until the first frame of "
+        "the new one comes."
+    ),
+    (
+        "A session ends with the line, with the power, and before a `counter` passes 4294967295: from 2147483648 on, "
+        "the host begins a new session."
+    ),
+    "SEALED carries one body, from its version to its payload, without its CRC:",
+    (
+        ": a frame that was recorded and is sent again is dropped. A gap between counters means nothing; lost frames "
+        "leave one."
+    ),
+    (
+        "A report that is sent again is the same inside. Outside it has a new counter. Wherever this page compares "
+        "reports, it means the CRC of the inner body."
+    ),
+    (
+        "An attacker on the line can still cut it, hold frames back and send noise. The first two show as a loss, and "
+        "the third as frames that are dropped."
+    ),
 )

@@ -126,8 +126,8 @@ def _built_by_construct(version: int, body: Body, said: object) -> bytes:
     return built
 
 
-def _body(raw: bytes) -> bytes | Malformed:
-    """Version to payload of a frame whose check is right and whose version is known."""
+def unwrap(raw: bytes) -> bytes | Malformed:
+    """Version to payload of a frame whose check is right."""
     body = bare = raw[1:-1]
     if ESCAPE in bare:
         body = ESCAPED.sub(lambda match: bytes((match[1][0] ^ FLIP,)), bare)
@@ -142,6 +142,14 @@ def _body(raw: bytes) -> bytes | Malformed:
     due = CHECK.pack(crc32(body))
     if said != due:
         return Malformed(Reason.BAD_CHECK, f"the CRC is {said.hex(' ')}, {due.hex(' ')} is due")
+    return body
+
+
+def _body(raw: bytes) -> bytes | Malformed:
+    """The same of a frame whose version is known."""
+    body = unwrap(raw)
+    if isinstance(body, Malformed):
+        return body
     if body[0] not in VERSIONS:
         return Malformed(
             Reason.UNKNOWN_VERSION,

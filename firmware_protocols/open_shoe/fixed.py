@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, Final
 
-from construct import Adapter, Construct, FormatField, Int16ub, Mapping, Validator
+from construct import Construct, FormatField, Int16ub, Mapping, Validator
 
 
 class Number(Validator):
@@ -46,7 +46,7 @@ def has_one_size(layouts: Sequence[Construct]) -> bool:
 
 
 def _size(layout: Construct) -> str | None:
-    while isinstance(layout, Adapter):
+    while isinstance(layout, Mapping | Validator):  # no other adapter is done here
         layout = layout.subcon
     return layout.fmtstr[1:] if isinstance(layout, FormatField) else None
 

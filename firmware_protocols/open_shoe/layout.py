@@ -193,6 +193,12 @@ FAULTS_STANDING: Final = ExprAdapter(
     decoder=lambda faults, _context: tuple(Standing(each.code, each.blocking) for each in faults),
     encoder=lambda faults, _context: [{"code": each.code, "blocking": each.blocking} for each in faults],
 )
+ORDER_NAMES: Final = {each.number: each.name for each in ORDERS}
+ORDER: Final = ExprAdapter(
+    Int8ub,
+    decoder=lambda number, _context: ORDER_NAMES.get(number, number),
+    encoder=lambda order, _context: next((each.number for each in ORDERS if each.name is order), order),
+)
 NONCE: Final = Bytes(16)
 PROOF: Final = Bytes(16)
 COUNTS: Final = Items(Array(len(FACES), Int8ub))
@@ -255,7 +261,7 @@ NOTICES: Final = (
         Done,
         "what became of an order",
         (
-            Field("order", _coded(ORDERS), "u8", "as in ORDER"),
+            Field("order", ORDER, "u8", "as in ORDER"),
             Field("number", Int8ub, "u8", "as in ORDER"),
             Field("result", _coded(RESULTS), "u8", "see results"),
         ),

@@ -254,7 +254,7 @@ class Alive:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    order: OrderKind
+    order: OrderKind | int  # a number: an order that the page does not have
     number: int
     result: Result
 

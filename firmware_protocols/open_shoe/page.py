@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from firmware_protocols.family import Code, Name
-from firmware_protocols.open_shoe.clauses import CLAUSES
+from firmware_protocols.open_shoe.clauses import CLAUSES, Clause
 from firmware_protocols.open_shoe.layout import (
     ADDED,
     ADDED_3,
@@ -21,6 +21,7 @@ from firmware_protocols.open_shoe.layout import (
     RESULTS,
     ROLES,
     SUITS,
+    VERSIONS,
     Body,
 )
 from firmware_protocols.open_shoe.settings import OpenShoeSettings
@@ -67,10 +68,14 @@ def _codes(codes: tuple[Code[Name], ...]) -> str:
 
 def _clauses() -> str:
     rows = (
-        (f"`{it.name}`", it.rule, it.role.value if it.role else "both", f"from {it.since}", it.untried or "yes")
+        (f"`{it.name}`", it.rule, it.role.value if it.role else "both", versions(it), it.untried or "yes")
         for it in CLAUSES
     )
     return table(("clause", "rule", "role", "version", "tried"), rows)
+
+
+def versions(clause: Clause) -> str:
+    return f"from {clause.since}" if clause.until > max(VERSIONS) else f"{clause.since} to {clause.until}"
 
 
 def _name(name: Enum) -> str:

@@ -14,6 +14,7 @@ from firmware_protocols.open_shoe.clauses import CLAUSES, Clause
 from shoed.conform import checks_line as line
 from shoed.conform import checks_reports as reports
 from shoed.conform import checks_streams as streams
+from shoed.conform import checks_version_3 as version_3
 from shoed.conform.host import Broken, Host, NoHello, Stuck, Untried
 from shoed.conform.line import Gone
 from shoed.conform.watch import Passed
@@ -69,6 +70,12 @@ CHECKS: Final[Mapping[str, Check]] = {
     "full.dropped": Check(streams.full_drops, seconds=60),
     "full.stream": Check(streams.full_begins_a_stream, seconds=60),
     "full.state": Check(streams.full_says_how_it_stands, seconds=60),
+    "request.readable": Check(line.drops_unreadable_requests),
+    "boot.counted": Check(version_3.counts_power_ups),
+    "clock.sent": Check(version_3.sends_its_clock),
+    "status.asked": Check(version_3.says_its_state),
+    "status.once": Check(version_3.says_its_state_once),
+    "status.full": Check(version_3.full_says_its_state, seconds=60),
     "alive.due": Check(line.is_alive, seconds=12),
 }
 # What is missing where a watched clause is not tried.
@@ -94,6 +101,12 @@ WATCHED: Final[Mapping[str, str]] = {
     "fault.once": "no fault was reported; raise and clear one meanwhile",
     "card.position": "no card came; draw cards meanwhile",
     "card.locked": "no card left a locked shoe; lock it and draw one",
+    "card.burnt": "no card was burnt after a set was put in; do so meanwhile",
+    "boot.named": "no report came after HELLO",
+    "report.boot": "no report came",
+    "clock.power-up": "no report came",
+    "status.faults": "no STATUS came",
+    "set.named": "no set was shuffled; shuffle one meanwhile",
     "set.order": "no set was delivered; shuffle one meanwhile",
     "set.cards": "no order of a set came; shuffle one meanwhile",
 }
@@ -183,7 +196,9 @@ def other(host: Host, clause: Clause) -> str | None:
     """Why the clause is not one of this device."""
     if clause.role is not None and host.role is not None and clause.role is not host.role:
         return f"it is a rule for a {clause.role.value}"
-    return f"it is a rule of version {clause.since}" if clause.since > host.version else None
+    if not clause.since <= host.version <= clause.until:
+        return f"it is no rule of version {host.version}"
+    return "it is a rule for a device with a key" if clause.keyed else None
 
 
 def watched(host: Host, clause: Clause, missing: str) -> Outcome:

@@ -7,6 +7,7 @@ from firmware_protocols.open_shoe.codec import HEAD, seal
 from firmware_protocols.open_shoe.layout import BODY_MAX
 from firmware_protocols.open_shoe.messages import (
     Alive,
+    Done,
     Hello,
     Identify,
     Lock,
@@ -17,11 +18,9 @@ from firmware_protocols.open_shoe.messages import (
 )
 from shoed.conform.host import Broken, Host, Untried, is_hello
 from shoed.conform.line import NS_PER_S
-from shoed.conform.watch import DONE, unescaped
 
 UNKNOWN_VERSIONS: Final = (0, 0xEE)
 UNKNOWN_ORDER: Final = 0xEE
-UNABLE: Final = 2
 IDENTIFY: Final = build(Request(1, Identify()))
 HALF_A_FRAME: Final = len(IDENTIFY) // 2
 STRANGE: Final = (0x7D7E7F11, 0x137D7E7F)  # streams whose every byte is escaped
@@ -190,9 +189,14 @@ def reports_orders(host: Host) -> None:
 def drops_unknown_orders(host: Host) -> None:
     host.send(seal(HEAD.pack(1, 0x83, 0) + bytes((UNKNOWN_ORDER, 0))))
     host.wait(host.limits.answer_s * QUIET)
-    for body in map(unescaped, host.rejected):
-        if body[1] == DONE and body[4] == UNKNOWN_ORDER and body[6] != UNABLE:
-            raise Broken(f"DONE has result {body[6]}")
-    if any(type(each.message.said).__name__ == "Done" for each in host.heard):
-        raise Broken("DONE of another order came")
+    for said in (each.message.said for each in host.heard):
+        if isinstance(said, Done) and (said.order, said.result) != (UNKNOWN_ORDER, Result.UNABLE):
+            raise Broken(f"DONE has the order {said.order}, and the result {said.result.value}")
     host.identify()
+
+
+def drops_unreadable_requests(host: Host) -> None:
+    unanswered(host, seal(HEAD.pack(1, 0x80, 0) + bytes(1)), "IDENTIFY with a byte more than it has")
+    other = strange(host.identify()).to_bytes(4, "big")
+    unanswered(host, seal(HEAD.pack(1, 0x82, 0) + other + bytes(1)), "RESEND with a byte less than it has")
+    unanswered(host, seal(HEAD.pack(1, 0x81, 0) + other + bytes((0, 1, 0))), "ACK with a byte more than it has")

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.codec import CHECK, ESCAPED, HEAD, PLAIN
+from firmware_protocols.open_shoe.codec import BOOTS_SINCE, CHECK, ESCAPED, HEAD, PLAIN
 from firmware_protocols.open_shoe.layout import NOTICED, NUMBERED
 from shoed.session.open_shoe import ROLES
 from shoed.session.open_shoe_stream import HALF, steps
@@ -18,7 +18,10 @@ from shoed.wire import Rejected
 
 MOST_KEPT: Final = 16_384
 REMEMBERED: Final = 20_000  # reports of one stream: more than a device may keep, and less than the numbers go round
-DONE: Final = 0x03
+MOST_FAULTS: Final = 32  # of a STATUS
+MOST_BURNT: Final = 255
+BOOTS: Final = 0x10000
+SETS_SINCE: Final = 3  # the version that names them
 PLACES_WITHOUT_POSITION: Final = {theirs.Place.DEALT, theirs.Place.LOCKED, theirs.Place.ERROR}
 ON_EVERY_FRAME: Final = ("frame.escapes", "frame.crc", "frame.size", "version.known")
 STEPS: Final = {  # of a set, before it is delivered
@@ -55,7 +58,8 @@ class Numbering:
     def __init__(self) -> None:
         self.raw: dict[int, bytes] = {}
         self.highest: int | None = None
-        self.clock_us = 0
+        self.moment = (0, 0)  # boot and clock of the last report
+        self.burnt: int | None = None  # position of the last burnt card; None: not known
         self.version: int | None = None
         self.faults: set[int] = set()
         self.locked: bool | None = None
@@ -67,7 +71,7 @@ class Numbering:
 
     def missed(self, highest: int | None = None) -> None:
         """Reports up to this one, or any, may not have been heard: what they said is not known."""
-        self.highest, self.locked = highest, None
+        self.highest, self.locked, self.burnt = highest, None, None
         self.faults.clear()
 
 
@@ -83,6 +87,8 @@ class Watch:
         self.sets = Sets()
         self.greeted = False  # HELLO came since the line was opened
         self.in_step = False  # a whole frame came since the line was opened
+        self.version = 1  # of the last HELLO
+        self.boot: int | None = None  # of the last HELLO
         self.junk = 0  # bytes that are in no frame
 
     def judge(self, name: str, *, right: bool, detail: str) -> None:
@@ -99,7 +105,7 @@ class Watch:
             each.missed()
 
     def power_cut(self) -> None:
-        self.before_power = self.stream
+        self.before_power, self.boot = self.stream, None
         self.opened()
 
     def acknowledged(self, said: theirs.Acknowledge) -> None:
@@ -132,9 +138,12 @@ class Watch:
     def notice(self, message: theirs.Notice) -> None:
         match message.said:
             case theirs.Hello() as hello:
+                self.version = message.version
                 self.hello(hello)
                 self.of_version(hello.stream, message.version)
-            case theirs.Alive(stream, number):
+            case theirs.Alive(stream, number, boot):
+                if message.version >= BOOTS_SINCE:
+                    self.of_boot(boot)
                 self.of_stream(stream)
                 self.of_version(stream, message.version)
                 highest = self.streams[stream].highest if stream in self.streams else None
@@ -145,6 +154,8 @@ class Watch:
 
     def hello(self, hello: theirs.Hello) -> None:
         self.role = hello.role
+        if self.version >= BOOTS_SINCE:
+            self.of_boot(hello.boot)
         kept = steps(hello.oldest, hello.next)
         self.judge("keep.most", right=kept <= MOST_KEPT, detail=f"HELLO says that {kept} reports are kept")
         if self.stream is not None and hello.stream not in self.streams:
@@ -197,13 +208,29 @@ class Watch:
         self.judge("number.unbroken", right=ahead == 1, detail=f"report {number} came, and {stream.highest} before it")
         if stream.highest == theirs.LAST:
             self.judge("number.wrap", right=number == theirs.FIRST, detail=f"report {number} came after {theirs.LAST}")
-        self.judge(
-            "clock.forward",
-            right=report.clock_us >= stream.clock_us,
-            detail=f"the clock of report {number} is {report.clock_us}, and {stream.clock_us} came before it",
-        )
-        stream.highest, stream.clock_us = number, max(stream.clock_us, report.clock_us)
+        self.moment(stream, report)
+        stream.highest = number
         self.said(stream, report.said)
+
+    def moment(self, stream: Numbering, report: theirs.Report) -> None:
+        """In version 3, each power-up begins the clock anew."""
+        boot, clock_us = stream.moment
+        forward = report.clock_us >= clock_us or report.boot != boot
+        detail = f"the clock of report {report.sequence} is {report.clock_us}, and {clock_us} came before it"
+        if report.version < BOOTS_SINCE:
+            self.judge("clock.forward", right=forward, detail=detail)
+        else:
+            self.judge("clock.power-up", right=forward, detail=detail)
+            self.judge("report.boot", right=True, detail="")
+            self.of_boot(report.boot, report=True)
+        stream.moment = report.boot, report.clock_us if report.boot != boot else max(clock_us, report.clock_us)
+
+    def of_boot(self, boot: int, *, report: bool = False) -> None:
+        """A report may be of an earlier power-up, and a notice is of the present one."""
+        known, self.boot = self.boot, boot if self.boot is None or not report else self.boot
+        if known is not None:
+            right = (boot - known) % BOOTS >= BOOTS // 2 or boot == known if report else boot == known
+            self.judge("boot.named", right=right, detail=f"power-up {boot} is named, and {known} was before")
 
     def said(self, stream: Numbering, said: theirs.Reported | theirs.Unreadable) -> None:
         if isinstance(said, theirs.Unreadable):
@@ -216,6 +243,10 @@ class Watch:
         match said:
             case theirs.Lock(locked):
                 stream.locked = locked
+            case theirs.Status():
+                self.status(stream, said)
+            case theirs.Loaded():
+                stream.burnt = 0
             case theirs.Card():
                 self.card(stream, said)
             case theirs.FaultChanged():
@@ -235,6 +266,18 @@ class Watch:
         self.judge("card.position", right=card.position in allowed, detail=detail)
         if stream.locked:
             self.judge("card.locked", right=card.place is theirs.Place.LOCKED, detail=f"locked, and {detail}")
+
+        if card.place is theirs.Place.BURNT:
+            if stream.burnt is not None:
+                due = min(stream.burnt + 1, MOST_BURNT)
+                self.judge("card.burnt", right=card.position == due, detail=f"{detail}; position {due} is due")
+            stream.burnt = card.position
+
+    def status(self, stream: Numbering, status: theirs.Status) -> None:
+        many = f"a STATUS names {len(status.faults)} faults"
+        self.judge("status.faults", right=len(status.faults) <= MOST_FAULTS, detail=many)
+        stream.locked = bool(status.locked)
+        stream.faults = {each.code for each in status.faults}
 
     def fault(self, stream: Numbering, fault: theirs.FaultChanged) -> None:
         if fault.raised:
@@ -265,9 +308,13 @@ class Watch:
                     self.judge("set.order", right=not missing, detail=detail)
             case theirs.Inventory(set_id) if set_id in sets.begun:
                 sets.begun[set_id].append(type(said))
-            case theirs.Shuffling() | theirs.Shuffled() | theirs.Failed():
-                for begun in sets.begun.values():  # they name no set
-                    begun.append(type(said))
+            case theirs.Shuffling(set_id=set_id) | theirs.Shuffled(set_id=set_id) | theirs.Failed(set_id=set_id):
+                named = self.version >= SETS_SINCE
+                if named and sets.begun:
+                    self.judge("set.named", right=set_id in sets.begun, detail=f"set {set_id!r} was not recognised")
+                for name, begun in sets.begun.items():
+                    if name == set_id or not named:
+                        begun.append(type(said))
             case _:
                 pass
 
@@ -292,8 +339,6 @@ def broken_by(each: Rejected) -> str | None:
         case _ if len(body) < HEAD.size + CHECK.size:
             return "frame.size"
     _, kind, number = HEAD.unpack_from(body)
-    if kind == DONE and not number:
-        return None  # the answer to an order that does not exist; its clause has a check of its own
     if kind in NOTICED and number:
         return "notice.number"
     return "report.number" if kind in NUMBERED and not number else "report.fields"

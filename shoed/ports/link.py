@@ -27,6 +27,7 @@ from shoed.ports.address import (
 )
 from shoed.ports.hotplug import Watch
 from shoed.ports.identity import Known
+from shoed.ports.keyed import Keyed
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
@@ -115,8 +116,14 @@ def backoff_s(failures: int, rng: random.Random, most_s: float = BACKOFF_MOST_S)
     return min(most_s, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.5, 1.0)
 
 
-async def keep_open(
-    address: Address, custom: Line | None, events: Events, *, rng: random.Random, known: Known | None = None
+async def keep_open(  # noqa: PLR0913 -- what a port is made of
+    address: Address,
+    custom: Line | None,
+    events: Events,
+    *,
+    rng: random.Random,
+    known: Known | None = None,
+    keyed: Keyed | None = None,
 ) -> Never:
     """Open, report, read, and open again, until cancelled. A capture that has ended is not played again."""
     loop = asyncio.get_running_loop()
@@ -126,6 +133,10 @@ async def keep_open(
         while True:
             try:
                 link = await open_link(address, custom, known)
+                if keyed is not None:
+                    from shoed.ports.secure import secured  # noqa: PLC0415 -- 30 ms, for who has such a device
+
+                    link = await secured(link, address, keyed, port.refused)
             except PortRefused as refusal:
                 await port.refused(refusal)
                 wait_s = backoff_s(failures, rng)

@@ -12,7 +12,7 @@ from shoed.now import Chunk, Now, ReadAt
 from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, Reported, WentQuiet
 from shoed.session import Heard, SessionState
 from shoed.session.rejections import Rejections, counts, reject
-from shoed.step import AnyInput, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
+from shoed.step import AnyInput, BytesRefused, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState, Rejected
 
 
@@ -93,6 +93,8 @@ class Hearing(ABC, Generic[S, M]):
                 self.late_ns = late_ns
                 self.expire(chunk.earliest)
                 self.receive(chunk)
+            case BytesRefused(data=data, reason=reason, detail=detail):
+                self.refused(data, now, reason, detail)
             case Woken():
                 self.expire(now)
             case Ordered(order=order):
@@ -122,6 +124,11 @@ class Hearing(ABC, Generic[S, M]):
         line, found = wire.receive(self.reports, self.state.line, chunk)
         self.state = replace(self.state, line=line, heard=chunk.at, quiet=False)
         self.frames(found)
+
+    def refused(self, data: bytes, now: Now, reason: Reason, detail: str) -> None:
+        """Bytes that the device did not say: on record, and they prove nothing, not that the device is there."""
+        if (line := self.state.line) is not None and data:
+            self.reject(data, line.offset + len(line.pending), now, reason, detail)
 
     def expire(self, now: Now) -> None:
         """All that is due by now: a torn frame, a quiet line."""

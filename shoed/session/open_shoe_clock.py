@@ -166,12 +166,7 @@ def of_alive(anchors: tuple[Anchor, ...], said: Alive, version: int, arrival: Ar
     return anchors if version < VERSION else heard(anchors, sent(said, arrival))
 
 
-def of_hello(
-    anchors: tuple[Anchor, ...], hello: Hello, version: int, arrival: Arrival, *, proven: bool
-) -> tuple[Anchor, ...]:
-    """`proven`: the numbering goes on; if it does not, its clock may have begun again, too."""
-    if not proven:
-        anchors = tuple([each for each in anchors if each.stream != hello.stream])
+def of_hello(anchors: tuple[Anchor, ...], hello: Hello, version: int, arrival: Arrival) -> tuple[Anchor, ...]:
     if version < VERSION:
         return away(anchors, version)
     ppm = HOST_PPM + (DRIFT_PPM if hello.drift_ppm is None else hello.drift_ppm)

@@ -68,6 +68,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     measured: Measured | None = None  # of this card
     ruling: Ruling | None = None  # the last one that was published
     confirmation: Confirmation = Confirmation.UNNEEDED
+    set_id: str = ""  # of the set that it is about, where that has a name
 
     @property
     def kind(self) -> Kind:

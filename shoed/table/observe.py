@@ -24,6 +24,7 @@ from shoed.observations import (
     CutCardSeen,
     Device,
     DeviceDoubted,
+    DeviceStatus,
     DeviceTrusted,
     FaultCleared,
     FaultRaised,
@@ -122,6 +123,10 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
             line.device(table, seen)
             device_orders.reported(table, seen)
+        case DeviceStatus():
+            for each in line.differences(table, seen):
+                line.device(table, each)
+                device_orders.reported(table, each)
         case FrameRejected():
             line.rejected(table, seen)
         case OrderAnswered():

@@ -1,0 +1,91 @@
+"""Checks of what version 3 adds: power-ups, the clock in notices, and the whole state."""
+
+from firmware_protocols.open_shoe.messages import Hello, Inquire, Lock, OrderKind, Report, Result, Role, Status
+from shoed.conform.checks_reports import kept_of, need, once
+from shoed.conform.checks_streams import CLOCK_S, CLOCK_WRONG_S, full, power_cycle
+from shoed.conform.host import Heard, Host, Untried, is_hello
+from shoed.conform.line import NS_PER_S
+from shoed.conform.watch import BOOTS
+
+
+def counts_power_ups(host: Host) -> None:
+    found = once(host, power_cycle)
+    before, after = found.before, found.after
+    need(after.boot != before.boot, f"the power was cut, and HELLO still names power-up {before.boot}")
+    if after.stream == before.stream:
+        due = (before.boot + 1) % BOOTS
+        need(after.boot == due, f"power-up {before.boot} was before, {due} is due, and HELLO names {after.boot}")
+
+
+def sends_its_clock(host: Host) -> None:
+    """Two HELLOs, some time apart: their clocks are as far apart."""
+
+    def one() -> tuple[int, int]:
+        host.identify()
+        heard = next(each for each in reversed(host.heard) if is_hello(each))
+        return heard.at_ns, clock_of(heard.hello)
+
+    first_ns, first_us = one()
+    host.wait(CLOCK_S)
+    second_ns, second_us = one()
+    real_s, said_s = (second_ns - first_ns) / NS_PER_S, (second_us - first_us) / 1e6
+    need(abs(real_s - said_s) <= CLOCK_WRONG_S, f"{real_s:.2f} s passed, and {said_s:.2f} s by the clock in HELLO")
+    last_us = max((each.clock_us for each in host.reported() if each.boot == host.watch.boot), default=0)
+    need(last_us <= second_us, f"a report has the clock {last_us}, and HELLO has {second_us} after it")
+
+
+def clock_of(hello: Hello | None) -> int:
+    return hello.clock_us if hello is not None else 0
+
+
+def status_of(host: Host) -> Status:
+    since = len(host.heard)
+    host.say(Inquire())
+    heard = host.wait(host.limits.answer_s, is_status)
+    if heard is None:
+        found = [each.said for each in host.reported(since) if isinstance(each.said, Status)]
+        need(bool(found), "no STATUS came on INQUIRE")
+        return found[-1]
+    said = heard.message.said
+    assert isinstance(said, Status)  # noqa: S101 -- is_status
+    return said
+
+
+def is_status(heard: Heard) -> bool:
+    return isinstance(heard.message.said, Status)
+
+
+def says_its_state(host: Host) -> None:
+    status_of(host)
+    if host.role is not Role.SHOE:
+        return
+    for kind in (OrderKind.UNLOCK, OrderKind.LOCK, OrderKind.UNLOCK):
+        host.settle()
+        done = host.order(kind)
+        if done is None or done.result is not Result.DONE:
+            return  # what a person locks is not known here
+        locked = kind is OrderKind.LOCK
+        need(status_of(host).locked is locked, f"after the order {kind.value}, STATUS does not say so")
+
+
+def says_its_state_once(host: Host) -> None:
+    before = host.identify()
+    status_of(host)
+    host.say(Inquire())
+    after = host.identify()
+    if [type(each.said) for each in new_reports(host, before)][-1:] != [Status]:
+        raise Untried("the device reported other things meanwhile")
+    need(len(kept_of(after)) <= len(new_reports(host, before)), "INQUIRE made another report behind a STATUS")
+
+
+def new_reports(host: Host, before: Hello) -> list[Report]:
+    fresh = {each.sequence: each for each in host.reported() if each.stream == before.stream}
+    return [fresh[number] for number in sorted(fresh)]
+
+
+def full_says_its_state(host: Host) -> None:
+    found = once(host, full)
+    said = [each.said for each in found.opening[2:3]]
+    need([type(each) for each in said] == [Status], "STATUS does not follow FAULT 8")
+    locks = [each for each in found.opening if isinstance(each.said, Lock)]
+    need(not locks, "LOCK follows a full memory, in the place of STATUS")
