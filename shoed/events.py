@@ -53,6 +53,22 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     target: str | msgspec.UnsetType = msgspec.UNSET
 
 
+class Measured(msgspec.Struct, frozen=True):
+    """What the device measured of a card; null: it does not measure this, or did not measure this card.
+
+    `drawn_at`: when the card was drawn, by the clock of the device, in UTC; it is never later than the arrival of the
+    report. The true moment is at most `within_ms` from it. Both are null if it is not known what the clock showed when.
+    `quality`: how well the card was read, in percent. `code`: the text of a card that could not be read or is foreign,
+    as the device gave it. `passage_us`: from the leading edge of the card to its trailing edge.
+    """
+
+    drawn_at: str | None = None
+    within_ms: int | None = None
+    quality: int | None = None
+    code: str | None = None
+    passage_us: int | None = None
+
+
 class ShoeStarted(EventData, frozen=True, kw_only=True):
     """A new shoe: a person or the device said so, or it began to talk after a cutting card, with no round open."""
 
@@ -92,7 +108,7 @@ class CardDrawn(EventData, frozen=True, kw_only=True, omit_defaults=True):
 
     `set_aside`: the id of the event that published the same card before, in this round or in the round before it;
     absent if there is none. `source` is `person`, and else absent, for a card that the shoe did not report: its
-    provenance is the row of the command or answer.
+    provenance is the row of the command or answer. `measured` is absent if the device measured nothing of the card.
     """
 
     shoe: int
@@ -104,13 +120,14 @@ class CardDrawn(EventData, frozen=True, kw_only=True, omit_defaults=True):
     provenance: int
     set_aside: str | None = None
     source: str = "device"
+    measured: Measured | msgspec.UnsetType = msgspec.UNSET
 
 
 class CardSetAside(EventData, frozen=True, kw_only=True):
     """A card that the shoe reported and that is in no hand, with the reason; a null card could not be read.
 
     Cards faster than any hand draws them are not published one by one: this is the last of `count` cards. It is absent
-    for one card.
+    for one card. `measured` is absent if the device measured nothing of the card.
     """
 
     shoe: int
@@ -120,6 +137,7 @@ class CardSetAside(EventData, frozen=True, kw_only=True):
     reported: Seen
     provenance: int
     count: int | msgspec.UnsetType = msgspec.UNSET
+    measured: Measured | msgspec.UnsetType = msgspec.UNSET
 
 
 class RoundCompleted(EventData, frozen=True, kw_only=True):

@@ -79,6 +79,13 @@ class Edges(msgspec.Struct, frozen=True):
     double: bool = False  # the device saw the thickness of two cards
 
 
+class Drawn(msgspec.Struct, frozen=True):
+    """When the leading edge of a card passed the device's window; the true moment is at most `within_us` away."""
+
+    utc_us: int
+    within_us: int
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True, tag_field="saw", tag=True, omit_defaults=True):
     at: Now
     device: Device = Device.SHOE  # that told it
@@ -251,6 +258,7 @@ class CardSeen(Reported, frozen=True, kw_only=True):
     target: str = ""  # of an overdraw: the slot that the device names, as in `player 1`
     edges: Edges | None = None  # where the family has them
     quality: int | None = None  # of the reading, in percent, where the family tells it
+    drawn: Drawn | None = None  # where the device has a clock, and it is known what it showed when
 
 
 class ResultSeen(Reported, frozen=True, kw_only=True):

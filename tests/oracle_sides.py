@@ -197,6 +197,7 @@ ADDED: Final = frozenset(
         "decided_by",
         "effect",
         "ground",
+        "measured",
         "other",
         "questions",
         "revision",

@@ -158,8 +158,10 @@ NONE: Final = Evidence("", 0, "")
 def test_a_card_has_its_place_and_its_edges(place: theirs.Place, ours: Place, position: int) -> None:
     """The report's clock is the leading edge."""
     edges = Edges(CLOCK_US, CLOCK_US + 125_000)
-    expected = CardSeen(at=NOW, frame=NONE, place=ours, position=position, card=Card.S8, edges=edges)
-    assert told(expected, observed(theirs.Card(EIGHT, place, position, 125_000)))
+    seen = observed(theirs.Card(EIGHT, place, position, 125_000))
+    assert isinstance(seen, CardSeen)
+    expected = CardSeen(at=NOW, frame=NONE, place=ours, position=position, card=Card.S8, edges=edges, drawn=seen.drawn)
+    assert told(expected, seen)
 
 
 @pytest.mark.parametrize("face", FACES, ids=str)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from shoed.device_events import EventData, LineMissed, LineRejected, OfDevice
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
+from shoed.events import CardDrawn, CardSetAside
 from shoed.journal.store import Reader, unpacked
 from shoed.journal.writer import text
 from shoed.now import Now
@@ -33,6 +34,7 @@ STEP_COLUMNS: Final = 10  # of a step; an event has five
 DEVICES_SINCE: Final = 5  # the first engine whose events say which device told them
 COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` says how many reports are lost
 REJECTIONS_SINCE: Final = 7  # the first engine whose `line/rejected` says how many bytes
+MEASURED_SINCE: Final = 8  # the first engine whose cards have what the device measured
 
 Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
@@ -149,6 +151,8 @@ def as_told(version: int, data: EventData) -> object:
         absent.add("at_least")
     if version < REJECTIONS_SINCE and isinstance(data, LineRejected):
         absent |= {"size", "unkept"}
+    if version < MEASURED_SINCE and isinstance(data, CardDrawn | CardSetAside):
+        absent.add("measured")
     if not absent:
         return data
     return {key: value for key, value in msgspec.to_builtins(data).items() if key not in absent}

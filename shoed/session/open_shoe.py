@@ -29,6 +29,7 @@ from shoed.observations import (
     DeviceDoubt,
     DeviceDoubted,
     DeviceTrusted,
+    Drawn,
     Evidence,
     FrameRejected,
     Identified,
@@ -37,13 +38,15 @@ from shoed.observations import (
     SequenceJumped,
 )
 from shoed.session import Heard, link
+from shoed.session import open_shoe_clock as clocks
 from shoed.session import open_shoe_doubts as doubts
 from shoed.session import open_shoe_stream as stream
 from shoed.session.asking import NOT_OURS, Asking, AskingState
+from shoed.session.open_shoe_clock import Anchor, Arrival
 from shoed.session.open_shoe_doubts import Repeated, Ticked
 from shoed.session.open_shoe_stream import Intake, Repeat
 from shoed.session.open_shoe_words import CAPABILITIES, Counted, continued, delivered, observation, status
-from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
+from shoed.step import AnyInput, Configured, DeviceOrder, DeviceOrderKind, LinkUp
 from shoed.wire import Frame
 
 ORDERS: Final[Mapping[DeviceOrderKind, theirs.OrderKind]] = {
@@ -96,6 +99,9 @@ class OpenShoeState(AskingState, frozen=True):
     repeated: Repeated | None = None
     ticked: Ticked | None = None  # the last report, if it arrived as soon as it was made
     prompt_from: int | None = None  # the reports from this number on arrive so; None: not known
+    anchors: tuple[Anchor, ...] = ()  # of its clock
+    spoke_ns: int | None = None  # when its last frame came
+    rejected_ns: int | None = None  # when bytes were rejected last: they may have been a report, which then comes again
     inquired_ns: int | None = None  # when the state of the device was asked for, and has not come
     capabilities: tuple[Capability, ...] | None = None  # None: the device does not state them
 
@@ -154,6 +160,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.session = session
         # One of a kind: the last acknowledgement stands for all before it.
         self.requests: dict[type[theirs.Requested], theirs.Requested] = {}
+        self.before_ns: int | None = None  # when the frame before this one came
+        self.drawn: Drawn | None = None  # the card of the report that is taken
 
     def ask(self, intake: Intake, requests: tuple[theirs.Requested, ...]) -> None:
         if intake is not self.state.intake:
@@ -164,7 +172,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     # --- the link
 
     def take(self, came: AnyInput, now: Now) -> None:
+        before = self.state.heard
         super().take(came, now)
+        if isinstance(came, Configured) and (before is None or clocks.is_restarted(before, now)):
+            self.state = replace(self.state, anchors=())
         if isinstance(came, LinkUp) and not self.session.listens:
             self.ask(*stream.opened(self.state.intake, now.mono_ns))
 
@@ -185,10 +196,13 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         if self.state.repeated is not None and now.mono_ns >= self.state.repeated.stops_ns:
             self.trust(now, DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS)
         if self.state.quiet:  # reports may wait at the device
-            self.state = replace(self.state, ticked=None, prompt_from=None)
+            anchors = clocks.away(self.state.anchors, self.state.version)
+            self.state = replace(self.state, ticked=None, prompt_from=None, anchors=anchors)
 
     def said(self, frame: Frame[theirs.FromDevice]) -> None:
         message = frame.message
+        self.before_ns = self.state.spoke_ns
+        self.state = replace(self.state, spoke_ns=frame.at.mono_ns)
         self.trust(frame.at, DeviceDoubt.UNKNOWN_VERSION)
         if not isinstance(message.said, theirs.Response | theirs.Unkeyed | theirs.Sealed):
             self.trust(frame.at, DeviceDoubt.KEY_NEEDED)
@@ -201,6 +215,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             case theirs.Hello():
                 self.hello(frame, message.said)
             case theirs.Alive():
+                anchors = clocks.of_alive(self.state.anchors, message.said, message.version, self.arrival(frame))
+                self.state = replace(self.state, anchors=anchors)
                 if not self.session.listens:
                     self.ask(*stream.alive(self.state.intake, message.said, frame.at.mono_ns))
             case theirs.Done():
@@ -254,6 +270,35 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         prompt = first is not None and not stream.earlier(report.sequence, first) and not self.late_ns
         self.state = replace(self.state, ticked=ticked if prompt else None)
 
+    # --- its clock
+
+    def arrival(self, frame: Frame[theirs.FromDevice]) -> Arrival:
+        return Arrival(frame.at, len(frame.raw), self.late_ns)
+
+    def clocked(self, frame: Frame[theirs.FromDevice], report: theirs.Report, before: Intake) -> None:
+        """Find the moment of a card."""
+        doubted = DeviceDoubt.CLOCK_JUMPS in self.state.doubts
+        known = () if doubted else self.state.anchors
+        prompt = self.is_prompt(frame.at, report, before)
+        anchors, drawn = clocks.of_report(known, report, before.clock_us, self.arrival(frame), prompt=prompt)
+        self.state = replace(self.state, anchors=anchors)
+        self.drawn = None if doubted else drawn
+
+    def is_prompt(self, at: Now, report: theirs.Report, before: Intake) -> bool:
+        """Whether the report arrived when it was made: it was not asked for, and no transmission of it was lost."""
+        first, rejected_ns = self.state.prompt_from, self.state.rejected_ns
+        if first is None or stream.earlier(report.sequence, first) or before.asked_ns is not None:
+            return False
+        damaged = rejected_ns is not None and at.mono_ns - rejected_ns < clocks.AGAIN_NS
+        since_ns = at.mono_ns - (at.mono_ns if self.before_ns is None else self.before_ns)
+        return not damaged and clocks.BUSY_NS + self.late_ns <= since_ns < clocks.SILENT_NS
+
+    def reject(  # noqa: PLR0913, PLR0917 -- as the base has it
+        self, raw: bytes, offset: int, at: Now, reason: Reason, detail: str, heard: Now | None = None
+    ) -> None:
+        super().reject(raw, offset, at, reason, detail, heard)
+        self.state = replace(self.state, rejected_ns=at.mono_ns)
+
     # --- the stream
 
     def hello(self, frame: Frame[theirs.FromDevice], hello: theirs.Hello) -> None:
@@ -270,7 +315,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.trust(frame.at, DeviceDoubt.WRONG_ROLE)
         evidence = Evidence(frame.raw.hex(" "), frame.offset, "")
         news = self.overheard_hello if self.session.listens else self.greeted
-        if news(frame.at, hello, evidence) or (self.state.intake.greeted and hello.boot != before.power_up):
+        is_news = news(frame.at, hello, evidence)
+        anchors = clocks.of_hello(self.state.anchors, hello, frame.message.version, self.arrival(frame))
+        self.state = replace(self.state, anchors=anchors)
+        if is_news or (self.state.intake.greeted and hello.boot != before.power_up):
             self.identified(frame, hello, evidence)
 
     def overheard_hello(self, at: Now, hello: theirs.Hello, evidence: Evidence) -> bool:
@@ -336,7 +384,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.saw(
             Resumed(at=at, frame=evidence, continuity=known, missed_at_least=missed, expected=str(before.end)),
         )
-        self.state = replace(self.state, sets={}, away=False)
+        anchors = () if known is Continuity.UNKNOWN else self.state.anchors  # its clock may have begun again, too
+        self.state = replace(self.state, sets={}, away=False, anchors=anchors)
 
     def report(self, frame: Frame[theirs.FromDevice], report: theirs.Report) -> None:
         before, at = self.state.intake, frame.at
@@ -346,6 +395,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.ask(intake, ())
             if verdict is not Repeat.COPY:
                 self.overheard(at, evidence, before, verdict)
+                self.clocked(frame, report, before)
                 self.taken(frame, report, evidence)
         else:
             intake, asked, verdict = stream.receive(before, report, at.mono_ns)
@@ -354,7 +404,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                 self.resume(at, evidence, before, Continuity.UNKNOWN)
             if verdict in (Repeat.DUE, Repeat.RENUMBERED):
                 self.ticked(at, report, before, verdict)
+                self.clocked(frame, report, before)
                 self.taken(frame, report, evidence)
+            elif verdict is Repeat.LATER and self.state.prompt_from is not None:  # it comes again
+                self.state = replace(self.state, prompt_from=theirs.following(report.sequence))
         if verdict is Repeat.COPY:
             self.saw(CopyHeard(at=at, frame=evidence))
             if not self.session.listens:
@@ -403,7 +456,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
                     self.state = replace(self.state, inquired_ns=None)
                 self.saw(status(said, frame.at, evidence))
             case _:
-                self.saw(observation(said, frame.at, evidence, report.clock_us))
+                self.saw(observation(said, frame.at, evidence, report.clock_us, self.drawn))
 
     def counted(self, name: str, counted: Counted) -> None:
         kept = {**{other: it for other, it in self.state.sets.items() if other != name}, name: counted}

@@ -16,6 +16,7 @@ from shoed.observations import (
     CardSeen,
     CutCardSeen,
     DeviceStatus,
+    Drawn,
     Edges,
     Evidence,
     FaultCleared,
@@ -89,10 +90,11 @@ def observation(  # noqa: C901 -- one line a report
     at: Now,
     evidence: Evidence,
     clock_us: int,
+    drawn: Drawn | None = None,
 ) -> AnyObservation:
     match said:
         case theirs.Card():
-            return card_seen(said, at, evidence, clock_us)
+            return card_seen(said, at, evidence, clock_us, drawn)
         case theirs.CuttingCard():
             return CutCardSeen(at=at, frame=evidence)
         case theirs.Loaded(set_id=name):
@@ -119,7 +121,7 @@ def observation(  # noqa: C901 -- one line a report
             assert_never(said)
 
 
-def card_seen(said: theirs.Card, at: Now, evidence: Evidence, clock_us: int) -> CardSeen:
+def card_seen(said: theirs.Card, at: Now, evidence: Evidence, clock_us: int, drawn: Drawn | None) -> CardSeen:
     """A foreign card has no face for us, whatever is printed on it: which card it stands for, a person says."""
     face = None if said.card is None else CARDS[said.card]
     double, foreign = ODD[said.odd]
@@ -136,6 +138,7 @@ def card_seen(said: theirs.Card, at: Now, evidence: Evidence, clock_us: int) -> 
         code=code,
         edges=Edges(clock_us, clock_us + said.passage_us, double),
         quality=said.quality,
+        drawn=drawn,
     )
 
 

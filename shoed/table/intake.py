@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from shoed import events
 from shoed.cards import Card
-from shoed.events import Result, Seen
+from shoed.events import Measured, Result, Seen
 from shoed.findings import AnyFinding, DrawnTogether, TooMany, TooOften, Unread
-from shoed.now import Now
+from shoed.now import Now, rfc3339
 from shoed.observations import CardSeen, Outcome, Pair, Place, ResultSeen
 from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask
@@ -158,6 +158,7 @@ def left_the_shoe(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) 
         seen=seen_as,
         utc_us=seen.at.utc_us,
         row=table.row,
+        measured=measured(seen),
         sequence=sequence,
         repeated=again and bool(record.order),
     )
@@ -213,6 +214,7 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         seen=seen_as,
         utc_us=seen.at.utc_us,
         row=table.row,
+        measured=measured(seen),
         after_loss=after_loss,
     )
     if due is not None and seen.card is not None and fits(record, due, entry, table.standing.course):
@@ -264,6 +266,7 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
         seen=reported(seen),
         utc_us=seen.at.utc_us,
         row=table.row,
+        measured=measured(seen),
         sequence=sequence,
         repeated=before is not None,
         after_loss=after_loss,
@@ -293,6 +296,7 @@ def too_many(table: Table, seen: CardSeen) -> None:
         seen=reported(seen),
         utc_us=seen.at.utc_us,
         row=table.row,
+        measured=measured(seen),
         sequence=table.state.sequence,
     )
     if table.state.phase is Phase.SETTLED:
@@ -313,6 +317,7 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
             reason=reason,
             reported=reported(seen),
             provenance=table.row,
+            measured=measured(seen) or UNSET,
         ),
     )
     table.state = replace(table.state, last_card=LastCard(seen.card, sequence, aside=reason in NOT_DUE))
@@ -323,6 +328,19 @@ def reported(seen: CardSeen) -> Seen:
     if seen.place in HANDS:
         return Seen(card=seen.card, hand=seen.place.value, position=seen.position)
     return Seen(card=seen.card, unknown=seen.unknown or UNSET, target=seen.target or UNSET)
+
+
+def measured(seen: CardSeen) -> Measured | None:
+    """None: the device measured nothing."""
+    drawn, edges = seen.drawn, seen.edges
+    found = Measured(
+        drawn_at=None if drawn is None else rfc3339(drawn.utc_us),
+        within_ms=None if drawn is None else -(-drawn.within_us // 1000),
+        quality=seen.quality,
+        code=seen.code or None,
+        passage_us=None if edges is None else edges.trailing_us - edges.leading_us or None,
+    )
+    return None if found == Measured() else found
 
 
 def result(table: Table, seen: ResultSeen) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import Author
+from shoed.events import Measured
 from shoed.rules.irregular import Happened, Ruling
 from shoed.words import Event as Kind
 
@@ -64,6 +65,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     face: Card | None = None  # a card drawn in excess between two rounds, or the card that the shoe holds too often
     aside: int = 0  # the event that set this card aside
     row: int = 0  # of the journal, with the bytes of this card
+    measured: Measured | None = None  # of this card
     ruling: Ruling | None = None  # the last one that was published
     confirmation: Confirmation = Confirmation.UNNEEDED
     set_id: str = ""  # of the set that it is about, where that has a name

@@ -137,7 +137,7 @@ def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Reco
     record = with_status(record, Status.DECIDED, matter)
     if choice != Reading.CARRIED.value:
         return record
-    card = CardEntry(matter.face, Where.LYING, row=matter.row, sequence=matter.aside)
+    card = CardEntry(matter.face, Where.LYING, row=matter.row, sequence=matter.aside, measured=matter.measured)
     return carried_in(record, card, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
 
 
@@ -166,7 +166,16 @@ def after_round(card: CardEntry, evidence: str) -> Matter:
     what = Happened(Kind.CARD_IN_EXCESS, between_rounds=True)
     evidence = f"{card.face or 'a card without a face'} {evidence}"
     cards = (card.id,) if card.id else ()
-    return Matter(what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=card.sequence, row=card.row)
+    return Matter(
+        what,
+        Status.CARRIED_OVER,
+        evidence,
+        cards=cards,
+        face=card.face,
+        aside=card.sequence,
+        row=card.row,
+        measured=card.measured,
+    )
 
 
 def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:

@@ -361,7 +361,9 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
         case Reading.SAME_CARD:
             before = exposed_before(record, first)
             record = withdrawn(record, first.id)
-            return record if before is None else changed(record, replace(before, seen=first.seen, row=first.row))
+            if before is None:
+                return record
+            return changed(record, replace(before, seen=first.seen, row=first.row, measured=first.measured))
         case Reading.READ_AGAIN:
             before = next((each for each in record.order if place(each.seen) == place(first.seen)), None)
             record = withdrawn(record, first.id)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from shoed.cards import Card
 from shoed.commands import Author
-from shoed.events import Result, Seen
+from shoed.events import Measured, Result, Seen
 from shoed.rules.irregular import OF_A_CARD, Happened, Ruling
 from shoed.rules.questions import Ask
 from shoed.table.continuity import PROVEN, Continuity
@@ -81,6 +81,7 @@ class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     after_loss: bool = False  # reports were lost directly before it
     repeated: bool = False  # an overdraw with the face of the card before it, which was due
     published: bool = False  # its place was published
+    measured: Measured | None = None
 
     @property
     def left_at(self) -> tuple[int, int]:
@@ -265,8 +266,16 @@ def changed(record: Record, card: CardEntry) -> Record:
 
 def carried_in(record: Record, card: CardEntry, where: Where) -> Record:
     """A card that was left over before this round."""
-    card = CardEntry(card.face, where, source=Source.CARRIED, utc_us=card.utc_us, row=card.row, sequence=card.sequence)
-    return with_card(record, card)
+    carried = CardEntry(
+        card.face,
+        where,
+        source=Source.CARRIED,
+        utc_us=card.utc_us,
+        row=card.row,
+        sequence=card.sequence,
+        measured=card.measured,
+    )
+    return with_card(record, carried)
 
 
 def unseen(record: Record) -> Record:

@@ -8,6 +8,7 @@ the cards that follow it are looked at, so `report` repeats until nothing waits.
 
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from shoed import events
@@ -197,6 +198,7 @@ def card_drawn(table: Table, card: CardEntry, face: Card, hand: Pair, hands: Han
         provenance=card.row or table.row,
         set_aside=table.event_id(card.sequence) if card.sequence else None,
         source=(Source.DEVICE if card.row else Source.PERSON).value,
+        measured=card.measured or UNSET,
     )
 
 
