@@ -23,6 +23,7 @@ from shoed.observations import (
 )
 from shoed.session.open_shoe_stream import Intake
 from tests.open_shoe_line import A, Clock, Device, Host, Table, losses_on_record, numbered, unproven
+from tests.test_session_open_shoe_doubts import doubts
 
 BOOT: Final = 65_530  # the count of power-ups wraps
 
@@ -155,6 +156,7 @@ def test_a_device_without_a_memory_shows_its_state_behind_the_loss(seed: int, ev
             play.tick(dice.choice((5, 50, 700)))
     play.settle()
     assert losses_on_record(play.host.seen)
+    assert "+ clock-jumps" not in doubts(play.host.seen)
     assert known(play.host.seen) == true(play)
     assert play.device.state.store.kept == ()
 

@@ -283,6 +283,19 @@ def test_clocks_of_two_power_ups_are_not_compared() -> None:
     assert doubts(host.seen) == []
 
 
+@pytest.mark.parametrize("boot", [0, 8, 7 + 40_000, 65_535])
+def test_a_stream_that_begins_has_a_power_up_of_its_own(boot: int) -> None:
+    """A device without a memory draws it at random: it is compared with none before."""
+    host = known()
+    host.hear(hello(1, of=B, boot=boot))
+    host.hear(report(1, FAULT, of=B, boot=boot, clock_us=1))
+    assert doubts(host.seen) == []
+    first = opened()
+    first.hear(hello(boot=boot))
+    first.hear(report(1, FAULT, boot=boot))
+    assert doubts(first.seen) == []
+
+
 def test_a_listener_names_a_restart() -> None:
     """By the HELLO, which another host asked for, or which the restart said."""
     host = listener()
