@@ -2,19 +2,24 @@
 
 from collections.abc import Callable
 from itertools import cycle
+from random import Random
 from typing import Final, cast
 
 from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe.channel import DeviceEnd
 from firmware_protocols.open_shoe.messages import FaultChanged, Reported, Role
 from shoed.conform.checks import Outcome, Verdict, run
 from shoed.conform.host import Host
 from shoed.conform.line import Limits, Line
 from shoed.now import Chunk, Now
+from shoed.ports.channel import DeviceChannel
+from shoed.ports.cipher import Aes
 from shoed.rig.device import Deed
 from shoed.rig.open_shoe import OpenShoeDevice as RigDevice
 from shoed.session.open_shoe_device import DeviceState, Identity, OpenShoeDevice
+from shoed.session.open_shoe_stream import BOOTS
 
 STREAM: Final = 0xA1B2C3D4
 FAULT: Final = 1
@@ -73,7 +78,9 @@ class VirtualLine:
     def power(self) -> bool:
         if self.has_power:
             self.coming = b""
-            self.state = self.role.begin((self.state.store.stream + AFRESH) % (1 << 32))
+            boot = (self.state.store.boot + AFRESH) % BOOTS
+            anew = self.role.begin((self.state.store.stream + AFRESH) % (1 << 32))
+            self.state = self.role.powered(anew, self.now, boot)
             self.state, out = self.role.opened(self.state, self.now)
             self.said(out)
         return self.has_power
@@ -88,6 +95,43 @@ class VirtualLine:
 
     def ask(self, text: str) -> None:
         self.asked.append(text)
+
+
+KEY: Final = bytes(range(16))
+
+
+class KeyedDeviceLine(VirtualLine):
+    """The device has a key: all that it says and hears is in the secure channel."""
+
+    def __init__(self, role: OpenShoeDevice, end: type[DeviceEnd] = DeviceEnd) -> None:
+        self.end = end(Aes(), KEY, Random(1).randbytes)
+        self.channel = DeviceChannel(self.end)
+        super().__init__(role)
+
+    def said(self, out: bytes) -> None:
+        self.channel.say(out, self.now)
+        super().said(self.end.data_to_send())
+
+    def send(self, data: bytes) -> None:
+        self.at_ns += WAY_NS
+        for plain, begins in self.channel.hear(Chunk(data, self.now)):
+            if begins:
+                self.state, out = self.role.opened(self.state, self.now)
+                self.said(out)
+            self.state, out = self.role.hear(self.state, Chunk(plain, self.now))
+            self.said(out)
+        self.said(b"")
+
+    def open(self) -> None:
+        self.is_open = True
+        self.end.opened(self.at_ns)
+        self.said(b"")
+
+    def power(self) -> bool:
+        super().power()
+        self.coming = b""
+        self.open()
+        return self.has_power
 
 
 class RigLine(VirtualLine):

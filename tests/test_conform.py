@@ -1,12 +1,14 @@
 """`shoed conform` in virtual time: our devices pass, and each broken device fails at the clause that it breaks."""
 
 from collections import Counter
+from random import Random
 from typing import Final
 
 import pytest
 
 from firmware_protocols.family import Malformed, Reason
 from firmware_protocols.open_shoe import OpenShoeSettings, build
+from firmware_protocols.open_shoe.channel import DeviceEnd
 from firmware_protocols.open_shoe.clauses import CLAUSES
 from firmware_protocols.open_shoe.layout import FACES, VERSIONS
 from firmware_protocols.open_shoe.messages import (
@@ -30,12 +32,16 @@ from firmware_protocols.open_shoe.messages import (
 )
 from shoed import cards
 from shoed.conform.checks import CHECKS, WATCHED, Verdict
-from shoed.conform.line import Limits
+from shoed.conform.keyed_line import KeyedLine
+from shoed.conform.line import Limits, Line
 from shoed.conform.watch import Passed, Watch
+from shoed.ports.cipher import Aes
 from shoed.rig.device import Burn, Cut, Deal, Deliver, Fault, Load, RunOut, Together, Turn
 from shoed.rig.open_shoe import OpenShoeDevice as RigDevice
 from tests.broken_shoes import DEFECTS, Defect
-from tests.conforming import STREAM, RigLine, VirtualLine, device, failed, results
+from tests.broken_version_3 import DEFECTS as NEWER_DEFECTS
+from tests.broken_version_3 import KEYED_DEFECTS
+from tests.conforming import KEY, STREAM, WHOLE, KeyedDeviceLine, RigLine, VirtualLine, device, failed, results
 from tests.foreign_conforming import ForeignLine
 
 NEAR_THE_END: Final = 65_500  # of the numbers
@@ -43,7 +49,12 @@ ALWAYS_UNTRIED: Final = {each.name for each in CLAUSES if each.untried}
 EIGHT: Final = FACES[7]
 
 
-def untried(line: VirtualLine, limits: Limits | None = None) -> set[str]:
+def not_of(version: int) -> set[str]:
+    """The clauses of other versions, and those of a device with a key."""
+    return {each.name for each in CLAUSES if each.keyed or not each.since <= version <= each.until} - ALWAYS_UNTRIED
+
+
+def untried(line: Line, limits: Limits | None = None) -> set[str]:
     outcomes = results(line) if limits is None else results(line, limits)
     assert failed(outcomes) == {}
     return {name for name, each in outcomes.items() if each.verdict is Verdict.NOT_TRIED} - ALWAYS_UNTRIED
@@ -64,9 +75,8 @@ def test_our_own_shoe_passes_every_clause_that_is_tried(version: int) -> None:
     """With orders, a relay for its power, numbers that wrap and a memory that is filled."""
     of_others = {each.name for each in CLAUSES if each.role is Role.SHUFFLER}
     line = VirtualLine(device(version=version), first=NEAR_THE_END)
-    assert untried(line) == {"card.position", "card.locked", "fault.once", "stream.kept", *of_others} - {
-        "fault.once"  # a full memory raises one
-    }
+    of_cards = {"card.position", "card.burnt", "card.locked"}
+    assert untried(line) == {*of_cards, "stream.kept", *of_others, *not_of(version)}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -75,7 +85,17 @@ def test_our_own_shuffler_passes_every_clause_that_is_tried(version: int) -> Non
     of_others = {each.name for each in CLAUSES if each.role is Role.SHOE} - ALWAYS_UNTRIED
     full = {"full.kept", "full.dropped", "full.stream"}
     line = VirtualLine(device(role=Role.SHUFFLER, version=version), first=NEAR_THE_END, command=True)
-    assert untried(line) == {"set.order", "set.cards", "order.report", "stream.kept", *full, *of_others}
+    of_sets = {"set.order", "set.cards"} | ({"set.named", "status.full"} if version >= 3 else set())
+    assert untried(line) == {*of_sets, "order.report", "stream.kept", *full, *of_others, *not_of(version)}
+
+
+def test_our_own_shoe_with_a_key_passes_every_clause_that_is_tried() -> None:
+    """Through the secure channel, with all that is tried without it."""
+    line = KeyedLine(KeyedDeviceLine(device(version=3)), KEY, Aes(), Random(2).randbytes)
+    line.stand()
+    of_others = {each.name for each in CLAUSES if each.role is Role.SHUFFLER or each.until < 3}
+    of_cards = {"card.position", "card.burnt", "card.locked"}
+    assert untried(line) == {*of_cards, "hello.open", "number.wrap", "stream.kept", *of_others}
 
 
 CARDS: Final = (cards.Card.parse("8S"), cards.Card.parse("4D"))
@@ -98,9 +118,9 @@ def test_a_device_of_the_rig_passes_with_all_that_happens_to_it(role: Role, vers
     """Cards, faults, the key and whole sets, while the test withholds, cuts and floods."""
     outcomes = results(RigLine(RigDevice(OpenShoeSettings(role=role), STREAM, version=version), DEEDS[role]))
     assert failed(outcomes) == {}
-    of_role = {each.name for each in CLAUSES if each.role is role and each.since <= version} - ALWAYS_UNTRIED
+    of_role = {each.name for each in CLAUSES if each.role is role} - not_of(version) - ALWAYS_UNTRIED
     passed = {name for name, each in outcomes.items() if each.verdict is Verdict.PASSED}
-    assert of_role - passed <= {"full.state"}  # it is tried with orders
+    assert of_role - passed <= {"full.state", "status.full"}  # they are tried with orders
     assert "fault.once" in passed
 
 
@@ -119,6 +139,22 @@ def test_a_broken_device_fails_at_the_clause_that_it_breaks(defect: Defect) -> N
     for name in defect.breaks:
         assert any(passed.sent for passed in outcomes[name].trace) or name in WATCHED
         assert outcomes[name].trace
+
+
+@pytest.mark.parametrize("defect", NEWER_DEFECTS, ids=lambda defect: defect.device.__name__)
+def test_a_broken_device_of_version_3_fails_at_the_clause_that_it_breaks(defect: Defect) -> None:
+    """And at no other clause, unless that follows from it."""
+    outcomes = results(VirtualLine(device(defect.device, version=3)))
+    assert set(failed(outcomes)) == {*defect.breaks, *defect.follow}
+
+
+@pytest.mark.parametrize(("end", "breaks"), KEYED_DEFECTS, ids=lambda each: getattr(each, "__name__", None))
+def test_a_broken_channel_fails_at_the_clause_that_it_breaks(end: type[DeviceEnd], breaks: tuple[str, ...]) -> None:
+    """Each of them would let an attacker in, or lock the host out."""
+    line = KeyedLine(KeyedDeviceLine(device(version=3), end), KEY, Aes(), Random(2).randbytes)
+    line.stand()
+    only = [each.name for each in CLAUSES if each.keyed]
+    assert set(failed(results(line, WHOLE, "hello.identify", *only))) == set(breaks)
 
 
 # --- what is not tried, and why

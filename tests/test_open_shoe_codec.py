@@ -312,7 +312,6 @@ def test_a_damaged_version_is_a_damaged_frame() -> None:
         pytest.param(framed("01 21 0001 A1B2C3D4"), Reason.MALFORMED, id="a report without clock"),
         pytest.param(framed("01 02 0000 A1B2C3D4 0000"), Reason.MALFORMED, id="a next of 0"),
         pytest.param(framed("01 02 0000 A1B2C3D4 0003 00"), Reason.MALFORMED, id="a byte too many"),
-        pytest.param(framed("01 03 0000 04 00 00"), Reason.UNDECLARED_CODE, id="order 4"),
         pytest.param(framed("03 02 0000 A1B2C3D4 0003"), Reason.MALFORMED, id="an ALIVE of version 2 in version 3"),
         pytest.param(framed("02 18 0000"), Reason.UNKNOWN_COMMAND, id="a maker's notice in version 2"),
         pytest.param(framed("03 50 0000"), Reason.MALFORMED, id="a maker's report without a number"),
@@ -326,6 +325,14 @@ def test_the_device_cannot_have_said(raw: bytes, reason: Reason) -> None:
     said = REPORTS.read(raw)
     assert isinstance(said, Malformed)
     assert said.reason is reason
+
+
+def test_a_capability_that_the_page_does_not_name_means_nothing() -> None:
+    """A device of tomorrow may have more of them."""
+    said = REPORTS.read(framed("03 01 0000 A1B2C3D4 01 0001 0001 00 00 00 00 0007 0000000000000000 0032 FF84"))
+    assert isinstance(said, Notice)
+    assert isinstance(said.said, Hello)
+    assert said.said.capabilities == Capability.LOCK
 
 
 @pytest.mark.parametrize(

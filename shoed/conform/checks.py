@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from firmware_protocols.open_shoe.clauses import CLAUSES, Clause
+from shoed.conform import checks_channel as channel
 from shoed.conform import checks_line as line
 from shoed.conform import checks_reports as reports
 from shoed.conform import checks_streams as streams
@@ -76,6 +77,15 @@ CHECKS: Final[Mapping[str, Check]] = {
     "status.asked": Check(version_3.says_its_state),
     "status.once": Check(version_3.says_its_state_once),
     "status.full": Check(version_3.full_says_its_state, seconds=60),
+    "channel.sealed": Check(channel.seals_all),
+    "channel.refuses": Check(channel.refuses_plain_frames, seconds=10),
+    "channel.proof": Check(channel.has_the_key),
+    "channel.again": Check(channel.answers_again),
+    "channel.false-challenge": Check(channel.keeps_its_session),
+    "channel.hello": Check(channel.greets_in_a_session),
+    "channel.unkeyed": Check(channel.says_that_it_has_no_session),
+    "channel.counts": Check(channel.opens_nothing_twice),
+    "channel.inside": Check(channel.says_version_3_inside),
     "alive.due": Check(line.is_alive, seconds=12),
 }
 # What is missing where a watched clause is not tried.
@@ -198,7 +208,9 @@ def other(host: Host, clause: Clause) -> str | None:
         return f"it is a rule for a {clause.role.value}"
     if not clause.since <= host.version <= clause.until:
         return f"it is no rule of version {host.version}"
-    return "it is a rule for a device with a key" if clause.keyed else None
+    if clause.keyed and host.channel is None:
+        return "it is a rule for a device with a key; give --key-file"
+    return None
 
 
 def watched(host: Host, clause: Clause, missing: str) -> Outcome:

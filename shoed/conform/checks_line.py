@@ -76,13 +76,22 @@ def skips_torn_frames(host: Host) -> None:
 
 
 def gives_up_frames(host: Host) -> None:
-    host.drain()
-    host.send(IDENTIFY[:HALF_A_FRAME])
+    first, second = halves(host)
+    host.put(first)
     host.wait(SHORT_GAP_S)
-    answered(host, IDENTIFY[HALF_A_FRAME:], f"IDENTIFY in two halves, {SHORT_GAP_S * 1000:g} ms apart")
-    host.send(IDENTIFY[:HALF_A_FRAME])
+    host.put(second)
+    if host.wait(host.limits.answer_s, is_hello) is None:
+        raise Broken(f"no HELLO came on IDENTIFY in two halves, {SHORT_GAP_S * 1000:g} ms apart")
+    first, second = halves(host)
+    host.put(first)
     host.wait(TORN_S + host.limits.slack_s)
-    unanswered(host, IDENTIFY[HALF_A_FRAME:], "the second half of a frame, after a pause of more than 500 ms")
+    unanswered(host, second, "the second half of a frame, after a pause of more than 500 ms")
+
+
+def halves(host: Host) -> tuple[bytes, bytes]:
+    host.drain()
+    frame = host.made(IDENTIFY)
+    return frame[:HALF_A_FRAME], frame[HALF_A_FRAME:]
 
 
 def drops_damage(host: Host) -> None:
@@ -135,6 +144,8 @@ def names_the_oldest(host: Host) -> None:
 
 
 def greets(host: Host) -> None:
+    if host.channel is not None:
+        raise Untried("with a key, UNKEYED takes the place of HELLO there; see channel.unkeyed")
     host.reopen()
     if host.wait(host.limits.answer_s, is_hello) is None:
         if host.limits.sees_line:

@@ -1,9 +1,9 @@
 """Checks of what version 3 adds: power-ups, the clock in notices, and the whole state."""
 
-from firmware_protocols.open_shoe.messages import Hello, Inquire, Lock, OrderKind, Report, Result, Role, Status
-from shoed.conform.checks_reports import kept_of, need, once
+from firmware_protocols.open_shoe.messages import Hello, Inquire, Lock, OrderKind, Result, Role, Status, following
+from shoed.conform.checks_reports import need, once
 from shoed.conform.checks_streams import CLOCK_S, CLOCK_WRONG_S, full, power_cycle
-from shoed.conform.host import Heard, Host, Untried, is_hello
+from shoed.conform.host import Heard, Host, is_hello
 from shoed.conform.line import NS_PER_S
 from shoed.conform.watch import BOOTS
 
@@ -69,18 +69,12 @@ def says_its_state(host: Host) -> None:
 
 
 def says_its_state_once(host: Host) -> None:
-    before = host.identify()
     status_of(host)
     host.say(Inquire())
-    after = host.identify()
-    if [type(each.said) for each in new_reports(host, before)][-1:] != [Status]:
-        raise Untried("the device reported other things meanwhile")
-    need(len(kept_of(after)) <= len(new_reports(host, before)), "INQUIRE made another report behind a STATUS")
-
-
-def new_reports(host: Host, before: Hello) -> list[Report]:
-    fresh = {each.sequence: each for each in host.reported() if each.stream == before.stream}
-    return [fresh[number] for number in sorted(fresh)]
+    host.identify()
+    fresh = {each.sequence: type(each.said) for each in host.reported()}
+    pairs = [number for number, kind in fresh.items() if fresh.get(following(number)) is kind is Status]
+    need(not pairs, f"the newest report was a STATUS, number {pairs[:1]}, and INQUIRE made another one")
 
 
 def full_says_its_state(host: Host) -> None:

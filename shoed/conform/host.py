@@ -27,6 +27,7 @@ from firmware_protocols.open_shoe.messages import (
     Role,
 )
 from shoed import wire
+from shoed.conform.keyed_line import KeyedLine
 from shoed.conform.line import NS_PER_S, Gone, Limits, Line
 from shoed.conform.watch import Passed, Watch
 from shoed.session.open_shoe_stream import preceding, steps
@@ -86,6 +87,7 @@ def never(_: Heard) -> bool:
 class Host:
     def __init__(self, line: Line, limits: Limits) -> None:
         self.line = line
+        self.channel = line if isinstance(line, KeyedLine) else None
         self.limits = limits
         self.direction = reports(OpenShoeSettings())
         self.state = LineState()
@@ -109,6 +111,15 @@ class Host:
     def send(self, data: bytes) -> None:
         self.trace.append(Passed(sent=True, data=data))
         self.line.send(data)
+
+    def made(self, data: bytes) -> bytes:
+        """A frame as it goes out on the line."""
+        return data if self.channel is None else self.channel.made(data)
+
+    def put(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self.trace.append(Passed(sent=True, data=data))
+        (self.line if self.channel is None else self.channel.line).send(data)
 
     def say(self, said: Requested, version: int | None = None) -> None:
         if isinstance(said, Acknowledge):

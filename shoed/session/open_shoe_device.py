@@ -99,7 +99,7 @@ class OpenShoeDevice:
         return DeviceState(Store(stream_id, self.version, self.room))
 
     def powered(self, state: DeviceState, now: Now, boot: int | None = None) -> DeviceState:
-        """The power comes. A device without a `boot` from the shell keeps its memory, and counts its power-ups there."""
+        """The power comes. Without a `boot` from the shell, the device counts its power-ups in a memory of its own."""
         if not self.states:
             return replace(state, line=LineState())
         boot = (state.store.boot + 1) % BOOTS if boot is None else boot

@@ -1,0 +1,164 @@
+"""Checks of the secure channel: what a device with a key must refuse, and how its sessions begin."""
+
+from collections.abc import Callable
+from typing import Final
+
+from firmware_protocols.family import Reason
+from firmware_protocols.open_shoe import build
+from firmware_protocols.open_shoe.channel import (
+    CHALLENGE,
+    NONCE_BYTES,
+    PROOF_BYTES,
+    RESPONSE,
+    UNKEYED,
+    Keys,
+    keys_of,
+)
+from firmware_protocols.open_shoe.codec import HEAD, seal, unwrap
+from firmware_protocols.open_shoe.messages import Acknowledge, Done, Identify, Order, OrderKind, Request
+from shoed.conform.checks_reports import need
+from shoed.conform.host import Host, Untried, is_hello
+from shoed.conform.keyed_line import KeyedLine
+from shoed.conform.line import NS_PER_S
+
+QUIET: Final = 0.7  # of the time for an answer
+A_SECOND: Final = 1.0
+
+
+def keyed(host: Host) -> KeyedLine:
+    if host.channel is None:
+        raise Untried("it is a rule for a device with a key; give --key-file")
+    return host.channel
+
+
+def outside(host: Host, wanted: Callable[[bytes], bool], seconds: float) -> bytes | None:
+    """The first body outside the channel that is wanted."""
+    channel = keyed(host)
+    until_ns = host.line.now_ns() + round(seconds * NS_PER_S)
+    while True:
+        for body in channel.outside:
+            if wanted(body):
+                channel.outside.clear()
+                return body
+        channel.outside.clear()
+        if host.line.now_ns() >= until_ns:
+            return None
+        host.wait(min((until_ns - host.line.now_ns()) / NS_PER_S, 0.05))
+
+
+def is_response(body: bytes) -> bool:
+    return body.startswith(RESPONSE) and len(body) == HEAD.size + NONCE_BYTES + PROOF_BYTES
+
+
+def challenged(host: Host, nonce: bytes) -> tuple[bytes, Keys]:
+    """The body of the RESPONSE to a nonce, and the keys of the session."""
+    channel = keyed(host)
+    channel.outside.clear()
+    channel.raw(seal(CHALLENGE + nonce))
+    body = outside(host, is_response, host.limits.answer_s)
+    need(body is not None, "no RESPONSE came on CHALLENGE")
+    assert body is not None  # noqa: S101 -- as needed
+    device_nonce = body[HEAD.size : HEAD.size + NONCE_BYTES]
+    return body, keys_of(channel.cipher, channel.key, nonce, device_nonce)
+
+
+def has_the_key(host: Host) -> None:
+    body, keys = challenged(host, keyed(host).draw(NONCE_BYTES))
+    need(body.endswith(keys.proof), "the proof in RESPONSE is not that of the key and the two nonces")
+
+
+def seals_all(host: Host) -> None:
+    host.identify()
+    host.order(OrderKind.UNLOCK)
+    unsealed = [each for each in keyed(host).dropped if each.reason is Reason.UNSEALED]
+    need(not unsealed, f"a frame came outside the channel: {unsealed[0].data.hex(' ').upper() if unsealed else ''}")
+
+
+def refuses_plain_frames(host: Host) -> None:
+    """No answer, neither sealed nor plain, and no order is obeyed."""
+    channel = keyed(host)
+    hello = host.identify()
+    since = len(channel.dropped)
+    for version in (1, 2, 3):
+        for said in (Identify(), Order(OrderKind.LOCK), Acknowledge(hello.stream ^ 1, 1)):
+            host.drain()
+            channel.raw(build(Request(version, said)))
+            heard = host.wait(host.limits.answer_s * QUIET, is_hello)
+            need(heard is None, f"{type(said).__name__} of version {version}, outside the channel, is answered")
+    need(channel.dropped[since:] == [], "a frame outside the channel is answered outside the channel")
+    after = host.identify()
+    need(after.next == hello.next, "an order outside the channel is obeyed")
+
+
+def answers_again(host: Host) -> None:
+    draw = keyed(host).draw
+    nonce = draw(NONCE_BYTES)
+    first, second = challenged(host, nonce)[0], challenged(host, nonce)[0]
+    need(first == second, "the same CHALLENGE has two different RESPONSEs")
+    other = challenged(host, draw(NONCE_BYTES))[0]
+    need(other[HEAD.size :][:NONCE_BYTES] != first[HEAD.size :][:NONCE_BYTES], "two RESPONSEs have one nonce")
+
+
+def keeps_its_session(host: Host) -> None:
+    challenged(host, keyed(host).draw(NONCE_BYTES))
+    host.identify()
+
+
+def greets_in_a_session(host: Host) -> None:
+    """The first frame of the session asks for nothing."""
+    channel = keyed(host)
+    hello = host.identify()
+    channel.begin()
+    channel.stand()
+    host.say(Acknowledge(hello.stream, hello.next))
+    need(host.wait(host.limits.answer_s, is_hello) is not None, "a session began, and no HELLO came")
+
+
+def says_that_it_has_no_session(host: Host) -> None:
+    """At most once in a second, whatever it is asked."""
+    channel = keyed(host)
+    channel.reopen_without_session()
+    channel.pass_time(A_SECOND + host.limits.slack_s)
+    channel.outside.clear()
+    for _ in range(2):
+        channel.raw(build(Request(1, Identify())))
+        channel.pass_time(host.limits.answer_s * QUIET / 2)
+    said = channel.outside.count(UNKEYED)
+    others = [each for each in channel.outside if each != UNKEYED]
+    channel.open()
+    need(not others, f"without a session, {[each[:4].hex(' ') for each in others[:2]]} is said")
+    need(said == 1, f"UNKEYED came {said} times on two frames within a second")
+
+
+def opens_nothing_twice(host: Host) -> None:
+    """A frame that is sent again, one that is changed, and one of another session."""
+    channel = keyed(host)
+    need(host.order(OrderKind.UNLOCK) is not None, "no DONE came on an order")
+    again = channel.last
+    unopened(host, again, "that is sent again")
+    unopened(host, changed(again), "of which one byte is changed")
+    host.reopen()
+    host.identify()
+    unopened(host, again, "of another session")
+    own = [each.detail for each in channel.dropped if each.detail.startswith("SEALED")]
+    need(not own, f"a frame of the device itself cannot be opened: {own[:1]}")
+
+
+def unopened(host: Host, frame: bytes, what: str) -> None:
+    """A device may say UNKEYED to it, and HELLO in the session that follows."""
+    host.drain()
+    keyed(host).raw(frame)
+    heard = host.wait(host.limits.answer_s * QUIET, lambda heard: isinstance(heard.message.said, Done))
+    need(heard is None, f"DONE came on a sealed order {what}")
+
+
+def changed(frame: bytes) -> bytes:
+    body = unwrap(frame)
+    assert isinstance(body, bytes)  # noqa: S101 -- our own frame
+    return seal(body[:-1] + bytes((body[-1] ^ 1,)))
+
+
+def says_version_3_inside(host: Host) -> None:
+    host.identify()
+    wrong = [each.detail for each in keyed(host).dropped if "inside" in each.detail]
+    need(not wrong, "; ".join(wrong[:1]))

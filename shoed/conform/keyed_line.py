@@ -1,0 +1,122 @@
+"""The line to a device with a key: what a check says is sealed, and what the device says is opened.
+
+Theory of operation: it stands in the place of the plain line, over that line. The checks of the secure channel need the
+line below it, too: `raw` sends bytes as they are, and `outside` has each body that was not sealed.
+"""
+
+from typing import Final
+
+from firmware_protocols.open_shoe.channel import OF_DEVICE, Cipher, Draw, HostEnd
+from shoed.conform.line import NS_PER_S, Gone, Line
+from shoed.now import Chunk, Now
+from shoed.ports.channel import Bodies, HostChannel
+from shoed.ports.keyed import Dropped
+from shoed.wire import Frame
+
+SESSION_S: Final = 3.0  # until a session stands
+
+
+class KeyedLine:
+    def __init__(self, line: Line, key: bytes, cipher: Cipher, draw: Draw) -> None:
+        self.line = line
+        self.key = key
+        self.cipher = cipher
+        self.draw = draw
+        self.outside: list[bytes] = []  # bodies that were not sealed
+        self.dropped: list[Dropped] = []
+        self.last = b""  # as the host sent it last
+        self.begin()
+
+    def begin(self) -> None:
+        self.bodies = Bodies()
+        self.channel = HostChannel(HostEnd(self.cipher, self.key, self.draw, self.line.now_ns()))
+        self.sent()
+
+    def sent(self) -> None:
+        if data := self.channel.end.data_to_send():
+            self.line.send(data)
+
+    def stand(self) -> None:
+        """Wait until a session stands."""
+        until_ns = self.line.now_ns() + round(SESSION_S * NS_PER_S)
+        while not self.channel.end.is_open:
+            if self.line.now_ns() >= until_ns:
+                raise Gone("no RESPONSE with the right proof came; check the key of the device")
+            self.took(until_ns)
+
+    # --- the line that the checks see
+
+    def now_ns(self) -> int:
+        return self.line.now_ns()
+
+    def send(self, data: bytes) -> None:
+        self.last = self.made(data)
+        self.line.send(self.last)
+
+    def made(self, data: bytes) -> bytes:
+        return self.channel.say(data, self.at())
+
+    def at(self) -> Now:
+        return Now(self.now_ns() // 1000, self.now_ns())
+
+    def receive(self, until_ns: int) -> Chunk | None:
+        while True:
+            plain = self.took(until_ns)
+            if plain:
+                return Chunk(b"".join(each.data for each in plain), plain[-1].at)
+            if self.now_ns() >= until_ns:
+                return None
+
+    def took(self, until_ns: int) -> list[Chunk]:
+        """What the device said inside the channel, by this moment at the latest."""
+        end = self.channel.end
+        chunk = self.line.receive(min(until_ns, max(end.wake_at(), self.now_ns())))
+        found: list[Chunk | Dropped] = []
+        if chunk is not None:
+            self.listen(chunk)
+            found = self.channel.hear(chunk)
+        end.pass_time(self.now_ns())
+        self.sent()
+        self.dropped += [each for each in found if isinstance(each, Dropped)]
+        return [each for each in found if isinstance(each, Chunk)]
+
+    def listen(self, chunk: Chunk) -> None:
+        for each in self.bodies.take(chunk):
+            if isinstance(each, Frame) and not each.message.startswith(OF_DEVICE):
+                self.outside.append(each.message)
+
+    def cut(self) -> None:
+        self.line.cut()
+
+    def open(self) -> None:
+        self.line.open()
+        self.begin()
+        self.stand()
+
+    def power(self) -> bool:
+        return self.line.power()
+
+    def cause(self, count: int) -> bool:
+        return self.line.cause(count)
+
+    def ask(self, text: str) -> None:
+        self.line.ask(text)
+
+    # --- below the channel
+
+    def reopen_without_session(self) -> None:
+        """The line is cut and opened; the host begins no session, until `open`."""
+        self.line.cut()
+        self.line.open()
+        self.bodies = Bodies()
+
+    def pass_time(self, seconds: float) -> None:
+        """What comes meanwhile is kept in `outside` alone."""
+        until_ns = self.now_ns() + round(seconds * NS_PER_S)
+        while self.now_ns() < until_ns:
+            if (chunk := self.line.receive(until_ns)) is not None:
+                self.listen(chunk)
+
+    def raw(self, data: bytes) -> None:
+        """Bytes as they are."""
+        self.line.send(data)
