@@ -168,7 +168,8 @@ After every CONNACK come status, state and question, then the events that the br
 CloudEvents 1.0, structured JSON. `id` is `<journal>-<table>-<sequence>`: the same id always carries the same `data`,
 however often it is delivered, and no other event ever carries it, even if the journal is deleted. `sequence` is a
 decimal string from 1, without a gap in each table, and order is `sequence` alone. `time` is when the last byte of the
-first good copy of the report arrived. `historical` is there, and true, if the event was committed before the present
+first good copy of the report arrived; a card that waited at its device was drawn earlier, see [Measured](#measured).
+`historical` is there, and true, if the event was committed before the present
 connection to the broker; nothing else differs then.
 """
 

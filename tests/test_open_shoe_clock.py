@@ -4,6 +4,7 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
+import msgspec
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings, build, orders
@@ -22,9 +23,10 @@ from firmware_protocols.open_shoe.messages import (
     Status,
 )
 from shoed import wire
-from shoed.now import Chunk
+from shoed.now import Chunk, Now
 from shoed.observations import CardSeen, Drawn
-from shoed.step import LinkDown, LinkUp, Received, Woken
+from shoed.session.open_shoe_clock import ANCHORS, Anchor, Arrival, of_alive, of_hello, of_report
+from shoed.step import Configured, LinkDown, LinkUp, Received, Woken
 from shoed.wire import Frame, LineState
 from tests.open_shoe_line import PORT, START, A, Clock, Host, number_of, numbered
 
@@ -266,3 +268,161 @@ def test_a_clock_that_is_known_bounds_a_card_that_waited() -> None:
     assert max(each.within_us for each in exact if each) < 80_000
     assert max(each.within_us for each in unknown if each) < 90_000
     assert min(each.within_us for each in old if each) > 600 * SECOND
+
+
+# --- one rule each
+
+
+NAMES: Final = ("Acme", "S1", "0042", "1.0")
+CARD: Final = numbered(7)
+PASSED: Final = CARD.passage_us
+
+
+def said_hello(at: int, clock_us: int, ppm: int | None = 50, *, boot: int = 7, late_ns: int = 0) -> tuple[Anchor, ...]:
+    said = Hello(A, Role.SHOE, 1, 1, *NAMES, boot, clock_us, ppm)
+    return of_hello((), said, 3, Arrival(moment_of(at), 10, late_ns))
+
+
+def moment_of(at: int) -> Now:
+    return Now(START.utc_us + at, START.mono_ns + at * 1000)
+
+
+def alive(anchors: tuple[Anchor, ...], at: int, clock_us: int) -> tuple[Anchor, ...]:
+    return of_alive(anchors, Alive(A, 1, 7, clock_us), 3, Arrival(moment_of(at), 10))
+
+
+def drawn(anchors: tuple[Anchor, ...], at: int, clock_us: int, *, boot: int = 7, before_us: int = 0) -> Drawn | None:
+    report = Report(3, 1, A, clock_us, CARD, boot)
+    return of_report(anchors, report, before_us, Arrival(moment_of(at), 10), prompt=True)[1]
+
+
+SOON: Final = 10 * 87 + 70_000 + 1  # after a frame of ten bytes was made
+
+
+def test_hello_shows_what_the_clock_is() -> None:
+    """The bound is its delay, and the drift of both clocks."""
+    found = drawn(said_hello(0, 0), 20 * SECOND, 10 * SECOND)
+    assert found == Drawn(START.utc_us + 10 * SECOND, SOON + 10 * 150 + 2)
+    found = drawn(said_hello(0, 0, None), 20 * SECOND, 10 * SECOND)
+    assert found == Drawn(START.utc_us + 10 * SECOND, SOON + 10 * 300 + 2)
+    found = drawn(said_hello(0, 0, late_ns=400_000_000), 20 * SECOND, 10 * SECOND)
+    assert found == Drawn(START.utc_us + 10 * SECOND, SOON + 400_000 + 10 * 150 + 2)
+
+
+def test_nothing_is_known_of_another_power_up() -> None:
+    """Each has a clock of its own; a few are remembered, because their reports may still be kept."""
+    anchors = said_hello(0, 0)
+    assert drawn(anchors, 20 * SECOND, 10 * SECOND, boot=8) is None
+    assert drawn((), 20 * SECOND, 10 * SECOND) is None
+    for boot in range(8, 7 + ANCHORS):
+        said = Hello(A, Role.SHOE, 1, 1, *NAMES, boot, 0, 50)
+        anchors = of_hello(anchors, said, 3, Arrival(moment_of(boot * SECOND), 10))
+    assert drawn(anchors, 90 * SECOND, 10 * SECOND) is not None
+    anchors = of_hello(anchors, Hello(A, Role.SHOE, 1, 1, *NAMES, 99, 0, 50), 3, Arrival(moment_of(0), 10))
+    assert len(anchors) == ANCHORS
+    assert drawn(anchors, 90 * SECOND, 10 * SECOND) is None
+
+
+def test_the_smallest_delay_is_the_best_and_the_anchor_is_renewed() -> None:
+    """A later frame that was quicker corrects the first one; a slower one does not."""
+    anchors = alive(said_hello(60_000, 0), 10 * SECOND, 10 * SECOND)
+    found = drawn(anchors, 20 * SECOND, 11 * SECOND)
+    assert found is not None
+    assert found.utc_us == START.utc_us + 11 * SECOND
+    anchors = alive(anchors, 20 * SECOND + 60_000, 20 * SECOND)
+    found = drawn(anchors, 30 * SECOND, 20 * SECOND)
+    assert found is not None
+    assert found.utc_us == START.utc_us + 20 * SECOND + 1501
+
+
+def test_a_frame_that_was_delayed_moves_no_anchor_until_all_are() -> None:
+    """For 30 s: then the clock itself is another."""
+    anchors = said_hello(0, 0)
+    for at in range(10, 40, 10):
+        anchors = alive(anchors, (at + 5) * SECOND, at * SECOND)
+        found = drawn(anchors, 90 * SECOND, at * SECOND)
+        assert found is not None
+        assert found.utc_us == START.utc_us + at * SECOND
+    found = drawn(alive(anchors, 45 * SECOND, 40 * SECOND), 90 * SECOND, 40 * SECOND)
+    assert found is not None
+    assert found.utc_us == START.utc_us + 45 * SECOND
+
+
+def test_a_frame_that_arrives_before_it_can_have_been_made_proves_the_anchor_wrong() -> None:
+    """Of a notice there is a new one; after a report nothing is known."""
+    anchors = said_hello(60 * SECOND, 0)
+    found = drawn(alive(anchors, 61 * SECOND, 10 * SECOND), 90 * SECOND, 20 * SECOND)
+    assert found is not None
+    assert found.utc_us == START.utc_us + 71 * SECOND
+    assert drawn(anchors, 61 * SECOND, 10 * SECOND) is None
+
+
+def test_a_clock_that_goes_back_is_another() -> None:
+    """A report may be overtaken by a notice, but not by more than a second."""
+    anchors = alive(said_hello(0, 100 * SECOND), SECOND, 50 * SECOND)
+    found = drawn(anchors, 9 * SECOND, 51 * SECOND)
+    assert found is not None
+    assert found.utc_us == START.utc_us + 2 * SECOND
+    anchors = said_hello(0, 100 * SECOND)
+    assert alive(anchors, SECOND, 99_500_000) == anchors
+
+
+def test_a_card_is_drawn_before_it_arrives_and_its_passage_is_over() -> None:
+    """Whatever the anchor says."""
+    found = drawn(said_hello(60_000, 0), 10 * SECOND + PASSED, 10 * SECOND)
+    assert found is not None
+    assert found.utc_us == START.utc_us + 10 * SECOND
+
+
+def test_a_card_with_the_clock_of_the_report_before_may_have_come_earlier() -> None:
+    """By its passage at most."""
+    sure = drawn(said_hello(0, 0), 20 * SECOND, 10 * SECOND)
+    found = drawn(said_hello(0, 0), 20 * SECOND, 10 * SECOND, before_us=10 * SECOND)
+    assert sure is not None
+    assert found == Drawn(sure.utc_us, sure.within_us + PASSED)
+
+
+@pytest.mark.parametrize("clock_us", [0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_no_clock_is_too_large(clock_us: int) -> None:
+    """The state can be written, and what a year makes of a drift tells nothing."""
+    anchors = said_hello(0, clock_us)
+    for other in (0, 1 << 62, (1 << 64) - 1):
+        found = drawn(alive(anchors, SECOND, other), 2 * SECOND, clock_us)
+        assert found is None or found.within_us <= 86_400 * SECOND
+    assert msgspec.json.decode(msgspec.json.encode(anchors), type=tuple[Anchor, ...]) == anchors
+    assert drawn(said_hello(0, 0), SECOND, 1 << 60) is None
+
+
+def test_a_host_that_started_again_knows_no_anchor() -> None:
+    """Its monotonic clock began again, so that the two clocks do not agree."""
+    for since_ns, known in ((60_000_000_000, True), (-5_000_000_000, False)):
+        host, clock = known_host()
+        at = clock.now
+        later = Now(at.utc_us + 60 * SECOND, at.mono_ns + since_ns)
+        state, _ = host.session.step(host.state, Configured("{}", 8, "1"), later)
+        assert bool(state.anchors) is known
+
+
+def known_host() -> tuple[Host, Clock]:
+    clock = Clock()
+    host = Host(clock)
+    host.take(LinkUp(PORT))
+    host.hear(build(Notice(3, Hello(A, Role.SHOE, 1, 1, *NAMES, 7, 0))))
+    return host, clock
+
+
+def test_a_clock_that_jumps_tells_no_moment() -> None:
+    """As long as the doubt stands; then HELLO or ALIVE begin again."""
+    host, clock = known_host()
+    seen = []
+    for number, clock_s in enumerate((5, 500, 501), start=1):
+        clock.ms = number * 1000.0
+        seen += host.hears(build(Report(3, number, A, clock_s * SECOND, CARD, 7)))
+    found = [each.drawn for each in seen if isinstance(each, CardSeen)]
+    assert found[1:] == [None, None]
+    clock.ms += 1000
+    host.hear(build(Notice(3, Alive(A, 4, 7, 502 * SECOND))))
+    clock.ms += 1000
+    (card,) = host.hears(build(Report(3, 4, A, 503 * SECOND - PASSED, CARD, 7)))
+    assert isinstance(card, CardSeen)
+    assert card.drawn is not None

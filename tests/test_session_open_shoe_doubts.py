@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from firmware_protocols.open_shoe import build
-from firmware_protocols.open_shoe.messages import Alive, FaultChanged, Notice, Role
+from firmware_protocols.open_shoe.messages import Alive, FaultChanged, Hello, Notice, Report, Role
 from shoed.observations import (
     AnyObservation,
     Continuity,
@@ -299,3 +299,12 @@ FRAME: Final = Evidence("05", 0, "9")
 def test_the_log_names_losses_and_doubts(seen: AnyObservation, line: str) -> None:
     """What proves that nothing is missing is no line of it."""
     assert warning(seen) == line
+
+
+def test_the_first_report_of_a_device_shows_no_doubt_about_its_power_up() -> None:
+    """There is none before it; the number of a power-up may be random."""
+    host = Host(Clock())
+    host.take(LinkUp(PORT))
+    names = ("Acme", "S1", "0042", "1.0")
+    said = [build(Notice(3, Hello(A, Role.SHOE, 1, 1, *names, 46137))), build(Report(3, 1, A, 5, FAULT, 46137))]
+    assert heard(host, *said) == []

@@ -262,7 +262,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         ticked = Ticked(report.clock_us, at.mono_ns, report.boot)
         if verdict is Repeat.DUE:
             within_s = self.session.settings.quiet_after_s
-            if wrong := doubts.jumped(before.moment, self.state.ticked, ticked, within_s):
+            last = before.moment if before.checks else ticked.moment  # nothing was taken of this numbering
+            if wrong := doubts.jumped(last, self.state.ticked, ticked, within_s):
                 self.doubt(at, DeviceDoubt.CLOCK_JUMPS, wrong)
             else:
                 self.trust(at, DeviceDoubt.CLOCK_JUMPS)

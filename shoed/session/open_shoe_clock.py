@@ -152,6 +152,8 @@ def agreed(anchors: tuple[Anchor, ...], own: tuple[Anchor, ...], last: Anchor, s
     """The bounds as the frame narrows them. An anchor that is far from it stays beside the new one."""
     others = [each for each in anchors if each not in own]
     earliest, latest = last.at(shown.clock_us)
+    if shown.delay_us is None and shown.arrived_us >= latest:
+        return anchors
     latest = min(latest, shown.arrived_us)
     if shown.delay_us is None:
         new = replace(last, clock_us=shown.clock_us, earliest_us=earliest, latest_us=latest)
