@@ -84,10 +84,12 @@ class Ear:
     async def dropped(self, each: Dropped) -> None:
         """What the device did not say in its secure channel."""
         self.taking = Chunk(each.data, each.at)
-        self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
-        await asyncio.sleep(0)
-        await self.desk.writer.has_room.wait()
-        self.taking = None
+        try:
+            self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
+            await asyncio.sleep(0)
+            await self.desk.writer.has_room.wait()
+        finally:
+            self.taking = None
 
     def heard_until(self) -> Now:
         """Whatever came before this moment has been taken."""

@@ -77,6 +77,8 @@ def skips_torn_frames(host: Host) -> None:
 
 
 def gives_up_frames(host: Host) -> None:
+    if host.limits.sealed:
+        raise Untried("a frame of the secure channel is sent whole")
     host.drain()
     host.send(IDENTIFY[:HALF_A_FRAME])
     host.wait(SHORT_GAP_S)

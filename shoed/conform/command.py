@@ -10,8 +10,9 @@ from math import inf
 from types import TracebackType
 from typing import Final, Self
 
-from firmware_protocols.open_shoe import FAMILY
+from firmware_protocols.open_shoe import FAMILY, build
 from firmware_protocols.open_shoe.clauses import CLAUSES
+from firmware_protocols.open_shoe.messages import Identify, Request, Unkeyed
 from shoed.conform.checks import Outcome, Verdict, last_words, run
 from shoed.conform.host import Host
 from shoed.conform.line import NS_PER_S, Gone, Limits
@@ -21,10 +22,13 @@ from shoed.errors import LinkLost, PortError, PortRefused, UsageError
 from shoed.now import Chunk
 from shoed.ports.address import Address, HidrawAddress, ReplayAddress
 from shoed.ports.clock import now
+from shoed.ports.keyed import Dropped, Keyed, key_in
 from shoed.ports.link import Link, open_link
+from shoed.ports.secure import SecureLink, secured
 
 FAILED: Final = 1
 NOT_REACHED: Final = 2
+IDENTIFY: Final = build(Request(3, Identify()))
 SHOWN_BYTES: Final = 128  # of one piece of evidence
 WIDTH: Final = max(len(each.value) for each in Verdict)
 POWER: Final = "Switch the device off and on again, then press Enter (or type n, if that cannot be done): "
@@ -33,8 +37,9 @@ POWER: Final = "Switch the device off and on again, then press Enter (or type n,
 class RealLine:
     """A port of this machine. The loop runs while something is waited for; what comes meanwhile stays in the kernel."""
 
-    def __init__(self, address: Address, power: str | None, report: str | None) -> None:
+    def __init__(self, address: Address, power: str | None, report: str | None, key: bytes | None = None) -> None:
         self.address = address
+        self.key = key
         self.power_command = power
         self.report_command = report
         self.runner = asyncio.Runner()
@@ -44,7 +49,7 @@ class RealLine:
     def __enter__(self) -> Self:
         self.runner.__enter__()
         try:
-            self.link = self.runner.run(open_link(self.address, FAMILY.line))
+            self.link = self.runner.run(self.opened())
         except BaseException:
             self.runner.close()
             raise
@@ -55,6 +60,14 @@ class RealLine:
     ) -> None:
         self.cut()
         self.runner.close()
+
+    async def opened(self) -> Link:
+        link = await open_link(self.address, FAMILY.line)
+        if self.key is None:
+            return link
+        secure = await secured(link, self.address, Keyed(self.key, ignored), raised)
+        secure.send(IDENTIFY)  # with the first frame of the host the session stands, and the device says HELLO
+        return secure
 
     def now_ns(self) -> int:
         return now().mono_ns
@@ -68,7 +81,10 @@ class RealLine:
     async def sent(self, data: bytes) -> None:
         if self.link is None:
             raise LinkLost(f"{self.address}: closed")
-        self.link.send(data)
+        if isinstance(self.link, SecureLink):
+            self.link.send_parts(data)
+        else:
+            self.link.send(data)
         await asyncio.sleep(0)  # the loop writes what the kernel did not take at once
 
     def receive(self, until_ns: int) -> Chunk | None:
@@ -97,7 +113,7 @@ class RealLine:
     def open(self) -> None:
         self.cut()
         try:
-            self.link = self.runner.run(open_link(self.address, FAMILY.line))
+            self.link = self.runner.run(self.opened())
         except PortRefused as refusal:
             raise Gone(str(refusal)) from refusal
 
@@ -121,6 +137,14 @@ class RealLine:
     def ask(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+
+
+async def ignored(_: Dropped) -> None:
+    """The checks judge what the device says in the channel."""
+
+
+async def raised(refusal: PortRefused) -> None:
+    raise refusal
 
 
 def command(text: str, option: str) -> None:
@@ -172,6 +196,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--longest", metavar="SECONDS", type=float, default=inf, help="leave out checks that take longer"
     )
+    parser.add_argument("--key-file", metavar="FILE", help="with the key of the device: test it in the secure channel")
     parser.add_argument("--sees-line", action="store_true", help="the device itself sees that a host opens the line")
     parser.add_argument("--only", metavar="CLAUSE", action="append", default=[], help="may be given several times")
     parser.set_defaults(command=conform_command)
@@ -195,9 +220,11 @@ def conform_command(arguments: argparse.Namespace) -> int:
         longest_s=arguments.longest,
         most_reports=arguments.most_reports,
         sees_line=arguments.sees_line,
+        sealed=arguments.key_file is not None,
     )
+    key = None if arguments.key_file is None else key_in(arguments.key_file, "--key-file")
     try:
-        with RealLine(address, arguments.power, arguments.report) as line:
+        with RealLine(address, arguments.power, arguments.report, key) as line:
             status = tell(line, Host(line, limits), frozenset(arguments.only))
     except PortRefused as refusal:
         raise UsageError(str(refusal)) from refusal
@@ -218,6 +245,8 @@ def tell(line: RealLine, host: Host, only: frozenset[str]) -> int:
     if not line.came:
         raise UsageError(f"{line.address}: no byte came; check the power, the cable and the speed of the device")
     print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))
+    if any(isinstance(each.message.said, Unkeyed) for each in host.heard):
+        print("the device says UNKEYED: it has a key; give the file with the key by --key-file")
     if host.watch.junk:
         print(f"{host.watch.junk} bytes were in no whole frame: check the line, where a clause failed")
     return FAILED if counts[Verdict.FAILED] else 0

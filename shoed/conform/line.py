@@ -17,6 +17,7 @@ class Limits(NamedTuple):
     patience_s: float = 60.0  # for what a person or a command does
     longest_s: float = inf  # a check that takes longer is left out
     most_reports: int = 50  # that the device is made to say for one clause
+    sealed: bool = False  # the line is the secure channel: a frame is said whole
     sees_line: bool = False  # the device itself can see that a host opens the line
 
 
