@@ -14,7 +14,7 @@ from typing import Final
 
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe.channel import WRONG_PROOF, HostEnd
-from shoed.errors import LinkLost, PortError, PortRefused
+from shoed.errors import LinkLost, PortError, PortRefused, PortUnsecured
 from shoed.now import Chunk, Now
 from shoed.ports.address import Address
 from shoed.ports.channel import HostChannel
@@ -98,6 +98,11 @@ class SecureLink:
             self.link.send(sealed)
         self.follow()
 
+    def send_parts(self, data: bytes) -> None:
+        """The same of bytes that need not be frames: those go out as they are."""
+        self.link.send(self.channel.say_parts(data, now()))
+        self.follow()
+
     async def close(self) -> None:
         self._closed = True
         if self._timer is not None:
@@ -145,7 +150,7 @@ class Handshake:
                 judge_s += JUDGED_S
                 await self.judge(clock())
             except LinkLost as loss:
-                raise self.refusal(self.reason) if self.reason else PortRefused(str(loss)) from loss
+                raise PortUnsecured(str(self.refusal(self.reason) if self.reason else loss)) from loss
             self.take()
 
     def take(self) -> None:
