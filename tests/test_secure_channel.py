@@ -279,10 +279,10 @@ def test_a_frame_of_the_session_disproves_unkeyed() -> None:
 
 
 def test_a_device_that_restarted_unheard_is_challenged() -> None:
-    """Its UNKEYED was lost: after 15 s without a frame a session begins."""
+    """Its UNKEYED was lost: after 30 s without a frame a session begins."""
     ours, _ = joined()
     ours.unheard = False
-    ours.pass_time(15 * SECOND)
+    ours.pass_time(30 * SECOND)
     assert bare(ours.data_to_send())[:4] == channel.CHALLENGE
 
 

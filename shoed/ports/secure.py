@@ -98,11 +98,6 @@ class SecureLink:
             self.link.send(sealed)
         self.follow()
 
-    def send_parts(self, data: bytes) -> None:
-        """The same of bytes that need not be frames: those go out as they are."""
-        self.link.send(self.channel.say_parts(data, now()))
-        self.follow()
-
     async def close(self) -> None:
         self._closed = True
         if self._timer is not None:

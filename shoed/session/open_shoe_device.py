@@ -223,9 +223,11 @@ class Saying:
         return theirs.Status(state.locked if has_lock else None, state.set_id, faults)
 
     def inquired(self) -> None:
-        """The whole state, unless the newest report has it already."""
-        kept = self.state.store.kept
-        if self.device.states and not (kept and isinstance(kept[-1].said, theirs.Status)):
+        """The whole state, unless the newest report has it already, or there is no room: nothing is lost by INQUIRE."""
+        store = self.state.store
+        newest = store.kept[-1] if store.kept else None
+        known = newest is not None and isinstance(newest.said, theirs.Status) and newest.boot == store.boot
+        if self.device.states and not known and not store.full and len(store.kept) < store.room:
             self.report(self.status())
 
     def obey(self, order: theirs.Order) -> None:
