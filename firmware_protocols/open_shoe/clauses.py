@@ -253,7 +253,7 @@ CLAUSES: Final = (
     Clause("repeat.for-ever", "It goes on doing so for ever; a line that nobody hears costs nothing."),
     Clause("repeat.same", "A report sent again is the same, byte for byte, its clock included."),
     Clause("ack.forgets", "ACK of the present stream: it forgets all reports up to `upto`."),
-    Clause("ack.unknown", "If `upto` is not among those that it keeps and has sent, it does nothing."),
+    Clause("ack.unknown", "If `upto` is not among those that it keeps, it does nothing."),
     Clause("ack.other-stream", "ACK or RESEND of another stream: it does nothing but say HELLO."),
     Clause("resend.from", "RESEND of the present stream: it sends up to 32 reports from `start` on."),
     Clause("resend.unknown", "If `start` is not in the window, it says HELLO."),

@@ -300,7 +300,7 @@ def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[R
     if said.stream != store.stream:
         return None
     done = steps(store.oldest, said.upto) + 1
-    if done > min(len(store.kept), REPEATABLE - 1) or said.upto < FIRST:  # others were never sent
+    if done > len(store.kept) or said.upto < FIRST:
         return store, ()
     kept = store.kept[done:]
     store = replace(store, kept=kept, repeat_ns=now_ns + REPEAT_NS if kept else None)

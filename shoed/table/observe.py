@@ -120,11 +120,8 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain() | DeviceDoubted() | DeviceTrusted():
             line.link(table, seen)
             device_orders.reopened(table, seen)
-        case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
-            line.device(table, seen)
-            device_orders.reported(table, seen)
-        case DeviceStatus():
-            for each in line.differences(table, seen):
+        case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged() | DeviceStatus():
+            for each in line.differences(table, seen) if isinstance(seen, DeviceStatus) else (seen,):
                 line.device(table, each)
                 device_orders.reported(table, each)
         case FrameRejected():
