@@ -99,8 +99,8 @@ CLAUSES: Final = (
     Clause(
         "report.fields",
         "Every payload begins with `stream` u32 and `clock` u64; the fields of the table follow. ... All numbers are "
-        "unsigned and big-endian. A text is one byte of length and that many bytes of UTF-8, at most 64, without the control "
-        "characters U+0000 to U+001F and U+007F to U+009F.",
+        "unsigned and big-endian. A text is one byte of length and that many bytes of UTF-8, at most 64, without the "
+        "control characters U+0000 to U+001F and U+007F to U+009F.",
     ),
     Clause(
         "clock.microseconds",
@@ -202,7 +202,8 @@ CLAUSES: Final = (
     ),
     Clause(
         "status.once",
-        "If the newest report that it keeps is a STATUS of the present power-up, or if there is no room, it makes none.",
+        "If the newest report that it keeps is a STATUS of the present power-up, or if there is no room, it makes "
+        "none.",
         since=3,
     ),
     Clause(
@@ -323,9 +324,9 @@ CLAUSES: Final = (
     Clause("channel.proof", "The device answers CHALLENGE with RESPONSE.", since=3, keyed=True),
     Clause(
         "channel.again",
-        "To the nonce of the session that stands, and to that of the newest CHALLENGE, it says the same RESPONSE again, "
-        "which begins no counter again. To every other nonce it draws a new nonce from a source of noise; a device "
-        "without one cannot have a key.",
+        "To the nonce of the session that stands, and to that of the newest CHALLENGE, it says the same RESPONSE "
+        "again, which begins no counter again. To every other nonce it draws a new nonce from a source of noise; a "
+        "device without one cannot have a key.",
         since=3,
         keyed=True,
     ),
@@ -344,9 +345,9 @@ CLAUSES: Final = (
     ),
     Clause(
         "channel.unkeyed",
-        "UNKEYED says that the device has no session. It must be said at power-up and when a line opens, in the place "
-        "of HELLO, and in answer to a frame that it drops while no session stands or whose tag is wrong: at most once in "
-        "a second. While no session stands, it takes the place of ALIVE, too.",
+        "UNKEYED says that the device has no session. It must be said at power-up and when a line opens, in the "
+        "place of HELLO, and in answer to a frame that it drops while no session stands or whose tag is wrong: at "
+        "most once in a second. While no session stands, it takes the place of ALIVE, too.",
         since=3,
         keyed=True,
     ),
@@ -359,7 +360,7 @@ CLAUSES: Final = (
     ),
     Clause(
         "channel.inside",
-        "The inner body has version 3, is none of the channel's own, and has at most 492 bytes.",
+        "The inner body has version 3, a request, too; it is none of the channel's own, and has at most 492 bytes.",
         since=3,
         keyed=True,
     ),
@@ -450,7 +451,9 @@ REMARKS: Final = (
     ),
     (
         "The host then begins a session, at most one in a second; its session before goes on until the first frame of "
-        "the new one comes. It also begins one when it has heard nothing for 30 s."
+        "the new one comes. In a new session it says IDENTIFY, again every second, until that frame comes. It also "
+        "begins one when it has heard nothing for 30 s. A frame of its newest session that it opens after UNKEYED shows "
+        "that the UNKEYED was false."
     ),
     (
         "A session ends with the line, with the power, and once a `counter` of either end is 4294967295: from "
@@ -468,10 +471,11 @@ REMARKS: Final = (
         "reports, it means the CRC of the inner body."
     ),
     (
-        "What the channel does not prevent. An attacker on the line can cut it, send noise, and disturb the beginning of "
-        "sessions by false CHALLENGEs and UNKEYEDs: people are told of each. He can hold frames back and let them "
-        "through later, in their order; an order that is held back is then obeyed late. He sees when frames go, and how "
-        "long they are. Who gets the key can open what was recorded. With a key there is no second host that listens. On "
-        "TCP, a device should give a new connection the place of the one before only when a session stands on it."
+        "What the channel does not prevent. An attacker on the line can cut it, send noise, and disturb the "
+        "beginning of sessions by false CHALLENGEs and UNKEYEDs: people are told of each. He can hold frames back "
+        "and let them through later, in their order; an order that is held back is then obeyed late. He sees when "
+        "frames go, and how long they are. Who gets the key can open what was recorded. With a key there is no "
+        "second host that listens. On TCP, a device should give a new connection the place of the one before only "
+        "when a session stands on it."
     ),
 )

@@ -23,6 +23,10 @@ LIMIT_BYTES: Final = 64 * 1024
 # Orders are some ten bytes each: a device that leaves so much untaken does not listen.
 UNSENT_BYTES: Final = 4096
 
+# Between the first and the second turn of a callback, the loop looks at every line and reads from it.
+POLLS: Final = 2
+NOT_OVER: Final = 1 << 63
+
 
 class Inbox:
     def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
@@ -31,7 +35,7 @@ class Inbox:
         self._chunks: deque[Chunk] = deque()
         self._bytes = 0
         self._paused = False
-        self._paused_ns = (0, 0)  # the last pause: from, until
+        self._paused_ns = (0, -GRACE_NS)  # the last pause: from, until
         self._pulse = pulse()
         self._pulse.join()
         self._waiter: asyncio.Future[None] | None = None
@@ -46,7 +50,7 @@ class Inbox:
         self._bytes += len(chunk.data)
         if self._bytes >= LIMIT_BYTES and not self._paused:
             self._paused = True
-            self._paused_ns = chunk.at.mono_ns, 0
+            self._paused_ns = chunk.at.mono_ns, NOT_OVER
             self._pause()
         self._wake()
 
@@ -67,9 +71,18 @@ class Inbox:
         self._bytes -= len(chunk.data)
         if self._paused and self._bytes <= LIMIT_BYTES // 2 and self.ended is None:
             self._paused = False
-            self._paused_ns = self._paused_ns[0], now().mono_ns
             self._resume()
+            self._polled(POLLS)
         return chunk
+
+    def _polled(self, polls: int) -> None:
+        """The pause is over once the loop has read what waited meanwhile, however busy it is."""
+        if self._paused:
+            return
+        if polls:
+            asyncio.get_running_loop().call_soon(self._polled, polls - 1)
+        else:
+            self._paused_ns = self._paused_ns[0], now().mono_ns
 
     def heard_until(self) -> Now:
         """Whatever came before this moment has been received."""
