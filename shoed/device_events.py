@@ -130,6 +130,8 @@ class DeviceFault(OfDevice, frozen=True, kw_only=True):
 
 
 class DeviceCleared(OfDevice, frozen=True, kw_only=True):
+    """A fault has ended. If another one is known to stand, `device/fault` follows with it once more."""
+
     code: int
     name: str
 

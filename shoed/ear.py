@@ -8,6 +8,7 @@ until which everything was heard.
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Final, Protocol
 
@@ -20,7 +21,7 @@ from shoed.now import Chunk, Now
 from shoed.observations import Device
 from shoed.ports.address import parse_address
 from shoed.ports.clock import now
-from shoed.ports.keyed import Dropped, keyed
+from shoed.ports.keyed import Dropped, Keyed, key_in
 from shoed.ports.link import Link, keep_open
 from shoed.ports.tap import Ring, Tap
 from shoed.step import AnyInput, BytesRefused, LinkDown, LinkUp, Received
@@ -38,6 +39,11 @@ class Desk(Protocol):
     def take(self, came: AnyInput, at: Now) -> None: ...
 
 
+def keyed(config: ShoeConfig | ShufflerConfig, key_file: str, dropped: Callable[[Dropped], Awaitable[None]]) -> Keyed:
+    torn_after_ms = drivers.find(config.protocol).family.reports(config.settings).torn_after_ms
+    return Keyed(key_in(key_file, "key_file"), dropped, torn_after_ms)
+
+
 class Ear:
     """One device of a table: its port, and all that comes by it."""
 
@@ -51,8 +57,7 @@ class Ear:
         self.link: Link | None = None
         self.hearing_since: float | None = None  # bytes that wait to be taken
         self.taking: Chunk | None = None
-        family = drivers.find(config.protocol).family
-        self.keyed = keyed(config.key_file, family.reports(config.settings).torn_after_ms, self.dropped)
+        self.keyed = None if config.key_file is None else keyed(config, config.key_file, self.dropped)
 
     async def run(self) -> None:
         family = drivers.find(self.config.protocol).family
@@ -79,10 +84,12 @@ class Ear:
     async def dropped(self, each: Dropped) -> None:
         """What the device did not say in its secure channel."""
         self.taking = Chunk(each.data, each.at)
-        self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
-        await asyncio.sleep(0)
-        await self.desk.writer.has_room.wait()
-        self.taking = None
+        try:
+            self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
+            await asyncio.sleep(0)
+            await self.desk.writer.has_room.wait()
+        finally:
+            self.taking = None
 
     def heard_until(self) -> Now:
         """Whatever came before this moment has been taken."""

@@ -7,6 +7,7 @@
       PortError           a device that cannot be had
         PortRefused         it could not be opened: busy, denied, another device
           PortAbsent          no device is there
+          PortUnsecured       the line was lost before the device showed its key
           PortUnready         the node is new, and udev is still at work on it
         LinkLost            it was open and is gone
       CaptureError        a capture that cannot be read, FILE:LINE
@@ -70,6 +71,10 @@ class PortRefused(PortError):
 
 
 class PortAbsent(PortRefused):
+    pass
+
+
+class PortUnsecured(PortRefused):
     pass
 
 

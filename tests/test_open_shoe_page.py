@@ -66,7 +66,7 @@ SAID: Final[list[Message]] = [
     Report(2, 3, STREAM, 3_000_000, Card(None, Place.DEALT, 0, 125_000, Passage.FOREIGN, None, 0xBEEF)),
     Report(2, 1, 0xB1B2C3D4, 6_000_000, CardOrder("A7", 1, (EIGHT, None, Face(Suit.HEARTS, 10)))),
     Notice(3, Hello(STREAM, Role.SHOE, 1, 1, "Acme", "S1", "0042", "1.0", 7, 500_000, 50, ABILITIES)),
-    Report(3, 1, STREAM, 600_000, Status(locked=False, set_id="No7", faults=(Standing(4, blocking=True),)), 7),
+    Report(3, 1, STREAM, 600_000, Status(locked=False, set_id="No7", faults=(Standing(6, blocking=False),)), 7),
     Report(3, 2, STREAM, 2_000_000, Card(EIGHT, Place.PLAYER, 1, 125_000, quality=97), 7),
     Notice(3, Alive(STREAM, 3, 7, 12_000_000)),
     Request(3, Inquire()),

@@ -1,4 +1,4 @@
-"""The host's session with an Open Shoe of version 3: power-ups, the state that it asks for, and what the device can do."""
+"""The host's session with an Open Shoe of version 3: power-ups, the state of the device, and what the device can do."""
 
 from typing import Final
 
@@ -269,7 +269,7 @@ def test_a_report_of_an_earlier_power_up_makes_the_host_ask() -> None:
     (doubted,) = [each for each in host.seen if isinstance(each, DeviceDoubted)]
     assert doubted.reason is DeviceDoubt.CLOCK_JUMPS
     assert doubted.detail == ("the device reports power-up 6 after power-up 7; check that it counts its power-ups")
-    assert doubts([each for each in host.hears(report(3, CLEAR))]) == ["- clock-jumps"]
+    assert doubts(host.hears(report(3, CLEAR))) == ["- clock-jumps"]
 
 
 def test_clocks_of_two_power_ups_are_not_compared() -> None:
@@ -281,6 +281,19 @@ def test_clocks_of_two_power_ups_are_not_compared() -> None:
     host.hear(hello(4, boot=9))
     host.hear(report(4, FAULT, clock_us=900_000_000_000, boot=9))
     assert doubts(host.seen) == []
+
+
+@pytest.mark.parametrize("boot", [0, 8, 7 + 40_000, 65_535])
+def test_a_stream_that_begins_has_a_power_up_of_its_own(boot: int) -> None:
+    """A device without a memory draws it at random: it is compared with none before."""
+    host = known()
+    host.hear(hello(1, of=B, boot=boot))
+    host.hear(report(1, FAULT, of=B, boot=boot, clock_us=1))
+    assert doubts(host.seen) == []
+    first = opened()
+    first.hear(hello(boot=boot))
+    first.hear(report(1, FAULT, boot=boot))
+    assert doubts(first.seen) == []
 
 
 def test_a_listener_names_a_restart() -> None:
@@ -468,8 +481,10 @@ def test_a_state_of_the_engine_before_goes_on() -> None:
     [
         b'{"saw":"ShuffleStarted","at":[0,0],"frame":{"raw":"","offset":0,"sequence":"1"}}',
         b'{"saw":"ShuffleEnded","at":[0,0],"frame":{"raw":"","offset":0,"sequence":"1"},"failed":"jam"}',
-        b'{"saw":"Identified","at":[0,0],"frame":{"raw":"","offset":0,"sequence":""},"vendor":"","model":"","serial":"",'
-        b'"firmware":"","protocol":"2"}',
+        (
+            b'{"saw":"Identified","at":[0,0],"frame":{"raw":"","offset":0,"sequence":""},"vendor":"V","model":"M",'
+            b'"serial":"","firmware":"","protocol":"2"}'
+        ),
     ],
 )
 def test_an_observation_of_the_engine_before_is_read_and_written_as_it_was(written: bytes) -> None:

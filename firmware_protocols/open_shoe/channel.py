@@ -38,7 +38,7 @@ MOST_INSIDE: Final = 492  # bytes of an inner body
 
 AGAIN_NS: Final = NS_PER_S  # CHALLENGE, and between two sessions, and between two UNKEYED
 # ALIVE comes every 10 s. A device that lost its power and whose UNKEYED was lost waits for a CHALLENGE.
-SILENT_NS: Final = 15 * NS_PER_S
+SILENT_NS: Final = 30 * NS_PER_S
 # UNKEYED stands in the place of ALIVE while there is no session.
 UNKEYED_NS: Final = 10 * NS_PER_S
 SESSIONS: Final = 3  # of which a host opens frames
@@ -105,6 +105,11 @@ class Direction:
         self.counter += 1
         content = self.cipher.seal(self.key, ccm_nonce(self.counter), body, self.head)
         return self.head + COUNTER.pack(self.counter) + content
+
+    def is_old(self, outer: bytes) -> bool:
+        """Whether a frame with a higher counter was opened already, or this one."""
+        counter = outer[HEAD.size : HEAD.size + COUNTER.size]
+        return len(counter) == COUNTER.size and COUNTER.unpack(counter)[0] <= self.counter
 
     def open(self, outer: bytes) -> bytes | Malformed:
         content = outer[HEAD.size + COUNTER.size :]
@@ -334,7 +339,8 @@ class DeviceEnd(End):
                         self.standing, self.offered = session, None
                     opened = inside(opened)
                     return opened if isinstance(opened, bytes) else None, begins
-            self.unkeyed(now_ns)
+            if self.standing is None or not self.standing.theirs.is_old(body):
+                self.unkeyed(now_ns)
         elif self.standing is None:
             self.unkeyed(now_ns)
         return None, False

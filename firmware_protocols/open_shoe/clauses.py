@@ -74,7 +74,7 @@ CLAUSES: Final = (
     Clause("version.one", "A device speaks one version, and does not change it within a stream."),
     Clause(
         "version.understood",
-        "It must understand the requests of version 1, whatever it speaks, and those of its own.",
+        "Without a key, it must understand the requests of version 1, whatever it speaks, and those of its own.",
     ),
     Clause("version.unknown", "A device drops a request of a version that it does not know."),
     # --- notices
@@ -99,7 +99,8 @@ CLAUSES: Final = (
     Clause(
         "report.fields",
         "Every payload begins with `stream` u32 and `clock` u64; the fields of the table follow. ... All numbers are "
-        "unsigned and big-endian. A text is one byte of length and that many bytes of UTF-8, at most 64, printable.",
+        "unsigned and big-endian. A text is one byte of length and that many bytes of UTF-8, at most 64, without the control "
+        "characters U+0000 to U+001F and U+007F to U+009F.",
     ),
     Clause(
         "clock.microseconds",
@@ -199,7 +200,11 @@ CLAUSES: Final = (
         "After INQUIRE the device makes a new report, STATUS, with its whole state.",
         since=3,
     ),
-    Clause("status.once", "If the newest report that it keeps is a STATUS, it makes none.", since=3),
+    Clause(
+        "status.once",
+        "If the newest report that it keeps is a STATUS of the present power-up, or if there is no room, it makes none.",
+        since=3,
+    ),
     Clause(
         "status.full",
         "After a loss by a full memory, STATUS takes the place of LOCK and of the faults that stand.",
@@ -248,7 +253,7 @@ CLAUSES: Final = (
     Clause("repeat.for-ever", "It goes on doing so for ever; a line that nobody hears costs nothing."),
     Clause("repeat.same", "A report sent again is the same, byte for byte, its clock included."),
     Clause("ack.forgets", "ACK of the present stream: it forgets all reports up to `upto`."),
-    Clause("ack.unknown", "If `upto` is not among those that it keeps, it does nothing."),
+    Clause("ack.unknown", "If `upto` is not among those that it keeps and has sent, it does nothing."),
     Clause("ack.other-stream", "ACK or RESEND of another stream: it does nothing but say HELLO."),
     Clause("resend.from", "RESEND of the present stream: it sends up to 32 reports from `start` on."),
     Clause("resend.unknown", "If `start` is not in the window, it says HELLO."),
@@ -318,8 +323,9 @@ CLAUSES: Final = (
     Clause("channel.proof", "The device answers CHALLENGE with RESPONSE.", since=3, keyed=True),
     Clause(
         "channel.again",
-        "To a nonce that it has answered already, it says the same RESPONSE again; to another one it draws a new nonce "
-        "from a source of noise.",
+        "To the nonce of the session that stands, and to that of the newest CHALLENGE, it says the same RESPONSE again, "
+        "which begins no counter again. To every other nonce it draws a new nonce from a source of noise; a device "
+        "without one cannot have a key.",
         since=3,
         keyed=True,
     ),
@@ -339,8 +345,8 @@ CLAUSES: Final = (
     Clause(
         "channel.unkeyed",
         "UNKEYED says that the device has no session. It must be said at power-up and when a line opens, in the place "
-        "of HELLO, and in answer to a frame that it drops while no session stands or that it cannot open: at most once "
-        "in a second.",
+        "of HELLO, and in answer to a frame that it drops while no session stands or whose tag is wrong: at most once in "
+        "a second. While no session stands, it takes the place of ALIVE, too.",
         since=3,
         keyed=True,
     ),
@@ -351,7 +357,12 @@ CLAUSES: Final = (
         since=3,
         keyed=True,
     ),
-    Clause("channel.inside", "The inner body has version 3. It has at most 492 bytes.", since=3, keyed=True),
+    Clause(
+        "channel.inside",
+        "The inner body has version 3, is none of the channel's own, and has at most 492 bytes.",
+        since=3,
+        keyed=True,
+    ),
 )
 
 REMARKS: Final = (
@@ -375,7 +386,7 @@ REMARKS: Final = (
     "Never assume that the layout is the nearest one.",
     "The CRC is looked at before the version: a damaged frame is not an unknown version.",
     "A message is a report or a notice.",
-    "and on an ACK or a RESEND that does not fit ([below](#the-device));",
+    "and on an ACK or a RESEND of another stream or a RESEND that does not fit ([below](#the-device));",
     ": a host takes 30 s of silence for a device that is gone, which three lost ALIVEs in a row make.",
     ": a host counts no card by a fault.",
     "A foreign card is none of the set's, whatever face it has; which one it stands for, people say.",
@@ -400,6 +411,7 @@ REMARKS: Final = (
     "`b` is *due or later* if that is less than 32768, and *earlier* otherwise.",
     "Examples: from 65535 to 1 is 1 step; from 2 to 65535 is 65533 steps, so that 65535 is earlier than 2.",
     ": two shoes of eight decks.",
+    "Another one is dropped, and its frame counts as opened.",
     "32 is the *window*: 1 KB, or 90 ms of the line, which is what one lost frame costs.",
     "500 ms is ten commits of a slow disk.",
     "So the loss has its place: between the last report of the old stream and the first of the new.",
@@ -438,11 +450,13 @@ REMARKS: Final = (
     ),
     (
         "The host then begins a session, at most one in a second; its session before goes on until the first frame of "
-        "the new one comes."
+        "the new one comes. It also begins one when it has heard nothing for 30 s."
     ),
     (
-        "A session ends with the line, with the power, and before a `counter` passes 4294967295: from 2147483648 on, "
-        "the host begins a new session."
+        "A session ends with the line, with the power, and once a `counter` of either end is 4294967295: from "
+        "2147483648 on, the host begins a new session. Each line begins without a session, and the host draws a new "
+        "nonce for it. A RESPONSE that is said again begins nothing. While no session stands, reports are kept and not "
+        "sent. A device whose key is damaged says nothing but UNKEYED, and a host with a key never goes on without it."
     ),
     "SEALED carries one body, from its version to its payload, without its CRC:",
     (
@@ -454,7 +468,10 @@ REMARKS: Final = (
         "reports, it means the CRC of the inner body."
     ),
     (
-        "An attacker on the line can still cut it, hold frames back and send noise. The first two show as a loss, and "
-        "the third as frames that are dropped."
+        "What the channel does not prevent. An attacker on the line can cut it, send noise, and disturb the beginning of "
+        "sessions by false CHALLENGEs and UNKEYEDs: people are told of each. He can hold frames back and let them "
+        "through later, in their order; an order that is held back is then obeyed late. He sees when frames go, and how "
+        "long they are. Who gets the key can open what was recorded. With a key there is no second host that listens. On "
+        "TCP, a device should give a new connection the place of the one before only when a session stands on it."
     ),
 )

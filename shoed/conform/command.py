@@ -12,8 +12,10 @@ from typing import Final, Self
 
 from firmware_protocols.open_shoe import FAMILY
 from firmware_protocols.open_shoe.clauses import CLAUSES
+from firmware_protocols.open_shoe.messages import Unkeyed
 from shoed.conform.checks import Outcome, Verdict, last_words, run
 from shoed.conform.host import Host
+from shoed.conform.keyed_line import KeyedLine
 from shoed.conform.line import NS_PER_S, Gone, Limits
 from shoed.conform.watch import Passed
 from shoed.decode import address_of
@@ -21,6 +23,7 @@ from shoed.errors import LinkLost, PortError, PortRefused, UsageError
 from shoed.now import Chunk
 from shoed.ports.address import Address, HidrawAddress, ReplayAddress
 from shoed.ports.clock import now
+from shoed.ports.keyed import key_in
 from shoed.ports.link import Link, open_link
 
 FAILED: Final = 1
@@ -172,6 +175,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--longest", metavar="SECONDS", type=float, default=inf, help="leave out checks that take longer"
     )
+    parser.add_argument("--key-file", metavar="FILE", help="with the key of the device: test it in the secure channel")
     parser.add_argument("--sees-line", action="store_true", help="the device itself sees that a host opens the line")
     parser.add_argument("--only", metavar="CLAUSE", action="append", default=[], help="may be given several times")
     parser.set_defaults(command=conform_command)
@@ -196,12 +200,22 @@ def conform_command(arguments: argparse.Namespace) -> int:
         most_reports=arguments.most_reports,
         sees_line=arguments.sees_line,
     )
+    key = None if arguments.key_file is None else key_in(arguments.key_file, "--key-file")
     try:
         with RealLine(address, arguments.power, arguments.report) as line:
-            status = tell(line, Host(line, limits), frozenset(arguments.only))
-    except PortRefused as refusal:
+            tested = line if key is None else in_session(line, key)
+            status = tell(line, Host(tested, limits), frozenset(arguments.only))
+    except (PortRefused, Gone) as refusal:
         raise UsageError(str(refusal)) from refusal
     return status
+
+
+def in_session(line: RealLine, key: bytes) -> KeyedLine:
+    from shoed.ports.cipher import Aes, draw  # noqa: PLC0415 -- for who has a key
+
+    keyed = KeyedLine(line, key, Aes(), draw)
+    keyed.stand()
+    return keyed
 
 
 def tell(line: RealLine, host: Host, only: frozenset[str]) -> int:
@@ -218,6 +232,8 @@ def tell(line: RealLine, host: Host, only: frozenset[str]) -> int:
     if not line.came:
         raise UsageError(f"{line.address}: no byte came; check the power, the cable and the speed of the device")
     print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))
+    if any(isinstance(each.message.said, Unkeyed) for each in host.heard):
+        print("the device says UNKEYED: it has a key; give the file with the key by --key-file")
     if host.watch.junk:
         print(f"{host.watch.junk} bytes were in no whole frame: check the line, where a clause failed")
     return FAILED if counts[Verdict.FAILED] else 0

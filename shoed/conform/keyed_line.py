@@ -54,7 +54,7 @@ class KeyedLine:
         self.line.send(self.last)
 
     def made(self, data: bytes) -> bytes:
-        return self.channel.say(data, self.at())
+        return self.channel.say_parts(data, self.at())
 
     def at(self) -> Now:
         return Now(self.now_ns() // 1000, self.now_ns())

@@ -75,6 +75,17 @@ class HostChannel:
             self.end.say(body, at.mono_ns)
         return self.end.data_to_send()
 
+    def say_parts(self, data: bytes, at: Now) -> bytes:
+        """The same, and what is not a whole frame as it is: for who tests a device."""
+        parts, out = Bodies(), b""
+        for each in parts.take(Chunk(data, at)):
+            if isinstance(each, Frame):
+                self.end.say(each.message, at.mono_ns)
+                out += self.end.data_to_send()
+            else:
+                out += each.raw
+        return out + parts.line.pending
+
     def close(self, at: Now) -> list[Dropped]:
         return [dropped(each) for each in self.bodies.end(at)]
 

@@ -41,8 +41,3 @@ def key_in(path: str, where: str) -> bytes:
         return read_key(path)
     except ValueError as error:
         raise UsageError(f"{where}: {'; '.join(error.args)}") from error
-
-
-def keyed(key_file: str | None, torn_after_ms: int, dropped: Callable[[Dropped], Awaitable[None]]) -> Keyed | None:
-    """None: the device has no key."""
-    return None if key_file is None else Keyed(key_in(key_file, "key_file"), dropped, torn_after_ms)

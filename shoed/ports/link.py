@@ -14,7 +14,7 @@ import random
 from typing import Final, Never, Protocol, assert_never
 
 from firmware_protocols.family import Line
-from shoed.errors import LinkLost, PortAbsent, PortRefused, PortUnready
+from shoed.errors import LinkLost, PortAbsent, PortRefused, PortUnready, PortUnsecured
 from shoed.now import Chunk, Now
 from shoed.ports.address import (
     Address,
@@ -134,9 +134,13 @@ async def keep_open(  # noqa: PLR0913 -- what a port is made of
             try:
                 link = await open_link(address, custom, known)
                 if keyed is not None:
-                    from shoed.ports.secure import secured  # noqa: PLC0415 -- 30 ms, for who has such a device
+                    from shoed.ports.secure import secured  # noqa: PLC0415 -- 15 ms, for who has such a device
 
                     link = await secured(link, address, keyed, port.refused)
+            except PortUnsecured as refusal:
+                await port.refused(refusal)
+                wait_s = backoff_s(brief, rng, SLOWEST_S)
+                brief += 1
             except PortRefused as refusal:
                 await port.refused(refusal)
                 wait_s = backoff_s(failures, rng)

@@ -14,7 +14,7 @@ from typing import Final
 
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe.channel import WRONG_PROOF, HostEnd
-from shoed.errors import LinkLost, PortError, PortRefused
+from shoed.errors import LinkLost, PortError, PortRefused, PortUnsecured
 from shoed.now import Chunk, Now
 from shoed.ports.address import Address
 from shoed.ports.channel import HostChannel
@@ -145,7 +145,7 @@ class Handshake:
                 judge_s += JUDGED_S
                 await self.judge(clock())
             except LinkLost as loss:
-                raise self.refusal(self.reason) if self.reason else PortRefused(str(loss)) from loss
+                raise PortUnsecured(str(self.refusal(self.reason) if self.reason else loss)) from loss
             self.take()
 
     def take(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from shoed.ports.address import TcpAddress
-    from shoed.rig.device import Happening
+    from shoed.rig.device import Device, Happening
 
 # What is imported inside a function is imported by this command only: others start faster without it.
 # ruff: noqa: PLC0415
@@ -37,6 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         device.add_argument(
             "--firmware", choices=versions, default=versions[0], help="what it speaks (default: %(default)s)"
         )
+        if FAMILIES[model.family].keyed:
+            device.add_argument(
+                "--key-file", metavar="FILE", help="with the key of the device: it speaks in the secure channel alone"
+            )
         if model.answers:
             device.add_argument(
                 "--answer",
@@ -77,6 +81,9 @@ def rig_command(arguments: argparse.Namespace) -> int:
     model = DEVICES[arguments.device]
     manner = Manner(arguments.answer, reports=not arguments.no_report) if model.answers else AS_IT_IS
     family, device = FAMILIES[model.family], model.make(arguments.firmware, manner)
+    key_file = arguments.key_file if family.keyed else None
+    if key_file is not None:
+        device = with_key(device, key_file, arguments.firmware)
     if arguments.scenario and "seed" in arguments and (arguments.seed, arguments.rounds) != (None, None):
         raise UsageError("--seed and --rounds are the dealer's; leave them out beside --scenario")
     if arguments.scenario:
@@ -93,9 +100,22 @@ def rig_command(arguments: argparse.Namespace) -> int:
         fast="fast" in arguments and arguments.fast,
         waits=not arguments.scenario,
         section=model.stands_as,
+        single=key_file is not None,
     )
     asyncio.run(serve(plan, device, told, lambda line: print(line, flush=True)))
     return 0
+
+
+def with_key(device: "Device", key_file: str, firmware: str) -> "Device":
+    from firmware_protocols.open_shoe.channel import VERSION
+    from shoed.errors import UsageError
+    from shoed.ports.cipher import Aes, draw
+    from shoed.ports.keyed import key_in
+    from shoed.rig.secured import SecuredDevice
+
+    if firmware != str(VERSION):
+        raise UsageError(f"--key-file: version {firmware} has no secure channel; give --firmware {VERSION}")
+    return SecuredDevice(device, key_in(key_file, "--key-file"), Aes(), draw)
 
 
 def dealing(seed: int, decks: int, rounds: int | None) -> Iterator["Happening"]:

@@ -75,10 +75,12 @@ Heard = Callable[[bytes], None]
 class TcpOutlet:
     """Several hosts at once; each hears what is sent after it connected, and all of them are heard.
 
-    A patient outlet waits for the slowest host; another never waits, and hangs up on one that lags.
+    A patient outlet waits for the slowest host; another never waits, and hangs up on one that lags. A single one serves
+    the host that connected last, and hangs up on the one before.
     """
 
-    def __init__(self, place: TcpAddress, heard: Heard, *, patient: bool) -> None:
+    def __init__(self, place: TcpAddress, heard: Heard, *, patient: bool, single: bool = False) -> None:
+        self.single = single
         self.heard = heard
         self.patient = patient
         self.attended = Attendance()
@@ -98,6 +100,13 @@ class TcpOutlet:
         if self.patient:
             for host in tuple(self.hosts):
                 await host.taken()
+
+    def replace_hosts(self) -> None:
+        """A new connection is a new line: whoever waits for the end of the old one is woken."""
+        for host in tuple(self.hosts):
+            host.abort()
+        self.hosts.clear()
+        self.attended.clear()
 
     async def pull(self) -> None:
         self._shut()
@@ -131,6 +140,8 @@ class _Host(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
         self._transport.set_write_buffer_limits(FLOWING_BYTES)
+        if self._outlet.single:
+            self._outlet.replace_hosts()
         self._outlet.hosts.add(self)
         self._outlet.attended.set()
 
@@ -142,7 +153,11 @@ class _Host(asyncio.Protocol):
         self._gone.set()
 
     def data_received(self, data: bytes) -> None:
-        self._outlet.heard(data)
+        if self in self._outlet.hosts:
+            self._outlet.heard(data)
+
+    def abort(self) -> None:
+        self._transport.abort()
 
     def pause_writing(self) -> None:
         self._flowing.clear()

@@ -184,6 +184,7 @@ class Plan(NamedTuple):
     fast: bool  # without pauses, and as its hosts take it
     waits: bool
     section: str  # of a table's configuration
+    single: bool = False  # a new connection takes the place of the one before
 
 
 async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tell: Callable[[str], None]) -> None:
@@ -193,7 +194,7 @@ async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tel
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     outlet: TcpOutlet | PtyOutlet = (
-        TcpOutlet(plan.place, virtual.heard, patient=plan.fast)
+        TcpOutlet(plan.place, virtual.heard, patient=plan.fast, single=plan.single)
         if isinstance(plan.place, TcpAddress)
         else PtyOutlet(plan.place, virtual.heard)
     )

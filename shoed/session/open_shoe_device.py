@@ -99,7 +99,7 @@ class OpenShoeDevice:
         return DeviceState(Store(stream_id, self.version, self.room))
 
     def powered(self, state: DeviceState, now: Now, boot: int | None = None) -> DeviceState:
-        """The power comes. Without a `boot` from the shell, the device counts its power-ups in a memory of its own."""
+        """The power comes. A device without a `boot` from the shell keeps its memory and counts its power-ups there."""
         if not self.states:
             return replace(state, line=LineState())
         boot = (state.store.boot + 1) % BOOTS if boot is None else boot
@@ -223,9 +223,11 @@ class Saying:
         return theirs.Status(state.locked if has_lock else None, state.set_id, faults)
 
     def inquired(self) -> None:
-        """The whole state, unless the newest report has it already."""
-        kept = self.state.store.kept
-        if self.device.states and not (kept and isinstance(kept[-1].said, theirs.Status)):
+        """The whole state, unless the newest report has it already, or there is no room: nothing is lost by INQUIRE."""
+        store = self.state.store
+        newest = store.kept[-1] if store.kept else None
+        known = newest is not None and isinstance(newest.said, theirs.Status) and newest.boot == store.boot
+        if self.device.states and not known and not store.full and len(store.kept) < store.room:
             self.report(self.status())
 
     def obey(self, order: theirs.Order) -> None:

@@ -67,9 +67,9 @@ class Ticked(msgspec.Struct, frozen=True):
         return Moment(self.boot, self.clock_us)
 
 
-def jumped(before: Moment, ticked: Ticked | None, after: Ticked, within_s: int) -> str:
+def jumped(before: Moment | None, ticked: Ticked | None, after: Ticked, within_s: int) -> str:
     """Why the clock of a report cannot be right; empty: it can. `before` is the moment of the report before it."""
-    if after.moment.goes_back(before):
+    if before is not None and after.moment.goes_back(before):
         if after.boot != before.boot:
             return (
                 f"the device reports power-up {after.boot} after power-up {before.boot}; check that it counts its "

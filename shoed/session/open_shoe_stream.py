@@ -64,7 +64,9 @@ class Moment(NamedTuple):
     boot: int
     clock_us: int
 
-    def goes_back(self, before: "Moment") -> bool:
+    def goes_back(self, before: "Moment | None") -> bool:
+        if before is None:
+            return False
         if self.boot == before.boot:
             return self.clock_us < before.clock_us
         return not later_boot(self.boot, before.boot)
@@ -94,7 +96,7 @@ class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
     checks: tuple[int | None, ...] = ()  # CRCs of the reports taken last; None: a listener missed it
     ahead: int = 0  # so many reports from `due` on were taken before: they are compared
     clock_us: int = 0  # of the report taken last
-    boot: int = 0  # and its power-up
+    boot: int | None = None  # and its power-up; None: no report of the stream was taken
     power_up: int | None = None  # by the last HELLO since the line opened
     vouched: bool = False  # nothing was taken since the last HELLO
     gap: bool = False  # that HELLO began a new numbering
@@ -105,9 +107,9 @@ class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
         return preceding(self.due, by=-self.ahead)
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> Moment | None:
         """Of the report taken last."""
-        return Moment(self.boot, self.clock_us)
+        return None if self.boot is None else Moment(self.boot, self.clock_us)
 
     def before(self, number: int) -> tuple[int | None, ...]:
         """The CRCs of the reports before this number."""
@@ -298,7 +300,7 @@ def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[R
     if said.stream != store.stream:
         return None
     done = steps(store.oldest, said.upto) + 1
-    if done > len(store.kept) or said.upto < FIRST:
+    if done > min(len(store.kept), REPEATABLE - 1) or said.upto < FIRST:  # others were never sent
         return store, ()
     kept = store.kept[done:]
     store = replace(store, kept=kept, repeat_ns=now_ns + REPEAT_NS if kept else None)

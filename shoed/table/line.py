@@ -168,6 +168,10 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
             others = [] if was.standing is None else [each for each in was.standing if each.code != code]
             table.set_condition(device, at_fault(was, tuple(others)))
             table.emit(seen.at, events.DeviceCleared(device=device, code=code, name=name))
+            for each in others[-1:]:  # it is shown from now on
+                table.emit(
+                    seen.at, events.DeviceFault(device=device, code=each.code, name=each.name, blocking=each.blocking)
+                )
         case LockChanged(locked=locked):
             table.set_condition(device, replace(was, locked=locked))
             table.emit(
