@@ -44,6 +44,7 @@ from shoed.events import (
     InsuranceWaived,
     IrregularityNoticed,
     IrregularityRuled,
+    Measured,
     Paid,
     Points,
     QuestionAnswered,
@@ -75,6 +76,7 @@ from shoed.table.phase import MOVES, Move, Phase
 from tests.listener import OUTSIDE
 from tests.observed import Sitting, card, cards
 
+MEASURED = Measured("2023-11-14T22:13:20.123456Z", 75, 97, None, 120_000)
 HAND = Hand((Card.S8, Card.H10), 8)
 HAND_JSON = '{"cards":["8S","10H"],"points":8}'
 TIE = Result(Outcome.TIE, ())
@@ -110,10 +112,13 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             provenance=9,
             set_aside="word-bac-901-7",
             source="person",
+            measured=MEASURED,
         ),
         (
             '{"shoe":1,"round":2,"index":3,"hand":"player","card":"10H","points":{"player":8,"banker":0},'
-            '"provenance":9,"set_aside":"word-bac-901-7","source":"person"}'
+            '"provenance":9,"set_aside":"word-bac-901-7","source":"person",'
+            '"measured":{"drawn_at":"2023-11-14T22:13:20.123456Z","within_ms":75,"quality":97,"code":null,'
+            '"passage_us":120000}}'
         ),
     ),
     (
@@ -126,10 +131,12 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             reported=Seen(card=Card.CA, hand="banker", position=2),
             provenance=9,
             count=3,
+            measured=Measured(code="beef"),
         ),
         (
             '{"shoe":1,"round":null,"card":"AC","reason":"no-round",'
-            '"reported":{"card":"AC","hand":"banker","position":2,"result":null},"provenance":9,"count":3}'
+            '"reported":{"card":"AC","hand":"banker","position":2,"result":null},"provenance":9,"count":3,'
+            '"measured":{"drawn_at":null,"within_ms":null,"quality":null,"code":"beef","passage_us":null}}'
         ),
     ),
     (

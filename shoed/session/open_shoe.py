@@ -279,20 +279,12 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def clocked(self, frame: Frame[theirs.FromDevice], report: theirs.Report, before: Intake) -> None:
         """Find the moment of a card."""
         doubted = DeviceDoubt.CLOCK_JUMPS in self.state.doubts
-        known = () if doubted else self.state.anchors
-        prompt = self.is_prompt(frame.at, report, before)
-        anchors, drawn = clocks.of_report(known, report, before.clock_us, self.arrival(frame), prompt=prompt)
+        known, arrival, first = () if doubted else self.state.anchors, self.arrival(frame), self.state.prompt_from
+        new = first is not None and not stream.earlier(report.sequence, first) and before.asked_ns is None
+        prompt = new and clocks.undisturbed(arrival, self.before_ns, self.state.rejected_ns)
+        anchors, drawn = clocks.of_report(known, report, before.clock_us, arrival, prompt=prompt)
         self.state = replace(self.state, anchors=anchors)
         self.drawn = None if doubted else drawn
-
-    def is_prompt(self, at: Now, report: theirs.Report, before: Intake) -> bool:
-        """Whether the report arrived when it was made: it was not asked for, and no transmission of it was lost."""
-        first, rejected_ns = self.state.prompt_from, self.state.rejected_ns
-        if first is None or stream.earlier(report.sequence, first) or before.asked_ns is not None:
-            return False
-        damaged = rejected_ns is not None and at.mono_ns - rejected_ns < clocks.AGAIN_NS
-        since_ns = at.mono_ns - (at.mono_ns if self.before_ns is None else self.before_ns)
-        return not damaged and clocks.BUSY_NS + self.late_ns <= since_ns < clocks.SILENT_NS
 
     def reject(  # noqa: PLR0913, PLR0917 -- as the base has it
         self, raw: bytes, offset: int, at: Now, reason: Reason, detail: str, heard: Now | None = None

@@ -180,6 +180,16 @@ def sent(said: Hello | Alive, arrival: Arrival) -> Shown:
     return Shown(said.stream, said.boot, said.clock_us, arrival.us, arrival.delay_us)
 
 
+def undisturbed(arrival: Arrival, before_ns: int | None, rejected_ns: int | None) -> bool:
+    """Whether no transmission of a report can have been lost before it, nor have held it up.
+
+    `before_ns`: when the frame before it came; `rejected_ns`: when bytes were rejected last.
+    """
+    if before_ns is None or (rejected_ns is not None and arrival.at.mono_ns - rejected_ns < AGAIN_NS):
+        return False
+    return BUSY_NS + arrival.late_ns <= arrival.at.mono_ns - before_ns < SILENT_NS
+
+
 def of_report(
     anchors: tuple[Anchor, ...], report: Report, before_us: int, arrival: Arrival, *, prompt: bool
 ) -> tuple[tuple[Anchor, ...], Drawn | None]:

@@ -52,6 +52,14 @@ class Confirmation(Enum):
     DENIED = "denied"
 
 
+class Aside(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A card that was set aside."""
+
+    sequence: int  # of the event that published it
+    row: int  # of the journal, with its bytes
+    measured: Measured | None = None
+
+
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     what: Happened  # its positions are derived from the cards, if it names some
     status: Status
@@ -63,9 +71,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     noticed_after: int = 0  # the id of the last card that had left the shoe; 0: none had
     meant: tuple[int, ...] = ()  # the ids in the order that was meant, if the order was altered
     face: Card | None = None  # a card drawn in excess between two rounds, or the card that the shoe holds too often
-    aside: int = 0  # the event that set this card aside
-    row: int = 0  # of the journal, with the bytes of this card
-    measured: Measured | None = None  # of this card
+    aside: Aside | None = None  # how this card was set aside
     ruling: Ruling | None = None  # the last one that was published
     confirmation: Confirmation = Confirmation.UNNEEDED
     set_id: str = ""  # of the set that it is about, where that has a name

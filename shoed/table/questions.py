@@ -12,7 +12,7 @@ from shoed.rules.irregular import Happened
 from shoed.rules.questions import Ask, Choice
 from shoed.table.asking import FOREIGN, NO_CARD, OUTLIVES, Asked, Doubt, Topic, goes_on, topic
 from shoed.table.assess import House, Standing, house_of, judge
-from shoed.table.matters import Confirmation, Matter, Status
+from shoed.table.matters import Aside, Confirmation, Matter, Status
 from shoed.table.readings import Reading, read, unheard, with_unread
 from shoed.table.record import (
     CardEntry,
@@ -137,7 +137,8 @@ def gone_on(record: Record, asked: Asked, choice: str | tuple[str, ...]) -> Reco
     record = with_status(record, Status.DECIDED, matter)
     if choice != Reading.CARRIED.value:
         return record
-    card = CardEntry(matter.face, Where.LYING, row=matter.row, sequence=matter.aside, measured=matter.measured)
+    aside = matter.aside or Aside(0, 0)
+    card = CardEntry(matter.face, Where.LYING, row=aside.row, sequence=aside.sequence, measured=aside.measured)
     return carried_in(record, card, Where.PLACED if matter.status is Status.HOLDING else Where.LYING)
 
 
@@ -166,16 +167,8 @@ def after_round(card: CardEntry, evidence: str) -> Matter:
     what = Happened(Kind.CARD_IN_EXCESS, between_rounds=True)
     evidence = f"{card.face or 'a card without a face'} {evidence}"
     cards = (card.id,) if card.id else ()
-    return Matter(
-        what,
-        Status.CARRIED_OVER,
-        evidence,
-        cards=cards,
-        face=card.face,
-        aside=card.sequence,
-        row=card.row,
-        measured=card.measured,
-    )
+    aside = Aside(card.sequence, card.row, card.measured)
+    return Matter(what, Status.CARRIED_OVER, evidence, cards=cards, face=card.face, aside=aside)
 
 
 def left_by_void(record: Record, found: Standing) -> tuple[Matter, ...]:
