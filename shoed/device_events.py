@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from shoed.cards import Card
-from shoed.observations import Device, DeviceDoubt
+from shoed.observations import Capability, Device, DeviceDoubt
 from shoed.words import OverdrawnCard
 
 
@@ -25,17 +25,25 @@ class SetRecognised(EventData, frozen=True, kw_only=True):
 
 
 class SetShuffling(EventData, frozen=True, kw_only=True):
-    pass
+    """The shuffler began to shuffle. `set_id`: absent where the shuffler does not name the set."""
+
+    set_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class SetShuffled(EventData, frozen=True, kw_only=True):
-    pass
+    """The set is shuffled. `set_id`: absent where the shuffler does not name the set."""
+
+    set_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class SetFailed(EventData, frozen=True, kw_only=True):
-    """The set is not shuffled, and why, in the shuffler's words: asked before the next shoe, unless it succeeds."""
+    """The set is not shuffled, and why, in the shuffler's words: asked before the next shoe, unless it succeeds.
+
+    `set_id`: absent where the shuffler does not name the set. A shoe that is loaded with another set waits for nobody.
+    """
 
     reason: str
+    set_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class SetDelivered(EventData, frozen=True, kw_only=True):
@@ -100,13 +108,17 @@ class DeviceTrusted(OfDevice, frozen=True, kw_only=True):
 
 
 class DeviceIdentified(OfDevice, frozen=True, kw_only=True):
-    """Who the device is, as it says itself; a text is empty where it does not."""
+    """Who the device is, as it says itself; a text is empty where it does not.
+
+    `capabilities`: all that the device says that it can do; absent where it does not state them.
+    """
 
     vendor: str
     model: str
     serial: str
     firmware: str
     protocol: str
+    capabilities: tuple[Capability, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class DeviceFault(OfDevice, frozen=True, kw_only=True):
@@ -118,6 +130,8 @@ class DeviceFault(OfDevice, frozen=True, kw_only=True):
 
 
 class DeviceCleared(OfDevice, frozen=True, kw_only=True):
+    """A fault has ended. If another one is known to stand, `device/fault` follows with it once more."""
+
     code: int
     name: str
 

@@ -88,9 +88,11 @@ class ShuffleFailed(Finding, frozen=True, kw_only=True):
     """The set that comes next is not shuffled, as the shuffler says itself."""
 
     reason: str
+    set_id: str = ""  # empty where the shuffler does not name it
 
     def __str__(self) -> str:
-        return f"the shuffler did not shuffle the set: {self.reason}"
+        named = f" {self.set_id}" if self.set_id else ""
+        return f"the shuffler did not shuffle the set{named}: {self.reason}"
 
 
 class OrderAltered(Finding, frozen=True, kw_only=True):

@@ -59,6 +59,18 @@ class FaultMeaning(Enum):
     REVERSED = "reversed"  # a card ran backwards
 
 
+class Capability(Enum):
+    """What a device says that it can do."""
+
+    PASSAGE = "passage"  # it measures how long a card took to pass
+    HANDS = "hands"  # it names the hand of each card
+    LOCK = "lock"  # an order locks and unlocks its exit
+    CLEAR = "clear"  # an order clears its faults
+    MEMORY = "memory"  # it keeps its reports without power
+    QUALITY = "quality"  # it says how well each card was read
+    ORDER = "order"  # it gives the order of the cards of a set
+
+
 class Edges(msgspec.Struct, frozen=True):
     """When a card passed the device's window, on the device's clock in microseconds."""
 
@@ -100,6 +112,7 @@ class DeviceDoubt(Enum):
     WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or a shuffler where a shoe is
     IGNORES_ACKNOWLEDGEMENTS = "ignores-acknowledgements"
     CLOCK_JUMPS = "clock-jumps"
+    KEY_NEEDED = "key-needed"  # it has a key, and this host has none
 
 
 class DeviceDoubted(Observation, frozen=True, kw_only=True):
@@ -207,6 +220,7 @@ class Identified(Reported, frozen=True, kw_only=True):
     serial: str
     firmware: str
     protocol: str  # the version of its protocol
+    capabilities: tuple[Capability, ...] | None = None  # None: it does not state them
 
 
 class CommunicationStarted(Reported, frozen=True, kw_only=True):
@@ -260,6 +274,23 @@ class LockChanged(Reported, frozen=True, kw_only=True):
     locked: bool
 
 
+class FaultStanding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fault that stands."""
+
+    code: int
+    name: str
+    blocking: bool
+    meaning: FaultMeaning | None = None
+
+
+class DeviceStatus(Reported, frozen=True, kw_only=True):
+    """The whole state of a device."""
+
+    locked: bool | None  # None: it has no lock
+    faults: tuple[FaultStanding, ...]
+    set_id: str  # empty where the set in it has no name, or none is there
+
+
 class PresetChanged(Reported, frozen=True, kw_only=True):
     address: str
     value: str
@@ -282,11 +313,12 @@ class SetRecognised(Reported, frozen=True, kw_only=True):
 
 
 class ShuffleStarted(Reported, frozen=True, kw_only=True):
-    pass
+    set_id: str = ""  # empty where the shuffler does not name it
 
 
 class ShuffleEnded(Reported, frozen=True, kw_only=True):
     failed: str = ""  # why the set is not shuffled; empty: it is
+    set_id: str = ""  # empty where the shuffler does not name it
 
 
 class SetDelivered(Reported, frozen=True, kw_only=True):
@@ -339,6 +371,7 @@ AnyObservation = (
     | FaultRaised
     | FaultCleared
     | LockChanged
+    | DeviceStatus
     | PresetChanged
     | ShoeLoaded
     | ShoeEmptied

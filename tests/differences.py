@@ -29,7 +29,14 @@ from msgspec.structs import replace
 from shoed.commands import Author, Decide
 from shoed.engine import ENGINE
 from shoed.now import Now
-from shoed.observations import DeviceDoubted, DeviceTrusted
+from shoed.observations import (
+    AnyObservation,
+    DeviceDoubted,
+    DeviceStatus,
+    DeviceTrusted,
+    ShuffleEnded,
+    ShuffleStarted,
+)
 from shoed.ports.capture import Header
 from shoed.rig import golden
 from shoed.step import AnyInput, Configured, Step, Told, Woken
@@ -175,6 +182,18 @@ def perform(table: Comparison, act: sessions.Act) -> None:
             table.take(Taken(Configured("{}", ENGINE, "1"), table.now))
 
 
+def for_the_oracle(seen: Iterable[AnyObservation]) -> Iterator[AnyObservation]:
+    """The oracle knows no doubts about devices and no states of them; no set has a name while it is shuffled."""
+    for each in seen:
+        match each:
+            case DeviceDoubted() | DeviceTrusted() | DeviceStatus():
+                pass
+            case ShuffleStarted() | ShuffleEnded():
+                yield replace(each, set_id="")
+            case _:
+                yield each
+
+
 def later(now: Now, seconds: float) -> Now:
     return Now(now.utc_us + int(seconds * 1e6), now.mono_ns + int(seconds * 1e9))
 
@@ -188,9 +207,7 @@ def rehearse(table: Comparison, steps: Iterable[Step]) -> Outcome:
         for step in steps:
             if isinstance(step.input, Configured):
                 table.checkpoint()
-            # The oracle knows no doubts about devices; they concern no card.
-            seen = [each for each in step.observations if not isinstance(each, DeviceDoubted | DeviceTrusted)]
-            table.take(Taken(step.input, step.now, tuple(seen)))
+            table.take(Taken(step.input, step.now, tuple(for_the_oracle(step.observations))))
     except Ended:
         pass
     return table.outcome

@@ -71,8 +71,13 @@ class Device:
         self.state, out = self.role.hear(self.state, Chunk(data, self.now))
         return out
 
-    def lose_power(self, stream: int, *, clock_too: bool = False) -> None:
-        self.state = self.role.begin(stream)
+    def restart(self, boot: int | None = None) -> None:
+        """It keeps its memory without power; `boot` is the count of its power-ups there, if that is wrong."""
+        self.state = self.role.powered(self.state, self.now, boot)
+
+    def lose_power(self, stream: int, *, clock_too: bool = False, boot: int = 0) -> None:
+        """And with it its memory."""
+        self.state = self.role.powered(self.role.begin(stream), self.now, boot)
         if clock_too:
             self.since_ns = self.clock.now.mono_ns
 

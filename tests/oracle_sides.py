@@ -194,6 +194,7 @@ ADDED: Final = frozenset(
     {
         "as_dealt",
         "at_least",
+        "capabilities",
         "decided_by",
         "effect",
         "ground",

@@ -104,7 +104,7 @@ def test_a_device_of_the_rig_passes_with_all_that_happens_to_it(role: Role, vers
     assert "fault.once" in passed
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("role", Role)
 def test_a_device_by_the_page_passes_every_clause_that_is_tried(role: Role, version: int) -> None:
     """It shares no code with us: the test reads the page as another person does."""

@@ -13,7 +13,7 @@ from shoed.session.open_shoe_device import OpenShoeDevice
 from tests.open_shoe_line import A
 from tests.test_e2e_open_shoe import OpenShoe, acknowledged, start
 from tests.test_open_shoe_table import card
-from tests.test_session_open_shoe_doubts import VERSION_3
+from tests.test_session_open_shoe_doubts import VERSION_9
 from tests.world import World
 
 BEGIN: Final = b"\x7e"
@@ -47,7 +47,7 @@ class OddShoe(OpenShoe):
                 data = b""
             case "unknown-version":
                 if data:
-                    self.write(VERSION_3)
+                    self.write(VERSION_9)
                 return
             case "ignores-acknowledgements":
                 frames = data.split(BEGIN)[1:]

@@ -70,7 +70,7 @@ from shoed.events import (
     Slot,
     TookBack,
 )
-from shoed.observations import Device, DeviceDoubt, Outcome, Pair
+from shoed.observations import Capability, Device, DeviceDoubt, Outcome, Pair
 from shoed.table.phase import MOVES, Move, Phase
 from tests.listener import OUTSIDE
 from tests.observed import Sitting, card, cards
@@ -342,9 +342,9 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
         '{"shoe":1,"round":null,"id":"3","question":"next-round","reason":"the round is over"}',
     ),
     ("set.recognised", SetRecognised(set_id="A7"), '{"set_id":"A7"}'),
-    ("set.shuffling", SetShuffling(), "{}"),
-    ("set.shuffled", SetShuffled(), "{}"),
-    ("set.failed", SetFailed(reason="a card jammed"), '{"reason":"a card jammed"}'),
+    ("set.shuffling", SetShuffling(set_id="A7"), '{"set_id":"A7"}'),
+    ("set.shuffled", SetShuffled(set_id="A7"), '{"set_id":"A7"}'),
+    ("set.failed", SetFailed(reason="a card jammed", set_id="A7"), '{"reason":"a card jammed","set_id":"A7"}'),
     (
         "set.delivered",
         SetDelivered(set_id=None, cards=416, missing={Card.D9: 1}, extra={Card.C2: 1}, unread=0),
@@ -373,8 +373,11 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ("device.trusted", DeviceTrusted(reason=DeviceDoubt.NO_HELLO), '{"device":"shoe","reason":"no-hello"}'),
     (
         "device.identified",
-        DeviceIdentified(vendor="Rij", model="S1", serial="7", firmware="2.1", protocol="2"),
-        '{"device":"shoe","vendor":"Rij","model":"S1","serial":"7","firmware":"2.1","protocol":"2"}',
+        DeviceIdentified(
+            vendor="Rij", model="S1", serial="7", firmware="3.1", protocol="3", capabilities=(Capability.LOCK,)
+        ),
+        '{"device":"shoe","vendor":"Rij","model":"S1","serial":"7","firmware":"3.1","protocol":"3",'
+        '"capabilities":["lock"]}',
     ),
     (
         "device.fault",

@@ -17,8 +17,10 @@ from firmware_protocols.open_shoe.layout import FACES, FAILURE_NAMES, FAULT_NAME
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
+    Capability,
     Card,
     CardOrder,
+    Challenge,
     CuttingCard,
     Delivered,
     Done,
@@ -29,13 +31,16 @@ from firmware_protocols.open_shoe.messages import (
     Fault,
     FaultChanged,
     Hello,
+    HostSealed,
     Identify,
+    Inquire,
     Inventory,
     Loaded,
     Lock,
     Message,
     Notice,
     Noticed,
+    OfVendor,
     Order,
     OrderKind,
     Passage,
@@ -46,11 +51,16 @@ from firmware_protocols.open_shoe.messages import (
     Request,
     Requested,
     Resend,
+    Response,
     Result,
     Role,
+    Sealed,
     Shuffled,
     Shuffling,
+    Standing,
+    Status,
     Suit,
+    Unkeyed,
     Unreadable,
     following,
 )
@@ -64,6 +74,8 @@ REPORTS = reports(SETTINGS)
 ORDERS = orders(SETTINGS)
 STREAM, CLOCK = 0xA1B2C3D4, 0x0102030405060708
 STAMP = "A1B2C3D4 0102030405060708"
+BOOT = 0xFF7E
+STAMP_3 = "A1B2C3D4 FF7E 0102030405060708"
 
 
 def crc(data: bytes) -> int:
@@ -89,6 +101,9 @@ def card(place: Place, position: int, face: Face | None, odd: Passage = Passage.
 
 
 EIGHT = Face(Suit.SPADES, 8)
+ABLE = Capability.PASSAGE | Capability.LOCK | Capability.CLEAR
+ALL = ABLE | Capability.HANDS | Capability.MEMORY | Capability.QUALITY | Capability.ORDER
+NONCE, PROOF = bytes(range(0x10, 0x20)), bytes(range(0x70, 0x80))
 COUNTS = tuple(range(52))
 REPORTED: list[tuple[int, str, Reported]] = [
     (1, "20 18 01 01 0001E848 00", card(Place.PLAYER, 1, EIGHT)),
@@ -115,6 +130,21 @@ REPORTED: list[tuple[int, str, Reported]] = [
     (1, "44 02 4137" + bytes(range(52)).hex() + "05", Inventory("A7", COUNTS, 5)),
     (2, "45 00", Delivered("")),
     (2, "46 02 4137 019F 03 18 00 2A", CardOrder("A7", 415, (EIGHT, None, Face(Suit.HEARTS, 10)))),
+    (3, "20 18 00 00 0001E848 00 61 0000", Card(EIGHT, Place.DEALT, 0, 125_000, quality=97)),
+    (3, "46 00 0001 00", CardOrder("", 1, ())),
+    (3, "21", CuttingCard()),
+    (3, "41 02 4137", Shuffling("A7")),
+    (3, "42 00", Shuffled("")),
+    (3, "43 02 02 4138", Failed(2, "A8")),
+    (3, "31 00 03 4E6F37 01 04 01", Status(locked=False, set_id="No7", faults=(Standing(4, blocking=True),))),
+    (3, "31 01 00 00", Status(locked=True, set_id="", faults=())),
+    (
+        3,
+        "31 02 00 02 02 00 63 01",
+        Status(locked=None, set_id="", faults=(Standing(2, blocking=False), Standing(99, blocking=True))),
+    ),
+    (3, "50 0102", OfVendor(0x50, b"\x01\x02")),
+    (3, "5F", OfVendor(0x5F, b"")),
 ]
 NOTICED: list[tuple[int, str, Noticed]] = [
     (
@@ -128,6 +158,23 @@ NOTICED: list[tuple[int, str, Noticed]] = [
     (1, "03 0000 02 00 01", Done(OrderKind.UNLOCK, 0, Result.NOT_NOW)),
     (2, "03 0000 03 02 02", Done(OrderKind.CLEAR, 2, Result.UNABLE)),
     (2, "03 0000 03 02 03", Done(OrderKind.CLEAR, 2, Result.FAILED)),
+    (
+        3,
+        "01 0000 A1B2C3D4 01 0003 0001 04 41636D65 00 00 00 0007 000000000007A120 0032 000D",
+        Hello(STREAM, Role.SHOE, 3, 1, "Acme", "", "", "", 7, 500_000, 50, ABLE),
+    ),
+    (
+        3,
+        "01 0000 A1B2C3D4 02 0001 0001 00 00 00 00 FFFF 0000000000000000 FFFF 007F",
+        Hello(STREAM, Role.SHUFFLER, 1, 1, "", "", "", "", 0xFFFF, 0, None, ALL),
+    ),
+    (3, "02 0000 A1B2C3D4 0003 0007 0000000000B71B00", Alive(STREAM, 3, 7, 12_000_000)),
+    (3, "03 0000 01 00 00", Done(OrderKind.LOCK, 0, Result.DONE)),
+    (3, f"10 0000 {NONCE.hex()} {PROOF.hex()}", Response(NONCE, PROOF)),
+    (3, "11 0000", Unkeyed()),
+    (3, "12 0000 00000001 85F13E", Sealed(1, b"\x85\xf1\x3e")),
+    (3, "18 0000 01", OfVendor(0x18, b"\x01")),
+    (3, "1F 0000", OfVendor(0x1F, b"")),
 ]
 REQUESTED: list[tuple[int, str, Requested]] = [
     (1, "80 0000", Identify()),
@@ -135,16 +182,28 @@ REQUESTED: list[tuple[int, str, Requested]] = [
     (1, "82 0000 A1B2C3D4 1113", Resend(STREAM, 0x1113)),
     (1, "83 0000 01 00", Order(OrderKind.LOCK)),
     (2, "83 0000 03 7E", Order(OrderKind.CLEAR, 0x7E)),
+    (3, "80 0000", Identify()),
+    (3, "84 0000", Inquire()),
+    (3, f"90 0000 {NONCE.hex()}", Challenge(NONCE)),
+    (3, "92 0000 FFFFFFFF 00", HostSealed(0xFFFFFFFF, b"\x00")),
 ]
 
 
 def stamped(version: int, literal: str, sequence: str = "0107") -> bytes:
     kind, _, payload = literal.partition(" ")
-    return framed(f"{version:02X} {kind} {sequence} {STAMP} {payload}")
+    stamp = STAMP if version < 3 else STAMP_3
+    return framed(f"{version:02X} {kind} {sequence} {stamp} {payload}")
+
+
+def boot_of(version: int) -> int:
+    return 0 if version < 3 else BOOT
 
 
 CASES: list[tuple[bytes, Message]] = [
-    *((stamped(version, literal), Report(version, 0x107, STREAM, CLOCK, said)) for version, literal, said in REPORTED),
+    *(
+        (stamped(version, literal), Report(version, 0x107, STREAM, CLOCK, said, boot_of(version)))
+        for version, literal, said in REPORTED
+    ),
     *((framed(f"{version:02X} {literal}"), Notice(version, said)) for version, literal, said in NOTICED),
     *((framed(f"{version:02X} {literal}"), Request(version, said)) for version, literal, said in REQUESTED),
 ]
@@ -171,12 +230,12 @@ every_case = pytest.mark.parametrize("case", [pytest.param(Case(*each), id=each[
 
 
 def test_every_message_has_a_literal_case() -> None:
-    """No message, place, role, result or order goes untried, and both versions are tried."""
+    """No message, place, role, result or order goes untried, and all versions are tried."""
     said = [each.said for _, each in CASES]
     assert {type(each) for each in said} == {*get_args(Reported), *get_args(Noticed), *get_args(Requested)}
     values = {str(getattr(each, it.name)) for each in said for it in fields(each)}
     assert values >= {str(each) for kind in (Place, Role, Result, OrderKind, Passage) for each in kind}
-    assert {each.version for _, each in CASES} == {1, 2}
+    assert {each.version for _, each in CASES} == {1, 2, 3}
 
 
 @every_case
@@ -220,7 +279,7 @@ def test_a_flipped_bit_is_never_believed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("read", [REPORTS.read, ORDERS.read], ids=["device", "host"])
-@pytest.mark.parametrize("version", [0, 3, 255])
+@pytest.mark.parametrize("version", [0, 4, 9, 255])
 def test_an_unknown_version_is_refused(version: int, read: Callable[[bytes], Message | Malformed]) -> None:
     """Neither end guesses at the layout of a version; the operator reads which one it was and what to do."""
     assert read(framed(f"{version:02X} 02 0000 A1B2C3D4 0003")) == Malformed(
@@ -232,7 +291,7 @@ def test_an_unknown_version_is_refused(version: int, read: Callable[[bytes], Mes
 
 def test_a_damaged_version_is_a_damaged_frame() -> None:
     """The check comes before the version: noise does not make the device look too new."""
-    said = REPORTS.read(b"\x7e\x03" + framed("01 02 0000 A1B2C3D4 0003")[2:])
+    said = REPORTS.read(b"\x7e\x09" + framed("01 02 0000 A1B2C3D4 0003")[2:])
     assert isinstance(said, Malformed)
     assert said.reason is Reason.BAD_CHECK
 
@@ -254,6 +313,12 @@ def test_a_damaged_version_is_a_damaged_frame() -> None:
         pytest.param(framed("01 02 0000 A1B2C3D4 0000"), Reason.MALFORMED, id="a next of 0"),
         pytest.param(framed("01 02 0000 A1B2C3D4 0003 00"), Reason.MALFORMED, id="a byte too many"),
         pytest.param(framed("01 03 0000 04 00 00"), Reason.UNDECLARED_CODE, id="order 4"),
+        pytest.param(framed("03 02 0000 A1B2C3D4 0003"), Reason.MALFORMED, id="an ALIVE of version 2 in version 3"),
+        pytest.param(framed("02 18 0000"), Reason.UNKNOWN_COMMAND, id="a maker's notice in version 2"),
+        pytest.param(framed("03 50 0000"), Reason.MALFORMED, id="a maker's report without a number"),
+        pytest.param(framed("03 18 0001"), Reason.MALFORMED, id="a maker's notice with a number"),
+        pytest.param(framed("03 84 0000"), Reason.ECHO, id="a host's INQUIRE"),
+        pytest.param(framed("03 21 0001 A1B2C3D4 0102030405060708"), Reason.MALFORMED, id="a report without boot"),
     ],
 )
 def test_the_device_cannot_have_said(raw: bytes, reason: Reason) -> None:
@@ -263,12 +328,24 @@ def test_the_device_cannot_have_said(raw: bytes, reason: Reason) -> None:
     assert said.reason is reason
 
 
+def test_a_capability_that_the_page_does_not_name_means_nothing() -> None:
+    """A device of tomorrow may have more of them."""
+    said = REPORTS.read(framed("03 01 0000 A1B2C3D4 01 0001 0001 00 00 00 00 0007 0000000000000000 0032 FF84"))
+    assert isinstance(said, Notice)
+    assert isinstance(said.said, Hello)
+    assert said.said.capabilities == Capability.LOCK
+
+
 @pytest.mark.parametrize(
     ("literal", "reason"),
     [
         pytest.param("01 02 0000 A1B2C3D4 0003", Reason.UNKNOWN_COMMAND, id="a device's own"),
         pytest.param("01 80 0001", Reason.MALFORMED, id="a number"),
         pytest.param("01 83 0000 04 00", Reason.UNDECLARED_CODE, id="order 4"),
+        pytest.param("01 80 0000 00", Reason.MALFORMED, id="a byte behind IDENTIFY"),
+        pytest.param("03 83 0000 01 00 00", Reason.MALFORMED, id="a byte behind ORDER"),
+        pytest.param("03 84 0000 00", Reason.MALFORMED, id="a byte behind INQUIRE"),
+        pytest.param("02 84 0000", Reason.UNKNOWN_COMMAND, id="INQUIRE in version 2"),
     ],
 )
 def test_a_host_cannot_have_said(literal: str, reason: Reason) -> None:
@@ -292,6 +369,13 @@ def test_a_host_cannot_have_said(literal: str, reason: Reason) -> None:
         pytest.param(1, "22 02 C328", Reason.MALFORMED, id="no UTF-8"),
         pytest.param(1, "22 02 410A", Reason.MALFORMED, id="a line end in a text"),
         pytest.param(1, "22 41" + "41" * 65, Reason.MALFORMED, id="65 bytes of text"),
+        pytest.param(2, "31 00 00 00", Reason.UNKNOWN_COMMAND, id="STATUS in version 2"),
+        pytest.param(2, "50", Reason.UNKNOWN_COMMAND, id="a maker's report in version 2"),
+        pytest.param(3, "41", Reason.MALFORMED, id="SHUFFLING of version 2 in version 3"),
+        pytest.param(3, "31 03 00 00", Reason.UNDECLARED_CODE, id="a third state of the exit"),
+        pytest.param(3, "31 00 00 02 04 01", Reason.MALFORMED, id="one fault of two"),
+        pytest.param(3, "31 00 00 01 04 02", Reason.UNDECLARED_CODE, id="half blocking"),
+        pytest.param(3, "60", Reason.UNKNOWN_COMMAND, id="a type above those of makers"),
     ],
 )
 def test_a_report_that_says_nothing_keeps_its_number(version: int, literal: str, reason: Reason) -> None:
@@ -310,7 +394,13 @@ def test_a_report_that_says_nothing_keeps_its_number(version: int, literal: str,
     [
         Report(1, 1, STREAM, CLOCK, Card(EIGHT, Place.DEALT, 0, 0, quality=97)),
         Report(1, 1, STREAM, CLOCK, CardOrder("", 1, ())),
-        Report(3, 1, STREAM, CLOCK, Empty()),
+        Report(9, 1, STREAM, CLOCK, Empty()),
+        Report(1, 1, STREAM, CLOCK, Empty(), BOOT),
+        Report(2, 1, STREAM, CLOCK, Shuffling("A7")),
+        Report(2, 1, STREAM, CLOCK, Status(locked=None, set_id="", faults=())),
+        Report(3, 1, STREAM, CLOCK, Empty(), 0x10000),
+        Notice(2, Alive(STREAM, 1, 7)),
+        Request(2, Inquire()),
         Report(1, 0, STREAM, CLOCK, Empty()),
         Report(1, 65536, STREAM, CLOCK, Empty()),
         Report(1, 1, STREAM, CLOCK, Unreadable(0x25, b"", Malformed(Reason.UNKNOWN_COMMAND, ""))),

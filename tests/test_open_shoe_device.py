@@ -5,10 +5,12 @@ from typing import Final
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings, build, reports
+from firmware_protocols.open_shoe.codec import seal
 from firmware_protocols.open_shoe.layout import FACES
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
     Alive,
+    Capability,
     Card,
     Done,
     Empty,
@@ -16,6 +18,8 @@ from firmware_protocols.open_shoe.messages import (
     FromDevice,
     Hello,
     Identify,
+    Inquire,
+    Loaded,
     Lock,
     Notice,
     Order,
@@ -28,6 +32,8 @@ from firmware_protocols.open_shoe.messages import (
     Resend,
     Result,
     Shuffling,
+    Standing,
+    Status,
 )
 from shoed import wire
 from shoed.now import Chunk, Now
@@ -291,3 +297,171 @@ def test_a_shuffler_with_a_full_memory_has_no_lock_to_tell_of() -> None:
         FaultChanged(8, raised=False, blocking=False),
     ]
     assert device.state.store.full, "there is no room for the third"
+
+
+# --- version 3
+
+
+def started(**more: object) -> Device:
+    """Version 3, in its power-up 7, whose clock began just now."""
+    device = Device(Clock(), version=3, **more)  # type: ignore[arg-type]  # as the device takes them
+    device.restart(boot=7)
+    device.open()
+    return device
+
+
+def state_of(device: Device) -> Status:
+    """What it says to INQUIRE."""
+    (said,) = answer(device, Inquire(), 3)
+    assert isinstance(said.said, Status)
+    return said.said
+
+
+def test_its_hello_names_its_power_up_its_clock_and_what_it_can_do() -> None:
+    """The page's own, with the bytes of the examples."""
+    device = Device(Clock(), version=3)
+    device.restart(boot=7)
+    device.clock.ms = 500
+    hello = (
+        "7E 03 01 00 00 A1 B2 C3 D4 01 00 01 00 01 04 41 63 6D 65 02 53 31 04 30 30 34 32 03 31 2E 30 00 07 "
+        "00 00 00 00 00 07 A1 20 00 32 00 0D 4D 64 43 9F 7F"
+    )
+    assert device.open() == bytes.fromhex(hello)
+
+
+def test_its_alive_names_its_power_up_and_its_clock() -> None:
+    """Ten seconds after it was switched on."""
+    device = started()
+    device.clock.ms = 10_000
+    assert heard(device.hear()) == [Notice(3, Alive(A, 1, 7, 10_000_000))]
+
+
+def test_a_power_up_begins_the_clock_and_the_reports_name_it() -> None:
+    """What was kept stays as it was, byte for byte."""
+    device = started()
+    device.clock.ms = 2000
+    kept = device.say(Empty())
+    device.restart()
+    device.clock.ms = 2600
+    (hello,) = heard(device.open())
+    assert isinstance(hello.said, Hello)
+    assert (hello.said.boot, hello.said.clock_us, hello.said.next, hello.said.oldest) == (8, 600_000, 2, 1)
+    assert device.hear() == kept
+    (after,) = heard(device.say(Empty()))
+    assert isinstance(after, Report)
+    assert (after.boot, after.clock_us, after.sequence) == (8, 600_000, 2)
+
+
+def test_the_power_up_after_the_last_is_0() -> None:
+    """The count has 16 bits."""
+    device = started()
+    device.restart(boot=65535)
+    device.restart()
+    assert device.state.store.boot == 0
+
+
+def test_an_earlier_version_names_no_power_up() -> None:
+    """Its clock goes on."""
+    device = Device(Clock(), version=2)
+    device.restart()
+    assert (device.state.store.boot, device.state.began_us) == (0, 0)
+
+
+def test_it_says_its_state_when_it_is_asked() -> None:
+    """The exit, the set that is in it, and all faults that stand, at that moment."""
+    device = started()
+    assert state_of(device) == Status(locked=False, set_id="", faults=())
+    device.say(Loaded("No7"))
+    device.say(Lock(locked=True))
+    for code in (2, 4):
+        device.say(FaultChanged(code, raised=True, blocking=code == 4))
+    assert state_of(device) == Status(True, "No7", (Standing(2, blocking=False), Standing(4, blocking=True)))  # noqa: FBT003
+    device.say(FaultChanged(2, raised=False, blocking=False))
+    device.say(Empty())
+    assert state_of(device) == Status(True, "", (Standing(4, blocking=True),))  # noqa: FBT003
+
+
+def test_a_shuffler_has_no_lock_in_its_state() -> None:
+    """Its faults are there all the same."""
+    device = started(role="shuffler")
+    device.say(FaultChanged(5, raised=True, blocking=True))
+    assert state_of(device) == Status(None, "", (Standing(5, blocking=True),))
+
+
+def test_a_state_that_is_kept_as_the_newest_report_is_not_made_again() -> None:
+    """Nobody acknowledges: however often it is asked, its memory does not fill."""
+    device = started()
+    assert kinds(answer(device, Inquire(), 3)) == [Status]
+    assert answer(device, Inquire(), 3) == []
+    device.say(Empty())
+    assert kinds(answer(device, Inquire(), 3)) == [Status]
+    assert answer(device, Acknowledge(A, 3), 3) == []
+    assert kinds(answer(device, Inquire(), 3)) == [Status]
+
+
+def test_a_state_names_so_many_faults_at_most() -> None:
+    """The page allows 32."""
+    device = started()
+    for code in range(40):
+        device.say(FaultChanged(code, raised=True, blocking=False))
+    answer(device, Acknowledge(A, 40), 3)
+    assert len(state_of(device).faults) == 32
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_earlier_version_has_no_state_to_say(version: int) -> None:
+    """It does not know the request."""
+    assert Device(Clock(), version=version).hear(build(Request(3, Inquire()))) == b""
+
+
+@pytest.mark.parametrize("role", ["shoe", "shuffler"])
+def test_a_full_memory_of_version_3_ends_with_the_whole_state(role: str) -> None:
+    """In the place of LOCK and of the faults; the clock goes on, because the power does."""
+    device = started(role=role, room=5)
+    for _ in range(5):
+        device.say(Empty())
+    device.say(FaultChanged(2, raised=True, blocking=True))
+    device.clock.ms = 3000
+    hello, *reports = answer(device, Acknowledge(A, 5), 3)
+    assert isinstance(hello.said, Hello)
+    assert (hello.said.boot, hello.said.clock_us) == (7, 3_000_000)
+    assert [each.said for each in reports] == [
+        FaultChanged(8, raised=True, blocking=False),
+        FaultChanged(8, raised=False, blocking=False),
+        Status(False if role == "shoe" else None, "", (Standing(2, blocking=True),)),
+    ]
+    assert {(each.boot, each.clock_us) for each in reports if isinstance(each, Report)} == {(7, 3_000_000)}
+    assert answer(device, Inquire(), 3) == []
+
+
+@pytest.mark.parametrize("start", [33, 40])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_request_from_outside_the_window_is_answered_by_hello(version: int, start: int) -> None:
+    """Though the report is kept."""
+    device = Device(Clock(), version=version)
+    for _ in range(40):
+        device.say(Empty())
+    assert kinds(answer(device, Resend(A, start), version)) == [Hello]
+    sent = answer(device, Resend(A, 32), version)
+    assert [each.sequence for each in sent if isinstance(each, Report)] == [*range(32, 41)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["01 83 0000 04 00", "03 83 0000 00 00", "03 83 0000 01", "03 83 0000 01 00 00", "03 80 0000 00", "03 84 0000 00"],
+)
+def test_a_request_that_is_none_of_the_page_is_dropped(body: str) -> None:
+    """Another order, too few bytes, and bytes too many: no answer, and nothing changes."""
+    device = started()
+    assert device.hear(seal(bytes.fromhex(body))) == b""
+    assert not device.state.locked
+
+
+@pytest.mark.parametrize("order", [Order(OrderKind.LOCK), Order(OrderKind.UNLOCK), Order(OrderKind.CLEAR, 2)], ids=str)
+def test_an_order_that_it_cannot_obey_is_answered_so(order: Order) -> None:
+    """It states no such capability; the fault stands."""
+    device = started()
+    device.role.capabilities = Capability.PASSAGE
+    device.say(FaultChanged(2, raised=True, blocking=True))
+    assert [each.said for each in answer(device, order, 3)] == [Done(order.order, order.number, Result.UNABLE)]
+    assert [each.code for each in device.state.faults] == [2]

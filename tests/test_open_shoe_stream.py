@@ -4,6 +4,7 @@ from random import Random
 from typing import Final, TypeVar, assert_never
 
 import pytest
+from msgspec.structs import replace
 
 from firmware_protocols.open_shoe.messages import (
     Acknowledge,
@@ -30,8 +31,20 @@ def hello(store: Store) -> Hello:
     return Hello(store.stream, Role.SHOE, store.next, store.oldest, "", "", "", "")
 
 
-def report(sequence: int, of: int = A) -> Report:
-    return Report(1, sequence, of, 0, Empty())
+def report(sequence: int, of: int = A, clock_us: int = 0, boot: int = 0) -> Report:
+    return Report(1, sequence, of, clock_us, Empty(), boot, check=clock_us)
+
+
+def booted(boot: int, next_: int = 7, oldest: int = 7) -> Hello:
+    return Hello(A, Role.SHOE, next_, oldest, "", "", "", "", boot)
+
+
+def greeted(boot: int, *, clock_us: int = 100) -> Intake:
+    """The host took report 7 of this power-up, and heard its HELLO."""
+    intake, _, _ = stream.greet(Intake(A, 7), booted(boot), 0)
+    intake, _, verdict = stream.receive(intake, report(7, clock_us=clock_us, boot=boot), 1)
+    assert verdict is Repeat.DUE
+    return intake
 
 
 def full(reports: int, room: int = 1024, first: int = 1) -> Store:
@@ -238,6 +251,93 @@ def test_a_hello_that_dropped_what_was_due_is_no_new_numbering() -> None:
     """So many reports are lost, and what the device keeps goes on from there."""
     intake, asked, proven = stream.greet(Intake(A, 9, greeted=True), Hello(A, Role.SHOE, 12, 11, "", "", "", ""), 0)
     assert (intake.due, intake.gap, asked, proven) == (11, False, (Resend(A, 11),), False)
+
+
+@pytest.mark.parametrize(
+    ("boot", "than", "later"),
+    [
+        (1, 0, True),
+        (0, 0, False),
+        (0, 1, False),
+        (0, 65535, True),
+        (65535, 0, False),
+        (32767, 0, True),
+        (32768, 0, False),
+    ],
+)
+def test_power_ups_are_compared_across_their_end(boot: int, than: int, later: bool) -> None:  # noqa: FBT001 -- a column
+    """After 65535 comes 0; what is less than half of them ahead is later."""
+    assert stream.later_boot(boot, than) is later
+
+
+@pytest.mark.parametrize("boot", [7, 65535])
+def test_a_report_of_a_power_up_without_its_hello_is_dropped(boot: int) -> None:
+    """The host asks who it is; after that HELLO the same report is taken, though its clock began again."""
+    after = (boot + 1) % 0x10000
+    intake, asked, verdict = stream.receive(greeted(boot), report(8, clock_us=5, boot=after), 2)
+    assert (verdict, asked, intake.due) == (Repeat.STRANGE, (Identify(),), 8)
+    intake, asked, proven = stream.greet(intake, booted(after, 9, 8), 3)
+    assert (asked, proven) == ((Resend(A, 8),), True)
+    intake, asked, verdict = stream.receive(intake, report(8, clock_us=5, boot=after), 4)
+    assert (verdict, asked) == (Repeat.DUE, (Acknowledge(A, 8),))
+    assert stream.receive(intake, report(9, clock_us=6, boot=after), 5)[2] is Repeat.DUE
+
+
+def test_clocks_are_compared_within_one_power_up() -> None:
+    """A later power-up has a lower clock and goes on; a clock that goes back in it does not."""
+    intake, _, _ = stream.greet(greeted(7, clock_us=1000), booted(8, 8, 8), 2)
+    intake, _, verdict = stream.receive(intake, report(8, clock_us=10, boot=8), 3)
+    assert verdict is Repeat.DUE
+    assert stream.receive(intake, report(9, clock_us=9, boot=8), 4)[1:] == ((Identify(),), Repeat.STRANGE)
+    assert stream.receive(intake, report(9, clock_us=2000, boot=7), 4)[1:] == ((Identify(),), Repeat.STRANGE)
+
+
+def test_an_earlier_power_up_is_as_a_clock_that_goes_back() -> None:
+    """HELLO decides: the first report behind it may be of any power-up that is not later than its own."""
+    intake, asked, verdict = stream.receive(greeted(7), report(8, clock_us=500, boot=6), 2)
+    assert (verdict, asked, intake.due) == (Repeat.STRANGE, (Identify(),), 8)
+    intake, _, _ = stream.greet(intake, booted(7, 9, 8), 3)
+    intake, _, verdict = stream.receive(intake, report(8, clock_us=500, boot=6), 4)
+    assert verdict is Repeat.DUE
+    assert stream.receive(intake, report(9, clock_us=1, boot=7), 5)[2] is Repeat.DUE
+
+
+def test_a_copy_of_an_earlier_power_up_is_a_copy() -> None:
+    """The device kept it over its restart."""
+    intake, _, _ = stream.greet(greeted(7), booted(8, 8, 7), 2)
+    assert stream.receive(intake, report(7, clock_us=100, boot=7), 3)[1:] == ((Acknowledge(A, 7),), Repeat.COPY)
+
+
+@pytest.mark.parametrize("boot", [6, 8])
+def test_alive_of_another_power_up_asks_who_it_is(boot: int) -> None:
+    """Its HELLO was lost; of the same power-up it says nothing new."""
+    intake = greeted(7)
+    assert stream.alive(intake, Alive(A, 8, 7), 2) == (intake, ())
+    after, asked = stream.alive(intake, Alive(A, 8, boot), 2)
+    assert (after.greeted, asked) == (False, (Identify(),))
+
+
+def test_a_listener_takes_a_later_power_up_and_doubts_an_earlier_one() -> None:
+    """It can ask for nothing; the number proves the first, and the second is another numbering."""
+    intake, verdict = stream.overhear(greeted(7), report(8, clock_us=5, boot=8))
+    assert verdict is Repeat.DUE
+    assert stream.overhear(intake, report(9, clock_us=500, boot=7))[1] is Repeat.RENUMBERED
+
+
+def test_a_request_outside_the_window_is_answered_by_hello() -> None:
+    """Also for a report that is kept: behind the window nothing was ever said."""
+    store = full(40)
+    assert stream.again(store, Resend(A, 33), 0) is None
+    answer = stream.again(store, Resend(A, 32), 0)
+    assert answer is not None
+    assert [each.sequence for each in answer[1]] == [*range(32, 41)]
+
+
+def test_what_is_kept_names_the_power_up_in_which_it_was_made() -> None:
+    """Also after the next one: it is said again byte for byte."""
+    store, _ = stream.keep(Store(A, version=3, boot=7), Empty(), 5, 0)
+    store, _ = stream.keep(replace(store, boot=8), Empty(), 1, 0)
+    assert [(each.boot, each.clock_us) for each in store.kept] == [(7, 5), (8, 1)]
 
 
 def test_no_more_than_the_window_is_on_its_way() -> None:

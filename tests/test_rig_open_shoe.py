@@ -2,20 +2,22 @@
 
 import re
 from collections import Counter
-from typing import Final
+from typing import Final, TypeGuard
 
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from firmware_protocols.open_shoe.messages import Role
+from firmware_protocols.open_shoe.messages import Empty, Role
 from shoed import VERSION
 from shoed.cards import Card
 from shoed.errors import SettingsError
 from shoed.now import Chunk, Now
 from shoed.observations import (
     AnyObservation,
+    Capability,
     CardSeen,
     CutCardSeen,
+    DeviceStatus,
     FaultCleared,
     FaultRaised,
     Identified,
@@ -24,6 +26,8 @@ from shoed.observations import (
     SetDelivered,
     ShoeEmptied,
     ShoeLoaded,
+    ShuffleEnded,
+    ShuffleStarted,
 )
 from shoed.rig.device import Happening, Pulled, happenings
 from shoed.rig.open_shoe import OpenShoeDevice
@@ -201,8 +205,55 @@ def test_an_order_that_cannot_be_told_is_refused(version: int, first: list[str],
 
 @pytest.mark.parametrize("role", Role)
 def test_a_virtual_device_says_what_it_is(role: Role) -> None:
-    """In the HELLO of either version."""
-    for version in (1, 2):
+    """In the HELLO of each version."""
+    for version in (1, 2, 3):
         who = next(each for each in play("pull_ms = 0", role=role, version=version) if isinstance(each, Identified))
         assert (who.vendor, who.model, who.serial, who.firmware) == ("shoed", "virtual", f"{role.value}-1", VERSION)
         assert who.protocol == str(version)
+        assert (who.capabilities is not None) is (version == 3)
+
+
+ABLE: Final = {
+    Role.SHOE: {Capability.PASSAGE, Capability.LOCK, Capability.CLEAR, Capability.QUALITY},
+    Role.SHUFFLER: {Capability.CLEAR, Capability.ORDER},
+}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_virtual_device_of_version_3_states_what_it_can_do(role: Role) -> None:
+    """Which is what it does in a scenario."""
+    who = next(each for each in play("pull_ms = 0", role=role, version=3) if isinstance(each, Identified))
+    assert set(who.capabilities or ()) == ABLE[role]
+
+
+def test_a_virtual_shoe_of_version_3_says_its_state() -> None:
+    """When the line opens, and again after the cable was out."""
+    seen = play('load = "set-7"', 'fault = "jam"', "lock = true", "pull_ms = 3000", 'deal = ["8S"]', version=3)
+    first, second = (each for each in seen if isinstance(each, DeviceStatus))
+    assert (first.locked, first.set_id, first.faults) == (False, "", ())
+    assert (second.locked, second.set_id, [each.name for each in second.faults]) == (True, "set-7", ["jam"])
+
+
+def test_the_clock_of_a_virtual_shoe_of_version_3_begins_with_its_power() -> None:
+    """The first thing that happens to it."""
+    device, at = OpenShoeDevice(OpenShoeSettings(), STREAM, version=3), Now(0, 5_000_000_000)
+    device.opened(at)
+    device.opened(at)
+    assert (device.state.began_us, device.state.clock_us) == (5_000_000, 0)
+    boots = {OpenShoeDevice(OpenShoeSettings(), STREAM, version=3) for _ in range(8)}
+    for each in boots:
+        each.say(Empty(), at)
+    assert len({each.state.store.boot for each in boots}) > 1
+
+
+def test_a_virtual_shuffler_of_version_3_names_its_set() -> None:
+    """Earlier versions cannot."""
+    names = [
+        [each.set_id for each in play('deliver = "set-7"', role=Role.SHUFFLER, version=version) if shuffles(each)]
+        for version in (2, 3)
+    ]
+    assert names == [["", ""], ["set-7", "set-7"]]
+
+
+def shuffles(seen: AnyObservation) -> TypeGuard[ShuffleStarted | ShuffleEnded]:
+    return isinstance(seen, ShuffleStarted | ShuffleEnded)

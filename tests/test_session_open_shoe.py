@@ -653,13 +653,13 @@ def test_a_report_that_its_version_does_not_declare_is_on_record_and_its_number_
 def test_an_unknown_version_is_refused_and_said_plainly() -> None:
     """Nothing is taken, acknowledged or asked for by it; the check is right."""
     host = greeted()
-    frame = bytes.fromhex("7E 03 20 00 01 A1 B2 C3 D4 00 00 00 00 00 0F 42 40 18 00 00 00 01 E8 48 00 8B 8C 26 4F 7F")
+    frame = bytes.fromhex("7E 09 20 00 01 A1 B2 C3 D4 00 00 00 00 00 0F 42 40 18 00 00 00 01 E8 48 00 80 BA D6 FE 7F")
     assert host.hear(frame) == b""
     refused, doubted = host.seen
     assert isinstance(refused, FrameRejected)
     assert doubted == DeviceDoubted(at=host.clock.now, reason=DeviceDoubt.UNKNOWN_VERSION, detail=refused.detail)
     assert refused.reason == "unknown-version"
-    assert "speaks version 3 of Open Shoe" in refused.detail
+    assert "speaks version 9 of Open Shoe" in refused.detail
 
 
 # --- acknowledgements, and what is missing

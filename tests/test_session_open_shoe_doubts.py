@@ -27,8 +27,8 @@ from tests.test_session_open_shoe import greeted, hello, listener, report
 B: Final = 0xB
 S: Final = 1_000_000
 FAULT: Final = FaultChanged(2, raised=True, blocking=True)
-VERSION_3: Final = bytes.fromhex(
-    "7E 03 20 00 01 A1 B2 C3 D4 00 00 00 00 00 0F 42 40 18 00 00 00 01 E8 48 00 8B 8C 26 4F 7F"
+VERSION_9: Final = bytes.fromhex(
+    "7E 09 20 00 01 A1 B2 C3 D4 00 00 00 00 00 0F 42 40 18 00 00 00 01 E8 48 00 80 BA D6 FE 7F"
 )
 
 
@@ -106,9 +106,9 @@ def test_an_unknown_version_is_doubted_until_a_known_one_is_heard() -> None:
     """Once, and instead of a missing HELLO: the version explains it."""
     host = opened()
     assert woken(host, 1000) == ["+ no-hello"]
-    assert heard(host, VERSION_3) == ["- no-hello", "+ unknown-version"]
-    assert "speaks version 3 of Open Shoe" in detail(host)
-    assert heard(host, VERSION_3) == []
+    assert heard(host, VERSION_9) == ["- no-hello", "+ unknown-version"]
+    assert "speaks version 9 of Open Shoe" in detail(host)
+    assert heard(host, VERSION_9) == []
     assert woken(host, 2000) == []
     assert heard(host, hello()) == ["- unknown-version"]
 
@@ -252,7 +252,7 @@ def test_a_listener_doubts_what_it_can_see() -> None:
     host.clock.ms = 5000
     raw = report(1, FAULT)
     assert heard(host, *[raw] * 9, report(2, FAULT, clock_us=900 * S)) == []
-    assert heard(host, VERSION_3) == ["+ unknown-version"]
+    assert heard(host, VERSION_9) == ["+ unknown-version"]
     wrong = Host(Clock(), LISTENING)
     wrong.take(LinkUp(PORT))
     assert heard(wrong, hello(role=Role.SHUFFLER)) == ["+ wrong-role"]
@@ -261,7 +261,7 @@ def test_a_listener_doubts_what_it_can_see() -> None:
 def test_a_link_that_closes_ends_every_doubt() -> None:
     """The next device on the line is another one, perhaps: its evidence is collected from the start."""
     host, raw = repeating()
-    host.hear(VERSION_3)
+    host.hear(VERSION_9)
     for ms in (500, 1000, 1500):
         host.clock.ms = ms
         host.hear(raw)
@@ -271,7 +271,7 @@ def test_a_link_that_closes_ends_every_doubt() -> None:
     assert host.session.wake_at(host.state) is None
     host.take(LinkUp(PORT))
     assert heard(host, hello(upcoming=2, oldest=1), raw) == []
-    assert heard(host, VERSION_3) == ["+ unknown-version"]
+    assert heard(host, VERSION_9) == ["+ unknown-version"]
     assert host.state.doubts == (DeviceDoubt.UNKNOWN_VERSION,)
 
 

@@ -35,6 +35,8 @@ from shoed.observations import AnyObservation, Device, Identified, ShuffleEnded,
 from shoed.observations import SetDelivered as Delivered
 from shoed.observations import SetRecognised as Recognised
 from shoed.step import Configured
+from shoed.table.matters import Status
+from shoed.table.sets import MOST_SETS
 from tests.observed import (
     AGAIN,
     CLASHED,
@@ -88,6 +90,9 @@ def all_by_shuffler(*seen: AnyObservation) -> list[AnyObservation]:
         (ShuffleStarted(at=START, frame=FRAME), SetShuffling()),
         (SHUFFLED, SetShuffled()),
         (FAILED, SetFailed(reason="a card jammed")),
+        (replace(FAILED, set_id="A"), SetFailed(reason="a card jammed", set_id="A")),
+        (ShuffleStarted(at=START, frame=FRAME, set_id="A"), SetShuffling(set_id="A")),
+        (replace(SHUFFLED, set_id="A"), SetShuffled(set_id="A")),
         (DELIVERED, SetDelivered(set_id="A7", cards=416, missing={}, extra={}, unread=0)),
         (
             replace(DELIVERED, set_id="", counts=WHOLE | {Card.S8: 6, Card.H2: 9}, unread=1),
@@ -249,3 +254,66 @@ def test_a_wrong_set_that_is_in_the_shoe_already_suspends_the_round() -> None:
         table.step(by_shuffler(DELIVERED), found=[found])
         assert table.phase == "suspended"
         assert table.asks("confirm", "yes", "no")
+
+
+# --- a shuffler with two chambers
+
+
+def failed_in(table: Sitting, *names: str) -> None:
+    for name in names:
+        table.step(by_shuffler(replace(FAILED, set_id=name)), found=[replace(JAMMED, set_id=name)])
+
+
+def loaded_with(table: Sitting, name: str) -> list[str]:
+    """The kinds of what is noticed about this shoe."""
+    before = len(table.told)
+    table.hear(replace(LOADED, set_id=name))
+    return [event.data.kind for event in table.told[before:] if isinstance(event.data, IrregularityNoticed)]
+
+
+def test_a_set_that_is_shuffled_says_nothing_of_the_other() -> None:
+    """A fails and B does not: A is asked about all the same, with its name."""
+    table = playing()
+    failed_in(table, "A")
+    table.step(by_shuffler(replace(SHUFFLED, set_id="B")))
+    assert loaded_with(table, "A") == ["not-shuffled"]
+    assert table.question.evidence == ("the shuffler did not shuffle the set A: a card jammed",)
+
+
+def test_a_set_that_failed_and_succeeds_is_asked_nothing() -> None:
+    """By its own name; the other one, which failed, waits for its own shoe."""
+    table = playing()
+    failed_in(table, "A", "B")
+    table.step(by_shuffler(replace(SHUFFLED, set_id="A")))
+    assert loaded_with(table, "A") == []
+    assert loaded_with(table, "B") == ["not-shuffled"]
+
+
+def test_a_set_that_failed_holds_the_shoe_that_deals_it_and_no_other() -> None:
+    """It waits over rounds and shoes, and is asked about once."""
+    table = playing()
+    failed_in(table, "A")
+    assert loaded_with(table, "B") == []
+    table.hear(*dealt("8S KS", "3H 4H"), result("player"))
+    assert loaded_with(table, "C") == []
+    assert loaded_with(table, "A") == ["not-shuffled"]
+    table.answer("go-on")
+    assert loaded_with(table, "A") == []
+
+
+@pytest.mark.parametrize("loaded", ["", "A"])
+@pytest.mark.parametrize("failed", ["", "A"])
+def test_a_set_without_a_name_may_be_the_one_that_failed(failed: str, loaded: str) -> None:
+    """A person says so."""
+    table = playing()
+    failed_in(table, failed)
+    assert loaded_with(table, loaded) == ["not-shuffled"]
+
+
+def test_sets_that_fail_and_never_come_do_not_grow_the_state() -> None:
+    """The last few wait."""
+    table = playing()
+    names = [f"set {number}" for number in range(3 * MOST_SETS)]
+    failed_in(table, *names)
+    found = [each.set_id for each in table.state.record.having(Status.LATENT)]
+    assert found == names[-MOST_SETS:]

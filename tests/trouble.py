@@ -41,7 +41,9 @@ from shoed.observations import (
     AnyObservation,
     CardSeen,
     Device,
+    DeviceStatus,
     FaultMeaning,
+    FaultStanding,
     Identified,
     Outcome,
     Pair,
@@ -125,6 +127,20 @@ SAID_OF_THE_SET: Final[list[AnyObservation]] = [
     ShuffleEnded(at=START, frame=FRAME, failed="a card jammed"),
     SetDelivered(at=START, frame=FRAME, counts=dict.fromkeys(Card, 8), set_id="A7"),
 ]
+STAND: Final = (
+    FaultStanding(2, "jam", blocking=True),
+    FaultStanding(3, "reverse-run", blocking=False, meaning=FaultMeaning.REVERSED),
+)
+# What no engine before number 8 knows.
+NEW: Final[list[AnyObservation]] = [
+    DeviceStatus(at=START, frame=FRAME, locked=True, faults=(), set_id=""),
+    DeviceStatus(at=START, frame=FRAME, locked=None, faults=STAND, set_id="A7"),
+    DeviceStatus(at=START, device=Device.SHUFFLER, frame=FRAME, locked=None, faults=STAND, set_id="A7"),
+    ShuffleStarted(at=START, device=Device.SHUFFLER, frame=FRAME, set_id="B2"),
+    ShuffleEnded(at=START, device=Device.SHUFFLER, frame=FRAME, failed="a card jammed", set_id="B2"),
+    ShuffleEnded(at=START, device=Device.SHUFFLER, frame=FRAME, set_id="B2"),
+]
+NEW_FINDING: Final = ShuffleFailed(at=START, reason="a card jammed", set_id="B2")
 REPORTS: Final[list[AnyObservation]] = [
     *(OPENED, QUIET, AGAIN, PROVEN, UNPROVEN, JUMPED, CLASHED, CUT, STARTED, STOOD_BY, COPY, PRESET, CLEARED, fault()),
     *(lock(locked=True), lock(locked=False), closed("cable"), closed("power"), rejected(), rejected(offset=9)),
@@ -192,12 +208,12 @@ results = st.builds(
     pairs=st.sampled_from(((), (Pair.PLAYER,), (Pair.BANKER,), (Pair.PLAYER, Pair.BANKER))),
 )
 report = st.one_of(
-    anywhere, in_hands, in_hands, results, st.sampled_from([*REPORTS, *SAID_OF_THE_SET, *OF_THE_SHUFFLER])
+    anywhere, in_hands, in_hands, results, st.sampled_from([*REPORTS, *SAID_OF_THE_SET, *OF_THE_SHUFFLER, *NEW])
 )
 heard = st.builds(
     Heard,
     st.lists(report, max_size=4).map(tuple),
-    st.just(()) | st.lists(st.sampled_from([*FINDINGS, *FOUND_IN_SETS]), max_size=2).map(tuple),
+    st.just(()) | st.lists(st.sampled_from([*FINDINGS, *FOUND_IN_SETS, NEW_FINDING]), max_size=2).map(tuple),
     st.sampled_from((0.0, 0.3, 4.0, 11.0)),
 )
 ordinals = st.integers(1, 8)

@@ -4,7 +4,17 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from firmware_protocols.open_shoe.layout import FAULTS
-from firmware_protocols.open_shoe.messages import LAST, Acknowledge, Fault, FaultChanged, Hello, Lock, Report, Role
+from firmware_protocols.open_shoe.messages import (
+    LAST,
+    Acknowledge,
+    Fault,
+    FaultChanged,
+    Hello,
+    Lock,
+    Report,
+    Role,
+    Status,
+)
 from shoed.conform.checks_reports import SOME, kept_of, need, numbers, once, run_of
 from shoed.conform.host import REPEAT_S, Broken, Heard, Host, NoRoom, Untried, is_hello
 from shoed.conform.line import NS_PER_S, Gone
@@ -154,8 +164,10 @@ def full_says_how_it_stands(host: Host) -> None:
     found = once(host, full)
     if host.role is not Role.SHOE:
         raise Untried("a shuffler has no exit")
-    said = [each.said.locked for each in found.opening[2:] if isinstance(each.said, Lock)]
-    need(said[:1] == [not host.lock_next], "LOCK does not follow, or is not as the exit stands")
+    said = [each.said.locked for each in found.opening[2:] if isinstance(each.said, Lock | Status)]
+    need(
+        said[:1] == [not host.lock_next], "LOCK, or STATUS in version 3, does not follow, or is not as the exit stands"
+    )
 
 
 # --- the power

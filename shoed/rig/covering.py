@@ -7,7 +7,7 @@ page gives a name to. All of it follows from the types, so that a new code witho
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from enum import Enum
+from enum import Enum, Flag
 from typing import get_args, get_type_hints
 
 from firmware_protocols.family import Family, Settings
@@ -61,11 +61,19 @@ def _of_value(message: object) -> Iterator[str]:
         match value:
             case bool():
                 yield f"{name} {field.name}={'yes' if value else 'no'}"
+            case Flag():
+                yield from (f"{name} {field.name}={each.value}" for each in value)
             case Enum():
                 yield f"{name} {field.name}={value.value}"
+            case tuple():
+                yield from (line for each in value if is_dataclass(each) for line in _member(name, field.name, each))
             case int():
                 yield f"{name} {field.name}={value}"
             case _:
                 if is_dataclass(value):
-                    yield f"{name} {field.name}={type(value).__name__}"
-                    yield from _of_value(value)
+                    yield from _member(name, field.name, value)
+
+
+def _member(name: str, field: str, value: object) -> Iterator[str]:
+    yield f"{name} {field}={type(value).__name__}"
+    yield from _of_value(value)

@@ -3,7 +3,7 @@
 Theory of operation: a card's clock is that of its leading edge, so that two cards of one draw are two passages that
 overlap. Each device draws the id of its stream when it is made: what an earlier one said is lost with it. Version 2
 tells how well a card was read, and in which order a set lies: that is drawn from the set's id, so that a scenario
-gives the same order each time.
+gives the same order each time. Version 3 names its power-up, which begins its clock, and says what it can do.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from shoed.rig.device import (
     Turn,
     known,
 )
-from shoed.session.open_shoe_device import Identity, Replies
+from shoed.session.open_shoe_device import ABLE, Identity, Replies
 from shoed.session.open_shoe_device import OpenShoeDevice as Role
 from shoed.session.open_shoe_words import CARDS
 
@@ -45,6 +45,10 @@ ANSWERS: Final[Mapping[str, Replies]] = {
     AS_IT_IS.answer: Replies(),
     SILENCE: Replies(silent=True),
     **{each.value: Replies(result=each) for each in theirs.Result},
+}
+CAPABILITIES: Final[Mapping[theirs.Role, theirs.Capability]] = {
+    theirs.Role.SHOE: ABLE[theirs.Role.SHOE] | theirs.Capability.QUALITY,
+    theirs.Role.SHUFFLER: ABLE[theirs.Role.SHUFFLER] | theirs.Capability.ORDER,
 }
 PASSAGE_US: Final = 120_000  # of a card in the window
 TOGETHER_S: Final = 0.02  # from one leading edge to the next
@@ -62,25 +66,36 @@ class OpenShoeDevice:
         version: int = 1,
         manner: Manner = AS_IT_IS,
     ) -> None:
-        identity = Identity("shoed", "virtual", f"{settings.role.value}-1", VERSION)
+        able = CAPABILITIES[settings.role]
+        identity = Identity("shoed", "virtual", f"{settings.role.value}-1", VERSION, able)
         replies = ANSWERS[manner.answer]._replace(reports=manner.reports)
         self.role = Role(settings, version=version, identity=identity, replies=replies)
         self.state = self.role.begin(SystemRandom().getrandbits(32) if stream is None else stream)
+        self.is_on = False
         self.whose = f"an Open Shoe {settings.role.value}"
 
     @property
     def locked(self) -> bool:
         return self.state.locked
 
+    def switch_on(self, at: Now) -> None:
+        """The first thing that happens to it is its power-up."""
+        if not self.is_on:
+            self.state = self.role.powered(self.state, at, SystemRandom().getrandbits(16))
+        self.is_on = True
+
     def opened(self, at: Now) -> bytes:
+        self.switch_on(at)
         self.state, said = self.role.opened(self.state, at)
         return said
 
     def say(self, report: object, at: Now) -> bytes:
+        self.switch_on(at)
         self.state, said = self.role.say(self.state, cast("theirs.Reported", report), at)
         return said
 
     def hear(self, chunk: Chunk) -> bytes:
+        self.switch_on(chunk.at)
         self.state, said = self.role.hear(self.state, chunk)
         return said
 
@@ -106,8 +121,9 @@ class OpenShoeDevice:
             raise ValueError(f"no card is counted less than 0 times or more than {MOST_OF_A_CARD}; write fewer of it")
         ordered = self.ordered(deed, told)
         yield Said(0, theirs.Recognised(deed.set_id))
-        yield Said(0.1, theirs.Shuffling())
-        yield Said(1, theirs.Shuffled())
+        named = deed.set_id if self.role.states else ""
+        yield Said(0.1, theirs.Shuffling(named))
+        yield Said(1, theirs.Shuffled(named))
         yield Said(0.1, theirs.Inventory(deed.set_id, told, 0))
         for at in range(0, len(ordered), MOST_IN_A_PART):
             yield Said(0, theirs.CardOrder(deed.set_id, at + 1, ordered[at : at + MOST_IN_A_PART]))

@@ -5,7 +5,8 @@ takes the number that is due alone, so that each comes out once and in order. An
 a send of the Step that took the report, and so it waits for the commit. HELLO alone begins a
 stream: it proves that nothing was missed, or does not. Reports that were taken and that HELLO names
 are compared first: a device may number its reports again under the same stream. A host that only
-listens says nothing, takes what comes, and has the gaps on record.
+listens says nothing, takes what comes, and has the gaps on record. From version 3 on, a device is asked
+for its whole state where a change of it may have been missed: on a new line, and after each restart.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from firmware_protocols.open_shoe.settings import Acknowledging
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
+    Capability,
     Continuity,
     CopyHeard,
     DeviceDoubt,
@@ -40,7 +42,7 @@ from shoed.session import open_shoe_stream as stream
 from shoed.session.asking import NOT_OURS, Asking, AskingState
 from shoed.session.open_shoe_doubts import Repeated, Ticked
 from shoed.session.open_shoe_stream import Intake, Repeat
-from shoed.session.open_shoe_words import Counted, continued, delivered, observation
+from shoed.session.open_shoe_words import CAPABILITIES, Counted, continued, delivered, observation, status
 from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
 from shoed.wire import Frame
 
@@ -51,7 +53,16 @@ ORDERS: Final[Mapping[DeviceOrderKind, theirs.OrderKind]] = {
 }
 OURS: Final = {order: kind for kind, order in ORDERS.items()}
 HIGHEST_FAULT: Final = 255
-NO_KEY: Final = "the device has a key, and this host has none; give the key of the device by key_file"
+NEEDS: Final[Mapping[theirs.OrderKind, Capability]] = {
+    theirs.OrderKind.LOCK: Capability.LOCK,
+    theirs.OrderKind.UNLOCK: Capability.LOCK,
+    theirs.OrderKind.CLEAR: Capability.CLEAR,
+}
+CANNOT: Final[Mapping[Capability, str]] = {
+    Capability.LOCK: "no order locks or unlocks the exit of this device; lock or unlock it by hand",
+    Capability.CLEAR: "no order clears the faults of this device; clear the fault at the device",
+}
+INQUIRES_SINCE: Final = 3  # the version that has a state to ask for
 LISTENS: Final = "this host only listens (acknowledge = no); operate the device by hand"
 
 # What only one of the two says.
@@ -85,6 +96,8 @@ class OpenShoeState(AskingState, frozen=True):
     repeated: Repeated | None = None
     ticked: Ticked | None = None  # the last report, if it arrived as soon as it was made
     prompt_from: int | None = None  # the reports from this number on arrive so; None: not known
+    inquired_ns: int | None = None  # when the state of the device was asked for, and has not come
+    capabilities: tuple[Capability, ...] | None = None  # None: the device does not state them
 
 
 class OpenShoeSession:
@@ -108,7 +121,16 @@ class OpenShoeSession:
         stops_at = None
         if state.repeated is not None and DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS in state.doubts:
             stops_at = state.repeated.stops_ns
-        return link.wake_at(self.reports, state, self.settings.quiet_after_s, state.asked_until, again_at, stops_at)
+        inquire_at = self.inquire_at(state)
+        return link.wake_at(
+            self.reports, state, self.settings.quiet_after_s, state.asked_until, again_at, stops_at, inquire_at
+        )
+
+    def inquire_at(self, state: OpenShoeState) -> int | None:
+        """When the state of the device is asked for again: not before the device has said who it is."""
+        if state.inquired_ns is None or not state.intake.greeted:
+            return None
+        return state.inquired_ns + self.again_ms(state) * stream.NS_PER_MS
 
     def step(self, state: OpenShoeState, came: AnyInput, now: Now) -> tuple[OpenShoeState, Heard]:
         hearing = OpenShoeHearing(self, state)
@@ -148,8 +170,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     def give_up(self, now: Now) -> None:
         super().give_up(now)
-        self.ask(replace(self.state.intake, greeted=False, asked_ns=None), ())
-        self.state = replace(self.state, doubts=(), repeated=None, ticked=None, prompt_from=None)
+        self.ask(replace(self.state.intake, greeted=False, asked_ns=None, power_up=None), ())
+        self.state = replace(self.state, doubts=(), repeated=None, ticked=None, prompt_from=None, inquired_ns=None)
 
     def expire(self, now: Now) -> None:
         super().expire(now)
@@ -157,6 +179,9 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.ask(intake, asked)
         if theirs.Identify() in asked and not set(doubts.UNREADABLE) & set(self.state.doubts):
             self.doubt(now, DeviceDoubt.NO_HELLO, doubts.NO_HELLO)
+        due_ns = self.session.inquire_at(self.state)
+        if due_ns is not None and now.mono_ns >= due_ns:
+            self.inquire(now)
         if self.state.repeated is not None and now.mono_ns >= self.state.repeated.stops_ns:
             self.trust(now, DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS)
         if self.state.quiet:  # reports may wait at the device
@@ -165,6 +190,8 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def said(self, frame: Frame[theirs.FromDevice]) -> None:
         message = frame.message
         self.trust(frame.at, DeviceDoubt.UNKNOWN_VERSION)
+        if not isinstance(message.said, theirs.Response | theirs.Unkeyed | theirs.Sealed):
+            self.trust(frame.at, DeviceDoubt.KEY_NEEDED)
         if message.version != self.state.version:
             self.state = replace(self.state, version=message.version)
         if isinstance(message, theirs.Report):
@@ -179,7 +206,9 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             case theirs.Done():
                 self.done(frame.at, message.said)
             case theirs.Response() | theirs.Unkeyed() | theirs.Sealed():
-                self.refuse(frame, Reason.UNKNOWN_COMMAND, NO_KEY)
+                self.refuse(frame, Reason.UNKNOWN_COMMAND, doubts.NO_KEY)
+                self.trust(frame.at, DeviceDoubt.NO_HELLO)
+                self.doubt(frame.at, DeviceDoubt.KEY_NEEDED, doubts.NO_KEY)
             case theirs.OfVendor():
                 pass  # the page leaves it to the maker of the device
             case _:
@@ -214,10 +243,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     def ticked(self, at: Now, report: theirs.Report, before: Intake, verdict: Repeat) -> None:
         """Compare the clocks of two reports of one numbering."""
-        ticked = Ticked(report.clock_us, at.mono_ns)
+        ticked = Ticked(report.clock_us, at.mono_ns, report.boot)
         if verdict is Repeat.DUE:
             within_s = self.session.settings.quiet_after_s
-            if wrong := doubts.jumped(before.clock_us, self.state.ticked, ticked, within_s):
+            if wrong := doubts.jumped(before.moment, self.state.ticked, ticked, within_s):
                 self.doubt(at, DeviceDoubt.CLOCK_JUMPS, wrong)
             else:
                 self.trust(at, DeviceDoubt.CLOCK_JUMPS)
@@ -240,35 +269,59 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             return
         self.trust(frame.at, DeviceDoubt.WRONG_ROLE)
         evidence = Evidence(frame.raw.hex(" "), frame.offset, "")
-        if self.session.listens:  # what it missed, the next report's number says
-            news = not before.greeted or hello.stream != before.stream
-            after, back = stream.overhear_hello(before, hello)
-            self.ask(after, ())
-            if back:
-                self.resume(frame.at, replace(evidence, sequence=str(hello.next)), before, Continuity.UNKNOWN)
-        else:
-            after, asked, proven = stream.greet(before, hello, frame.at.mono_ns)
-            self.ask(after, asked)
-            self.state = replace(self.state, prompt_from=hello.next)
-            news = after.greeted and not (before.greeted and proven)
-            if after.greeted and not proven and before.stream is not None:  # it tells from its oldest on
-                oldest = replace(evidence, sequence=str(hello.oldest))
-                lost = hello.stream == before.stream and not after.gap
-                self.resume(frame.at, oldest, before, Continuity.LOST if lost else Continuity.UNKNOWN)
-            elif proven:
-                self.compared(frame.at, evidence)
-        if news:
-            self.saw(
-                Identified(
-                    at=frame.at,
-                    frame=evidence,
-                    vendor=hello.vendor,
-                    model=hello.model,
-                    serial=hello.serial,
-                    firmware=hello.firmware,
-                    protocol=str(frame.message.version),
-                )
+        news = self.overheard_hello if self.session.listens else self.greeted
+        if news(frame.at, hello, evidence) or (self.state.intake.greeted and hello.boot != before.power_up):
+            self.identified(frame, hello, evidence)
+
+    def overheard_hello(self, at: Now, hello: theirs.Hello, evidence: Evidence) -> bool:
+        """Whether the device may be another one. What a listener missed, the number of the next report says."""
+        before = self.state.intake
+        after, back = stream.overhear_hello(before, hello)
+        self.ask(after, ())
+        if back:
+            self.resume(at, replace(evidence, sequence=str(hello.next)), before, Continuity.UNKNOWN)
+        return not before.greeted or hello.stream != before.stream
+
+    def greeted(self, at: Now, hello: theirs.Hello, evidence: Evidence) -> bool:
+        """Whether the device may be another one, or have lost reports."""
+        before = self.state.intake
+        after, asked, proven = stream.greet(before, hello, at.mono_ns)
+        self.ask(after, asked)
+        self.state = replace(self.state, prompt_from=hello.next)
+        if after.greeted and not proven and before.stream is not None:  # it tells from its oldest on
+            oldest = replace(evidence, sequence=str(hello.oldest))
+            lost = hello.stream == before.stream and not after.gap
+            self.resume(at, oldest, before, Continuity.LOST if lost else Continuity.UNKNOWN)
+        elif proven:
+            self.compared(at, evidence)
+        if self.state.version < INQUIRES_SINCE:
+            self.state = replace(self.state, inquired_ns=None)
+        elif after.greeted and (not proven or hello.boot != before.power_up):
+            self.inquire(at)
+        return after.greeted and not (before.greeted and proven)
+
+    def inquire(self, at: Now) -> None:
+        """Ask for the state of the device. Each second until it comes: what was asked for may be lost."""
+        self.requests[theirs.Inquire] = theirs.Inquire()
+        self.state = replace(self.state, inquired_ns=at.mono_ns)
+
+    def identified(self, frame: Frame[theirs.FromDevice], hello: theirs.Hello, evidence: Evidence) -> None:
+        version, capabilities = frame.message.version, None
+        if version >= INQUIRES_SINCE:
+            capabilities = tuple(CAPABILITIES[each] for each in hello.capabilities)
+        self.state = replace(self.state, capabilities=capabilities)
+        self.saw(
+            Identified(
+                at=frame.at,
+                frame=evidence,
+                vendor=hello.vendor,
+                model=hello.model,
+                serial=hello.serial,
+                firmware=hello.firmware,
+                protocol=str(version),
+                capabilities=capabilities,
             )
+        )
 
     def compared(self, at: Now, evidence: Evidence) -> None:
         """Nothing was missed, once all that was taken and is still kept is compared."""
@@ -339,12 +392,16 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             case theirs.CardOrder(set_id=name):
                 before = self.state.sets.get(name, Counted())
                 self.counted(name, replace(before, order=continued(before.order, said)))
-            case theirs.Status() | theirs.OfVendor():
-                pass
+            case theirs.OfVendor():
+                pass  # the page leaves it to the maker of the device
             case theirs.Delivered(set_id=name):
                 rest = dict(self.state.sets)
                 self.saw(delivered(frame.at, evidence, name, rest.pop(name, Counted())))
                 self.state = replace(self.state, sets=rest)
+            case theirs.Status():
+                if report.boot == self.state.intake.power_up:  # an older one says nothing of what happened since
+                    self.state = replace(self.state, inquired_ns=None)
+                self.saw(status(said, frame.at, evidence))
             case _:
                 self.saw(observation(said, frame.at, evidence, report.clock_us))
 
@@ -367,9 +424,16 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         fault = order.fault or 0
         if not 0 <= fault <= HIGHEST_FAULT:
             return f"an Open Shoe has no fault {fault}; its faults are 0 to {HIGHEST_FAULT}"
+        if (reason := self.excluded(kind)) is not None:
+            return reason
         # The order has no field for the card of an overdraw: the device clears the fault, the table has the decision.
         self.requests[theirs.Order] = theirs.Order(kind, fault)
         return ""
+
+    def excluded(self, kind: theirs.OrderKind) -> str | None:
+        """Why the device cannot do it, as it states itself."""
+        stated, needed = self.state.capabilities, NEEDS[kind]
+        return None if stated is None or needed in stated else CANNOT[needed]
 
     def done(self, at: Now, done: theirs.Done) -> None:
         accepted = done.result is theirs.Result.DONE

@@ -4,9 +4,12 @@ Theory of operation: a fold like the host's. `say` numbers a report and keeps it
 came from a host and lets time pass, `opened` greets whoever opened the line; each gives the bytes
 that go out now. The shell draws the first stream's id at random; the id of a further one follows
 from it and the clock. What the device has said is its state, too: locked after LOCK, at fault after
-FAULT. What it does not hear it answers with nothing.
+FAULT. What it does not hear it answers with nothing. In version 3 its clock counts from its power-up, which
+`powered` begins; a device that keeps its memory counts its power-ups there.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace as dataclass_replace
 from struct import pack
 from typing import Final, NamedTuple, assert_never
 from zlib import crc32
@@ -20,12 +23,19 @@ from firmware_protocols.open_shoe.layout import FAULTS
 from shoed import wire
 from shoed.now import Chunk, Now
 from shoed.session import open_shoe_stream as stream
-from shoed.session.open_shoe_stream import NS_PER_MS, Store
+from shoed.session.open_shoe_stream import BOOTS, NS_PER_MS, Store
 from shoed.wire import Frame, LineState
 
 ALIVE_NS: Final = 10_000 * NS_PER_MS
+DRIFT_PPM: Final = 50  # of an ordinary crystal
 CODES: Final = {each.name: each.number for each in FAULTS}
 MEMORY_FULL: Final = CODES[theirs.Fault.MEMORY_FULL]
+ABLE: Final[Mapping[theirs.Role, theirs.Capability]] = {
+    theirs.Role.SHOE: theirs.Capability.PASSAGE | theirs.Capability.LOCK | theirs.Capability.CLEAR,
+    theirs.Role.SHUFFLER: theirs.Capability.CLEAR,
+}
+STATES_SINCE: Final = 3  # the version that has power-ups, STATUS and capabilities
+MOST_STANDING: Final = 32  # faults in a STATUS
 STANDING: Final = {CODES[theirs.Fault.LID_OPEN], CODES[theirs.Fault.DOOR_OPEN]}  # no order shuts them
 
 
@@ -34,6 +44,7 @@ class Identity(NamedTuple):
     model: str = ""
     serial: str = ""
     firmware: str = ""
+    capabilities: theirs.Capability | None = None  # which version 3 states; None: those of an ordinary device
 
 
 NOBODY: Final = Identity()
@@ -54,8 +65,10 @@ class DeviceState(msgspec.Struct, frozen=True):
     store: Store
     line: LineState = LineState()
     clock_us: int = 0  # of the last report: it never goes back
+    began_us: int = 0  # when the clock began
     said_ns: int = 0
     locked: bool = False
+    set_id: str = ""  # of the set in it
     faults: tuple[theirs.FaultChanged, ...] = ()  # that stand
 
 
@@ -71,13 +84,28 @@ class OpenShoeDevice:
     ) -> None:
         self.replies = replies
         self.role = settings.role
+        able = identity.capabilities
+        self.capabilities = ABLE[self.role] if able is None else able
         self.version = version
         self.room = room
         self.identity = identity
         self.orders = orders(settings)
 
+    @property
+    def states(self) -> bool:
+        return self.version >= STATES_SINCE
+
     def begin(self, stream_id: int) -> DeviceState:
         return DeviceState(Store(stream_id, self.version, self.room))
+
+    def powered(self, state: DeviceState, now: Now, boot: int | None = None) -> DeviceState:
+        """The power comes. A device without a `boot` from the shell keeps its memory and counts its power-ups there."""
+        if not self.states:
+            return replace(state, line=LineState())
+        boot = (state.store.boot + 1) % BOOTS if boot is None else boot
+        began_us = now.mono_ns // 1000
+        store = replace(state.store, boot=boot)
+        return replace(state, store=store, line=LineState(), clock_us=0, began_us=began_us)
 
     def opened(self, state: DeviceState, now: Now) -> tuple[DeviceState, bytes]:
         """Greet whoever opened the line."""
@@ -125,7 +153,17 @@ class Saying:
 
     def hello(self) -> None:
         store, device = self.state.store, self.device
-        self.notice(theirs.Hello(store.stream, device.role, store.next, store.oldest, *device.identity))
+        vendor, model, serial, firmware, _ = device.identity
+        said = theirs.Hello(store.stream, device.role, store.next, store.oldest, vendor, model, serial, firmware)
+        if device.states:
+            said = dataclass_replace(
+                said, boot=store.boot, clock_us=self.clock_us, drift_ppm=DRIFT_PPM, capabilities=device.capabilities
+            )
+        self.notice(said)
+
+    @property
+    def clock_us(self) -> int:
+        return self.now.mono_ns // 1000 - self.state.began_us
 
     def sent(self, kept: tuple[Store, tuple[theirs.Report, ...]] | None) -> None:
         """None: it fits nothing that is kept."""
@@ -138,7 +176,7 @@ class Saying:
 
     def report(self, said: theirs.Reported) -> None:
         passage_us = said.passage_us if isinstance(said, theirs.Card) else 0
-        clock_us = max(self.now.mono_ns // 1000 - passage_us, self.state.clock_us)
+        clock_us = max(self.clock_us - passage_us, self.state.clock_us)
         self.state = replace(effected(self.state, said), clock_us=clock_us)
         self.sent(stream.keep(self.state.store, said, clock_us, self.now.mono_ns))
 
@@ -154,8 +192,10 @@ class Saying:
                 self.sent(stream.again(self.state.store, said, self.now.mono_ns))
             case theirs.Order():
                 self.obey(said)
-            case theirs.Inquire() | theirs.Challenge() | theirs.HostSealed():
-                pass
+            case theirs.Inquire():
+                self.inquired()
+            case theirs.Challenge() | theirs.HostSealed():
+                pass  # this device has no key
             case _:
                 assert_never(said)
 
@@ -163,14 +203,30 @@ class Saying:
         """Reports were lost, and all that were kept are acknowledged: the loss has its place here."""
         store = self.state.store
         following = crc32(pack(">IQ", store.stream, self.now.mono_ns // 1000))
-        self.state = replace(self.state, store=Store(following, store.version, store.room), clock_us=0)
+        began = Store(following, store.version, store.room, boot=store.boot)
+        # From version 3 on, the clock does not begin again with a stream.
+        self.state = replace(self.state, store=began, clock_us=self.state.clock_us if self.device.states else 0)
         self.hello()
         for raised in (True, False):
             self.report(theirs.FaultChanged(MEMORY_FULL, raised, blocking=False))
+        if self.device.states:
+            self.report(self.status())
+            return
         if self.device.role is theirs.Role.SHOE:
             self.report(theirs.Lock(self.state.locked))
         for fault in self.state.faults:
             self.report(fault)
+
+    def status(self) -> theirs.Status:
+        state, has_lock = self.state, self.device.role is theirs.Role.SHOE
+        faults = tuple(theirs.Standing(each.code, each.blocking) for each in state.faults[-MOST_STANDING:])
+        return theirs.Status(state.locked if has_lock else None, state.set_id, faults)
+
+    def inquired(self) -> None:
+        """The whole state, unless the newest report has it already."""
+        kept = self.state.store.kept
+        if self.device.states and not (kept and isinstance(kept[-1].said, theirs.Status)):
+            self.report(self.status())
 
     def obey(self, order: theirs.Order) -> None:
         result, effect = self.executed(order)
@@ -189,10 +245,12 @@ class Saying:
         match order.order:
             case theirs.OrderKind.LOCK | theirs.OrderKind.UNLOCK:
                 locked = order.order is theirs.OrderKind.LOCK
-                if self.device.role is not theirs.Role.SHOE:
+                if theirs.Capability.LOCK not in self.device.capabilities:
                     return theirs.Result.UNABLE, None
                 return theirs.Result.DONE, theirs.Lock(locked) if locked is not self.state.locked else None
             case theirs.OrderKind.CLEAR:
+                if theirs.Capability.CLEAR not in self.device.capabilities:
+                    return theirs.Result.UNABLE, None
                 if order.number not in {each.code for each in self.state.faults}:
                     return theirs.Result.DONE, None
                 if order.number in STANDING:
@@ -205,7 +263,11 @@ class Saying:
         now_ns = self.now.mono_ns
         self.sent(stream.repeat(self.state.store, now_ns))
         if not self.out and now_ns >= self.state.said_ns + ALIVE_NS:
-            self.notice(theirs.Alive(self.state.store.stream, self.state.store.next))
+            store = self.state.store
+            alive = theirs.Alive(store.stream, store.next)
+            if self.device.states:
+                alive = dataclass_replace(alive, boot=store.boot, clock_us=self.clock_us)
+            self.notice(alive)
 
 
 def effected(state: DeviceState, said: theirs.Reported) -> DeviceState:
@@ -215,5 +277,9 @@ def effected(state: DeviceState, said: theirs.Reported) -> DeviceState:
         case theirs.FaultChanged(code=code, raised=raised):
             others = tuple(each for each in state.faults if each.code != code)
             return replace(state, faults=(*others, said) if raised else others)
+        case theirs.Loaded(set_id=set_id) | theirs.Recognised(set_id=set_id):
+            return replace(state, set_id=set_id)
+        case theirs.Empty() | theirs.Delivered():
+            return replace(state, set_id="")
         case _:
             return state

@@ -7,10 +7,12 @@ that each report comes out once and in order; whatever else it hears is a copy, 
 for. Where the numbering breaks, `greet` says that nothing is proven. A number alone does not make a
 copy: a device may number its reports again under the same stream. `Intake.checks` has the CRCs of the
 reports taken last, and a report with the number of one of these and another CRC is taken as well.
+In version 3 a clock counts from a power-up, `boot`: moments are compared by the power-up and then by the
+clock. In earlier versions `boot` is always 0.
 """
 
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +33,7 @@ from firmware_protocols.open_shoe.messages import (
 
 NS_PER_MS: Final = 1_000_000
 HALF: Final = 0x8000
+BOOTS: Final = 0x10000
 WINDOW: Final = 32  # as many reports are on their way at once
 # A device sends the window from its oldest report on, and a window from a number within that one: RESEND.
 REPEATABLE: Final = 2 * WINDOW
@@ -48,6 +51,29 @@ def preceding(sequence: int, by: int = 1) -> int:
 
 def earlier(number: int, than: int) -> bool:
     return steps(than, number) >= HALF
+
+
+def later_boot(boot: int, than: int) -> bool:
+    """After power-up 65535 comes power-up 0."""
+    return 0 < (boot - than) % BOOTS < HALF
+
+
+class Moment(NamedTuple):
+    """A moment on the clock of a device, which counts from a power-up."""
+
+    boot: int
+    clock_us: int
+
+    def goes_back(self, before: "Moment | None") -> bool:
+        if before is None:
+            return False
+        if self.boot == before.boot:
+            return self.clock_us < before.clock_us
+        return not later_boot(self.boot, before.boot)
+
+
+def moment(report: Report) -> Moment:
+    return Moment(report.boot, report.clock_us)
 
 
 class Repeat(Enum):
@@ -70,6 +96,8 @@ class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
     checks: tuple[int | None, ...] = ()  # CRCs of the reports taken last; None: a listener missed it
     ahead: int = 0  # so many reports from `due` on were taken before: they are compared
     clock_us: int = 0  # of the report taken last
+    boot: int | None = None  # and its power-up; None: no report of the stream was taken
+    power_up: int | None = None  # by the last HELLO since the line opened
     vouched: bool = False  # nothing was taken since the last HELLO
     gap: bool = False  # that HELLO began a new numbering
 
@@ -77,6 +105,11 @@ class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
     def end(self) -> int:
         """The number after that of the report taken last."""
         return preceding(self.due, by=-self.ahead)
+
+    @property
+    def moment(self) -> Moment | None:
+        """Of the report taken last."""
+        return None if self.boot is None else Moment(self.boot, self.clock_us)
 
     def before(self, number: int) -> tuple[int | None, ...]:
         """The CRCs of the reports before this number."""
@@ -105,9 +138,11 @@ def greet(intake: Intake, hello: Hello, now_ns: int) -> tuple[Intake, tuple[Requ
         return *_identify(intake, now_ns), True  # the device began again, or it says what was so before
     missing = hello.oldest != hello.next
     asked_ns = now_ns if missing else None
-    after = Intake(hello.stream, hello.oldest, greeted=True, asked_ns=asked_ns, vouched=True, gap=back)
+    after = Intake(
+        hello.stream, hello.oldest, greeted=True, asked_ns=asked_ns, power_up=hello.boot, vouched=True, gap=back
+    )
     if proven:
-        after = replace(after, checks=intake.checks, ahead=taken, clock_us=intake.clock_us)
+        after = replace(after, checks=intake.checks, ahead=taken, clock_us=intake.clock_us, boot=intake.boot)
     elif back:  # `next` on does not exist yet: a report of these is new
         after = replace(after, checks=intake.before(hello.next), ahead=kept)
     return after, (Resend(hello.stream, hello.oldest),) if missing else (), proven
@@ -122,8 +157,10 @@ def weigh(intake: Intake, stream: int, sequence: int) -> Repeat:
 
 
 def judge(intake: Intake, report: Report) -> Repeat:
-    """What a report is, by its number, its CRC and its clock."""
+    """What a report is, by its number, its CRC and its moment."""
     verdict = weigh(intake, report.stream, report.sequence)
+    if verdict is not Repeat.STRANGE and intake.power_up is not None and later_boot(report.boot, intake.power_up):
+        return Repeat.STRANGE  # the HELLO of that power-up was lost
     compared = verdict is Repeat.COPY or (verdict is Repeat.DUE and intake.ahead > 0)
     if compared and intake.taken(report) == report.check:
         return Repeat.COPY
@@ -131,7 +168,7 @@ def judge(intake: Intake, report: Report) -> Repeat:
         return Repeat.DUE if intake.gap else Repeat.RENUMBERED
     if verdict is Repeat.COPY:
         return Repeat.RENUMBERED if intake.vouched else Repeat.STRANGE
-    if verdict is not Repeat.STRANGE and report.clock_us < intake.clock_us and not intake.vouched:
+    if verdict is not Repeat.STRANGE and moment(report).goes_back(intake.moment) and not intake.vouched:
         return Repeat.STRANGE  # a clock that goes back: the numbers may have begun again, too
     return verdict
 
@@ -159,7 +196,7 @@ def overhear(intake: Intake, report: Report) -> tuple[Intake, Repeat]:
         missed = known is None and steps(report.sequence, intake.due) <= REPEATABLE
         if known == report.check or missed:
             return intake, verdict
-    if verdict is Repeat.COPY or (verdict is not Repeat.STRANGE and report.clock_us < intake.clock_us):
+    if verdict is Repeat.COPY or (verdict is not Repeat.STRANGE and moment(report).goes_back(intake.moment)):
         verdict = Repeat.RENUMBERED
     return _take(intake, report), verdict
 
@@ -169,13 +206,13 @@ def overhear_hello(intake: Intake, hello: Hello) -> tuple[Intake, bool]:
     back = hello.stream == intake.stream and earlier(hello.next, intake.due)
     if back:
         intake = Intake(hello.stream, hello.next, checks=intake.before(hello.next))
-    return replace(intake, greeted=True), back
+    return replace(intake, greeted=True, power_up=hello.boot), back
 
 
 def alive(intake: Intake, said: Alive, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
     """An idle device counts, too: what it says to come next may already be missing, or may have been before."""
     verdict = weigh(intake, said.stream, said.next)
-    if intake.greeted and verdict in (Repeat.COPY, Repeat.STRANGE):
+    if intake.greeted and (verdict in (Repeat.COPY, Repeat.STRANGE) or intake.power_up not in (None, said.boot)):
         return _identify(intake, now_ns)
     return (intake, ()) if verdict is Repeat.DUE else _missing(intake, now_ns)
 
@@ -197,7 +234,15 @@ def _take(intake: Intake, report: Report) -> Intake:
         checks = (*intake.checks, *(None,) * missed)
     checks = (*checks, report.check)[-REPEATABLE:]
     due = following(report.sequence)
-    return Intake(report.stream, due, intake.greeted, checks=checks, clock_us=report.clock_us)
+    return Intake(
+        report.stream,
+        due,
+        intake.greeted,
+        checks=checks,
+        clock_us=report.clock_us,
+        boot=report.boot,
+        power_up=intake.power_up,
+    )
 
 
 def _identify(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
@@ -227,6 +272,7 @@ class Store(msgspec.Struct, frozen=True):
     kept: tuple[Report, ...] = ()
     repeat_ns: int | None = None  # when the window is said again
     full: bool = False  # reports were dropped: the stream ends when the kept ones are acknowledged
+    boot: int = 0  # the present power-up; always 0 before version 3
 
     @property
     def oldest(self) -> int:
@@ -242,7 +288,7 @@ def keep(store: Store, said: Reported, clock_us: int, now_ns: int) -> tuple[Stor
     """Number a report and keep it; what of it goes out now."""
     if store.full or len(store.kept) >= store.room:
         return replace(store, full=True), ()
-    report = Report(store.version, store.next, store.stream, clock_us, said)
+    report = Report(store.version, store.next, store.stream, clock_us, said, store.boot)
     sent = len(store.kept) < WINDOW
     store = replace(store, next=following(store.next), kept=(*store.kept, report))
     repeat_ns = now_ns + REPEAT_NS if store.repeat_ns is None else store.repeat_ns
@@ -262,9 +308,9 @@ def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[R
 
 
 def again(store: Store, said: Resend, now_ns: int) -> tuple[Store, tuple[Report, ...]] | None:
-    """The window from a number on. None: that number is not kept, say HELLO."""
+    """The reports from a number in the window on. None: that number is not in the window, say HELLO."""
     start = steps(store.oldest, said.start)
-    if said.stream != store.stream or start >= len(store.kept) or said.start < FIRST:
+    if said.stream != store.stream or start >= min(WINDOW, len(store.kept)) or said.start < FIRST:
         return None
     return replace(store, repeat_ns=now_ns + REPEAT_NS), store.kept[start : start + WINDOW]
 

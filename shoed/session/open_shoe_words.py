@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 import msgspec
+from msgspec.structs import asdict
 
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.layout import FACES, FAILURE_NAMES, FAULT_NAMES
@@ -11,13 +12,16 @@ from shoed.cards import Card, Rank, Suit
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
+    Capability,
     CardSeen,
     CutCardSeen,
+    DeviceStatus,
     Edges,
     Evidence,
     FaultCleared,
     FaultMeaning,
     FaultRaised,
+    FaultStanding,
     LockChanged,
     Place,
     SetDelivered,
@@ -50,6 +54,15 @@ ODD: Final = {
 MEANINGS: Final[Mapping[theirs.Fault | None, FaultMeaning]] = {
     theirs.Fault.OVERDRAW: FaultMeaning.OVERDRAW,
     theirs.Fault.REVERSE_RUN: FaultMeaning.REVERSED,
+}
+CAPABILITIES: Final[Mapping[theirs.Capability, Capability]] = {
+    theirs.Capability.PASSAGE: Capability.PASSAGE,
+    theirs.Capability.HANDS: Capability.HANDS,
+    theirs.Capability.LOCK: Capability.LOCK,
+    theirs.Capability.CLEAR: Capability.CLEAR,
+    theirs.Capability.MEMORY: Capability.MEMORY,
+    theirs.Capability.QUALITY: Capability.QUALITY,
+    theirs.Capability.ORDER: Capability.ORDER,
 }
 SET_CARDS: Final = 1040  # twice ten decks: a state is not to grow
 
@@ -91,18 +104,17 @@ def observation(  # noqa: C901 -- one line a report
         case theirs.FaultChanged(code=code, raised=False):
             return FaultCleared(at=at, frame=evidence, code=code, name=fault_name(code))
         case theirs.FaultChanged(code=code, blocking=blocking):
-            meaning = MEANINGS.get(FAULT_NAMES.get(code))
-            name = fault_name(code)
-            return FaultRaised(at=at, frame=evidence, code=code, name=name, blocking=blocking, meaning=meaning)
+            fault = standing(code, blocking=blocking)
+            return FaultRaised(at=at, frame=evidence, **asdict(fault))
         case theirs.Recognised(set_id=name):
             return SetRecognised(at=at, frame=evidence, set_id=name)
-        case theirs.Shuffling():
-            return ShuffleStarted(at=at, frame=evidence)
-        case theirs.Shuffled():
-            return ShuffleEnded(at=at, frame=evidence)
-        case theirs.Failed(reason=reason):
+        case theirs.Shuffling(set_id=name):
+            return ShuffleStarted(at=at, frame=evidence, set_id=name)
+        case theirs.Shuffled(set_id=name):
+            return ShuffleEnded(at=at, frame=evidence, set_id=name)
+        case theirs.Failed(reason=reason, set_id=name):
             failed = FAILURE_NAMES[reason].value if reason in FAILURE_NAMES else f"reason {reason}"
-            return ShuffleEnded(at=at, frame=evidence, failed=failed)
+            return ShuffleEnded(at=at, frame=evidence, failed=failed, set_id=name)
         case _:
             assert_never(said)
 
@@ -125,6 +137,15 @@ def card_seen(said: theirs.Card, at: Now, evidence: Evidence, clock_us: int) -> 
         edges=Edges(clock_us, clock_us + said.passage_us, double),
         quality=said.quality,
     )
+
+
+def status(said: theirs.Status, at: Now, evidence: Evidence) -> DeviceStatus:
+    faults = tuple(standing(each.code, blocking=each.blocking) for each in said.faults)
+    return DeviceStatus(at=at, frame=evidence, locked=said.locked, faults=faults, set_id=said.set_id)
+
+
+def standing(code: int, *, blocking: bool) -> FaultStanding:
+    return FaultStanding(code, fault_name(code), blocking, MEANINGS.get(FAULT_NAMES.get(code)))
 
 
 def fault_name(code: int) -> str:

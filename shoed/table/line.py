@@ -2,7 +2,8 @@
 
 from typing import Final, assert_never
 
-from msgspec.structs import replace
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
 
 from shoed import device_events as events
 from shoed.now import Now, rfc3339
@@ -10,9 +11,11 @@ from shoed.observations import (
     Continuity,
     Device,
     DeviceDoubted,
+    DeviceStatus,
     DeviceTrusted,
     FaultCleared,
     FaultRaised,
+    FaultStanding,
     FrameRejected,
     HeardAgain,
     Identified,
@@ -32,7 +35,7 @@ from shoed.table.continuity import with_gap
 from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
 from shoed.table.posing import ask
 from shoed.table.rounds import abandon
-from shoed.table.state import Doubted, Fault, Link, Rejections
+from shoed.table.state import Condition, Doubted, Fault, Link, Rejections
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
 
@@ -153,17 +156,22 @@ def online(table: Table, device: Device, at: Now) -> None:
 def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:
     device, was = seen.device, table.condition(seen.device)
     match seen:
-        case Identified(vendor=vendor, model=model, serial=serial, firmware=firmware, protocol=protocol):
-            told = events.DeviceIdentified(
-                device=device, vendor=vendor, model=model, serial=serial, firmware=firmware, protocol=protocol
-            )
-            table.emit(seen.at, told)
+        case Identified():
+            identified(table, seen)
         case FaultRaised(code=code, name=name, blocking=blocking, meaning=meaning):
-            table.set_condition(device, replace(was, fault=Fault(code, name, blocking), meaning=meaning))
+            others = [each for each in known(was) if each.code != code]
+            standing = (*others, FaultStanding(code, name, blocking, meaning))
+            table.set_condition(device, at_fault(was, standing))
             table.emit(seen.at, events.DeviceFault(device=device, code=code, name=name, blocking=blocking))
         case FaultCleared(code=code, name=name):
-            table.set_condition(device, replace(was, fault=None, meaning=None))
+            # The code proves nothing of the other faults, unless the device states all of them.
+            others = [] if was.standing is None else [each for each in was.standing if each.code != code]
+            table.set_condition(device, at_fault(was, tuple(others)))
             table.emit(seen.at, events.DeviceCleared(device=device, code=code, name=name))
+            for each in others[-1:]:  # it is shown from now on
+                table.emit(
+                    seen.at, events.DeviceFault(device=device, code=each.code, name=each.name, blocking=each.blocking)
+                )
         case LockChanged(locked=locked):
             table.set_condition(device, replace(was, locked=locked))
             table.emit(
@@ -174,6 +182,53 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
             table.emit(seen.at, events.DeviceChanged(device=device, address=address, value=value))
         case _:
             assert_never(seen)
+
+
+def identified(table: Table, seen: Identified) -> None:
+    told = events.DeviceIdentified(
+        device=seen.device,
+        vendor=seen.vendor,
+        model=seen.model,
+        serial=seen.serial,
+        firmware=seen.firmware,
+        protocol=seen.protocol,
+        capabilities=UNSET if seen.capabilities is None else seen.capabilities,
+    )
+    table.emit(seen.at, told)
+
+
+def known(was: Condition) -> tuple[FaultStanding, ...]:
+    """The faults that stand, as far as they are known; the one that is shown is the last."""
+    if was.standing is not None:
+        return was.standing
+    shown = was.fault
+    return () if shown is None else (FaultStanding(shown.code, shown.name, shown.blocking, was.meaning),)
+
+
+def at_fault(was: Condition, standing: tuple[FaultStanding, ...]) -> Condition:
+    shown = standing[-1] if standing else None
+    return replace(
+        was,
+        fault=None if shown is None else Fault(shown.code, shown.name, shown.blocking),
+        meaning=None if shown is None else shown.meaning,
+        standing=None if was.standing is None else standing,
+    )
+
+
+def differences(table: Table, seen: DeviceStatus) -> list[FaultRaised | FaultCleared | LockChanged]:
+    """The reports that would have given this state: they were lost, or the device never made them."""
+    was = table.condition(seen.device)
+    before, after = known(was), {each.code: each for each in seen.faults}
+    table.set_condition(seen.device, replace(was, standing=before))
+    at, device, frame = seen.at, seen.device, seen.frame
+    gone = [each for each in before if each.code not in after]
+    new = [each for each in after.values() if each not in before]
+    locked = bool(seen.locked)  # a device without a lock is not locked
+    return [
+        *([] if locked is was.locked else [LockChanged(at=at, device=device, frame=frame, locked=locked)]),
+        *[FaultCleared(at=at, device=device, frame=frame, code=each.code, name=each.name) for each in gone],
+        *[FaultRaised(at=at, device=device, frame=frame, **asdict(each)) for each in new],
+    ]
 
 
 # --- rejected frames: the first for each reason at once, then counted

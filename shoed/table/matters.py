@@ -66,6 +66,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     row: int = 0  # of the journal, with the bytes of this card
     ruling: Ruling | None = None  # the last one that was published
     confirmation: Confirmation = Confirmation.UNNEEDED
+    set_id: str = ""  # of the set that it is about, where that has a name
 
     @property
     def kind(self) -> Kind:

@@ -24,6 +24,7 @@ from shoed.observations import (
     CutCardSeen,
     Device,
     DeviceDoubted,
+    DeviceStatus,
     DeviceTrusted,
     FaultCleared,
     FaultRaised,
@@ -119,9 +120,10 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain() | DeviceDoubted() | DeviceTrusted():
             line.link(table, seen)
             device_orders.reopened(table, seen)
-        case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged():
-            line.device(table, seen)
-            device_orders.reported(table, seen)
+        case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged() | DeviceStatus():
+            for each in line.differences(table, seen) if isinstance(seen, DeviceStatus) else (seen,):
+                line.device(table, each)
+                device_orders.reported(table, each)
         case FrameRejected():
             line.rejected(table, seen)
         case OrderAnswered():

@@ -246,7 +246,7 @@ def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded)
     """A new set is in the shoe. While a round needs cards, the shoe may only have started again: a person is asked."""
     record, shoe = table.record, table.state.shoe
     if isinstance(seen, ShoeLoaded):
-        start_shoe(table, seen.at, whole=True)
+        start_shoe(table, seen.at, whole=True, set_id=seen.set_id)
         return
     if shoe.missed == seen.frame:  # a jump to its own start lacks none of its reports
         table.state = replace(table.state, shoe=replace(shoe, missed=None))
@@ -262,7 +262,8 @@ def start_spoken(table: Table, at: Now) -> None:
     start_shoe(table, at, whole=table.state.shoe.missed is None)
 
 
-def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
+def start_shoe(table: Table, at: Now, *, whole: bool, set_id: str = "") -> None:
+    """`set_id`: of the set that this shoe deals; empty where nobody tells it."""
     overtake(table, at)
     held_by = table.record.having(Status.HOLDING, Status.CARRIED_OVER)
     over = [each for each in held_by if each.kind in OF_A_NEW_SET]
@@ -273,13 +274,16 @@ def start_shoe(table: Table, at: Now, *, whole: bool) -> None:
     past = (before.shoe, before.number) if before.number else shoe.past
     after = Shoe(shoe.number + 1, whole, past=past)
     matters = [replace(each, face=None, cards=(), noticed_after=0) for each in before.having(Status.CARRIED_OVER)]
+    found = [each for each in before.having(Status.LATENT) if each.what.between_rounds]
+    of_another = [each for each in found if set_id and each.set_id not in ("", set_id)]
     beyond = None if before.continuity.beyond is None else 0
     continuity = Continuity(beyond=beyond)
-    record = Record(after.number, matters=tuple(matters), given=before.last_matter, continuity=continuity)
+    waiting = (*of_another, *matters)
+    record = Record(after.number, matters=waiting, given=before.last_matter, continuity=continuity)
     table.state = replace(table.state, shoe=after, record=record, last_card=None, past=tuple(kept))
     table.emit(at, events.ShoeStarted(shoe=after.number, shoe_integrity=after.integrity))
-    for each in before.having(Status.LATENT):
-        if each.what.between_rounds:  # found in the set that this shoe deals
+    for each in found:
+        if each not in of_another:
             publish_found(table, at, replace(each, status=Status.CARRIED_OVER))
     ask(table, at)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from shoed import device_events as events
@@ -34,6 +35,7 @@ SUSPECTED: Final = {
     NotShuffled: Kind.NOT_SHUFFLED,
     OrderAltered: Kind.ORDER_ALTERED,
 }
+MOST_SETS: Final = 4  # that wait at once: a shuffler works at two, and a set may never come to the shoe
 
 
 def shuffler_reported(table: Table, seen: SetRecognised | ShuffleStarted | ShuffleEnded | SetDelivered) -> None:
@@ -42,13 +44,13 @@ def shuffler_reported(table: Table, seen: SetRecognised | ShuffleStarted | Shuff
     match seen:
         case SetRecognised(set_id=set_id):
             told = events.SetRecognised(set_id=set_id or None)
-        case ShuffleStarted():
-            told = events.SetShuffling()
-        case ShuffleEnded(failed=""):
-            forget(table, Kind.NOT_SHUFFLED)
-            told = events.SetShuffled()
-        case ShuffleEnded(failed=reason):
-            told = events.SetFailed(reason=reason)
+        case ShuffleStarted(set_id=set_id):
+            told = events.SetShuffling(set_id=set_id or UNSET)
+        case ShuffleEnded(failed="", set_id=set_id):
+            forget(table, Kind.NOT_SHUFFLED, set_id)
+            told = events.SetShuffled(set_id=set_id or UNSET)
+        case ShuffleEnded(failed=reason, set_id=set_id):
+            told = events.SetFailed(reason=reason, set_id=set_id or UNSET)
         case SetDelivered(set_id=set_id, unread=unread):
             forget(table, Kind.DECK_COUNT)
             faces = counted(seen)
@@ -60,9 +62,14 @@ def shuffler_reported(table: Table, seen: SetRecognised | ShuffleStarted | Shuff
     table.emit(seen.at, told)
 
 
-def forget(table: Table, kind: Kind) -> None:
-    about = [each for each in table.record.having(Status.LATENT) if each.kind is kind and each.what.between_rounds]
+def forget(table: Table, kind: Kind, set_id: str = "") -> None:
+    about = [each for each in waiting(table, kind) if each.set_id == set_id]
     table.set_standing(replace(table.standing, record=with_status(table.record, Status.WITHDRAWN, *about)))
+
+
+def waiting(table: Table, kind: Kind) -> list[Matter]:
+    """What waits for the shoe of its set, the oldest first."""
+    return [each for each in table.record.having(Status.LATENT) if each.kind is kind and each.what.between_rounds]
 
 
 def put_off(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:
@@ -71,9 +78,11 @@ def put_off(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:
     for found in findings:
         if isinstance(found, ShuffleFailed) or (isinstance(found, SetWrong) and found.coming):
             kind = SUSPECTED[type(found)]
-            forget(table, kind)
+            set_id = found.set_id if isinstance(found, ShuffleFailed) else ""
+            forget(table, kind, set_id)
             what = Happened(kind, reconstructable=True, between_rounds=True)
-            record = with_matter(table.record, Matter(what, Status.LATENT, str(found)))
+            record = with_status(table.record, Status.WITHDRAWN, *waiting(table, kind)[: 1 - MOST_SETS])
+            record = with_matter(record, Matter(what, Status.LATENT, str(found), set_id=set_id))
             table.set_standing(replace(table.standing, record=record))
         else:
             of_this.append(found)

@@ -8,7 +8,7 @@ from shoed.cards import Card
 from shoed.commands import Author
 from shoed.device_events import LineRejected
 from shoed.events import CardSetAside, Result, RoundCompleted, RoundSuspended
-from shoed.observations import DeviceDoubt, Evidence, FaultMeaning
+from shoed.observations import DeviceDoubt, Evidence, FaultMeaning, FaultStanding
 from shoed.step import DeviceOrder
 from shoed.table.asking import Topic
 from shoed.table.phase import Phase
@@ -99,6 +99,7 @@ class Condition(msgspec.Struct, frozen=True):
     doubts: tuple[Doubted, ...] = ()  # that stand on an open line
     unidentified: bool = False  # the line is open, and the device has yet to say who it is
     flaps: Flaps | None = None
+    standing: tuple[FaultStanding, ...] | None = None  # all faults; None: the device never stated them
 
 
 class LastCard(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ anew where another shoe may have begun unseen: a count that is too low raises no
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from shoed.findings import AnyFinding, OrderAltered, OtherSet, ShuffleFailed, Unread
 from shoed.now import Now
@@ -18,6 +18,8 @@ from shoed.observations import (
     CommunicationStarted,
     CutCardSeen,
     Device,
+    DeviceStatus,
+    FaultCleared,
     FaultMeaning,
     FaultRaised,
     LinkClosed,
@@ -52,6 +54,7 @@ class WatchState(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: bool = False  # reports of this shoe were: its cards so far are not known
     away: bool = False  # the link closed, and nothing proved since that no report was missed
     cut: bool = False  # the cutting card came out of this shoe
+    faults: tuple[int, ...] = ()  # codes of those that stand and say something of the cards
 
 
 def watch(  # noqa: C901, PLR0912 -- one line each
@@ -64,14 +67,18 @@ def watch(  # noqa: C901, PLR0912 -- one line each
             return replace(state, counts=counted), tuple(wrong)
         case SetDelivered():
             return delivered(settings, state, seen)
-        case ShuffleEnded(failed=reason) if reason:
-            return state, (ShuffleFailed(at=seen.at, reason=reason),)
+        case ShuffleEnded(failed=reason, set_id=set_id) if reason:
+            return state, (ShuffleFailed(at=seen.at, reason=reason, set_id=set_id),)
         case _ if seen.device is Device.SHUFFLER:
             return state, ()  # its line and its faults are no matter of the cards
         case CardSeen():
             return card(settings, state, seen)
         case FaultRaised():
             return fault(settings, state, seen)
+        case FaultCleared(code=code):
+            return replace(state, faults=tuple([each for each in state.faults if each != code])), ()
+        case DeviceStatus():
+            return status(settings, state, seen)
         case LinkOpened():
             return replace(state, spacing=spacing.opened(seen.at)), ()
         case LinkClosed():
@@ -175,6 +182,8 @@ def card(settings: WatchSettings, state: WatchState, seen: CardSeen) -> tuple[Wa
 def fault(settings: WatchSettings, state: WatchState, seen: FaultRaised) -> tuple[WatchState, tuple[AnyFinding, ...]]:
     spaced, together = spacing.fault(settings, state.spacing, seen)
     state = replace(state, spacing=spaced)
+    if seen.meaning is not None and seen.code not in state.faults:
+        state = replace(state, faults=(*state.faults, seen.code))
     found: list[AnyFinding] = [] if together is None else [together]
     said = f"the device said fault {seen.code}, {seen.name}"
     if seen.meaning in UNREAD:
@@ -184,3 +193,14 @@ def fault(settings: WatchSettings, state: WatchState, seen: FaultRaised) -> tupl
         evidence = f"{said}: a card ran backwards"
         found.append(OrderAltered(at=seen.at, card=None, expected=None, evidence=evidence))
     return state, tuple(found)
+
+
+def status(settings: WatchSettings, state: WatchState, seen: DeviceStatus) -> tuple[WatchState, tuple[AnyFinding, ...]]:
+    """The report of a fault that stands now may have been lost: the fault says the same of the cards."""
+    found: list[AnyFinding] = []
+    stand = {each.code for each in seen.faults}
+    for each in seen.faults:
+        if each.meaning is not None and each.code not in state.faults:
+            state, more = fault(settings, state, FaultRaised(at=seen.at, frame=seen.frame, **asdict(each)))
+            found += more
+    return replace(state, faults=tuple([each for each in state.faults if each in stand])), tuple(found)
