@@ -181,13 +181,17 @@ async def test_a_server_that_closes_at_once_is_one_absence() -> None:
 async def test_a_device_that_asks_and_does_not_answer_is_heard() -> None:
     """It says UNKEYED and no RESPONSE: the line works in one direction only."""
 
-    async def say_unkeyed(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def say_unkeyed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(seal(UNKEYED))
+        while await reader.read(4096):
+            pass
+        writer.close()
 
     server = await asyncio.start_server(say_unkeyed, "127.0.0.1", 0)
     async with kept_open(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as listener:
         assert secure.NO_ANSWER in await listener.until("refused")
     server.close()
+    await server.wait_closed()
 
 
 async def test_a_new_connection_takes_the_place_of_the_one_before() -> None:
@@ -196,7 +200,7 @@ async def test_a_new_connection_takes_the_place_of_the_one_before() -> None:
         await listener.until("opened")
         await listener.said()
         other = await open_link(parse_address(shoe.port), FAMILY.line)
-        assert "closed" in await listener.until("closed")
+        await listener.until("closed")
         async with asyncio.timeout(PATIENCE_S):
             while [what for what, _ in listener.told].count("opened") < 2:
                 listener.news.clear()
