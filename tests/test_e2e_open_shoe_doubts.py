@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe import OpenShoeSettings, build
+from firmware_protocols.open_shoe.messages import Notice, Unkeyed
 from shoed.ports.clock import now
 from shoed.session.open_shoe_device import OpenShoeDevice
 from tests.open_shoe_line import A
@@ -24,6 +25,7 @@ EVIDENCE_S: Final = {
     "no-hello": 1.0,  # the second IDENTIFY
     "unknown-version": 0.0,
     "wrong-role": 0.0,
+    "key-needed": 0.0,
     "ignores-acknowledgements": 1.5,  # the first copy, and the repeats of one more second
     "clock-jumps": 0.0,
 }
@@ -48,6 +50,10 @@ class OddShoe(OpenShoe):
             case "unknown-version":
                 if data:
                     self.write(VERSION_9)
+                return
+            case "key-needed":
+                if data:
+                    self.write(build(Notice(3, Unkeyed())))
                 return
             case "ignores-acknowledgements":
                 frames = data.split(BEGIN)[1:]

@@ -374,10 +374,9 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     (
         "device.identified",
         DeviceIdentified(
-            vendor="Rij", model="S1", serial="7", firmware="3.1", protocol="3", capabilities=(Capability.LOCK,)
+            vendor="R", model="S1", serial="7", firmware="3.1", protocol="3", capabilities=(Capability.LOCK,)
         ),
-        '{"device":"shoe","vendor":"Rij","model":"S1","serial":"7","firmware":"3.1","protocol":"3",'
-        '"capabilities":["lock"]}',
+        '{"device":"shoe","vendor":"R","model":"S1","serial":"7","firmware":"3.1","protocol":"3","capabilities":["lock"]}',
     ),
     (
         "device.fault",

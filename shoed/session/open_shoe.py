@@ -171,7 +171,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def give_up(self, now: Now) -> None:
         super().give_up(now)
         self.ask(replace(self.state.intake, greeted=False, asked_ns=None, power_up=None), ())
-        self.state = replace(self.state, doubts=(), repeated=None, ticked=None, prompt_from=None, inquired_ns=None)
+        self.state = replace(self.state, doubts=(), repeated=None, ticked=None, prompt_from=None)
 
     def expire(self, now: Now) -> None:
         super().expire(now)

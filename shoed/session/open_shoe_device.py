@@ -204,8 +204,7 @@ class Saying:
         store = self.state.store
         following = crc32(pack(">IQ", store.stream, self.now.mono_ns // 1000))
         began = Store(following, store.version, store.room, boot=store.boot)
-        # From version 3 on, the clock does not begin again with a stream.
-        self.state = replace(self.state, store=began, clock_us=self.state.clock_us if self.device.states else 0)
+        self.state = replace(self.state, store=began, clock_us=0)
         self.hello()
         for raised in (True, False):
             self.report(theirs.FaultChanged(MEMORY_FULL, raised, blocking=False))
