@@ -118,6 +118,8 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         Reason.MALFORMED.value: "a length, a bit or a character that cannot be",
         Reason.ECHO.value: "an order of a host, sent back",
         Reason.UNKNOWN_VERSION.value: "a version of the protocol that is not known",
+        Reason.UNSEALED.value: "on a line with a key, and outside the secure channel",
+        Reason.NOT_AUTHENTIC.value: "not what the device said in this session, or a copy of what it said",
         Reason.WRONG_ROLE.value: "a shoe where a shuffler is expected, or the other way round",
     },
     (DeviceOrderAnswered, "result"): {

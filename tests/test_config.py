@@ -691,3 +691,119 @@ def test_a_file_that_is_not_there_is_a_settings_error(here: Path) -> None:
 def test_no_family_takes_a_key_of_ours(family: Family[Settings]) -> None:
     """Its settings stand in [table.shoe] beside them."""
     assert not declared(family.settings).keys() & set(ShoeConfig.__struct_fields__)
+
+
+# ------------------------------------------------------------------------------------------- the key of a device
+
+OPEN = """\
+[site]
+name = "rws"
+[[table]]
+name = "bac-901"
+game = "commission"
+[table.shoe]
+protocol = "open-shoe"
+port = "PORT"
+"""
+ON_A_LINE = OPEN.replace("PORT", "serial:///dev/serial/by-id/usb-1")
+KEYED = f'{ON_A_LINE}key_file = "shoe.key"\n'
+
+
+def key(here: Path, text: str = "00" * 16, mode: int = 0o400) -> Path:
+    path = here / "shoe.key"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize("port", ["serial:///dev/serial/by-id/usb-1", "tcp://h:1", "rfc2217://h:1", "usb://1209:0001"])
+def test_a_device_on_a_real_port_may_have_a_key(here: Path, port: str) -> None:
+    """The file begins beside the configuration; what is in force names the file and holds no key."""
+    key(here, "0123456789abcdef" * 2)
+    toml = f'{OPEN.replace("PORT", port)}key_file = "shoe.key"\n'
+    (here / "shoed.toml").write_text(toml)
+    config = load("shoed.toml", Purpose.CHECK)
+    (table,) = config.tables
+    assert table.shoe.key_file == "shoe.key"
+    assert config.warnings == ()
+    assert b'"key_file":"shoe.key"' in describe(table)
+    assert b"0123456789abcdef" not in describe(table)
+    assert recall(describe(table).decode()) == table
+
+
+def test_without_a_key_nothing_of_it_is_in_force(here: Path) -> None:
+    """A configuration of an earlier version is described as before."""
+    assert b"key_file" not in describe(loaded(here, ON_A_LINE).tables[0])
+
+
+def judged(here: Path, toml: str) -> list[str]:
+    """All problems that `shoed check` names."""
+    (here / "shoed.toml").write_text(toml)
+    with pytest.raises(SettingsError) as caught:
+        load("shoed.toml", Purpose.CHECK)
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("open-shoe", "angel-eye", "is of no use: Angel Eye II-EX has no secure channel; leave it out"),
+        (
+            "serial:///dev/serial/by-id/usb-1",
+            "replay:one.capture",
+            "is of no use: a capture holds what the device said, without the secure channel; leave it out",
+        ),
+        (
+            "key_file",
+            'acknowledge = "no"\nkey_file',
+            (
+                'is of no use with acknowledge = "no": a host that says nothing has no session; '
+                'write acknowledge = "yes", or leave key_file out'
+            ),
+        ),
+    ],
+)
+def test_a_key_that_is_of_no_use_is_named(here: Path, old: str, new: str, complaint: str) -> None:
+    """With its line, and what to do."""
+    key(here)
+    (said,) = judged(here, KEYED.replace(old, new))
+    assert re.sub(r":[0-9]+:", ":", said, count=1) == f"shoed.toml: table.shoe.key_file: {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "complaint"),
+    [
+        (None, 0, "shoe.key does not exist; write the key of the device into it; `openssl rand -hex 16` makes"),
+        ("0" * 31, 0o400, "shoe.key is not a key; write 32 hexadecimal digits into it, and nothing else"),
+        (
+            "0" * 32,
+            0o404,
+            "shoe.key has the mode 0404, so that other users can read or change the key; run: chmod 0400",
+        ),
+    ],
+)
+def test_a_wrong_key_file_is_named(here: Path, text: str | None, mode: int, complaint: str) -> None:
+    """For who checks or runs the configuration; a command that needs the state directory alone reads no key."""
+    if text is not None:
+        key(here, text, mode)
+    (said,) = judged(here, KEYED)
+    assert said.startswith(f"shoed.toml:9: table.shoe.key_file: {complaint}")
+    assert load("shoed.toml").tables[0].shoe.key_file == "shoe.key"
+
+
+def test_each_device_has_a_key_of_its_own(here: Path) -> None:
+    """Two devices with one key could take each other's place."""
+    key(here)
+    shuffler = '[table.shuffler]\nprotocol = "open-shoe"\nport = "usb://1209:0001"\nkey_file = "shoe.key"\n'
+    assert judged(here, KEYED + shuffler) == [
+        'shoed.toml:13: table.shuffler.key_file: "shoe.key" is taken by line 9; give each device its own'
+    ]
+
+
+@pytest.mark.parametrize(("port", "warned"), [("tcp://h:1", 1), ("rfc2217://h:1", 1), ("usb://1209:0001", 0)])
+def test_an_open_shoe_in_a_network_without_a_key_is_a_warning(here: Path, port: str, warned: int) -> None:
+    """Whoever reaches its port can speak for it."""
+    warnings = [str(each) for each in loaded(here, OPEN.replace("PORT", port)).warnings]
+    assert len(warnings) == warned
+    assert all(each.startswith("shoed.toml:8: table.shoe.port: everybody in the network") for each in warnings)
+    assert all("write key_file = " in each for each in warnings)

@@ -22,6 +22,7 @@ from shoed.rig.virtual import VirtualDevice
 from shoed.session.open_shoe_device import OpenShoeDevice as Role
 from tests.broken_shoes import AcceptsAnyAcknowledgement, RepeatsItsNumbers
 from tests.conforming import Made, device
+from tests.keyed_shoe import OTHER_KEY, write_key
 
 PATIENCE_S: Final = 20.0
 FREE: Final = "tcp://127.0.0.1:0"
@@ -87,6 +88,34 @@ async def test_the_rig_passes_on_a_serial_line(tmp_path: Path) -> None:
         status, lines, _ = await conform(address, "--sees-line", *only(*ON_A_PTY))
     assert verdicts(lines) == dict.fromkeys(ON_A_PTY, "passed")
     assert status == 0
+
+
+async def test_the_rig_passes_in_the_secure_channel(tmp_path: Path) -> None:
+    """With its key; without it, and with another one, the reason is told."""
+    path = str(write_key(tmp_path / "key"))
+    where = ("--listen", FREE, "--firmware", "3", "--key-file", path)
+    async with rig(tmp_path, "open-shoe", *where) as address:
+        status, lines, _ = await conform(address, "--key-file", path, *only(*OVER_TCP))
+        assert verdicts(lines) == dict.fromkeys(OVER_TCP, "passed")
+        assert status == 0
+        status, lines, _ = await conform(address, *only("hello.identify"))
+        assert lines[-1] == "the device says UNKEYED: it has a key; give the file with the key by --key-file"
+        assert status == FAILED
+        other = str(write_key(tmp_path / "other", OTHER_KEY))
+        status, _, err = await conform(address, "--key-file", other)
+        assert "the device has another key than key_file" in err
+        assert status == NOT_REACHED
+
+
+async def test_a_rig_of_version_1_has_no_key(tmp_path: Path) -> None:
+    """That is wrong use."""
+    arguments = ("open-shoe", "--listen", FREE, "--key-file", str(write_key(tmp_path / "key")))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "shoed", "rig", *arguments, "--scenario", "none.toml"), stderr=PIPE
+    )
+    _, err = await process.communicate()
+    assert err.decode().endswith("--key-file: version 1 has no secure channel; give --firmware 3\n")
+    assert process.returncode == NOT_REACHED
 
 
 async def test_a_shuffler_of_the_rig_passes(tmp_path: Path) -> None:

@@ -126,11 +126,12 @@ async def test_a_device_without_a_key_is_named(world: World, version: int) -> No
 
 
 async def test_a_host_without_the_key_is_named(world: World) -> None:
-    """The device says UNKEYED alone; the table is offline, and the rejection says what is missing."""
+    """The device says UNKEYED alone; it is doubted and offline, and the rejection says what is missing."""
     async with KeyedShoe() as shoe:
         await start(world, shoe, key=None)
         rejected = await world.recorder.event("line.rejected")
         assert "key_file" in rejected["detail"]
+        await world.recorder.event("device.doubted", reason="key-needed")
         assert world.recorder.of("device.online") == []
 
 

@@ -9,15 +9,16 @@ import msgspec
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
+from firmware_protocols.family import Reason
 from shoed.engine import Engine, EngineState
 from shoed.events import Event
 from shoed.kept import BOUND, HOUR_NS
 from shoed.now import Now
-from shoed.observations import AnyObservation, CardSeen, Device, FrameRejected, OrderAnswered
+from shoed.observations import AnyObservation, CardSeen, Device, FrameRejected, LinkOpened, OrderAnswered
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
 from shoed.session.rejections import OBSERVED
-from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp, Ordered, Received, Step, Woken
+from shoed.step import AnyInput, BytesRefused, DeviceOrder, DeviceOrderKind, LinkUp, Ordered, Received, Step, Woken
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import ACK, CONFIGURED, PORT, Host, at, card_report, connected
@@ -147,6 +148,37 @@ def test_bytes_beyond_the_bound_are_counted_by_their_reason() -> None:
     assert sum(each.unkept for each in told) == unkept  # type: ignore[attr-defined]
     assert sum(each.size for each in told) == 3 * BOUND  # type: ignore[attr-defined]
     assert all(step.left.keys() == {"shoe"} for step, _ in line.steps[-3:])
+
+
+def test_bytes_that_a_port_refuses_are_bounded_like_noise() -> None:
+    """Each is observed or counted; they are no sign of life, and nothing but their record follows from them."""
+    line = Line()
+    before = line.state
+    frame = bytes(100)
+    for _ in range(3 * BOUND // len(frame)):
+        line.wait(line.ms + 1)
+        line.take(BytesRefused(frame, Reason.UNSEALED, "outside"))
+    line.wait(line.ms + 20_000)
+    assert len([step for step, _ in line.steps if isinstance(step.input, BytesRefused)]) < 6000
+    kept = sum(len(step.input.data) for step, _ in line.steps if isinstance(step.input, BytesRefused))
+    assert kept < BOUND
+    assert sum(each.size for each in line.rejected) == 3 * BOUND // len(frame) * len(frame)
+    assert kept + sum(each.unkept for each in line.rejected) == sum(each.size for each in line.rejected)
+    told = [each for each in line.events if each.type == "line.rejected"]
+    assert len(told) < 20 + (line.ms // 10_000)
+    assert {each.data.reason for each in told} == {"unsealed"}  # type: ignore[attr-defined]
+    assert {type(each) for each in line.seen} == {LinkOpened, FrameRejected}
+    assert line.state.session.heard == before.session.heard  # type: ignore[attr-defined]
+
+
+def test_bytes_that_a_port_refuses_tear_no_frame() -> None:
+    """A card whose bytes came before them and after them is whole."""
+    line = Line()
+    card = card_report("1", "P1", "8S")
+    line.take(Received(card[:4]), 1000)
+    line.take(BytesRefused(b"\x05\x00", Reason.NOT_AUTHENTIC, "a copy"), 1001)
+    line.take(Received(card[4:]), 1002)
+    assert [type(each) for each in line.seen if isinstance(each, CardSeen | FrameRejected)] == [FrameRejected, CardSeen]
 
 
 def test_no_accepted_card_is_dropped_beyond_the_bound() -> None:

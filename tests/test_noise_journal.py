@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from firmware_protocols.family import Reason
 from shoed.engine import ENGINE
 from shoed.journal import Store, Writer
 from shoed.journal.replay import decode_again, rebuild, rehearse
 from shoed.kept import BOUND
 from shoed.observations import Device
-from shoed.step import LinkDown, LinkUp
+from shoed.step import BytesRefused, LinkDown, LinkUp
 from tests.angel_eye_line import PORT, card_report
 from tests.test_noise import HOUR_MS, JUNK, Line, engine, noise
 
@@ -22,6 +23,8 @@ async def test_a_noisy_record_comes_out_again(tmp_path: Path, noisy: Device) -> 
     line = Line()
     line.say(noise(BOUND // 2) + JUNK * BOUND, noisy)
     line.say(card_report("1", "P1", "8S"))
+    for each in range(BOUND // 200):
+        line.take(BytesRefused(each.to_bytes(100, "big"), Reason.NOT_AUTHENTIC, "a copy", device=noisy))
     line.take(LinkDown("gone", device=noisy))
     line.take(LinkUp(PORT, device=noisy))
     line.say(JUNK * BOUND, noisy)

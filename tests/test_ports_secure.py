@@ -12,7 +12,7 @@ import pytest
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings, build
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.channel import CHALLENGE, RESPONSE
+from firmware_protocols.open_shoe.channel import CHALLENGE, RESPONSE, UNKEYED
 from firmware_protocols.open_shoe.codec import seal, unwrap
 from shoed.errors import LinkLost, PortUnsecured
 from shoed.now import Chunk, Now
@@ -176,6 +176,36 @@ async def test_a_server_that_closes_at_once_is_one_absence() -> None:
         await dice.enough.wait()
     server.close()
     assert [what for what, _ in listener.told] == ["refused"]
+
+
+async def test_a_device_that_asks_and_does_not_answer_is_heard() -> None:
+    """It says UNKEYED and no RESPONSE: the line works in one direction only."""
+
+    async def say_unkeyed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(seal(UNKEYED))
+        while await reader.read(4096):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(say_unkeyed, "127.0.0.1", 0)
+    async with kept_open(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as listener:
+        assert secure.NO_ANSWER in await listener.until("refused")
+    server.close()
+    await server.wait_closed()
+
+
+async def test_a_new_connection_takes_the_place_of_the_one_before() -> None:
+    """At the virtual device: the host before loses its line, and comes back with a session of its own."""
+    async with KeyedShoe() as shoe, kept_open(shoe.port) as listener:
+        await listener.until("opened")
+        await listener.said()
+        other = await open_link(parse_address(shoe.port), FAMILY.line)
+        await listener.until("closed")
+        async with asyncio.timeout(PATIENCE_S):
+            while [what for what, _ in listener.told].count("opened") < 2:
+                listener.news.clear()
+                await listener.news.wait()
+        await other.close()
 
 
 @pytest.mark.parametrize("kind", ["right", "wrong"])

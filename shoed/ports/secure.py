@@ -141,6 +141,7 @@ class Handshake:
             try:
                 async with asyncio.timeout_at(judge_s):
                     await self.secure.hear()
+                self.is_heard = True
             except TimeoutError:
                 judge_s += JUDGED_S
                 await self.judge(clock())
@@ -152,7 +153,6 @@ class Handshake:
         """All that came before the link is open is evidence, and nothing else."""
         for each in self.secure.found:
             if isinstance(each, Dropped):
-                self.is_heard = True
                 self.evidence = evident(each) or self.evidence
         self.secure.found.clear()
 
