@@ -106,17 +106,20 @@ class Direction:
         content = self.cipher.seal(self.key, ccm_nonce(self.counter), body, self.head)
         return self.head + COUNTER.pack(self.counter) + content
 
-    def is_old(self, outer: bytes) -> bool:
-        """Whether a frame with a higher counter was opened already, or this one."""
-        counter = outer[HEAD.size : HEAD.size + COUNTER.size]
-        return len(counter) == COUNTER.size and COUNTER.unpack(counter)[0] <= self.counter
+    def inside(self, outer: bytes) -> tuple[int, bytes | None]:
+        """The counter, and what was sealed; None: the tag is wrong."""
+        (counter,) = COUNTER.unpack_from(outer, HEAD.size)
+        content = outer[HEAD.size + COUNTER.size :]
+        return counter, self.cipher.open(self.key, ccm_nonce(counter), content, self.head)
+
+    def is_copy(self, outer: bytes) -> bool:
+        """Whether it was sealed in this session, after it was not opened."""
+        return len(outer) >= HEAD.size + COUNTER.size and self.inside(outer)[1] is not None
 
     def open(self, outer: bytes) -> bytes | Malformed:
-        content = outer[HEAD.size + COUNTER.size :]
         if len(outer) < HEAD.size + COUNTER.size:
             return Malformed(Reason.NOT_AUTHENTIC, "SEALED without a counter")
-        (counter,) = COUNTER.unpack_from(outer, HEAD.size)
-        body = self.cipher.open(self.key, ccm_nonce(counter), content, self.head)
+        counter, body = self.inside(outer)
         if body is None:
             return Malformed(Reason.NOT_AUTHENTIC, f"SEALED {counter}: {NOT_OURS}")
         if counter <= self.counter:
@@ -339,7 +342,7 @@ class DeviceEnd(End):
                         self.standing, self.offered = session, None
                     opened = inside(opened)
                     return opened if isinstance(opened, bytes) else None, begins
-            if self.standing is None or not self.standing.theirs.is_old(body):
+            if self.standing is None or not self.standing.theirs.is_copy(body):
                 self.unkeyed(now_ns)
         elif self.standing is None:
             self.unkeyed(now_ns)

@@ -452,8 +452,8 @@ REMARKS: Final = (
     (
         "The host then begins a session, at most one in a second; its session before goes on until the first frame of "
         "the new one comes. In a new session it says IDENTIFY, again every second, until that frame comes. It also "
-        "begins one when it has heard nothing for 30 s. A frame of its newest session that it opens after UNKEYED shows "
-        "that the UNKEYED was false."
+        "begins one when it has heard nothing for 30 s. A frame of its newest session that it opens after UNKEYED "
+        "shows that the UNKEYED was false."
     ),
     (
         "A session ends with the line, with the power, and once a `counter` of either end is 4294967295: from "
