@@ -213,6 +213,28 @@ def test_behind_a_loss_the_next_round_may_have_begun() -> None:
     assert (table.shown.round, table.lies) == (2, "9S / AH")
 
 
+def test_a_round_that_began_after_a_loss_is_partial_though_a_person_confirmed_its_cards() -> None:
+    """The first card that waits follows the loss. Its answer places the card, and proves no report."""
+    table = after(*[card("dealt", face) for face in ("8D", "3H", "KS")], JUMPED, card("dealt", "AH"))
+    for choice in ("missed", "4H", "next-round", "cards-shown"):
+        table.answer(choice)
+    table.hear_each([card("dealt", face) for face in ("8C", "7D", "AC")])
+    last = table.shown.last_round
+    assert last is not None
+    assert (table.lies, last.round, last.integrity) == ("AH 7D / 8C AC", 2, "partial")
+
+
+def test_a_round_is_partial_if_reports_were_lost_between_the_cards_that_waited_for_it() -> None:
+    """The first card that waits precedes the loss, and the second one follows it."""
+    table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "?", "5D")], JUMPED, card("dealt", "6D"))
+    for choice in ("4H", "next-round", "cards-shown"):
+        table.answer(choice)
+    table.hear_each([card("dealt", face) for face in ("3D", "KD")])
+    last = table.shown.last_round
+    assert last is not None
+    assert (table.lies, last.round, last.integrity) == ("5D 3D / 6D KD", 2, "partial")
+
+
 def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> None:
     """It came while a face was asked; a house that announces its rounds takes it for one too many."""
     table = after(*[card("dealt", face) for face in ("8D", "3H", "KS", "?", "AH")])

@@ -129,9 +129,9 @@ def begin_next(table: Table, at: Now, *, new_shoe: bool = False) -> None:
     open_round(table, at, "card")
     against = tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number, Phase.IDLE))
     record = begin_dealing(table, at)
-    gap = 0 if before.continuity.beyond is not None else None
+    lost = before.continuity.beyond is not None or waiting[0].after_loss
     away = None if before.continuity.away is None else 0
-    table.set_record(replace(record, continuity=Continuity(away, gap)))
+    table.set_record(replace(record, continuity=Continuity(away, gap=0 if lost else None)))
     suspend(table, at, table.standing.due, waiting[0].seen)
     record = table.record
     if not record.order:
