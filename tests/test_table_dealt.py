@@ -225,14 +225,17 @@ def test_a_round_that_began_after_a_loss_is_partial_though_a_person_confirmed_it
 
 
 def test_a_round_is_partial_if_reports_were_lost_between_the_cards_that_waited_for_it() -> None:
-    """The first card that waits precedes the loss, and the second one follows it."""
-    table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "?", "5D")], JUMPED, card("dealt", "6D"))
-    for choice in ("4H", "next-round", "cards-shown"):
-        table.answer(choice)
-    table.hear_each([card("dealt", face) for face in ("3D", "KD")])
-    last = table.shown.last_round
-    assert last is not None
-    assert (table.lies, last.round, last.integrity) == ("5D 3D / 6D KD", 2, "partial")
+    """The first card that waits precedes the loss, and the second one follows it. Without a loss it is complete."""
+    for lost in (True, False):
+        table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "?", "5D")])
+        table.hear_each([JUMPED, card("dealt", "6D")] if lost else [card("dealt", "6D")])
+        for choice in ("4H", "next-round", *(["cards-shown"] if lost else [])):
+            table.answer(choice)
+        table.hear_each([card("dealt", face) for face in ("3D", "KD")])
+        last = table.shown.last_round
+        assert last is not None
+        assert (table.lies, last.round) == ("5D 3D / 6D KD", 2)
+        assert last.integrity == ("partial" if lost else "complete")
 
 
 def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> None:
