@@ -19,7 +19,7 @@ from shoed.events import (
 from shoed.observations import AnyObservation
 from shoed.table import Custom
 from shoed.words import Event
-from tests.observed import EMPTIED, JUMPED, LOADED, NATURAL, UNPROVEN, Sitting, after, card, kinds
+from tests.observed import CUT, EMPTIED, JUMPED, LOADED, NATURAL, UNPROVEN, Sitting, after, card, kinds
 
 
 def test_cards_are_drawn_into_the_slots_that_are_due() -> None:
@@ -236,6 +236,15 @@ def test_a_round_is_partial_if_reports_were_lost_between_the_cards_that_waited_f
         assert last is not None
         assert (table.lies, last.round) == ("5D 3D / 6D KD", 2)
         assert last.integrity == ("partial" if lost else "complete")
+
+
+def test_a_card_that_waited_begins_no_round_after_the_cut_card_without_a_question() -> None:
+    """The house deals no round after the one with the cut card. The next round began with a card that waited."""
+    table = Sitting(custom=Custom(rounds_after_cut=0))
+    table.hear_each([CUT, *[card("dealt", face) for face in ("8S", "3H", "KS", "?", "5D")]])
+    table.answer("4H")
+    table.answer("next-round")
+    assert (table.shown.round, table.question.question, table.question.kind) == (2, "confirm", "other")
 
 
 def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> None:
