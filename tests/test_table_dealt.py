@@ -19,7 +19,7 @@ from shoed.events import (
 from shoed.observations import AnyObservation
 from shoed.table import Custom
 from shoed.words import Event
-from tests.observed import EMPTIED, JUMPED, LOADED, NATURAL, UNPROVEN, Sitting, after, card, kinds
+from tests.observed import CUT, EMPTIED, JUMPED, LOADED, NATURAL, UNPROVEN, Sitting, after, card, kinds
 
 
 def test_cards_are_drawn_into_the_slots_that_are_due() -> None:
@@ -211,6 +211,40 @@ def test_behind_a_loss_the_next_round_may_have_begun() -> None:
     table.answer("9S")
     table.answer("cards-shown")
     assert (table.shown.round, table.lies) == (2, "9S / AH")
+
+
+def test_a_round_that_began_after_a_loss_is_partial_though_a_person_confirmed_its_cards() -> None:
+    """The first card that waits follows the loss. Its answer places the card, and proves no report."""
+    table = after(*[card("dealt", face) for face in ("8D", "3H", "KS")], JUMPED, card("dealt", "AH"))
+    for choice in ("missed", "4H", "next-round", "cards-shown"):
+        table.answer(choice)
+    table.hear_each([card("dealt", face) for face in ("8C", "7D", "AC")])
+    last = table.shown.last_round
+    assert last is not None
+    assert (table.lies, last.round, last.integrity) == ("AH 7D / 8C AC", 2, "partial")
+
+
+def test_a_round_is_partial_if_reports_were_lost_between_the_cards_that_waited_for_it() -> None:
+    """The first card that waits precedes the loss, and the second one follows it. Without a loss it is complete."""
+    for lost in (True, False):
+        table = after(*[card("dealt", face) for face in ("8S", "3H", "KS", "?", "5D")])
+        table.hear_each([JUMPED, card("dealt", "6D")] if lost else [card("dealt", "6D")])
+        for choice in ("4H", "next-round", *(["cards-shown"] if lost else [])):
+            table.answer(choice)
+        table.hear_each([card("dealt", face) for face in ("3D", "KD")])
+        last = table.shown.last_round
+        assert last is not None
+        assert (table.lies, last.round) == ("5D 3D / 6D KD", 2)
+        assert last.integrity == ("partial" if lost else "complete")
+
+
+def test_a_card_that_waited_begins_no_round_after_the_cut_card_without_a_question() -> None:
+    """The house deals no round after the one with the cut card. The next round began with a card that waited."""
+    table = Sitting(custom=Custom(rounds_after_cut=0))
+    table.hear_each([CUT, *[card("dealt", face) for face in ("8S", "3H", "KS", "?", "5D")]])
+    table.answer("4H")
+    table.answer("next-round")
+    assert (table.shown.round, table.question.question, table.question.kind) == (2, "confirm", "other")
 
 
 def test_a_card_that_waits_behind_the_end_of_a_round_may_be_of_the_next() -> None:

@@ -28,7 +28,7 @@ from shoed.events import (
     RoundVoided,
     ShoeStarted,
 )
-from shoed.findings import OrderAltered, TooMany, TooOften
+from shoed.findings import NotShuffled, OrderAltered, TooMany, TooOften
 from shoed.observations import Outcome
 from shoed.table import Custom
 from shoed.words import Event, Role, Stage
@@ -38,6 +38,7 @@ from tests.observed import (
     JUMPED,
     LOADED,
     NATURAL,
+    SIX_CARDS,
     START,
     STARTED,
     STOOD_BY,
@@ -46,6 +47,7 @@ from tests.observed import (
     after,
     card,
     cards,
+    completed,
     dealt,
     fault,
     kinds,
@@ -246,6 +248,71 @@ def test_a_round_that_lacks_cards_is_abandoned_when_it_is_overtaken() -> None:
     table = after(*cards("P1 2S, B1 3H"))
     table.step(card("P2", "4S"), found=[together("3H 4S", order_known=True)])
     assert kinds(table.hear(card("P1", "8S")))[0] is RoundAbandoned
+
+
+def test_a_new_set_that_is_not_decided_yet_does_not_hold_the_bets() -> None:
+    """C 5.10.2: the supervisor may decide later. The round waits for the choices of players only, and is paid."""
+    table = after(*cards("P1 2S, B1 3H, P2 9D"))
+    table.step(card("B2", "4D"), found=[together("9D 4D")])
+    table.answer(("9D", "4D"))
+    table.hear(card("P3", "KC"))
+    last = completed(table.tell(OpenBets()))
+    assert (last.player.points, last.banker.points, last.outcome) == (1, 7, Outcome.BANKER)
+    assert (table.phase, table.question.question, table.question.optional) == ("betting", "set-replaced", True)
+
+
+def test_the_first_card_of_the_next_round_proves_that_the_shoe_was_not_empty() -> None:
+    """C 5.5.4: no round is void for a card that was missing. A suspicion is open, and two cards were drawn."""
+    table = after(CUT, STARTED, card("P1", "2S"))
+    table.step(card("B1", "3H"), found=[NotShuffled(at=START, cards=60, evidence="in suits")])
+    table.hear(EMPTIED)
+    assert kinds(table.hear(card("P1", "6S"))) == [RoundAbandoned, RoundStarted, CardDrawn]
+
+
+def test_a_card_of_unknown_place_holds_the_bets_though_a_suspicion_does_not() -> None:
+    """C 5.7: a fifth card follows a natural while a suspicion is open. Both questions are answered before the bets."""
+    table = after(CUT, STARTED, *NATURAL[:3])
+    table.step(NATURAL[3], found=[NotShuffled(at=START, cards=60, evidence="in suits")])
+    table.hear(card("B3", "5D"))
+    assert table.refuses(OpenBets()) == "round 1 is suspended: answer question 1 first, or void the round"
+    assert completed(table.answer("no")).outcome is Outcome.PLAYER
+    assert table.asks("reconstructable", "yes", "no")
+
+
+def test_a_card_left_over_by_an_altered_order_opens_the_next_round() -> None:
+    """C 5.12: the card has its place, and players have not chosen. The round is paid, and bets may be opened."""
+    table = after(*cards("P1 3H, B1 JS, P2 7C, B2 QH"), card("dealt", "9D"))
+    table.tell(Notice(kind=Event.ORDER_ALTERED, at=4, order=(Card.D9, Card.HQ)))
+    table.answer("yes")
+    assert table.question.question == "option"
+    last = completed(table.tell(OpenBets()))
+    assert (last.player.points, last.banker.points, last.outcome) == (0, 9, Outcome.BANKER)
+    table.hear(card("B1", "6C"))
+    assert table.lies == "QH / 6C"
+
+
+def test_third_cards_of_unknown_order_leave_the_account_of_a_round_that_is_overtaken() -> None:
+    """C 5.10: without the answer no other hands are known, and the result is not that of the first four cards."""
+    table = after(*dealt("2S KS 2D", "3H KH 4H"))  # Player 4, Banker 7
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=5))
+    assert table.question.question == "card-order"
+    assert RoundCorrected not in kinds(table.hear(card("P1", "6S")))
+    last = table.shown.last_round
+    assert last is not None
+    assert (last.round, last.hands.player.points, last.hands.banker.points) == (1, 4, 7)
+
+
+def test_a_corrected_natural_is_paid_whatever_the_order_of_the_cards_after_it() -> None:
+    """C 5.10: the order of third cards is in question, and by a misread card no third card was due."""
+    table = after(*SIX_CARDS)  # Player 8, Banker 7
+    table.tell(Notice(kind=Event.DRAWN_TOGETHER, at=5))
+    table.tell(CorrectCard(index=2, card=Card.H9))
+    told = table.hear(card("P1", "6S"))
+    (corrected,) = (each for each in told if isinstance(each, RoundCorrected))
+    assert (corrected.player.points, corrected.banker.points, corrected.outcome) == (2, 9, Outcome.BANKER)
+    last = table.shown.last_round
+    assert last is not None
+    assert (last.pays["player"].pays, last.pays["banker"].pays) == ("lose", "0.95:1")
 
 
 def test_a_card_too_many_is_placed_before_bets_are_opened() -> None:

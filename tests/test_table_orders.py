@@ -270,6 +270,20 @@ def test_the_last_card_of_the_table_may_be_part_of_an_altered_order() -> None:
     assert table.question.kind == "order-altered"
 
 
+def test_a_card_of_an_altered_order_may_be_in_excess() -> None:
+    """I 5.12: the order of two cards is known. A notice then names the second one; each question has its hands."""
+    table = after(*cards("P1 6C, B1 4D"), game="super-six-plus")
+    table.tell(Notice(kind=Event.ORDER_ALTERED, at=1, order=(Card.D4, Card.C6)))
+    table.answer("yes")
+    table.tell(Notice(kind=Event.CARD_IN_EXCESS))
+    table.answer("continue")
+    assert table.asks("reconstructable", "yes", "no")
+    table.answer("yes")
+    table.answer("continue")
+    table.hear(card("P2", "2H"))
+    assert table.lies == "4D 2H / 6C"
+
+
 def test_what_is_noticed_of_an_earlier_round_touches_no_later_one() -> None:
     """C 5.11: it is recorded, and ruled to stand."""
     table = after(*NATURAL, *NATURAL[:2])

@@ -336,7 +336,8 @@ def shown(house: House, found: Standing) -> Hands:
     happened: list[Happened] = []
     for each in counted:
         what = facts(record, each)  # a matter that is in question, or of a later card, changes nothing yet
-        happened.append(replace(what, noticed_late=each.id in asked or what.at > len(drawn)))
+        last = what.at + max(1, len(what.order)) - 1
+        happened.append(replace(what, noticed_late=each.id in asked or last > len(drawn)))
     faces = [each.face for each in drawn if each.face is not None]
     published = course(house.book, faces, happened, Inquiry(decisions(record, counted)))
     return min(found.course.hands, published.hands, key=len)

@@ -10,7 +10,6 @@ from shoed.now import Now
 from shoed.observations import CommunicationStarted, ShoeLoaded
 from shoed.rules.irregular import Happened, course
 from shoed.rules.questions import Ask, Inquiry
-from shoed.table.asking import Doubt
 from shoed.table.assess import foreseen
 from shoed.table.context import AfterGap, Table, both, signed
 from shoed.table.continuity import Continuity
@@ -103,21 +102,14 @@ def overtake(table: Table, at: Now) -> None:
     if not table.record.published.complete and may_be_overtaken(table):
         report(table, at, replace(table.record, overtaken=True))
     record, last, found = table.record, table.state.last, table.standing.course
-    in_order = all(each.ask is not Ask.CARD_ORDER for each in table.standing.questions)
-    if record.published.complete and last is not None and found.void is None and found.due is None and in_order:
+    if record.published.complete and last is not None and found.void is None and found.due is None:
         account_again(table, at, last, found.hands)
 
 
 def may_be_overtaken(table: Table) -> bool:
     """Whether the round has all its cards, and waits only for players' choices or for a suspicion."""
-    record, held_by = table.record, [each.ask for each in table.standing.questions if each.holds]
-    if table.state.phase is not Phase.SUSPENDED or any(each not in (Ask.OPTION, Doubt.CONFIRM) for each in held_by):
-        return False
-    if record.published.complete:
-        return not record.waiting
-    found = foreseen(table.house, replace(record, overtaken=True))
-    over = found.course.void is None and found.course.due is None and found.places_known
-    return over and not found.record.waiting and not found.course.carried
+    found = foreseen(table.house, replace(table.record, overtaken=True))
+    return found.course.void is None and found.course.due is None and not found.held
 
 
 def lying(table: Table) -> tuple[CardEntry, ...]:
@@ -137,9 +129,9 @@ def begin_next(table: Table, at: Now, *, new_shoe: bool = False) -> None:
     open_round(table, at, "card")
     against = tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number, Phase.IDLE))
     record = begin_dealing(table, at)
-    gap = 0 if before.continuity.beyond is not None else None
+    lost = before.continuity.beyond is not None or waiting[0].after_loss
     away = None if before.continuity.away is None else 0
-    table.set_record(replace(record, continuity=Continuity(away, gap)))
+    table.set_record(replace(record, continuity=Continuity(away, gap=0 if lost else None)))
     suspend(table, at, table.standing.due, waiting[0].seen)
     record = table.record
     if not record.order:
