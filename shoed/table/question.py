@@ -19,12 +19,11 @@ from shoed.rules.results import rows
 from shoed.table.asking import FOREIGN, LATE, Asked, Doubt, goes_on, role_of
 from shoed.table.assess import House, Standing, foreseen, house_of, judge, shown
 from shoed.table.context import Custom, both
-from shoed.table.customs import against_custom
+from shoed.table.customs import Against, next_against
 from shoed.table.matters import Matter, Status
-from shoed.table.phase import Phase
 from shoed.table.public import PublicHands
-from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, renewed
-from shoed.table.readings import Reading, due_slot, first_of_either
+from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, over_a_new_shoe, renewed
+from shoed.table.readings import Reading, begins, due_slot, of_another_round
 from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, reported_as, with_matter
 from shoed.table.state import Effect, Open, TableState
 from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
@@ -112,7 +111,7 @@ def public_question(
     if not state.asked:
         return None
     asked = {each.topic: each for each in state.asked}
-    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE))
+    against = next_against(custom, state.shoe, state.record.number)
     shown = (
         published(house_of(game, each.found.record, insurance=insurance), state, each, asked[each.topic], against)
         for each in listed_in(game, state, insurance=insurance)
@@ -127,7 +126,7 @@ def listed_in(game: str, state: TableState, *, insurance: bool) -> list[Listed]:
 
 
 def published(
-    house: House, state: TableState, listed: Listed, opened: Open, against: Iterable[Matter]
+    house: House, state: TableState, listed: Listed, opened: Open, against: Against
 ) -> PublicQuestion:
     asked, found, record, about = listed.asked, listed.found, listed.found.record, listed.matter
     suspended = state.suspended if listed.past is None else listed.past.suspended
@@ -160,13 +159,13 @@ def published(
     )
 
 
-def effects(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator[Consequence]:
+def effects(house: House, listed: Listed, against: Against) -> Iterator[Consequence]:
     if listed.holds_the_next:
         return between(house, listed.found, listed.asked)
     return consequences(house, listed, against)
 
 
-def revised(house: House, listed: Listed, opened: Open, against: Iterable[Matter]) -> Open:
+def revised(house: House, listed: Listed, opened: Open, against: Against) -> Open:
     """The open question; its revision is new if it is about another round, or its hands or effects have changed."""
     record, hands = listed.found.record, digest(shown(house, listed.found))
     now = [(each.choice, digest(each)) for each in effects(house, listed, against)]
@@ -211,8 +210,7 @@ def on_record(at: int, card: CardEntry) -> CardOnRecord:
     return CardOnRecord(at, card.face, card.seen, time, card.row or None)
 
 
-def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator[Consequence]:
-    """`against`: what the next round would begin with, by the house rules."""
+def consequences(house: House, listed: Listed, against: Against) -> Iterator[Consequence]:
     asked, found = listed.asked, listed.found
     role = None if asked.role == PLAYER else asked.role if isinstance(asked.role, Role) else Role.DEALER
     by = Author("", role)
@@ -220,13 +218,14 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
     for shown_as, choice in answers(asked):
         match listed.past, asked.ask, choice:
             case None, (Doubt.READING | Doubt.GAP), Reading.NEXT_ROUND.value:
-                would_be = begun(found, against)
+                would_be = begun(found, against.next_round)
             case None, Doubt.GAP, Reading.NONE_OF_THESE.value:  # the next round begins with its first card
                 would_be = Record()
-            case None, Doubt.RESTART, _ if first_of_either(found.record):
-                would_be = begun(found, against, new_shoe=choice == Reading.NEW_SHOE.value)
+            case None, Doubt.RESTART, _ if begins(found.record, choice):
+                new_shoe = choice == Reading.NEW_SHOE.value
+                would_be = begun(found, against.new_shoe if new_shoe else against.next_round, new_shoe=new_shoe)
             case None, Doubt.RESTART, Reading.NEW_SHOE.value:
-                would_be = Record()
+                would_be = with_matter(Record(), *over_a_new_shoe(found.record))
             case _:
                 would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)
@@ -322,9 +321,8 @@ def effect_on_round(record: Record, would: Consequence) -> Iterator[str]:
         score = sorted((would.player.points, would.banker.points), reverse=True)
         yield f"The round is complete: {WINS[would.outcome]}, {score[0]} to {score[1]}."
     elif would.due is not None and record.number:
-        begins = would.choice == (Reading.NEXT_ROUND.value,) or first_of_either(record)
-        continues = "" if begins else "The round continues. "
-        yield f"{continues}{draws(would.due)}"
+        opens = would.choice == (Reading.NEXT_ROUND.value,) or of_another_round(record)
+        yield f"{'' if opens else 'The round continues. '}{draws(would.due)}"
     yield opens_the_next(would)
 
 

@@ -134,11 +134,33 @@ def may_be_new_shoe(record: Record) -> bool:
     return record.continuity.restarted is not None and not record.published.complete
 
 
+def of_either_shoe(record: Record, card: CardEntry) -> bool:
+    """Whether this card of a hand may be of this shoe or of a new one: it follows a start after the cut card.
+
+    It is Player's first card, or the round had no card when the shoe started, so that no card proves which shoe it is.
+    """
+    after = record.continuity.restarted
+    if after is None or record.published.complete or 0 < card.id <= after:
+        return False
+    begun = any(each.id <= after for each in record.order[record.carried :])
+    return place(card.seen) == FIRST or (not begun and card.report in (Report.SLOT, Report.UNNAMED))
+
+
 def first_of_either(record: Record) -> bool:
-    """Whether Player's first card waits, of the next round of this shoe or of the first one of a new shoe."""
+    """Whether a card waits that may be of this shoe or of a new one."""
     first = next(iter(record.waiting), None)
-    after = -1 if record.continuity.restarted is None else record.continuity.restarted
-    return may_be_new_shoe(record) and first is not None and place(first.seen) == FIRST and first.id > after
+    return first is not None and of_either_shoe(record, first)
+
+
+def of_another_round(record: Record) -> bool:
+    """Whether Player's first card waits, of the next round of this shoe or of the first one of a new shoe."""
+    return first_of_either(record) and place(record.waiting[0].seen) == FIRST and len(record.order) > record.carried
+
+
+def begins(record: Record, choice: object) -> bool:
+    """Whether, after a start of the shoe, this answer makes the card that waits the first one of another round."""
+    new_shoe = choice == Reading.NEW_SHOE.value
+    return first_of_either(record) if new_shoe else of_another_round(record)
 
 
 def first_deal(index: int) -> tuple[str, int]:
@@ -154,7 +176,8 @@ def opens(left: int, seen: Seen) -> bool:
 
 def fits(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
     """Whether the device reported the slot that is due; cards that it counts to another round shift its count."""
-    return not after_gap(record, card) and in_due_slot(record, due, card, course)
+    waits = after_gap(record, card) or of_either_shoe(record, card)
+    return not waits and in_due_slot(record, due, card, course)
 
 
 def after_gap(record: Record, card: CardEntry) -> bool:

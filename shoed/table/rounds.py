@@ -17,7 +17,7 @@ from shoed.table.customs import against_custom
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, OPEN, Move, Phase
 from shoed.table.posing import ask, lapse, revise
-from shoed.table.questions import outliving, renewal, with_waiting
+from shoed.table.questions import OF_A_NEW_SET, outliving, renewal, with_waiting
 from shoed.table.readings import Reading, read, unheard
 from shoed.table.record import (
     MOST_WAITING,
@@ -42,7 +42,6 @@ from shoed.table.report import (
 from shoed.table.state import Comparison, Past, Shoe
 from shoed.words import Event as Kind
 
-OF_A_NEW_SET: Final = (Kind.SET_REPLACED, Kind.TOO_FEW_CARDS)  # these wait for a new set of cards
 NEW_SET: Final = Ask.SET_REPLACED.value
 MOST_PAST: Final = 8  # rounds with open questions; the questions of older ones lapse
 
@@ -235,15 +234,14 @@ def cut(table: Table, at: Now) -> None:
 
 
 def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
-    """A new set is in the shoe. While a round needs cards, the shoe may only have started again: a person is asked."""
+    """A new set is in the shoe. While a round is open, the shoe may only have started again: a person is asked."""
     record, shoe = table.record, table.state.shoe
     if isinstance(seen, ShoeLoaded):
         start_shoe(table, seen.at, whole=True, set_id=seen.set_id)
         return
     if shoe.missed == seen.frame:  # a jump to its own start lacks none of its reports
         table.state = replace(table.state, shoe=replace(shoe, missed=None))
-    needs_cards = not record.published.complete and (record.order or record.waiting)
-    if table.state.phase in OPEN and needs_cards:
+    if table.state.phase in OPEN and not record.published.complete:
         report(table, seen.at, replace(record, continuity=replace(record.continuity, restarted=record.last_id)))
     else:
         start_spoken(table, seen.at)
