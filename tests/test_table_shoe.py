@@ -585,7 +585,7 @@ def test_a_round_that_waits_still_waits_after_the_shoe_starts() -> None:
     assert kinds(table.answer("reconnection")) == [QuestionAnswered]
     assert (table.question.question, table.question.id, table.phase) == ("confirm", asked.id, "suspended")
     table.answer("no")
-    assert (table.shown.shoe, table.shown.round, table.lies) == (1, 2, "2D / ")
+    assert (table.shown.shoe, table.shown.round, table.lies) == (1, 2, "2D /")
 
 
 @pytest.mark.parametrize("order", [[CUT, OpenBets()], [OpenBets(), CUT]])

@@ -23,10 +23,21 @@ from shoed.table.customs import Against, next_against
 from shoed.table.matters import Matter, Status
 from shoed.table.public import PublicHands
 from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, over_a_new_shoe, renewed
-from shoed.table.readings import Reading, begins, due_slot, of_another_round
+from shoed.table.readings import Reading, begins, due_slot, of_another_round, read
 from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, reported_as, with_matter
 from shoed.table.state import Effect, Open, TableState
-from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
+from shoed.table.wording import (
+    ABANDONED,
+    THEN,
+    WINS,
+    awaits_first_card,
+    decided_by,
+    draws,
+    effect_of,
+    ground_of,
+    joined,
+    text_of,
+)
 from shoed.words import PLAYER, Role
 
 ABANDONING: Final = {(Reading.NONE_OF_THESE.value,), (Reading.NEW_SHOE.value,)}
@@ -125,9 +136,7 @@ def listed_in(game: str, state: TableState, *, insurance: bool) -> list[Listed]:
     return open_questions(game, state, found, insurance=insurance)
 
 
-def published(
-    house: House, state: TableState, listed: Listed, opened: Open, against: Against
-) -> PublicQuestion:
+def published(house: House, state: TableState, listed: Listed, opened: Open, against: Against) -> PublicQuestion:
     asked, found, record, about = listed.asked, listed.found, listed.found.record, listed.matter
     suspended = state.suspended if listed.past is None else listed.past.suspended
     return PublicQuestion(
@@ -151,7 +160,7 @@ def published(
         cards=tuple(on_record(at, each) for at, each in enumerate(record.drawn, 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
         consequences=tuple(
-            replace(each, effect=effect_of_answer(listed, each)) for each in effects(house, listed, against)
+            replace(each, effect=effect_of_answer(house, listed, each)) for each in effects(house, listed, against)
         ),
         text=text_of(record, asked, due_slot(record, found.course)),
         ground=ground_of(house.book, asked.ask, asked.clause, about.kind if about else None),
@@ -300,11 +309,13 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
 # --- effects, for people
 
 
-def effect_of_answer(listed: Listed, would: Consequence) -> str:
+def effect_of_answer(house: House, listed: Listed, would: Consequence) -> str:
     if listed.holds_the_next:
-        return effect_between(listed.asked, would)
+        return effect_between(listed, would)
     abandons = would.choice in ABANDONING  # else a ruling is asked
     said = [effect_of(listed.asked, would.choice[0], would.clause)]
+    if ends_the_round(house, listed, would.choice[0]):
+        said.append(ABANDONED)
     if would.void is not None:
         said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
     elif would.then_asks is not None:
@@ -314,6 +325,16 @@ def effect_of_answer(listed: Listed, would: Consequence) -> str:
     elif not abandons:
         return " ".join(filter(None, (*said, *effect_on_round(listed.found.record, would))))
     return " ".join(filter(None, said))
+
+
+def ends_the_round(house: House, listed: Listed, choice: str) -> bool:
+    """Whether the answer begins the next round of this shoe over a round without all its cards."""
+    record = listed.found.record
+    next_round = choice == Reading.NEXT_ROUND.value or (listed.asked.ask is Doubt.RESTART and begins(record, choice))
+    if not next_round or choice == Reading.NEW_SHOE.value or listed.past is not None or not record.number:
+        return False
+    found = foreseen(house, replace(read(record, Reading.NEXT_ROUND), overtaken=True))
+    return not record.published.complete and (found.held or found.course.due is not None)
 
 
 def effect_on_round(record: Record, would: Consequence) -> Iterator[str]:
@@ -326,18 +347,19 @@ def effect_on_round(record: Record, would: Consequence) -> Iterator[str]:
     yield opens_the_next(would)
 
 
-def effect_between(asked: Asked, would: Consequence) -> str:
+def effect_between(listed: Listed, would: Consequence) -> str:
     """The round that is over stays as it is."""
+    asked, which = listed.asked, "this" if awaits_first_card(listed.found.record) else "the next"
     put_away = would.choice != (Reading.CARRIED.value,) and Reading.CARRIED.value in asked.choices
     away = effect_of(asked, would.choice[0], None) if put_away else ""
-    then = "The next round may begin." if would.then_asks is None else THEN[would.then_asks]
-    return " ".join(filter(None, (away, opens_the_next(would), then)))
+    then = f"{which.capitalize()} round may begin." if would.then_asks is None else THEN[would.then_asks]
+    return " ".join(filter(None, (away, opens_the_next(would, which), then)))
 
 
-def opens_the_next(would: Consequence) -> str:
+def opens_the_next(would: Consequence, which: str = "the next") -> str:
     if not would.carried:
         return ""
-    return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} the next round."
+    return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} {which} round."
 
 
 def as_dealt(house: House, after: Standing) -> PublicHands | None:

@@ -43,6 +43,7 @@ from shoed.table.state import Comparison, Past, Shoe
 from shoed.words import Event as Kind
 
 NEW_SET: Final = Ask.SET_REPLACED.value
+MISSING: Final = "were lost, or may have been lost"
 MOST_PAST: Final = 8  # rounds with open questions; the questions of older ones lapse
 
 
@@ -169,7 +170,8 @@ def end_round(table: Table, at: Now, reason: str) -> None:
     if phase in AT_THE_TABLE and record.published.complete:
         settle(table, at, by_command=False)
     elif phase in OPEN:
-        give_up(table, at, reason)
+        gap = record.continuity.gap is not None
+        give_up(table, at, f"{reason}, and reports of this round {MISSING}" if gap else reason)
     remember(table, at, reason)
     table.move(Move.NEXT)
     table.state = replace(table.state, suspended=None)
@@ -201,7 +203,7 @@ def give_up(table: Table, at: Now, reason: str) -> None:
 def abandon(table: Table, at: Now) -> None:
     """The round ends without a result, and no other begins: reports were lost, and its cards are not known."""
     before, shoe = table.record, table.state.shoe
-    reason = "reports were lost, or may have been lost"
+    reason = f"reports {MISSING}"
     give_up(table, at, reason)
     table.set_record(read(before, Reading.NEXT_ROUND))
     remember(table, at, reason)
