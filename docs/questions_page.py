@@ -76,6 +76,10 @@ SITUATIONS: Final[Mapping[str, str]] = {
     "THIRD_CARD_NOT_DUE": "Player stands, and the shoe reports a third card of Player. The card is in excess.",
     "OTHER_HAND": "The shoe reports the next card of the hand that is not due.",
     "LATER_SLOT": "The shoe reports a place after the one that is due.",
+    "BEFORE_FIRST_ROUND": (
+        "Before the first round of a shoe that was not joined midway, the shoe reports a card of a hand that is not "
+        "Player's first one."
+    ),
     "STARTED_AFTER_CUT": "The shoe starts communication after its cut card, and a round is open.",
 }
 # Six cards that are all due, so that every position exists.

@@ -16,6 +16,7 @@ from shoed.table import rounds
 from shoed.table.asking import LATE, OTHERS, Asked, Doubt, is_card, refusal, role_of
 from shoed.table.assess import assess, judge
 from shoed.table.context import Table, signed
+from shoed.table.phase import Phase
 from shoed.table.posing import ask, revise
 from shoed.table.questions import Listed, choose, outliving, renewal, renewed
 from shoed.table.readings import Reading, begins
@@ -76,8 +77,8 @@ def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Aut
     record = choose(record, asked, choice, by, decision.bettor)
     if listed.past is not None:
         report_past(table, at, listed.past, record, listed)
-    elif listed.holds_the_next:
-        table.set_standing(replace(table.standing, record=record))
+    elif listed.holds_the_next or table.state.phase is Phase.IDLE:
+        table.set_record(record)
     else:
         report(table, at, record)
         return

@@ -209,15 +209,14 @@ def begun(found: Standing, against: Iterable[Matter], *, new_shoe: bool = False)
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
     left = () if new_shoe else (*found.carried, *record.lying)
-    after = Record()
+    held_by = over_a_new_shoe(record) if new_shoe else (*record.having(Status.CARRIED_OVER), *renewal(record))
+    holding = [replace(each, status=Status.HOLDING) for each in held_by]
+    after = Record(number=1 if new_shoe else record.number + 1)
     for each in left:
         after = carried_in(after, each, Where.PLACED)
     if not left:
-        after = unheard(after, record.waiting[0])
-    after = with_waiting(after, record)
-    found = over_a_new_shoe(record) if new_shoe else (*record.having(Status.CARRIED_OVER), *renewal(record))
-    holding = [replace(each, status=Status.HOLDING) for each in found]
-    return with_matter(after, *holding, *against)
+        after = unheard(after, record.waiting[0], holding)
+    return with_matter(with_waiting(after, record), *holding, *against)
 
 
 def over_a_new_shoe(record: Record) -> tuple[Matter, ...]:

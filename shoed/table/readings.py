@@ -5,7 +5,7 @@ is in one named `Situation`, and `READINGS` lists what each situation may mean, 
 excess card alone, no person is needed. `read` is the record when the report means one of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import Final
 
@@ -85,6 +85,7 @@ class Situation(Enum):
     OTHER_HAND = auto()
     LATER_SLOT = auto()
     STARTED_AFTER_CUT = auto()
+    BEFORE_FIRST_ROUND = auto()
 
 
 R: Final = Reading
@@ -112,6 +113,7 @@ READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
     Situation.OTHER_HAND: (R.MISSED, R.WRONG_SIDE, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.LATER_SLOT: (R.MISSED, R.EXCESS, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.STARTED_AFTER_CUT: (R.RECONNECTION, R.NEW_SHOE),
+    Situation.BEFORE_FIRST_ROUND: (R.NEXT_ROUND, R.PUT_AWAY),
 }
 
 
@@ -234,7 +236,7 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
     cannot_be = {Reading.INTERRUPTION} if (record.continuity.away is None and not forced) or noticed else set()
     if course.due is None:
         cannot_be |= {Reading.DUE, Reading.MISSED}
-    if not record.order:
+    if not record.order and record.number:
         cannot_be |= {Reading.NEXT_ROUND}
     if not any(place(each.seen) == place(waiting.seen) for waiting in record.waiting[:1] for each in record.order):
         cannot_be |= {Reading.READ_AGAIN}
@@ -243,6 +245,8 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
 
 def situation(record: Record, course: Course) -> Situation | None:
     due, first = slot(course.hands, course.due), next(iter(record.waiting), None)
+    if first is not None and not record.number:
+        return Situation.BEFORE_FIRST_ROUND
     early, is_open = record.result_is_early, course.due is not None or record.published.complete
     if first is not None and is_open and not early and (known := known_before(record, course, first)) is not None:
         return known
@@ -393,6 +397,8 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
             return record if before is None or first.face is None else corrected(record, before.id, first.face)
         case Reading.PUT_AWAY:
             record = positioned(record, first.id, Where.PUT_AWAY)
+            if not record.number:  # of no round: no order is altered
+                return record
             what = Happened(Kind.ORDER_ALTERED)
             how = reported_as(first.report, first.seen)
             evidence = f"{first.face or 'a card without a face'} was reported {how}, and was put away"
@@ -429,9 +435,15 @@ def missed(record: Record) -> Record:
     return placed(replace(after, matters=matters), first.id)
 
 
-def unheard(record: Record, first: CardEntry) -> Record:
-    """A card left the shoe before the first report of a round that began unheard; of one without a slot it is asked."""
-    return record if first.report is Report.UNNAMED or place(first.seen) == FIRST else unseen(record)
+def unheard(record: Record, first: CardEntry, held_by: Iterable[Matter]) -> Record:
+    """A card left the shoe before the first report of a round that began unheard; of one without a slot it is asked.
+
+    A card of which it is asked whether it opens the round may be that card.
+    """
+    known = (
+        first.report is Report.UNNAMED or place(first.seen) == FIRST or any(each.face is not None for each in held_by)
+    )
+    return record if known else unseen(record)
 
 
 def with_unread(record: Record, matter: Matter) -> Matter:

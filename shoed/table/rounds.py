@@ -64,7 +64,8 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     shoe = table.state.shoe
     gap, asks = before.continuity, table.settings.after_gap is AfterGap.ASK
     unasked = (gap.unasked if asks else gap.gap) is not None and not before.published.complete
-    if unasked or shoe.gap or (shoe.cut and shoe.missed is not None):  # this may be another shoe already
+    of_no_round = bool(before.waiting) and not before.number  # a round may have been dealt unheard
+    if unasked or shoe.gap or of_no_round or (shoe.cut and shoe.missed is not None):  # perhaps another shoe already
         table.state = replace(table.state, shoe=replace(shoe, whole=False))
     record = Record(
         shoe.number,
@@ -135,7 +136,7 @@ def begin_next(table: Table, at: Now, *, new_shoe: bool = False) -> None:
     suspend(table, at, table.standing.due, waiting[0].seen)
     record = table.record
     if not record.order:
-        record = unheard(record, waiting[0])
+        record = unheard(record, waiting[0], record.having(Status.HOLDING))
     report(table, at, with_matter(with_waiting(record, before), *against))
 
 

@@ -165,6 +165,8 @@ def effect_of(asked: Asked, choice: str, clause: str | None) -> str:
     said = EFFECTS.get((asked.ask, choice), "")
     if choice == Choice.GO_ON.value and Reading.CARRIED.value in asked.choices:
         said = PUT_AWAY
+    if choice == Reading.PUT_AWAY.value and Reading.NEXT_ROUND.value in asked.choices:  # no round is open
+        said = PUT_AWAY
     return f"{said}{f' ({clause})' if clause else ''}." if said else ""
 
 
