@@ -39,6 +39,13 @@ def unknown_place_is_named(found: Difference) -> Verdict | None:
     return Verdict.PASSES if as_locked and found.parts == ("events",) and as_locked == oracle else None
 
 
+def card_before_the_first_round_is_asked(found: Difference) -> Verdict | None:
+    """Before a shoe's first round, a card of a hand, an overdraw or a card with an unknown place is asked about."""
+    ours, _ = found.events()
+    asked = [data for kind, data in ours if kind == "question.asked" and data["round"] is None]
+    return Verdict.ENDS if any(each["question"] in ("reading", "next-round") for each in asked) else None
+
+
 def foreign_card_serves_in_no_round(found: Difference) -> Verdict | None:
     """A card that was named foreign is not kept for the next round, and a notice between two rounds may name it."""
     came = found.taken.came
@@ -114,6 +121,7 @@ def without_integrity(data: Any) -> Any:  # noqa: ANN401  # JSON
 PREDICATES: Final = (
     card_in_no_hand_is_asked,
     unknown_place_is_named,
+    card_before_the_first_round_is_asked,
     foreign_card_serves_in_no_round,
     next_round_waits_for_a_new_shoe,
     first_card_in_doubt_is_ruled,

@@ -339,10 +339,29 @@ def test_a_card_that_passed_unread_waits_behind_one_that_may_open_the_round() ->
     assert table.asks("next-round", "carried", "go-on")
 
 
-def test_an_overdrawn_card_before_the_first_round_of_a_shoe_is_on_record_only() -> None:
-    """It is of the shoe before, and there is no round that it could open or serve."""
-    table = after(*NATURAL, CUT, STARTED, card("overdraw", "5D"))
-    assert not table.state.asked
+@pytest.mark.parametrize("before", [[], [CUT, STARTED], [*NATURAL, CUT, STARTED, card("burn", "QC")]])
+def test_an_overdrawn_card_before_the_first_round_of_a_shoe_is_asked_about(before: list[AnyObservation]) -> None:
+    """A person decides whether it opens that round; reported again, it is the same card."""
+    table = after(*before, card("overdraw", "5D"), card("overdraw", "5D"))
+    assert len(table.state.asked) == 1
+    assert table.asks("next-round", "carried", "go-on")
+    assert (table.question.kind, table.question.proposed, table.phase) == ("card-in-excess", "carried", "idle")
+    table.hear(card("P1", "9H"))
+    assert table.question.text.endswith("5D was drawn in excess. Does 5D open this round?")
+    table.answer("go-on")
+    assert table.lies == "9H /"
+
+
+def test_an_overdrawn_card_while_bets_are_open_opens_the_round_that_is_open() -> None:
+    """The question and the effects of its answers name that round."""
+    table = after(*NATURAL)
+    table.tell(OpenBets())
+    table.hear(card("overdraw", "5D"))
+    assert table.question.text == "Before round 2: 5D was drawn in excess. Does 5D open this round?"
+    assert [each.effect for each in table.question.consequences] == [
+        "5D opens this round. This round may begin.",
+        "The card is put away. This round may begin.",
+    ]
 
 
 # --- a card behind a complete round, where reports were missed

@@ -25,13 +25,16 @@ def aside(table: Sitting, seen: AnyObservation) -> CardSetAside:
     "before", [[], [CUT], [CUT, STARTED], [*NATURAL], [*NATURAL, result("player")], [*NATURAL, CUT, STARTED]]
 )
 def test_an_unknown_place_is_named_if_no_card_is_due(before: list[AnyObservation], face: str) -> None:
-    """Before the first round, between two rounds and between two shoes: the card is set aside, and no one is asked."""
+    """Before the first round, between two rounds and between two shoes: the card is set aside, and a person is asked."""
     table = Sitting()
     table.hear_each(before)
     told = aside(table, unknown(face))
     assert (told.reason, told.reported) == ("unknown", Seen(card=told.card, unknown="target 6"))
     assert told.card is (None if face == "?" else Card.C9)
-    assert table.shown.questions == ()
+    (asked,) = table.shown.questions
+    (evidence,) = table.question.evidence
+    assert asked.question == ("reading" if table.phase == "suspended" else "next-round")
+    assert "was reported with the unknown target 6, " in evidence
 
 
 @pytest.mark.parametrize("dealt", range(1, 4))
