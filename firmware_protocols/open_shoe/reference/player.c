@@ -155,6 +155,7 @@ static void open_pty(void)
     unlink(pty_path);
     if (symlink(ptsname(line), pty_path))
         fail(pty_path);
+    printf("pty at %s\n", pty_path);
     fcntl(line, F_SETFL, O_NONBLOCK);
     close(slave);               /* from now on, a hang-up shows that no host has it open */
 }
