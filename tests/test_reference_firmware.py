@@ -24,6 +24,7 @@ from tests.world import World
 PAGE: Final = Path(open_shoe.__file__).with_name("PROTOCOL.md")
 SOURCES: Final = PAGE.with_name("reference")
 MOST_LINES: Final = 1500
+PAUSE: Final = "pause 500"  # between two cards
 KEY: Final = "000102030405060708090a0b0c0d0e0f"
 HEADERS: Final = {"stdbool.h", "stddef.h", "stdint.h", "string.h"}
 STEPS: Final = os.environ.get("SHOED_FIRMWARE", "100000")
@@ -150,10 +151,10 @@ async def test_a_shoe_and_a_shuffler_in_c_run_a_table(built: Path, tmp_path: Pat
         await daemon.ready()
         await shuffler.obeys("recognised A7", "shuffling A7", "shuffled A7", "inventory A7 8", "delivered A7")
         await world.recorder.event("set.delivered")
-        await shoe.obeys("loaded A7", "card 8S player 1", "card 3H banker 1")
+        await shoe.obeys("loaded A7", "card 8S player 1", PAUSE, "card 3H banker 1", PAUSE)
         await world.recorder.event("card.drawn", number=2)
         await daemon.kill()
-        await shoe.obeys("card JD player 2", "power", "card 4C banker 2")
+        await shoe.obeys("card JD player 2", "power", PAUSE, "card 4C banker 2")
         await (await world.launch(path)).ready()
         await world.recorder.event("round.completed")
         assert await world.daemons[-1].stop() == 0
