@@ -31,9 +31,10 @@ WHEN: Final[Mapping[Ask | Doubt, str]] = {
     Doubt.READING: "The shoe reports a card or a result that is not due. [Situations](#situations) lists the readings.",
     Doubt.CONFIRM: "The watch infers an irregularity from the reports. It counts once a person confirms it.",
     Doubt.RESTART: (
-        "The shoe starts communication after its cut card, and a round needs cards. Burn cards, the first card of a "
+        "The shoe starts communication after its cut card, and a round is open. Burn cards, the first card of a "
         "shoe, or Player's first card after a forced end prove a new shoe; the last cards of the round prove the old "
-        "one. The round waits for the answer only with a first card of Player that no forced end precedes."
+        "one. The round waits for the answer with a first card of Player that no forced end precedes. A round that had "
+        "no card when the shoe started waits with its first card, which proves nothing."
     ),
     Ask.CARD_ORDER: "Cards left the shoe together, and their order is not known.",
     Ask.RECONSTRUCTABLE: "The consequence depends on whether the cards can be put back in their order.",
@@ -75,7 +76,11 @@ SITUATIONS: Final[Mapping[str, str]] = {
     "THIRD_CARD_NOT_DUE": "Player stands, and the shoe reports a third card of Player. The card is in excess.",
     "OTHER_HAND": "The shoe reports the next card of the hand that is not due.",
     "LATER_SLOT": "The shoe reports a place after the one that is due.",
-    "STARTED_AFTER_CUT": "The shoe starts communication after its cut card, and a round needs cards.",
+    "BEFORE_FIRST_ROUND": (
+        "Before the first round of a shoe that was not joined midway, the shoe reports a card of a hand that is not "
+        "Player's first one."
+    ),
+    "STARTED_AFTER_CUT": "The shoe starts communication after its cut card, and a round is open.",
 }
 # Six cards that are all due, so that every position exists.
 DEAL: Final = (Card.H2, Card.C2, Card.H3, Card.C3, Card.H5, Card.C4)

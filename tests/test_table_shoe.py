@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed import observations
+from shoed.commands import CloseBets, OpenBets
 from shoed.device_events import (
     DeviceChanged,
     DeviceCleared,
@@ -24,10 +25,16 @@ from shoed.device_events import (
     LineRejected,
 )
 from shoed.events import (
+    BetsClosed,
     CardDrawn,
+    CardSetAside,
+    QuestionAnswered,
     Result,
+    RoundAbandoned,
+    RoundCompleted,
     RoundConfirmed,
     RoundDisputed,
+    RoundResumed,
     RoundStarted,
     RoundSuspended,
     RoundUnconfirmed,
@@ -50,6 +57,7 @@ from shoed.observations import (
     Pair,
 )
 from shoed.table import wake_at
+from shoed.table.context import Custom
 from shoed.table.state import Link
 from tests.observed import (
     AGAIN,
@@ -558,3 +566,78 @@ def test_the_last_round_shows_what_the_shoe_made_of_it(then: list[AnyObservation
     last = after(*NATURAL, *then).shown.last_round
     assert last is not None
     assert last.answer.value == answer
+
+
+# --- a start after the cut card, before the first card of a round
+
+
+def test_a_round_that_waits_still_waits_after_the_shoe_starts() -> None:
+    """The suspicion of the house keeps its question, and its number, while the first card waits for the answer."""
+    table = Sitting(custom=Custom(rounds_after_cut=0))
+    table.hear_each([*NATURAL, CUT])
+    table.tell(OpenBets())
+    asked = table.question
+    assert (asked.question, table.phase) == ("confirm", "suspended")
+    assert table.hear(STARTED) == []
+    assert kinds(table.hear(card("P1", "2D"))) == [BetsClosed, CardSetAside]
+    assert (table.question.question, table.question.optional) == ("restart", False)
+    assert [each.then_asks for each in table.question.consequences] == ["confirm", None]
+    assert kinds(table.answer("reconnection")) == [QuestionAnswered]
+    assert (table.question.question, table.question.id, table.phase) == ("confirm", asked.id, "suspended")
+    table.answer("no")
+    assert (table.shown.shoe, table.shown.round, table.lies) == (1, 2, "2D /")
+
+
+@pytest.mark.parametrize("order", [[CUT, OpenBets()], [OpenBets(), CUT]])
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("answer", ["reconnection", "new-shoe"])
+def test_a_person_answers_before_the_first_card(order: list[object], answer: str, *, closed: bool) -> None:
+    """The answer is taken at once; until then no shoe begins and no round ends."""
+    table = after(*NATURAL)
+    for each in order:
+        table.tell(each) if isinstance(each, OpenBets) else table.hear(CUT)
+    if closed:
+        table.tell(CloseBets())
+    assert kinds(table.hear(STARTED)) == []
+    assert (table.question.question, table.question.proposed, table.phase) == (
+        "restart",
+        "reconnection",
+        "closed" if closed else "betting",
+    )
+    told = kinds(table.answer(answer))
+    if answer == "new-shoe":
+        assert told == [QuestionAnswered, RoundAbandoned, ShoeStarted]
+        assert kinds(table.hear(card("P1", "2D"))) == [RoundStarted, CardDrawn]
+        return
+    assert told == [QuestionAnswered]
+    assert kinds(table.hear(card("P1", "2D")))[-1] is CardDrawn
+    assert (table.shown.shoe, table.shown.round) == (1, 2)
+
+
+def test_cards_before_the_answer_belong_to_the_open_round() -> None:
+    """A whole round waits for the answer; then each card has its place, and the round is complete."""
+    table = after(*NATURAL, CUT)
+    table.tell(OpenBets())
+    table.hear_each([STARTED, *NATURAL])
+    assert (table.question.question, table.phase) == ("restart", "suspended")
+    assert kinds(table.answer("reconnection"))[-2:] == [RoundResumed, RoundCompleted]
+    assert (table.shown.shoe, table.shown.round) == (1, 2)
+
+
+def test_a_card_in_no_hand_is_asked_about_and_does_not_prove_the_shoe() -> None:
+    """The first card of a hand waits for the answer, also after a card that had no hand."""
+    table = after(*NATURAL, CUT)
+    table.tell(OpenBets())
+    table.tell(CloseBets())
+    table.hear_each([STARTED, card("locked", "9C")])
+    assert table.question.question == "reading"
+    table.answer("due")
+    assert (table.question.question, table.question.optional) == ("restart", True)
+    table.hear(card("B1", "KH"))
+    assert (table.question.question, table.question.optional, table.question.proposed) == (
+        "restart",
+        False,
+        "reconnection",
+    )
+    table.answer("reconnection")
+    assert table.lies == "9C / KH"

@@ -16,9 +16,10 @@ from shoed.table import rounds
 from shoed.table.asking import LATE, OTHERS, Asked, Doubt, is_card, refusal, role_of
 from shoed.table.assess import assess, judge
 from shoed.table.context import Table, signed
+from shoed.table.phase import Phase
 from shoed.table.posing import ask, revise
 from shoed.table.questions import Listed, choose, outliving, renewal, renewed
-from shoed.table.readings import Reading, first_of_either
+from shoed.table.readings import Reading, begins
 from shoed.table.record import Record
 from shoed.table.report import present, publish_matters, publish_settled, publish_voided, report
 from shoed.table.state import Completed, Open, Past
@@ -66,18 +67,18 @@ def take_answer(table: Table, at: Now, listed: Listed, decision: Decide, by: Aut
     if listed.past is None and asked.ask is Doubt.GAP and choice == Reading.NONE_OF_THESE.value:
         rounds.abandon(table, at)
         return
-    new_shoe = choice == Reading.NEW_SHOE.value
-    if asked.ask is Doubt.RESTART and first_of_either(listed.found.record):
-        rounds.begin_next(table, at, new_shoe=new_shoe)
+    record = listed.found.record
+    if asked.ask is Doubt.RESTART and begins(record, choice):
+        rounds.begin_next(table, at, new_shoe=choice == Reading.NEW_SHOE.value)
         return
-    if asked.ask is Doubt.RESTART and new_shoe:
+    if asked.ask is Doubt.RESTART and choice == Reading.NEW_SHOE.value:
         rounds.start_spoken(table, at)
         return
-    record = choose(listed.found.record, asked, choice, by, decision.bettor)
+    record = choose(record, asked, choice, by, decision.bettor)
     if listed.past is not None:
         report_past(table, at, listed.past, record, listed)
-    elif listed.holds_the_next:
-        table.set_standing(replace(table.standing, record=record))
+    elif listed.holds_the_next or table.state.phase is Phase.IDLE:
+        table.set_record(record)
     else:
         report(table, at, record)
         return

@@ -13,7 +13,15 @@ from shoed.rules.book import RuleBook, Then
 from shoed.rules.irregular import Course, rows_of, said_of
 from shoed.rules.questions import Ask, Choice, Question, Voice, may
 from shoed.table.matters import Confirmation, Matter, Status
-from shoed.table.readings import READINGS, Reading, Situation, first_of_either, may_be_new_shoe, readings
+from shoed.table.readings import (
+    READINGS,
+    Reading,
+    Situation,
+    first_of_either,
+    may_be_new_shoe,
+    of_another_round,
+    readings,
+)
 from shoed.table.record import Record, Report, facts
 from shoed.words import Event as Kind
 from shoed.words import Role
@@ -111,11 +119,14 @@ def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence
         return [*asked, *(replace(each, optional=True) for each in doubts)]
     holding = sorted([each for each in asked if each.holds], key=lambda each: each.ask is not Ask.CARD_ORDER)
     others = [each for each in asked if not each.holds]
-    if first_of_either(record):
-        return [*restart, *holding, *others]
-    others += restart
     held_by = sorted(record.having(Status.HOLDING), key=lambda each: each.face is not None)
-    if first := [goes_on(book, record, each) for each in held_by[:1]]:
+    first = [goes_on(book, record, each) for each in held_by[:1]]
+    if of_another_round(record):
+        return [*restart, *holding, *others]
+    if first_of_either(record):
+        return [*restart, *first, *holding, *to_confirm(book, record), *others]
+    others += restart
+    if first:
         return [*first, *holding, *others]
     order = record.order
     unknown = next((at for at, each in enumerate(order) if each.face is None), None)
@@ -143,12 +154,15 @@ def to_confirm(book: RuleBook, record: Record) -> list[Asked]:
 
 
 def to_restart(record: Record) -> list[Asked]:
-    """Whether a new shoe began in the round. The round waits for the answer with a card that may be of either shoe."""
+    """Whether a new shoe began in the round. The round waits for the answer with a card that may be of either shoe.
+
+    A new shoe is proposed if the card cannot be of the open round.
+    """
     if not may_be_new_shoe(record):
         return []
     choices = tuple([each.value for each in READINGS[Situation.STARTED_AFTER_CUT]])
-    waits = first_of_either(record)
-    return [Asked(Doubt.RESTART, RECORD, choices=choices, proposed=choices[waits], optional=not waits)]
+    proposed = choices[of_another_round(record)]
+    return [Asked(Doubt.RESTART, RECORD, choices=choices, proposed=proposed, optional=not first_of_either(record))]
 
 
 def to_read(book: RuleBook, record: Record, found: Course) -> list[Asked]:

@@ -1,6 +1,7 @@
 """House rules that no document has: announced bets, rounds after the cut card, burn cards. A breach is asked about."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from shoed.cards import Rank
 from shoed.rules.irregular import Happened
@@ -9,6 +10,20 @@ from shoed.table.matters import Matter, Status
 from shoed.table.phase import Phase
 from shoed.table.state import Shoe
 from shoed.words import Event as Kind
+
+
+class Against(NamedTuple):
+    """What the next round would begin with if its first card were there now."""
+
+    next_round: tuple[Matter, ...]
+    new_shoe: tuple[Matter, ...]  # the same, in the first round of a new shoe
+
+
+def next_against(custom: Custom, shoe: Shoe, number: int) -> Against:
+    """`number`: of the present round."""
+    after = Shoe(shoe.number + 1, whole=shoe.missed is None)
+    in_this_shoe = against_custom(custom, shoe, number + 1, Phase.IDLE)
+    return Against(tuple(in_this_shoe), tuple(against_custom(custom, after, 1, Phase.IDLE)))
 
 
 def against_custom(custom: Custom, shoe: Shoe, number: int, play: Phase) -> Iterator[Matter]:

@@ -64,8 +64,8 @@ IN_NO_HAND: Final = {
     Place.ERROR: Report.IN_ERROR,
     Place.UNKNOWN: Report.UNKNOWN,
 }
-KEPT: Final = {Place.OVERDRAW: Report.OVERDRAWN, Place.DEALT: Report.UNNAMED}
-NOT_DUE: Final = ("not-due", Place.OVERDRAW.value)
+KEPT: Final = {Place.OVERDRAW: Report.OVERDRAWN, Place.DEALT: Report.UNNAMED, Place.UNKNOWN: Report.UNKNOWN}
+NOT_DUE: Final = ("not-due", Place.OVERDRAW.value, Place.UNKNOWN.value)
 
 
 # --- cards
@@ -88,7 +88,7 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         return
     open_if_first(table, seen)
     if table.state.phase in (Phase.IDLE, Phase.ABANDONED):
-        set_aside(table, seen, "no-round")
+        of_no_round_yet(table, seen, set_aside(table, seen, "no-round"))
         doubt(table, seen.at, findings)
     elif table.state.phase in OVER:
         set_aside(table, seen, "not-due")
@@ -107,19 +107,42 @@ def proves_new_shoe(table: Table, seen: CardSeen) -> bool:
     return begins and may_be_new_shoe(record)
 
 
+def of_no_round_yet(table: Table, seen: CardSeen, sequence: int) -> None:
+    """A card of a hand before the first round of a shoe, of which no card should be missing: a person is asked."""
+    shoe = table.state.shoe
+    if table.state.phase is not Phase.IDLE or not (shoe.whole or shoe.number > 1):  # else the shoe was joined midway
+        return
+    entry = CardEntry(
+        seen.card,
+        Where.WAITING,
+        report=Report.SLOT,
+        seen=reported(seen),
+        utc_us=seen.at.utc_us,
+        row=table.row,
+        measured=measured(seen),
+        sequence=sequence,
+    )
+    table.set_record(with_card(table.record, entry))
+    ask(table, seen.at)
+
+
 def outside(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     """A card that the device reports in no hand."""
-    if seen.place is Place.OVERDRAW and table.state.phase in (*AT_THE_TABLE, *OVER):
+    if seen.place is Place.OVERDRAW:
         overdrawn(table, seen)
         doubt(table, seen.at, findings)
         return
     before_dealing = table.record.number <= 1 and table.record.play is not Phase.DEALING
     at_the_start = seen.place in (Place.BURN, Place.FIRST_CARD) and before_dealing
-    in_round = table.state.phase in OPEN and not table.record.published.complete
-    if in_round and not at_the_start and seen.place in IN_NO_HAND:
+    phase, unknown = table.state.phase, seen.place is Place.UNKNOWN
+    in_round = phase in OPEN and not table.record.published.complete
+    asks = in_round or (unknown and phase in AT_THE_TABLE)
+    if asks and not at_the_start and seen.place in IN_NO_HAND:
         left_the_shoe(table, seen, findings)
         return
     set_aside(table, seen, seen.place.value)
+    if unknown:
+        too_many(table, seen)
     if at_the_start:
         shoe = table.state.shoe
         findings = [each for each in findings if not first_in_doubt(table, seen, each)]
@@ -174,7 +197,7 @@ def open_if_first(table: Table, seen: CardSeen) -> None:
     waits = awaited or repeats_first(table, seen) or may_be_new_shoe(record)
     is_first = hand is Pair.PLAYER and seen.position == 1 and not waits
     unsure = record.continuity.beyond is not None
-    left = lying(table) if table.state.phase in (*DRAWN, *OVER) else ()
+    left = lying(table) if table.state.phase in (Phase.IDLE, *DRAWN, *OVER) else ()
     if is_first or dealt_next(table, seen) or opens(len(left), reported(seen)):
         open_round(table, seen.at, "card")
         if unsure and (left or hand is None):  # that the shoe counts them, or that it is the first, is not proven
@@ -243,7 +266,7 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
     record, last = table.record, table.state.last_card
     same = last is not None and last.face is not None and last.face is seen.card
     sequence = set_aside(table, seen, seen.place.value)
-    if table.state.phase in OVER or record.play is not Phase.DEALING:
+    if table.state.phase in (Phase.IDLE, *OVER) or record.play is not Phase.DEALING:
         if same and last is not None and last.aside:
             table.state = replace(table.state, last_card=last)
         else:
@@ -302,7 +325,9 @@ def too_many(table: Table, seen: CardSeen) -> None:
     if table.state.phase is Phase.SETTLED:
         table.set_standing(replace(table.standing, record=with_card(table.record, entry)))
         entry = replace(entry, id=table.record.last_id)
-    publish_found(table, seen.at, after_round(entry, "after the round was over"))
+    when = "after the round was over" if table.record.number else "before the first round of the shoe"
+    how = f"was reported {reported_as(entry.report, entry.seen)}, " if seen.place is Place.UNKNOWN else ""
+    publish_found(table, seen.at, after_round(entry, f"{how}{when}"))
     ask(table, seen.at)
 
 

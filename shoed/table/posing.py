@@ -13,9 +13,8 @@ from shoed.now import Now
 from shoed.table.asking import role_of
 from shoed.table.assess import shown
 from shoed.table.context import Table, both
-from shoed.table.customs import against_custom
-from shoed.table.matters import Matter, Status
-from shoed.table.phase import Phase
+from shoed.table.customs import Against, next_against
+from shoed.table.matters import Status
 from shoed.table.question import revised
 from shoed.table.questions import Listed
 from shoed.table.state import Open
@@ -37,7 +36,8 @@ def ask(table: Table, at: Now) -> None:
 
 def revise(table: Table, at: Now, listed: Iterable[Listed]) -> None:
     """Publish a new revision of each open one of these questions whose hands or consequences have changed."""
-    by_topic, against = {each.topic: each for each in listed}, by_house_rules(table)
+    by_topic = {each.topic: each for each in listed}
+    against = by_house_rules(table)
     for opened in table.state.asked:
         if (found := by_topic.get(opened.topic)) is None:
             continue
@@ -61,9 +61,8 @@ def revise(table: Table, at: Now, listed: Iterable[Listed]) -> None:
         )
 
 
-def by_house_rules(table: Table) -> tuple[Matter, ...]:
-    """What a next round would begin with if its first card were there now."""
-    return tuple(against_custom(table.settings.custom, table.state.shoe, table.record.number + 1, Phase.IDLE))
+def by_house_rules(table: Table) -> Against:
+    return next_against(table.settings.custom, table.state.shoe, table.record.number)
 
 
 def pose(table: Table, at: Now, listed: Listed) -> None:

@@ -19,15 +19,25 @@ from shoed.rules.results import rows
 from shoed.table.asking import FOREIGN, LATE, Asked, Doubt, goes_on, role_of
 from shoed.table.assess import House, Standing, foreseen, house_of, judge, shown
 from shoed.table.context import Custom, both
-from shoed.table.customs import against_custom
+from shoed.table.customs import Against, next_against
 from shoed.table.matters import Matter, Status
-from shoed.table.phase import Phase
 from shoed.table.public import PublicHands
-from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, renewed
-from shoed.table.readings import Reading, due_slot, first_of_either
+from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, over_a_new_shoe, renewed
+from shoed.table.readings import Reading, begins, due_slot, of_another_round, read
 from shoed.table.record import IN_NO_HAND, CardEntry, Record, Report, reported_as, with_matter
 from shoed.table.state import Effect, Open, TableState
-from shoed.table.wording import THEN, WINS, decided_by, draws, effect_of, ground_of, joined, text_of
+from shoed.table.wording import (
+    ABANDONED,
+    THEN,
+    WINS,
+    awaits_first_card,
+    decided_by,
+    draws,
+    effect_of,
+    ground_of,
+    joined,
+    text_of,
+)
 from shoed.words import PLAYER, Role
 
 ABANDONING: Final = {(Reading.NONE_OF_THESE.value,), (Reading.NEW_SHOE.value,)}
@@ -112,7 +122,7 @@ def public_question(
     if not state.asked:
         return None
     asked = {each.topic: each for each in state.asked}
-    against = tuple(against_custom(custom, state.shoe, state.record.number + 1, Phase.IDLE))
+    against = next_against(custom, state.shoe, state.record.number)
     shown = (
         published(house_of(game, each.found.record, insurance=insurance), state, each, asked[each.topic], against)
         for each in listed_in(game, state, insurance=insurance)
@@ -126,9 +136,7 @@ def listed_in(game: str, state: TableState, *, insurance: bool) -> list[Listed]:
     return open_questions(game, state, found, insurance=insurance)
 
 
-def published(
-    house: House, state: TableState, listed: Listed, opened: Open, against: Iterable[Matter]
-) -> PublicQuestion:
+def published(house: House, state: TableState, listed: Listed, opened: Open, against: Against) -> PublicQuestion:
     asked, found, record, about = listed.asked, listed.found, listed.found.record, listed.matter
     suspended = state.suspended if listed.past is None else listed.past.suspended
     return PublicQuestion(
@@ -152,7 +160,7 @@ def published(
         cards=tuple(on_record(at, each) for at, each in enumerate(record.drawn, 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
         consequences=tuple(
-            replace(each, effect=effect_of_answer(listed, each)) for each in effects(house, listed, against)
+            replace(each, effect=effect_of_answer(house, listed, each)) for each in effects(house, listed, against)
         ),
         text=text_of(record, asked, due_slot(record, found.course)),
         ground=ground_of(house.book, asked.ask, asked.clause, about.kind if about else None),
@@ -160,13 +168,13 @@ def published(
     )
 
 
-def effects(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator[Consequence]:
+def effects(house: House, listed: Listed, against: Against) -> Iterator[Consequence]:
     if listed.holds_the_next:
         return between(house, listed.found, listed.asked)
     return consequences(house, listed, against)
 
 
-def revised(house: House, listed: Listed, opened: Open, against: Iterable[Matter]) -> Open:
+def revised(house: House, listed: Listed, opened: Open, against: Against) -> Open:
     """The open question; its revision is new if it is about another round, or its hands or effects have changed."""
     record, hands = listed.found.record, digest(shown(house, listed.found))
     now = [(each.choice, digest(each)) for each in effects(house, listed, against)]
@@ -211,8 +219,7 @@ def on_record(at: int, card: CardEntry) -> CardOnRecord:
     return CardOnRecord(at, card.face, card.seen, time, card.row or None)
 
 
-def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Iterator[Consequence]:
-    """`against`: what the next round would begin with, by the house rules."""
+def consequences(house: House, listed: Listed, against: Against) -> Iterator[Consequence]:
     asked, found = listed.asked, listed.found
     role = None if asked.role == PLAYER else asked.role if isinstance(asked.role, Role) else Role.DEALER
     by = Author("", role)
@@ -220,13 +227,14 @@ def consequences(house: House, listed: Listed, against: Iterable[Matter]) -> Ite
     for shown_as, choice in answers(asked):
         match listed.past, asked.ask, choice:
             case None, (Doubt.READING | Doubt.GAP), Reading.NEXT_ROUND.value:
-                would_be = begun(found, against)
+                would_be = begun(found, against.next_round)
             case None, Doubt.GAP, Reading.NONE_OF_THESE.value:  # the next round begins with its first card
                 would_be = Record()
-            case None, Doubt.RESTART, _ if first_of_either(found.record):
-                would_be = begun(found, against, new_shoe=choice == Reading.NEW_SHOE.value)
+            case None, Doubt.RESTART, _ if begins(found.record, choice):
+                new_shoe = choice == Reading.NEW_SHOE.value
+                would_be = begun(found, against.new_shoe if new_shoe else against.next_round, new_shoe=new_shoe)
             case None, Doubt.RESTART, Reading.NEW_SHOE.value:
-                would_be = Record()
+                would_be = with_matter(Record(), *over_a_new_shoe(found.record))
             case _:
                 would_be = choose(found.record, asked, choice, by, None)
         after = foreseen(house, would_be)
@@ -301,11 +309,13 @@ def consequence(house: House, after: Standing, then: Asked | None) -> Consequenc
 # --- effects, for people
 
 
-def effect_of_answer(listed: Listed, would: Consequence) -> str:
+def effect_of_answer(house: House, listed: Listed, would: Consequence) -> str:
     if listed.holds_the_next:
-        return effect_between(listed.asked, would)
+        return effect_between(listed, would)
     abandons = would.choice in ABANDONING  # else a ruling is asked
     said = [effect_of(listed.asked, would.choice[0], would.clause)]
+    if ends_the_round(house, listed, would.choice[0]):
+        said.append(ABANDONED)
     if would.void is not None:
         said.append(f"The round is void ({would.void or 'the document is silent'}); all bets are returned.")
     elif would.then_asks is not None:
@@ -317,29 +327,39 @@ def effect_of_answer(listed: Listed, would: Consequence) -> str:
     return " ".join(filter(None, said))
 
 
+def ends_the_round(house: House, listed: Listed, choice: str) -> bool:
+    """Whether the answer begins the next round of this shoe over a round without all its cards."""
+    record = listed.found.record
+    next_round = choice == Reading.NEXT_ROUND.value or (listed.asked.ask is Doubt.RESTART and begins(record, choice))
+    if not next_round or choice == Reading.NEW_SHOE.value or listed.past is not None or not record.number:
+        return False
+    found = foreseen(house, replace(read(record, Reading.NEXT_ROUND), overtaken=True))
+    return not record.published.complete and (found.held or found.course.due is not None)
+
+
 def effect_on_round(record: Record, would: Consequence) -> Iterator[str]:
     if would.outcome is not None:
         score = sorted((would.player.points, would.banker.points), reverse=True)
         yield f"The round is complete: {WINS[would.outcome]}, {score[0]} to {score[1]}."
     elif would.due is not None and record.number:
-        begins = would.choice == (Reading.NEXT_ROUND.value,) or first_of_either(record)
-        continues = "" if begins else "The round continues. "
-        yield f"{continues}{draws(would.due)}"
+        opens = would.choice == (Reading.NEXT_ROUND.value,) or of_another_round(record)
+        yield f"{'' if opens else 'The round continues. '}{draws(would.due)}"
     yield opens_the_next(would)
 
 
-def effect_between(asked: Asked, would: Consequence) -> str:
+def effect_between(listed: Listed, would: Consequence) -> str:
     """The round that is over stays as it is."""
+    asked, which = listed.asked, "this" if awaits_first_card(listed.found.record) else "the next"
     put_away = would.choice != (Reading.CARRIED.value,) and Reading.CARRIED.value in asked.choices
     away = effect_of(asked, would.choice[0], None) if put_away else ""
-    then = "The next round may begin." if would.then_asks is None else THEN[would.then_asks]
-    return " ".join(filter(None, (away, opens_the_next(would), then)))
+    then = f"{which.capitalize()} round may begin." if would.then_asks is None else THEN[would.then_asks]
+    return " ".join(filter(None, (away, opens_the_next(would, which), then)))
 
 
-def opens_the_next(would: Consequence) -> str:
+def opens_the_next(would: Consequence, which: str = "the next") -> str:
     if not would.carried:
         return ""
-    return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} the next round."
+    return f"{joined(tuple(map(str, would.carried)))} open{'' if would.carried[1:] else 's'} {which} round."
 
 
 def as_dealt(house: House, after: Standing) -> PublicHands | None:

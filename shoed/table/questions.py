@@ -1,7 +1,7 @@
 """From an answer to the next record, and what a round leaves behind when it ends."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from msgspec.structs import replace
 
@@ -33,6 +33,8 @@ from shoed.table.record import (
 )
 from shoed.table.state import Past, TableState
 from shoed.words import Event as Kind
+
+OF_A_NEW_SET: Final = (Kind.SET_REPLACED, Kind.TOO_FEW_CARDS)  # these wait for a new set of cards
 
 
 class Listed(NamedTuple):
@@ -207,14 +209,21 @@ def begun(found: Standing, against: Iterable[Matter], *, new_shoe: bool = False)
     """The next round, if the cards that wait are of that one: its first card was missed, unless some were left over."""
     record = found.record
     left = () if new_shoe else (*found.carried, *record.lying)
-    after = Record()
+    held_by = over_a_new_shoe(record) if new_shoe else (*record.having(Status.CARRIED_OVER), *renewal(record))
+    holding = [replace(each, status=Status.HOLDING) for each in held_by]
+    after = Record(number=1 if new_shoe else record.number + 1)
     for each in left:
         after = carried_in(after, each, Where.PLACED)
     if not left:
-        after = unheard(after, record.waiting[0])
-    after = with_waiting(after, record)
-    holding = [replace(each, status=Status.HOLDING) for each in (*record.having(Status.CARRIED_OVER), *renewal(record))]
-    return with_matter(after, *holding, *against)
+        after = unheard(after, record.waiting[0], holding)
+    return with_matter(with_waiting(after, record), *holding, *against)
+
+
+def over_a_new_shoe(record: Record) -> tuple[Matter, ...]:
+    """The matters that hold the first round of a new shoe: the new set decides some, and brings others."""
+    carried = [replace(each, face=None) for each in record.having(Status.CARRIED_OVER) if each.kind not in OF_A_NEW_SET]
+    of_the_set = [each for each in record.having(Status.LATENT) if each.what.between_rounds]
+    return (*carried, *(replace(each, status=Status.CARRIED_OVER) for each in of_the_set))
 
 
 def with_waiting(after: Record, before: Record) -> Record:

@@ -5,7 +5,7 @@ is in one named `Situation`, and `READINGS` lists what each situation may mean, 
 excess card alone, no person is needed. `read` is the record when the report means one of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import Final
 
@@ -85,6 +85,7 @@ class Situation(Enum):
     OTHER_HAND = auto()
     LATER_SLOT = auto()
     STARTED_AFTER_CUT = auto()
+    BEFORE_FIRST_ROUND = auto()
 
 
 R: Final = Reading
@@ -112,6 +113,7 @@ READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
     Situation.OTHER_HAND: (R.MISSED, R.WRONG_SIDE, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.LATER_SLOT: (R.MISSED, R.EXCESS, R.INTERRUPTION, R.NONE_OF_THESE),
     Situation.STARTED_AFTER_CUT: (R.RECONNECTION, R.NEW_SHOE),
+    Situation.BEFORE_FIRST_ROUND: (R.NEXT_ROUND, R.PUT_AWAY),
 }
 
 
@@ -134,11 +136,33 @@ def may_be_new_shoe(record: Record) -> bool:
     return record.continuity.restarted is not None and not record.published.complete
 
 
+def of_either_shoe(record: Record, card: CardEntry) -> bool:
+    """Whether this card of a hand may be of this shoe or of a new one: it follows a start after the cut card.
+
+    It is Player's first card, or the round had no card when the shoe started, so that no card proves which shoe it is.
+    """
+    after = record.continuity.restarted
+    if after is None or record.published.complete or 0 < card.id <= after:
+        return False
+    begun = any(each.id <= after for each in record.order[record.carried :])
+    return place(card.seen) == FIRST or (not begun and card.report in (Report.SLOT, Report.UNNAMED))
+
+
 def first_of_either(record: Record) -> bool:
-    """Whether Player's first card waits, of the next round of this shoe or of the first one of a new shoe."""
+    """Whether a card waits that may be of this shoe or of a new one."""
     first = next(iter(record.waiting), None)
-    after = -1 if record.continuity.restarted is None else record.continuity.restarted
-    return may_be_new_shoe(record) and first is not None and place(first.seen) == FIRST and first.id > after
+    return first is not None and of_either_shoe(record, first)
+
+
+def of_another_round(record: Record) -> bool:
+    """Whether Player's first card waits, of the next round of this shoe or of the first one of a new shoe."""
+    return first_of_either(record) and place(record.waiting[0].seen) == FIRST and len(record.order) > record.carried
+
+
+def begins(record: Record, choice: object) -> bool:
+    """Whether, after a start of the shoe, this answer makes the card that waits the first one of another round."""
+    new_shoe = choice == Reading.NEW_SHOE.value
+    return first_of_either(record) if new_shoe else of_another_round(record)
 
 
 def first_deal(index: int) -> tuple[str, int]:
@@ -154,7 +178,8 @@ def opens(left: int, seen: Seen) -> bool:
 
 def fits(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
     """Whether the device reported the slot that is due; cards that it counts to another round shift its count."""
-    return not after_gap(record, card) and in_due_slot(record, due, card, course)
+    waits = after_gap(record, card) or of_either_shoe(record, card)
+    return not waits and in_due_slot(record, due, card, course)
 
 
 def after_gap(record: Record, card: CardEntry) -> bool:
@@ -211,7 +236,7 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
     cannot_be = {Reading.INTERRUPTION} if (record.continuity.away is None and not forced) or noticed else set()
     if course.due is None:
         cannot_be |= {Reading.DUE, Reading.MISSED}
-    if not record.order:
+    if not record.order and record.number:
         cannot_be |= {Reading.NEXT_ROUND}
     if not any(place(each.seen) == place(waiting.seen) for waiting in record.waiting[:1] for each in record.order):
         cannot_be |= {Reading.READ_AGAIN}
@@ -220,6 +245,8 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
 
 def situation(record: Record, course: Course) -> Situation | None:
     due, first = slot(course.hands, course.due), next(iter(record.waiting), None)
+    if first is not None and not record.number:
+        return Situation.BEFORE_FIRST_ROUND
     early, is_open = record.result_is_early, course.due is not None or record.published.complete
     if first is not None and is_open and not early and (known := known_before(record, course, first)) is not None:
         return known
@@ -370,6 +397,8 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
             return record if before is None or first.face is None else corrected(record, before.id, first.face)
         case Reading.PUT_AWAY:
             record = positioned(record, first.id, Where.PUT_AWAY)
+            if not record.number:  # of no round: no order is altered
+                return record
             what = Happened(Kind.ORDER_ALTERED)
             how = reported_as(first.report, first.seen)
             evidence = f"{first.face or 'a card without a face'} was reported {how}, and was put away"
@@ -406,9 +435,15 @@ def missed(record: Record) -> Record:
     return placed(replace(after, matters=matters), first.id)
 
 
-def unheard(record: Record, first: CardEntry) -> Record:
-    """A card left the shoe before the first report of a round that began unheard; of one without a slot it is asked."""
-    return record if first.report is Report.UNNAMED or place(first.seen) == FIRST else unseen(record)
+def unheard(record: Record, first: CardEntry, held_by: Iterable[Matter]) -> Record:
+    """A card left the shoe before the first report of a round that began unheard; of one without a slot it is asked.
+
+    A card of which it is asked whether it opens the round may be that card.
+    """
+    known = (
+        first.report is Report.UNNAMED or place(first.seen) == FIRST or any(each.face is not None for each in held_by)
+    )
+    return record if known else unseen(record)
 
 
 def with_unread(record: Record, matter: Matter) -> Matter:

@@ -425,5 +425,6 @@ def compare(table: Table, at: Now, theirs: Result) -> None:
 def awaits(table: Table, last: Completed) -> bool:
     """Whether a result belongs to the last completed round; after undue cards or a new shoe only the first one does."""
     state, record = table.state, table.record
-    first = last.answer is Comparison.AWAITED and (record.published.complete or state.phase is Phase.IDLE)
+    none_since = state.phase is Phase.IDLE and not record.waiting
+    first = last.answer is Comparison.AWAITED and (record.published.complete or none_since)
     return (first or state.phase in DRAWN) and record.continuity.beyond is None and not last.void

@@ -17,7 +17,7 @@ from shoed.table.customs import against_custom
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import AT_THE_TABLE, OPEN, Move, Phase
 from shoed.table.posing import ask, lapse, revise
-from shoed.table.questions import outliving, renewal, with_waiting
+from shoed.table.questions import OF_A_NEW_SET, outliving, renewal, with_waiting
 from shoed.table.readings import Reading, read, unheard
 from shoed.table.record import (
     MOST_WAITING,
@@ -42,8 +42,8 @@ from shoed.table.report import (
 from shoed.table.state import Comparison, Past, Shoe
 from shoed.words import Event as Kind
 
-OF_A_NEW_SET: Final = (Kind.SET_REPLACED, Kind.TOO_FEW_CARDS)  # these wait for a new set of cards
 NEW_SET: Final = Ask.SET_REPLACED.value
+MISSING: Final = "were lost, or may have been lost"
 MOST_PAST: Final = 8  # rounds with open questions; the questions of older ones lapse
 
 
@@ -64,7 +64,8 @@ def open_round(table: Table, at: Now, opened_by: str) -> None:
     shoe = table.state.shoe
     gap, asks = before.continuity, table.settings.after_gap is AfterGap.ASK
     unasked = (gap.unasked if asks else gap.gap) is not None and not before.published.complete
-    if unasked or shoe.gap or (shoe.cut and shoe.missed is not None):  # this may be another shoe already
+    of_no_round = bool(before.waiting) and not before.number  # a round may have been dealt unheard
+    if unasked or shoe.gap or of_no_round or (shoe.cut and shoe.missed is not None):  # perhaps another shoe already
         table.state = replace(table.state, shoe=replace(shoe, whole=False))
     record = Record(
         shoe.number,
@@ -135,7 +136,7 @@ def begin_next(table: Table, at: Now, *, new_shoe: bool = False) -> None:
     suspend(table, at, table.standing.due, waiting[0].seen)
     record = table.record
     if not record.order:
-        record = unheard(record, waiting[0])
+        record = unheard(record, waiting[0], record.having(Status.HOLDING))
     report(table, at, with_matter(with_waiting(record, before), *against))
 
 
@@ -170,7 +171,8 @@ def end_round(table: Table, at: Now, reason: str) -> None:
     if phase in AT_THE_TABLE and record.published.complete:
         settle(table, at, by_command=False)
     elif phase in OPEN:
-        give_up(table, at, reason)
+        gap = record.continuity.gap is not None
+        give_up(table, at, f"{reason}, and reports of this round {MISSING}" if gap else reason)
     remember(table, at, reason)
     table.move(Move.NEXT)
     table.state = replace(table.state, suspended=None)
@@ -202,7 +204,7 @@ def give_up(table: Table, at: Now, reason: str) -> None:
 def abandon(table: Table, at: Now) -> None:
     """The round ends without a result, and no other begins: reports were lost, and its cards are not known."""
     before, shoe = table.record, table.state.shoe
-    reason = "reports were lost, or may have been lost"
+    reason = f"reports {MISSING}"
     give_up(table, at, reason)
     table.set_record(read(before, Reading.NEXT_ROUND))
     remember(table, at, reason)
@@ -235,15 +237,14 @@ def cut(table: Table, at: Now) -> None:
 
 
 def communication_started(table: Table, seen: CommunicationStarted | ShoeLoaded) -> None:
-    """A new set is in the shoe. While a round needs cards, the shoe may only have started again: a person is asked."""
+    """A new set is in the shoe. While a round is open, the shoe may only have started again: a person is asked."""
     record, shoe = table.record, table.state.shoe
     if isinstance(seen, ShoeLoaded):
         start_shoe(table, seen.at, whole=True, set_id=seen.set_id)
         return
     if shoe.missed == seen.frame:  # a jump to its own start lacks none of its reports
         table.state = replace(table.state, shoe=replace(shoe, missed=None))
-    needs_cards = not record.published.complete and (record.order or record.waiting)
-    if table.state.phase in OPEN and needs_cards:
+    if table.state.phase in OPEN and not record.published.complete:
         report(table, seen.at, replace(record, continuity=replace(record.continuity, restarted=record.last_id)))
     else:
         start_spoken(table, seen.at)

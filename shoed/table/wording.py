@@ -13,6 +13,7 @@ from shoed.rules.irregular import rows_of
 from shoed.rules.questions import Ask, Choice
 from shoed.table.asking import FOREIGN, NO_CARD, OTHERS, Asked, Doubt
 from shoed.table.matters import Matter, Status
+from shoed.table.phase import Phase
 from shoed.table.readings import Reading, first_of_either
 from shoed.table.record import Record, Report, facts, reported_as
 from shoed.words import PLAYER, Role, Stage
@@ -135,6 +136,7 @@ EFFECTS: Final[Mapping[tuple[Ask | Doubt, str], str]] = {
     (Doubt.RESTART, Reading.NEW_SHOE.value): "A new shoe begins. The round is abandoned and has no result",
 }
 PUT_AWAY: Final = "The card is put away"
+ABANDONED: Final = "The round is abandoned and has no result."
 THEN: Final[Mapping[str, str]] = {
     Ask.OPTION.value: "Then each player continues, or takes the bets back.",
     Ask.CARD_ORDER.value: "Then the order of the cards is asked.",
@@ -162,6 +164,8 @@ def effect_of(asked: Asked, choice: str, clause: str | None) -> str:
     """The first sentence about a choice; empty: the round that follows says it all."""
     said = EFFECTS.get((asked.ask, choice), "")
     if choice == Choice.GO_ON.value and Reading.CARRIED.value in asked.choices:
+        said = PUT_AWAY
+    if choice == Reading.PUT_AWAY.value and Reading.NEXT_ROUND.value in asked.choices:  # no round is open
         said = PUT_AWAY
     return f"{said}{f' ({clause})' if clause else ''}." if said else ""
 
@@ -193,14 +197,19 @@ def text_of(record: Record, asked: Asked, due: Slot | None) -> str:
             happened = f"it is suspected that {happening(record, asked)}"
         case _:
             happened = happening(record, asked)
-    return f"{when(record, about)}: {happened}. {question_of(asked, about)}"
+    return f"{when(record, about)}: {happened}. {question_of(record, asked, about)}"
 
 
-def question_of(asked: Asked, about: Matter | None) -> str:
+def question_of(record: Record, asked: Asked, about: Matter | None) -> str:
     if Reading.CARRIED.value in asked.choices and about is not None:
-        this = "this" if about.status is Status.HOLDING else "the next"
+        this = "this" if about.status is Status.HOLDING or awaits_first_card(record) else "the next"
         return f"Does {about.face} open {this} round?"
     return (TO_OTHERS if asked.bettor == OTHERS else QUESTIONS)[asked.ask]
+
+
+def awaits_first_card(record: Record) -> bool:
+    """Whether the round is open, and none of its cards left the shoe."""
+    return record.play in (Phase.BETTING, Phase.CLOSED) and record.published.voided is None
 
 
 def when(record: Record, about: Matter | None) -> str:
@@ -208,7 +217,7 @@ def when(record: Record, about: Matter | None) -> str:
         return f"Before the first round of shoe {record.shoe}" if record.shoe else "Before the first round"
     if about is None or about.status in OF_THE_ROUND:
         return f"Round {record.number}"
-    after = about.status is Status.CARRIED_OVER and about.id > record.given
+    after = about.status is Status.CARRIED_OVER and about.id > record.given and not awaits_first_card(record)
     return f"{'After' if after else 'Before'} round {record.number}"
 
 
