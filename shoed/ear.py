@@ -72,9 +72,9 @@ class Ear:
         self.desk.take(LinkUp(self.config.port, device=self.device), now())
 
     async def received(self, chunk: Chunk) -> None:
-        self.hearing_since = monotonic()
         self.taking = chunk
         for begin in range(0, len(chunk.data), PIECE):
+            self.hearing_since = monotonic()  # a flood takes its time, and each piece of it is progress
             self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
             await asyncio.sleep(0)  # the other tables' turn: noise leaves no row for which to wait
             await self.desk.writer.has_room.wait()

@@ -119,6 +119,7 @@ class DeviceDoubt(Enum):
     WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or a shuffler where a shoe is
     IGNORES_ACKNOWLEDGEMENTS = "ignores-acknowledgements"
     CLOCK_JUMPS = "clock-jumps"
+    NOT_UNDERSTOOD = "not-understood"  # bytes come, and none of them is a valid frame
     KEY_NEEDED = "key-needed"  # it has a key, and this host has none
 
 

@@ -229,7 +229,12 @@ def test_only_tests_of_pure_rooms_count_for_their_coverage(tree: Tree) -> None:
 @pytest.mark.parametrize("wrong", [("0",), ("many",), ("1", "2")])
 @pytest.mark.parametrize(
     ("command", "what"),
-    [("cuts", "how many kills"), ("sessions", "how many sessions"), ("stalls", "how many standstills")],
+    [
+        ("cuts", "how many kills"),
+        ("sessions", "how many sessions"),
+        ("stalls", "how many standstills"),
+        ("firmware", "how many steps"),
+    ],
 )
 def test_how_often_is_checked(tree: Tree, command: str, what: str, wrong: tuple[str, ...]) -> None:
     """Before anything is set up or run."""

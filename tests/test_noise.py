@@ -14,14 +14,24 @@ from shoed.engine import Engine, EngineState
 from shoed.events import Event
 from shoed.kept import BOUND, HOUR_NS
 from shoed.now import Now
-from shoed.observations import AnyObservation, CardSeen, Device, FrameRejected, LinkOpened, OrderAnswered
+from shoed.observations import (
+    AnyObservation,
+    CardSeen,
+    Device,
+    DeviceDoubt,
+    DeviceDoubted,
+    DeviceTrusted,
+    FrameRejected,
+    LinkOpened,
+    OrderAnswered,
+)
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
 from shoed.session.rejections import OBSERVED
 from shoed.step import AnyInput, BytesRefused, DeviceOrder, DeviceOrderKind, LinkUp, Ordered, Received, Step, Woken
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
-from tests.angel_eye_line import ACK, CONFIGURED, PORT, Host, at, card_report, connected, kinds
+from tests.angel_eye_line import ACK, CARD, CONFIGURED, PORT, Host, at, card_report, connected, kinds
 from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, rejected
 
 PIECE: Final = 700
@@ -348,3 +358,42 @@ def test_what_was_counted_is_told_after_another_boot() -> None:
     table.now = Now(table.now.utc_us, 5 * SECOND_NS)
     told = [each.type for each in table.step(after_s=0)]
     assert "card.set-aside" in told
+
+
+# --- a line of which nothing is understood
+
+
+def doubts(seen: list[AnyObservation]) -> list[AnyObservation]:
+    return [each for each in seen if isinstance(each, DeviceDoubted | DeviceTrusted)]
+
+
+def test_a_device_of_which_nothing_is_understood_is_doubted_within_seconds() -> None:
+    """A Bee-Tek where an Angel Eye belongs; one valid frame ends the doubt."""
+    host = connected()
+    line = b"[Game]<Card:8S>\r\n"
+    found = [doubts(host.hear(line, 1000 + 300 * number)) for number in range(12)]
+    said = [number for number, each in enumerate(found) if each]
+    assert said == [7]  # 8 lines are more than 128 bytes
+    (doubted,) = found[7]
+    assert isinstance(doubted, DeviceDoubted)
+    assert doubted.reason is DeviceDoubt.NOT_UNDERSTOOD
+    assert "the device on this port is the one of the configuration" in doubted.detail
+    (trusted,) = doubts(host.hear(CARD, 6000))
+    assert trusted == DeviceTrusted(at=trusted.at, reason=DeviceDoubt.NOT_UNDERSTOOD)
+    assert doubts(host.hear(line, 7000)) == []
+
+
+def test_noise_of_a_moment_is_no_doubt() -> None:
+    """A plug that is moved gives many bytes at once."""
+    host = connected()
+    assert doubts(host.hear(b"\x05\x00" * 500, 1000)) == []
+    assert doubts(host.hear(b"\x05\x00" * 500, 1900)) == []
+
+
+def test_a_link_that_closes_forgets_what_was_not_understood() -> None:
+    """The next device on it begins without a doubt."""
+    host = connected()
+    host.hear(b"\x05\x00" * 100, 1000)
+    host.down(1500)
+    host.up(1600)
+    assert doubts(host.hear(b"\x05\x00" * 100, 2100)) == []

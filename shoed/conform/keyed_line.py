@@ -6,7 +6,7 @@ line below it, too: `raw` sends bytes as they are, and `outside` has each body t
 
 from typing import Final
 
-from firmware_protocols.open_shoe.channel import OF_DEVICE, Cipher, Draw, HostEnd
+from firmware_protocols.open_shoe.channel import OF_DEVICE, WRONG_PROOF, Cipher, Draw, HostEnd
 from shoed.conform.line import NS_PER_S, Gone, Line
 from shoed.now import Chunk, Now
 from shoed.ports.channel import Bodies, HostChannel
@@ -14,6 +14,8 @@ from shoed.ports.keyed import Dropped
 from shoed.wire import Frame
 
 SESSION_S: Final = 3.0  # until a session stands
+ANOTHER_KEY: Final = "the device has another key than key_file; give both the same key"
+NO_RESPONSE: Final = "the device does not answer CHALLENGE; check that it has a key, and both directions of the line"
 
 
 class KeyedLine:
@@ -41,7 +43,8 @@ class KeyedLine:
         until_ns = self.line.now_ns() + round(SESSION_S * NS_PER_S)
         while not self.channel.end.is_open:
             if self.line.now_ns() >= until_ns:
-                raise Gone("no RESPONSE with the right proof came; check the key of the device")
+                wrong = any(WRONG_PROOF in each.detail for each in self.dropped)
+                raise Gone(ANOTHER_KEY if wrong else NO_RESPONSE)
             self.took(until_ns)
 
     # --- the line that the checks see

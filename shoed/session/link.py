@@ -2,18 +2,42 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar, assert_never
+from typing import Final, Generic, TypeVar, assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from firmware_protocols.family import Direction, Reason
 from shoed import wire
 from shoed.now import Chunk, Now, ReadAt
-from shoed.observations import AnyObservation, FrameRejected, HeardAgain, LinkClosed, LinkOpened, Reported, WentQuiet
+from shoed.observations import (
+    AnyObservation,
+    DeviceDoubt,
+    DeviceDoubted,
+    DeviceTrusted,
+    FrameRejected,
+    HeardAgain,
+    LinkClosed,
+    LinkOpened,
+    Reported,
+    WentQuiet,
+)
 from shoed.session import Heard, SessionState
 from shoed.session.rejections import Rejections, counts, reject
 from shoed.step import AnyInput, BytesRefused, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState, Rejected
+
+STRANGE_BYTES: Final = 128  # a damaged report and its copies have fewer
+STRANGE_NS: Final = 1_000_000_000
+CHECK: Final = "check that the device on this port is the one of the configuration, then its speed and its cable"
+
+
+class Strange(msgspec.Struct, frozen=True):
+    """Bytes that are no valid frame, and no valid frame between them."""
+
+    since_ns: int
+    size: int = 0
+    doubted: bool = False
 
 
 class LinkState(SessionState, frozen=True):
@@ -24,6 +48,7 @@ class LinkState(SessionState, frozen=True):
     quiet: bool = False
     away: bool = False  # nothing was accepted yet since link or daemon were away
     rejections: Rejections | None = None
+    strange: Strange | None = None  # since the last valid frame
 
 
 S = TypeVar("S", bound=LinkState)
@@ -106,7 +131,7 @@ class Hearing(ABC, Generic[S, M]):
 
     def close(self, reason: str, now: Now) -> None:
         self.give_up(now)
-        self.state = replace(self.state, line=None, quiet=False, away=True)
+        self.state = replace(self.state, line=None, quiet=False, away=True, strange=None)
         self.saw(LinkClosed(at=now, reason=reason))
 
     def give_up(self, now: Now) -> None:
@@ -150,7 +175,9 @@ class Hearing(ABC, Generic[S, M]):
                 case Rejected(raw=raw, offset=offset, at=at, reason=reason, detail=detail):
                     heard = None if at == self.state.heard else self.state.heard
                     self.reject(raw, offset, at, reason, detail, heard)
+                    self.not_understood(at, len(raw))
                 case Frame():
+                    self.understood(each.at)
                     self.said(each)
                 case _:
                     assert_never(each)
@@ -168,6 +195,23 @@ class Hearing(ABC, Generic[S, M]):
             self.only_counted[reason.value] = self.only_counted.get(reason.value, 0) + len(raw)
         else:
             self.saw(observed)
+
+    def not_understood(self, at: Now, size: int) -> None:
+        """The wrong device, a wrong speed, or a bad cable."""
+        strange = self.state.strange or Strange(at.mono_ns)
+        strange = replace(strange, size=strange.size + size)
+        lasts = at.mono_ns - strange.since_ns >= STRANGE_NS and strange.size >= STRANGE_BYTES
+        if lasts and not strange.doubted:
+            strange = replace(strange, doubted=True)
+            detail = f"none of the last {strange.size} bytes is part of a valid frame; {CHECK}"
+            self.saw(DeviceDoubted(at=at, reason=DeviceDoubt.NOT_UNDERSTOOD, detail=detail))
+        self.state = replace(self.state, strange=strange)
+
+    def understood(self, at: Now) -> None:
+        if self.state.strange is not None:
+            if self.state.strange.doubted:
+                self.saw(DeviceTrusted(at=at, reason=DeviceDoubt.NOT_UNDERSTOOD))
+            self.state = replace(self.state, strange=None)
 
     @property
     def noisy(self) -> bool:

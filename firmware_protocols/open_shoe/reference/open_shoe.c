@@ -875,7 +875,7 @@ static void request(open_shoe *device, const uint8_t *body, size_t length)
         break;
     case OPEN_SHOE_INQUIRE:
         /* A question must not cause a loss: without room, there is no answer now. */
-        if (!device->status_newest && !state->lost && state->kept < device->config.room
+        if (!(device->status_newest && state->kept) && !state->lost && state->kept < device->config.room
             && ring_size(device) - state->used >= RECORD + 4 + 14 + 2 + OPEN_SHOE_TEXT + 65)
             report_status(device);
         break;

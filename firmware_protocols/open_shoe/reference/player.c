@@ -24,6 +24,7 @@ static open_shoe device;
 static open_shoe_config config;
 static uint8_t key[16];
 static const char *pty_path, *memory_path;
+static uint64_t paused_until;
 static int listener = -1, line = -1, memory_file = -1;
 static bool line_open, receiving;
 static uint64_t power_time, last_report, seed;
@@ -155,6 +156,7 @@ static void open_pty(void)
     unlink(pty_path);
     if (symlink(ptsname(line), pty_path))
         fail(pty_path);
+    printf("pty at %s\n", pty_path);
     fcntl(line, F_SETFL, O_NONBLOCK);
     close(slave);               /* from now on, a hang-up shows that no host has it open */
 }
@@ -277,8 +279,11 @@ static open_shoe_outcome do_card(void)
     /* Its leading edge passed after the command before: a fault or a lock was there already. */
     uint64_t time = now();
     card.edge = time > card.passage_us ? time - card.passage_us : 0;
-    if (card.edge < last_report)
+    if (card.edge < last_report) {
         card.edge = last_report;
+        if (card.passage_us > time - card.edge)
+            card.passage_us = (uint32_t)(time - card.edge);
+    }
     return face < 0 ? OPEN_SHOE_INVALID : open_shoe_report_card(&device, time, &card);
 }
 
@@ -361,6 +366,10 @@ static open_shoe_outcome execute(const char *command)
         power_up();
         return OPEN_SHOE_OK;
     }
+    if (strcmp(command, "pause") == 0) {
+        paused_until = now() + 1000u * strtoul(word(), NULL, 10);
+        return OPEN_SHOE_OK;
+    }
     if (strcmp(command, "quit") == 0) {
         ended = 1;
         return OPEN_SHOE_OK;
@@ -379,20 +388,27 @@ static void run_command(char *text)
     last_report = now();
 }
 
-static bool read_commands(void)
+static char text[8192];
+static size_t used;
+
+/* Runs the commands that were read, up to a pause. */
+static void run_commands(void)
 {
-    static char text[8192];
-    static size_t used;
-    ssize_t length = read(0, text + used, sizeof text - 1 - used);
-    if (length <= 0)
-        return length < 0 && errno == EINTR;
-    used += (size_t)length;
-    for (char *stop; !ended && (stop = memchr(text, '\n', used)) != NULL;) {
+    for (char *stop; !ended && now() >= paused_until && (stop = memchr(text, '\n', used)) != NULL;) {
         *stop = 0;
         run_command(text);
         used -= (size_t)(stop + 1 - text);
         memmove(text, stop + 1, used);
     }
+}
+
+static bool read_commands(void)
+{
+    ssize_t length = read(0, text + used, sizeof text - 1 - used);
+    if (length <= 0)
+        return length < 0 && errno == EINTR;
+    used += (size_t)length;
+    run_commands();
     if (used == sizeof text - 1)
         used = 0;
     return true;
@@ -425,6 +441,8 @@ static void run(void)
             accept_host();
         if (files[0].revents & (POLLIN | POLLHUP))
             commands = read_commands();
+        else
+            run_commands();
         if (!queued)            /* a repeat must not come faster than the line takes it */
             open_shoe_poll(&device, now());
         flush_line();
