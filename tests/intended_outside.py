@@ -121,11 +121,11 @@ def without_integrity(data: Any) -> Any:  # noqa: ANN401  # JSON
 PREDICATES: Final = (
     card_in_no_hand_is_asked,
     unknown_place_is_named,
-    card_before_the_first_round_is_asked,
     foreign_card_serves_in_no_round,
     next_round_waits_for_a_new_shoe,
     first_card_in_doubt_is_ruled,
     correction_is_counted_at_once,
     moved_third_card_is_asked,
     kept_card_serves,
+    card_before_the_first_round_is_asked,
 )

@@ -25,7 +25,7 @@ def aside(table: Sitting, seen: AnyObservation) -> CardSetAside:
     "before", [[], [CUT], [CUT, STARTED], [*NATURAL], [*NATURAL, result("player")], [*NATURAL, CUT, STARTED]]
 )
 def test_an_unknown_place_is_named_if_no_card_is_due(before: list[AnyObservation], face: str) -> None:
-    """Before the first round, between two rounds and between two shoes: the card is set aside, and a person is asked."""
+    """Before a round, after it and in the next shoe: the card is set aside, and a person is asked."""
     table = Sitting()
     table.hear_each(before)
     told = aside(table, unknown(face))
