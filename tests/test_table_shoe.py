@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed import observations
+from shoed.cards import Card
 from shoed.commands import CloseBets, OpenBets
 from shoed.device_events import (
     DeviceChanged,
@@ -43,6 +44,7 @@ from shoed.events import (
     ShoeStarted,
     Slot,
 )
+from shoed.findings import DrawnTogether
 from shoed.now import Now
 from shoed.observations import (
     AnyObservation,
@@ -641,3 +643,43 @@ def test_a_card_in_no_hand_is_asked_about_and_does_not_prove_the_shoe() -> None:
     )
     table.answer("reconnection")
     assert table.lies == "9C / KH"
+
+
+ABANDONED: Final = "The round is abandoned and has no result."
+
+
+def test_an_answer_states_that_it_abandons_the_round() -> None:
+    """Player's first card is of another round: neither answer plays the open one on."""
+    table = after(*NATURAL[:2], CUT, STARTED, card("P1", "2D"))
+    assert [each.effect for each in table.question.consequences] == [
+        f"The shoe that was cut only started again. {ABANDONED} Banker's first card is next.",
+        f"A new shoe begins. {ABANDONED}",
+    ]
+    assert RoundAbandoned in kinds(table.answer("reconnection"))
+
+
+def test_an_answer_that_completes_the_round_does_not_state_that_it_is_abandoned() -> None:
+    """The round has its cards, and waits only for the choice of the players."""
+    table = after(*NATURAL[:3])
+    table.step(NATURAL[3], found=[DrawnTogether(at=START, cards=(Card.DJ, Card.C4), order_known=True, evidence="")])
+    assert table.question.question == "option"
+    table.hear_each([CUT, STARTED, card("P1", "2D")])
+    assert table.question.question == "restart"
+    assert table.question.consequences[0].effect == (
+        "The shoe that was cut only started again. Banker's first card is next."
+    )
+    told = kinds(table.answer("reconnection"))
+    assert RoundCompleted in told
+    assert RoundAbandoned not in told
+
+
+@pytest.mark.parametrize("lost", [JUMPED, UNPROVEN])
+def test_a_round_that_is_abandoned_after_a_gap_names_the_gap(lost: AnyObservation) -> None:
+    """Whatever begins over it; without a gap, the reason is what began."""
+    plain = "the next round began"
+    for before, reason in (
+        ([], plain),
+        ([lost], f"{plain}, and reports of this round were lost, or may have been lost"),
+    ):
+        told = after(*NATURAL[:2], *before).hear(card("P1", "2D"))
+        assert [each.reason for each in told if isinstance(each, RoundAbandoned)] == [reason]
