@@ -314,7 +314,7 @@ def test_cards_faster_than_any_hand_are_counted() -> None:
     assert [each.type for each in table.step(card("B3", "9C"), after_s=1)] == ["card.set-aside"]
 
 
-@pytest.mark.parametrize("before", [[], dealt("8S 2H", "3D KC"), [card("P1", "8S")]], ids=["none", "over", "open"])
+@pytest.mark.parametrize("before", [[], dealt("8S KH", "3D KC"), [card("P1", "8S")]], ids=["none", "over", "open"])
 @pytest.mark.parametrize("place", ["B3", "overdraw", "error", "unknown"])
 def test_what_follows_from_cards_is_bounded_too(place: str, before: list[AnyObservation]) -> None:
     """No matter of its own for a card that is only counted, wherever the round stands."""
