@@ -32,7 +32,7 @@ from shoed.step import AnyInput, BytesRefused, DeviceOrder, DeviceOrderKind, Lin
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import ACK, CARD, CONFIGURED, PORT, Host, at, card_report, connected, kinds
-from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, rejected
+from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, dealt, rejected
 
 PIECE: Final = 700
 JUNK: Final = b"\xff"  # it begins nothing, and is rejected in pieces of a frame's length
@@ -314,6 +314,20 @@ def test_cards_faster_than_any_hand_are_counted() -> None:
     assert [each.type for each in table.step(card("B3", "9C"), after_s=1)] == ["card.set-aside"]
 
 
+@pytest.mark.parametrize("before", [[], dealt("8S KH", "3D KC"), [card("P1", "8S")]], ids=["none", "over", "open"])
+@pytest.mark.parametrize("place", ["B3", "overdraw", "error", "unknown"])
+def test_what_follows_from_cards_is_bounded_too(place: str, before: list[AnyObservation]) -> None:
+    """No matter of its own for a card that is only counted, wherever the round stands."""
+    table = Sitting()
+    table.hear_each(before)
+    since = len(table.told)
+    for number in range(2000):
+        face = "23456789"[number % 8] + "SHDC"[number % 4]
+        table.step(card(place, face), after_s=0.004)
+    kinds = Counter(each.type for each in table.told[since:])
+    assert max(kinds.values()) <= 80, kinds
+
+
 def test_a_link_that_comes_and_goes_without_a_report_is_counted() -> None:
     """Ten openings are told, then both numbers once a minute; the last event is how the link stands."""
     table = Sitting()
@@ -373,8 +387,8 @@ def test_a_device_of_which_nothing_is_understood_is_doubted_within_seconds() -> 
     line = b"[Game]<Card:8S>\r\n"
     found = [doubts(host.hear(line, 1000 + 300 * number)) for number in range(12)]
     said = [number for number, each in enumerate(found) if each]
-    assert said == [7]  # 8 lines are more than 128 bytes
-    (doubted,) = found[7]
+    assert said == [8]  # each line is rejected once the next one begins
+    (doubted,) = found[8]
     assert isinstance(doubted, DeviceDoubted)
     assert doubted.reason is DeviceDoubt.NOT_UNDERSTOOD
     assert "the device on this port is the one of the configuration" in doubted.detail

@@ -91,8 +91,8 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
         of_no_round_yet(table, seen, set_aside(table, seen, "no-round"))
         doubt(table, seen.at, findings)
     elif table.state.phase in OVER:
-        set_aside(table, seen, "not-due")
-        too_many(table, seen)
+        if set_aside(table, seen, "not-due"):  # else it is only counted, and so is its matter
+            too_many(table, seen)
         doubt(table, seen.at, findings)
     else:
         take(table, seen, findings)
@@ -140,8 +140,7 @@ def outside(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> Non
     if asks and not at_the_start and seen.place in IN_NO_HAND:
         left_the_shoe(table, seen, findings)
         return
-    set_aside(table, seen, seen.place.value)
-    if unknown:
+    if set_aside(table, seen, seen.place.value) and unknown:
         too_many(table, seen)
     if at_the_start:
         shoe = table.state.shoe
@@ -269,7 +268,7 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
     if table.state.phase in (Phase.IDLE, *OVER) or record.play is not Phase.DEALING:
         if same and last is not None and last.aside:
             table.state = replace(table.state, last_card=last)
-        else:
+        elif sequence:
             too_many(table, seen)
         return
     if (in_error := last_in_error(record, seen.card)) is not None:  # counted then; the device now says what it is
