@@ -247,8 +247,6 @@ def described(shape: type) -> str:
 def fields(shape: type, shapes: dict[type, None]) -> str:
     """A table of a struct's fields, in the order in which they are written."""
     columns = declared(shape)
-    if not columns:
-        return "\nNo data: `{}`.\n"
     rows, lists = [], ""
     for each in columns:
         words = WORDS.get((shape, each.name))

@@ -32,7 +32,7 @@ from shoed.step import AnyInput, BytesRefused, DeviceOrder, DeviceOrderKind, Lin
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import ACK, CARD, CONFIGURED, PORT, Host, at, card_report, connected, kinds
-from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, dealt, rejected
+from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, dealt, rejected, result
 
 PIECE: Final = 700
 JUNK: Final = b"\xff"  # it begins nothing, and is rejected in pieces of a frame's length
@@ -314,7 +314,9 @@ def test_cards_faster_than_any_hand_are_counted() -> None:
     assert [each.type for each in table.step(card("B3", "9C"), after_s=1)] == ["card.set-aside"]
 
 
-@pytest.mark.parametrize("before", [[], dealt("8S KH", "3D KC"), [card("P1", "8S")]], ids=["none", "over", "open"])
+@pytest.mark.parametrize(
+    "before", [[], [*dealt("8S KH", "3D KC"), result("player")], [card("P1", "8S")]], ids=["none", "over", "open"]
+)
 @pytest.mark.parametrize("place", ["B3", "overdraw", "error", "unknown"])
 def test_what_follows_from_cards_is_bounded_too(place: str, before: list[AnyObservation]) -> None:
     """No matter of its own for a card that is only counted, wherever the round stands."""
@@ -395,6 +397,15 @@ def test_a_device_of_which_nothing_is_understood_is_doubted_within_seconds() -> 
     (trusted,) = doubts(host.hear(CARD, 6000))
     assert trusted == DeviceTrusted(at=trusted.at, reason=DeviceDoubt.NOT_UNDERSTOOD)
     assert doubts(host.hear(line, 7000)) == []
+
+
+def test_bytes_that_a_port_refuses_are_on_record_while_the_link_is_open() -> None:
+    """A refusal of a link that has closed is of no line."""
+    host = connected()
+    refused = BytesRefused(b"7E", Reason.UNSEALED, "plain")
+    assert kinds(list(host.take(refused, 1000).observations)) == [FrameRejected]
+    host.down(1500)
+    assert list(host.take(refused, 2000).observations) == []
 
 
 def test_noise_of_a_moment_is_no_doubt() -> None:

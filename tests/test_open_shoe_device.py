@@ -12,11 +12,13 @@ from firmware_protocols.open_shoe.messages import (
     Alive,
     Capability,
     Card,
+    Challenge,
     Done,
     Empty,
     FaultChanged,
     FromDevice,
     Hello,
+    HostSealed,
     Identify,
     Inquire,
     Loaded,
@@ -465,3 +467,9 @@ def test_an_order_that_it_cannot_obey_is_answered_so(order: Order) -> None:
     device.say(FaultChanged(2, raised=True, blocking=True))
     assert [each.said for each in answer(device, order, 3)] == [Done(order.order, order.number, Result.UNABLE)]
     assert [each.code for each in device.state.faults] == [2]
+
+
+@pytest.mark.parametrize("said", [Challenge(bytes(16)), HostSealed(1, bytes(12))], ids=["challenge", "sealed"])
+def test_a_device_without_a_key_does_not_answer_the_secure_channel(said: Requested) -> None:
+    """A host with a key finds that the device has none."""
+    assert answer(ready(version=3), said, 3) == []

@@ -1,7 +1,7 @@
 """The reference firmware in C: written from Open Shoe's page alone, it shares no code and no table with the host.
 
-It is compiled with all warnings as errors, and with sanitizers; it makes every frame of the page, withstands its fuzzer,
-passes `shoed conform`, and runs tables as shoe and as shuffler.
+It is compiled with all warnings as errors, and with sanitizers. It makes every frame of the page, withstands its
+fuzzer, passes `shoed conform`, and runs tables as shoe and as shuffler.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ STEPS: Final = os.environ.get("SHOED_FIRMWARE", "100000")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All programs, plain and with sanitizers."""
-    missing = [each for each in ("make", "cc") if shutil.which(each) is None]
-    if missing:
-        (pytest.fail if os.environ.get("HIL_REQUIRED") else pytest.skip)(f"{missing[0]} is not installed")
+    make = shutil.which("make")
+    if make is None or shutil.which("cc") is None:
+        (pytest.fail if os.environ.get("HIL_REQUIRED") else pytest.skip)("make or a C compiler is not installed")
     place = tmp_path_factory.mktemp("reference") / "build"
     made = subprocess.run(
-        ["make", "-s", "-C", str(SOURCES), f"OUT={place}", "all", "sanitize"],
+        [make, "-s", "-C", str(SOURCES), f"OUT={place}", "all", "sanitize"],
         capture_output=True,
         text=True,
         check=False,

@@ -246,7 +246,8 @@ def test_what_is_no_order_is_refused_with_the_reason(order: str, answer: bytes) 
 def test_every_reason_has_a_code(reason: Reason) -> None:
     """Whatever the deframer finds, the shoe can say it; what has no code of its own is `other`."""
     code = refusal(Rejected(build(LOCK, SETTINGS), 0, Now(0, 0), reason, ""))
-    assert (code is Refusal.OTHER) == (reason in (Reason.JUNK, Reason.ECHO, Reason.UNKNOWN_VERSION, Reason.WRONG_ROLE))
+    unnamed = (Reason.JUNK, Reason.ECHO, Reason.UNKNOWN_VERSION, Reason.WRONG_ROLE)
+    assert (code is Refusal.OTHER) == (reason in (*unnamed, Reason.UNSEALED, Reason.NOT_AUTHENTIC))
 
 
 def test_an_order_that_breaks_off_is_refused_when_its_time_is_over() -> None:
