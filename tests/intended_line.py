@@ -42,4 +42,24 @@ def without_rejections(events: Any) -> list[Any]:  # noqa: ANN401  # JSON
     return [(each["type"], each["data"]) for each in events if each["type"] != "line.rejected"]
 
 
-PREDICATES: Final = (device_is_heard_by_its_last_byte, rejections_are_counted_for_each_reason)
+def quiet_is_published_once(found: Difference) -> Verdict | None:
+    """A line that is quiet is not published as quiet again: the numbers of the events differ from then on."""
+    if "events" not in found.parts or not set(found.parts) <= {"events", "state"}:
+        return None
+    ours, oracle = found.both("events")
+    states = [
+        each | {"sequence": "", "last_round": None} for each in found.both("state")
+    ]  # which has a rule of its own
+    if len(oracle) <= len(ours) or states[0] != states[1]:
+        return None
+    others = [
+        [(each["type"], each["data"]) for each in some if each["type"] != "device.quiet"] for some in (ours, oracle)
+    ]
+    return Verdict.ENDS if others[0] == others[1] else None
+
+
+PREDICATES: Final = (
+    device_is_heard_by_its_last_byte,
+    rejections_are_counted_for_each_reason,
+    quiet_is_published_once,
+)
