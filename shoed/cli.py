@@ -233,9 +233,9 @@ def book_of(game: str) -> "RuleBook":
 
 def run_command(arguments: argparse.Namespace) -> int:
     gc.disable()  # what start-up makes stays: the daemon collects once it is ready
-    from shoed import config, daemon
+    from shoed import config, daemon, log
 
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    log.begin()
     loaded = config.load(arguments.config, config.Purpose.RUN)
     for warning in loaded.warnings:
         logging.getLogger("shoed").warning("%s", warning)

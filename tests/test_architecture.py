@@ -51,6 +51,7 @@ ORDER: Final = (
         "audit_table",
         "watchdog",
         "brief",
+        "log",
         "ear",
         "daemon",
         "playing",
