@@ -10,6 +10,7 @@ import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
 from firmware_protocols.family import Reason
+from shoed.commands import SettleRound
 from shoed.engine import Engine, EngineState
 from shoed.events import Event
 from shoed.kept import BOUND, HOUR_NS
@@ -314,14 +315,15 @@ def test_cards_faster_than_any_hand_are_counted() -> None:
     assert [each.type for each in table.step(card("B3", "9C"), after_s=1)] == ["card.set-aside"]
 
 
-@pytest.mark.parametrize(
-    "before", [[], [*dealt("8S KH", "3D KC"), result("player")], [card("P1", "8S")]], ids=["none", "over", "open"]
-)
+@pytest.mark.parametrize("stage", ["none", "over", "settled", "open"])
 @pytest.mark.parametrize("place", ["B3", "overdraw", "error", "unknown"])
-def test_what_follows_from_cards_is_bounded_too(place: str, before: list[AnyObservation]) -> None:
+def test_what_follows_from_cards_is_bounded_too(place: str, stage: str) -> None:
     """No matter of its own for a card that is only counted, wherever the round stands."""
     table = Sitting()
-    table.hear_each(before)
+    if stage != "none":
+        table.hear_each([card("P1", "8S")] if stage == "open" else [*dealt("8S KH", "3D KC"), result("player")])
+    if stage == "settled":
+        table.tell(SettleRound())
     since = len(table.told)
     for number in range(2000):
         face = "23456789"[number % 8] + "SHDC"[number % 4]
