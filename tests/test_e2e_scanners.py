@@ -194,6 +194,25 @@ port = "serial:///dev/ttyUSB0?baud=9600"
     )
 
 
+@pytest.mark.parametrize("node", ["/dev/my-scanner", "/dev/input/event3", "/dev/shoed/../hidraw0", "/dev/shoed/x/y"])
+def test_a_hid_device_has_a_name_that_udev_keeps(machine: Machine, tmp_path: Path, node: str) -> None:
+    """A link that a person made may lead to another device after the next start."""
+    path = tmp_path / "c.toml"
+    path.write_text(f"""[site]
+name = "s"
+state_dir = "{tmp_path / "state"}"
+[[table]]
+name = "one"
+game = "commission"
+[table.shoe]
+protocol = "scanner"
+port = "hidraw://{node}"
+""")
+    done = check(machine, path)
+    assert done.returncode == 1
+    assert "may be another device after the next start; write its name in /dev/shoed" in done.stderr
+
+
 def test_a_hid_device_without_a_name_of_its_own_is_listed_so(machine: Machine) -> None:
     """What would be refused in a configuration is shown with the way to a name."""
     usb_node(machine.root / "sys", "hidraw0", os.makedev(240, 3), ids="046d:c31c", product="Keyboard")

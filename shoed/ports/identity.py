@@ -140,9 +140,13 @@ CHANGING: Final = re.compile(r"/dev/(?:hidraw|ttyUSB|ttyACM)[0-9]+")  # by the o
 
 def names_its_device(address: Address) -> bool:
     """Whether an address leads to the same device tomorrow."""
-    if not isinstance(address, SerialAddress | HidrawAddress):
-        return True
-    return not CHANGING.fullmatch(os.path.normpath(address.path))
+    match address:
+        case SerialAddress(path=path):
+            return not CHANGING.fullmatch(os.path.normpath(path))
+        case HidrawAddress(path=path):  # a link that a person made may lead to any node
+            return Path(os.path.normpath(path)).parent == NAMES
+        case _:
+            return True
 
 
 def links_in(folder: Path) -> dict[str, list[str]]:
