@@ -500,3 +500,15 @@ def test_a_late_read_of_a_restart_is_no_gap() -> None:
     host.take(Received(said, 2_000_000_000))
     assert [type(each).__name__ for each in host.seen] == ["Identified", "DeviceStatus", "FaultRaised"]
     assert not [each for each in host.seen if isinstance(each, Resumed)]
+
+
+def test_a_device_that_changes_to_an_earlier_version_is_asked_for_no_state() -> None:
+    """In one reading, and later: no request of version 3 is built in version 1."""
+    host = opened()
+    older = build(Notice(1, Alive(A, 1)))
+    assert Inquire() not in asked(host.take(Received(hello() + older)))
+    assert host.state.version == 1
+    host = opened()
+    assert Inquire() in asked(host.take(Received(hello())))
+    host.take(Received(older))
+    assert Inquire() not in woken(host, 10_000)

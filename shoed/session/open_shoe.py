@@ -208,6 +208,9 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.trust(frame.at, DeviceDoubt.KEY_NEEDED)
         if message.version != self.state.version:
             self.state = replace(self.state, version=message.version)
+            if message.version < INQUIRES_SINCE:
+                self.requests.pop(theirs.Inquire, None)
+                self.state = replace(self.state, inquired_ns=None)
         if isinstance(message, theirs.Report):
             self.report(frame, message)
             return
