@@ -207,10 +207,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         if not isinstance(message.said, theirs.Response | theirs.Unkeyed | theirs.Sealed):
             self.trust(frame.at, DeviceDoubt.KEY_NEEDED)
         if message.version != self.state.version:
-            self.state = replace(self.state, version=message.version)
-            if message.version < INQUIRES_SINCE:
-                self.requests.pop(theirs.Inquire, None)
-                self.state = replace(self.state, inquired_ns=None)
+            self.speaks(message.version)
         if isinstance(message, theirs.Report):
             self.report(frame, message)
             return
@@ -343,6 +340,12 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         elif after.greeted and (not proven or hello.boot != before.power_up):
             self.inquire(at)
         return after.greeted and not (before.greeted and proven)
+
+    def speaks(self, version: int) -> None:
+        self.state = replace(self.state, version=version)
+        if version < INQUIRES_SINCE:
+            self.requests.pop(theirs.Inquire, None)
+            self.state = replace(self.state, inquired_ns=None)
 
     def inquire(self, at: Now) -> None:
         """Ask for the state of the device. Each second until it comes: what was asked for may be lost."""
