@@ -115,6 +115,7 @@ TOP: Final = {
         "docs",
         "benchmarks",
         ".ci",
+        ".github",
         ".gitignore",
     ),
 }

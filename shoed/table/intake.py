@@ -112,17 +112,8 @@ def of_no_round_yet(table: Table, seen: CardSeen, sequence: int) -> None:
     shoe = table.state.shoe
     if table.state.phase is not Phase.IDLE or not (shoe.whole or shoe.number > 1):  # else the shoe was joined midway
         return
-    entry = CardEntry(
-        seen.card,
-        Where.WAITING,
-        report=Report.SLOT,
-        seen=reported(seen),
-        utc_us=seen.at.utc_us,
-        row=table.row,
-        measured=measured(seen),
-        sequence=sequence,
-    )
-    table.set_record(with_card(table.record, entry))
+    entry = entry_of(table, seen, Report.SLOT)
+    table.set_record(with_card(table.record, replace(entry, sequence=sequence)))
     ask(table, seen.at)
 
 
@@ -173,18 +164,8 @@ def left_the_shoe(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) 
         report(table, seen.at, noticed(table, seen.at, record, 0, findings), seen_as)
         return
     record = begin_dealing(table, seen.at)
-    entry = CardEntry(
-        seen.card,
-        Where.WAITING,
-        report=IN_NO_HAND[seen.place],
-        seen=seen_as,
-        utc_us=seen.at.utc_us,
-        row=table.row,
-        measured=measured(seen),
-        sequence=sequence,
-        repeated=again and bool(record.order),
-    )
-    record = with_card(record, entry)
+    entry = entry_of(table, seen, IN_NO_HAND[seen.place])
+    record = with_card(record, replace(entry, sequence=sequence, repeated=again and bool(record.order)))
     report(table, seen.at, noticed(table, seen.at, record, record.last_drawn, findings), seen_as)
 
 
@@ -229,16 +210,7 @@ def take(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     record = with_status(record, Status.WITHDRAWN, *empty)  # the shoe was not empty
     due = table.standing.due if not record.waiting else None
     kind = Report.UNNAMED if seen.place is Place.DEALT else Report.SLOT
-    entry = CardEntry(
-        seen.card,
-        Where.WAITING,
-        report=kind,
-        seen=seen_as,
-        utc_us=seen.at.utc_us,
-        row=table.row,
-        measured=measured(seen),
-        after_loss=after_loss,
-    )
+    entry = replace(entry_of(table, seen, kind), after_loss=after_loss)
     if due is not None and seen.card is not None and fits(record, due, entry, table.standing.course):
         table.set_record(with_card(record, replace(entry, where=Where.PLACED)))
         publish_drawn(table, seen.at)
@@ -281,18 +253,8 @@ def overdrawn(table: Table, seen: CardSeen) -> None:
         table.state = replace(table.state, last_card=last)
         return
     record, after_loss = after_a_loss(record)
-    entry = CardEntry(
-        seen.card,
-        Where.WAITING,
-        report=Report.OVERDRAWN,
-        seen=reported(seen),
-        utc_us=seen.at.utc_us,
-        row=table.row,
-        measured=measured(seen),
-        sequence=sequence,
-        repeated=before is not None,
-        after_loss=after_loss,
-    )
+    entry = entry_of(table, seen, Report.OVERDRAWN)
+    entry = replace(entry, sequence=sequence, repeated=before is not None, after_loss=after_loss)
     if (after := with_card(record, entry)) is not record:
         report(table, seen.at, after, entry.seen)
 
@@ -311,16 +273,8 @@ def is_excess(record: Record, card: CardEntry) -> bool:
 
 def too_many(table: Table, seen: CardSeen) -> None:
     """C 5.7: a card between two rounds may open the next."""
-    entry = CardEntry(
-        seen.card,
-        Where.KEPT,
-        report=KEPT.get(seen.place, Report.SLOT),
-        seen=reported(seen),
-        utc_us=seen.at.utc_us,
-        row=table.row,
-        measured=measured(seen),
-        sequence=table.state.sequence,
-    )
+    entry = entry_of(table, seen, KEPT.get(seen.place, Report.SLOT))
+    entry = replace(entry, where=Where.KEPT, sequence=table.state.sequence)
     if table.state.phase is Phase.SETTLED:
         table.set_standing(replace(table.standing, record=with_card(table.record, entry)))
         entry = replace(entry, id=table.record.last_id)
@@ -346,6 +300,19 @@ def set_aside(table: Table, seen: CardSeen, reason: str) -> int:
     )
     table.state = replace(table.state, last_card=LastCard(seen.card, sequence, aside=reason in NOT_DUE))
     return sequence
+
+
+def entry_of(table: Table, seen: CardSeen, report: Report) -> CardEntry:
+    """The card as the device reported it; its place is not known yet."""
+    return CardEntry(
+        seen.card,
+        Where.WAITING,
+        report=report,
+        seen=reported(seen),
+        utc_us=seen.at.utc_us,
+        row=table.row,
+        measured=measured(seen),
+    )
 
 
 def reported(seen: CardSeen) -> Seen:
