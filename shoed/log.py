@@ -65,4 +65,6 @@ def begin() -> None:
     log = Log(to_standard_error)
     log.thread.start()
     atexit.register(log.end)
-    logging.basicConfig(level=logging.INFO, handlers=[log])
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.addHandler(log)
