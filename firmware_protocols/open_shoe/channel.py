@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from firmware_protocols.family import Malformed, Reason
 from firmware_protocols.open_shoe.codec import HEAD, seal
-from firmware_protocols.open_shoe.layout import CHANNEL, REQUESTED, VERSIONS
+from firmware_protocols.open_shoe.layout import CHANNEL, REQUESTED, VERSION_3, VERSIONS
 from firmware_protocols.open_shoe.messages import (
     Challenge,
     HostSealed,
@@ -27,7 +27,6 @@ from firmware_protocols.open_shoe.messages import (
 )
 
 NS_PER_S: Final = 1_000_000_000
-VERSION: Final = 3
 KEY_BYTES: Final = 16
 NONCE_BYTES: Final = 16
 PROOF_BYTES: Final = 16
@@ -47,7 +46,7 @@ Draw = Callable[[int], bytes]  # random bytes, so many
 
 
 def _head(said: type[Noticed | Requested]) -> bytes:
-    return HEAD.pack(VERSION, VERSIONS[VERSION].by_message[said].code, 0)
+    return HEAD.pack(VERSION_3, VERSIONS[VERSION_3].by_message[said].code, 0)
 
 
 CHALLENGE: Final = _head(Challenge)
@@ -132,8 +131,8 @@ class Direction:
 
 def inside(body: bytes) -> bytes | Malformed:
     """A body that was opened, if the page lets it be sealed."""
-    if len(body) < HEAD.size or body[0] != VERSION:
-        return Malformed(Reason.NOT_AUTHENTIC, f"SEALED, and inside is not version {VERSION}: {body[:4].hex(' ')}")
+    if len(body) < HEAD.size or body[0] != VERSION_3:
+        return Malformed(Reason.NOT_AUTHENTIC, f"SEALED, and inside is not version {VERSION_3}: {body[:4].hex(' ')}")
     if body[1] in TYPES:
         return Malformed(Reason.NOT_AUTHENTIC, f"SEALED, and inside is type {body[1]:02X} of the channel itself")
     return body
@@ -212,7 +211,7 @@ class HostEnd(End):
     def say(self, body: bytes, now_ns: int) -> None:
         """Seal a body of the host. Requests are the same in all versions; inside, they have this one."""
         if body[0] in VERSIONS:
-            body = bytes((VERSION,)) + body[1:]
+            body = bytes((VERSION_3,)) + body[1:]
         if not self.sessions:
             return
         newest = self.sessions[0]

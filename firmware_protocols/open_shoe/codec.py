@@ -29,7 +29,7 @@ from firmware_protocols.open_shoe.layout import (
     START,
     VENDOR_NOTICES,
     VENDOR_REPORTS,
-    VENDOR_SINCE,
+    VERSION_3,
     VERSIONS,
     Body,
     names,
@@ -51,7 +51,6 @@ from firmware_protocols.open_shoe.settings import OpenShoeSettings
 HEAD: Final = Struct(">BBH")  # version, type, sequence
 STAMP: Final = Struct(">IQ")  # stream and clock, at the head of every numbered payload
 STAMP_3: Final = Struct(">IHQ")  # stream, boot and clock, in version 3
-BOOTS_SINCE: Final = 3  # the version
 CHECK: Final = Struct(">I")
 TO_ESCAPE: Final = bytes((START, END, ESCAPE)) + FLOW_CONTROL
 PLAIN: Final = re.compile(b"[%b]" % re.escape(TO_ESCAPE))
@@ -109,7 +108,7 @@ def seal(body: bytes) -> bytes:
 
 
 def _stamp(version: int, stream: int, boot: int, clock_us: int) -> bytes:
-    return STAMP.pack(stream, clock_us) if version < BOOTS_SINCE else STAMP_3.pack(stream, boot, clock_us)
+    return STAMP.pack(stream, clock_us) if version < VERSION_3 else STAMP_3.pack(stream, boot, clock_us)
 
 
 def _built(version: int, sequence: int, stamp: bytes, said: Reported | Unreadable | Noticed | Requested) -> bytes:
@@ -171,7 +170,7 @@ def _read_report(body: bytes) -> FromDevice | Malformed:
         return said if isinstance(said, Malformed) else Notice(version, said)
     if type_ in NOTICED:
         return Malformed(Reason.MALFORMED, f"type {type_:02X} has no number, and this one has {sequence}")
-    stamp = STAMP if version < BOOTS_SINCE else STAMP_3
+    stamp = STAMP if version < VERSION_3 else STAMP_3
     if len(payload) < stamp.size:
         return Malformed(Reason.MALFORMED, "a numbered report without stream and clock")
     stream, *boot, clock_us = stamp.unpack_from(payload)
@@ -194,7 +193,7 @@ def _read_request(body: bytes) -> Request | Malformed:
 
 def _read_payload(version: int, type_: int, payload: bytes) -> Any:  # noqa: ANN401 -- the layout decides which
     """A message by the layout that its version declares, or `Malformed`."""
-    if version >= VENDOR_SINCE and (type_ in VENDOR_REPORTS or type_ in VENDOR_NOTICES):
+    if version >= VERSION_3 and (type_ in VENDOR_REPORTS or type_ in VENDOR_NOTICES):
         return OfVendor(type_, payload)
     try:
         return FIXED[version, type_].read(payload)

@@ -432,8 +432,10 @@ CHANNEL: Final = (
     Body(0x12, "SEALED", Sealed, "device: a message, encrypted", SEALED),
     Body(0x92, "SEALED", HostSealed, "host: a message, encrypted", SEALED),
 )
-# Types that makers of devices may use as they like, from this version on.
-VENDOR_SINCE: Final = 3
+# The first version with power-ups, STATUS, capabilities, named sets, the secure channel and types for makers.
+VERSION_3: Final = 3
+MOST_STANDING: Final = 32  # faults in a STATUS
+# Types that makers of devices may use as they like.
 VENDOR_REPORTS: Final = range(0x50, 0x60)
 VENDOR_NOTICES: Final = range(0x18, 0x20)
 

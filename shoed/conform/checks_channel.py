@@ -16,18 +16,17 @@ from firmware_protocols.open_shoe.channel import (
 )
 from firmware_protocols.open_shoe.codec import HEAD, seal, unwrap
 from firmware_protocols.open_shoe.messages import Acknowledge, Done, Identify, Order, OrderKind, Request
+from shoed.conform.checks_line import QUIET
 from shoed.conform.checks_reports import need
-from shoed.conform.host import Host, Untried, is_hello
+from shoed.conform.host import Broken, Host, is_hello
 from shoed.conform.keyed_line import KeyedLine
 from shoed.conform.line import NS_PER_S
 
-QUIET: Final = 0.7  # of the time for an answer
 A_SECOND: Final = 1.0
 
 
 def keyed(host: Host) -> KeyedLine:
-    if host.channel is None:
-        raise Untried("it is a rule for a device with a key; give --key-file")
+    assert host.channel is not None  # noqa: S101 -- without a key, no rule of the channel is tried
     return host.channel
 
 
@@ -56,8 +55,8 @@ def challenged(host: Host, nonce: bytes) -> tuple[bytes, Keys]:
     channel.outside.clear()
     channel.raw(seal(CHALLENGE + nonce))
     body = outside(host, is_response, host.limits.answer_s)
-    need(body is not None, "no RESPONSE came on CHALLENGE")
-    assert body is not None  # noqa: S101 -- as needed
+    if body is None:
+        raise Broken("no RESPONSE came on CHALLENGE")
     device_nonce = body[HEAD.size : HEAD.size + NONCE_BYTES]
     return body, keys_of(channel.cipher, channel.key, nonce, device_nonce)
 

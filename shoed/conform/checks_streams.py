@@ -71,12 +71,16 @@ def counts_microseconds(host: Host) -> None:
                 return each.at_ns, each.report.clock_us
         raise Untried("the report did not come at once")
 
-    first_ns, first_us = one()
+    first = one()
     host.settle()
     host.wait(CLOCK_S)
-    second_ns, second_us = one()
-    real_s, said_s = (second_ns - first_ns) / NS_PER_S, (second_us - first_us) / 1e6
-    need(abs(real_s - said_s) <= CLOCK_WRONG_S, f"{real_s:.2f} s passed, and {said_s:.2f} s by the device's clock")
+    keep_time(first, one(), "the device's clock")
+
+
+def keep_time(first: tuple[int, int], second: tuple[int, int], what: str) -> None:
+    """Each is the moment at which a frame came, in ns, and the clock in it, in microseconds."""
+    real_s, said_s = (second[0] - first[0]) / NS_PER_S, (second[1] - first[1]) / 1e6
+    need(abs(real_s - said_s) <= CLOCK_WRONG_S, f"{real_s:.2f} s passed, and {said_s:.2f} s by {what}")
 
 
 # --- the memory is full

@@ -1,11 +1,10 @@
 """Checks of what version 3 adds: power-ups, the clock in notices, and the whole state."""
 
-from firmware_protocols.open_shoe.messages import Hello, Inquire, Lock, OrderKind, Result, Role, Status, following
+from firmware_protocols.open_shoe.messages import Inquire, Lock, OrderKind, Result, Role, Status, following
 from shoed.conform.checks_reports import need, once
-from shoed.conform.checks_streams import CLOCK_S, CLOCK_WRONG_S, full, power_cycle
-from shoed.conform.host import Heard, Host, is_hello
-from shoed.conform.line import NS_PER_S
-from shoed.conform.watch import BOOTS
+from shoed.conform.checks_streams import CLOCK_S, full, keep_time, power_cycle
+from shoed.conform.host import Broken, Host
+from shoed.session.open_shoe_stream import BOOTS
 
 
 def counts_power_ups(host: Host) -> None:
@@ -22,37 +21,22 @@ def sends_its_clock(host: Host) -> None:
 
     def one() -> tuple[int, int]:
         host.identify()
-        heard = next(each for each in reversed(host.heard) if is_hello(each))
-        return heard.at_ns, clock_of(heard.hello)
+        return next((each.at_ns, each.hello.clock_us) for each in reversed(host.heard) if each.hello is not None)
 
-    first_ns, first_us = one()
+    first = one()
     host.wait(CLOCK_S)
-    second_ns, second_us = one()
-    real_s, said_s = (second_ns - first_ns) / NS_PER_S, (second_us - first_us) / 1e6
-    need(abs(real_s - said_s) <= CLOCK_WRONG_S, f"{real_s:.2f} s passed, and {said_s:.2f} s by the clock in HELLO")
+    second = one()
+    keep_time(first, second, "the clock in HELLO")
     last_us = max((each.clock_us for each in host.reported() if each.boot == host.watch.boot), default=0)
-    need(last_us <= second_us, f"a report has the clock {last_us}, and HELLO has {second_us} after it")
-
-
-def clock_of(hello: Hello | None) -> int:
-    return hello.clock_us if hello is not None else 0
+    need(last_us <= second[1], f"a report has the clock {last_us}, and HELLO has {second[1]} after it")
 
 
 def status_of(host: Host) -> Status:
-    since = len(host.heard)
     host.say(Inquire())
-    heard = host.wait(host.limits.answer_s, is_status)
-    if heard is None:
-        found = [each.said for each in host.reported(since) if isinstance(each.said, Status)]
-        need(bool(found), "no STATUS came on INQUIRE")
-        return found[-1]
-    said = heard.message.said
-    assert isinstance(said, Status)  # noqa: S101 -- is_status
-    return said
-
-
-def is_status(heard: Heard) -> bool:
-    return isinstance(heard.message.said, Status)
+    heard = host.wait(host.limits.answer_s, lambda heard: isinstance(heard.message.said, Status))
+    if heard is None or not isinstance(heard.message.said, Status):
+        raise Broken("no STATUS came on INQUIRE")
+    return heard.message.said
 
 
 def says_its_state(host: Host) -> None:

@@ -10,18 +10,15 @@ from typing import Final, NamedTuple
 
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.codec import BOOTS_SINCE, CHECK, ESCAPED, HEAD, PLAIN
-from firmware_protocols.open_shoe.layout import NOTICED, NUMBERED
+from firmware_protocols.open_shoe.codec import CHECK, ESCAPED, HEAD, PLAIN
+from firmware_protocols.open_shoe.layout import MOST_STANDING, NOTICED, NUMBERED, VERSION_3
 from shoed.session.open_shoe import ROLES
-from shoed.session.open_shoe_stream import HALF, steps
+from shoed.session.open_shoe_stream import HALF, later_boot, steps
 from shoed.wire import Rejected
 
 MOST_KEPT: Final = 16_384
 REMEMBERED: Final = 20_000  # reports of one stream: more than a device may keep, and less than the numbers go round
-MOST_FAULTS: Final = 32  # of a STATUS
 MOST_BURNT: Final = 255
-BOOTS: Final = 0x10000
-SETS_SINCE: Final = 3  # the version that names them
 PLACES_WITHOUT_POSITION: Final = {theirs.Place.DEALT, theirs.Place.LOCKED, theirs.Place.ERROR}
 ON_EVERY_FRAME: Final = ("frame.escapes", "frame.crc", "frame.size", "version.known")
 STEPS: Final = {  # of a set, before it is delivered
@@ -142,7 +139,7 @@ class Watch:
                 self.hello(hello)
                 self.of_version(hello.stream, message.version)
             case theirs.Alive(stream, number, boot):
-                if message.version >= BOOTS_SINCE:
+                if message.version >= VERSION_3:
                     self.of_boot(boot)
                 self.of_stream(stream)
                 self.of_version(stream, message.version)
@@ -154,7 +151,7 @@ class Watch:
 
     def hello(self, hello: theirs.Hello) -> None:
         self.role = hello.role
-        if self.version >= BOOTS_SINCE:
+        if self.version >= VERSION_3:
             self.of_boot(hello.boot)
         kept = steps(hello.oldest, hello.next)
         self.judge("keep.most", right=kept <= MOST_KEPT, detail=f"HELLO says that {kept} reports are kept")
@@ -217,7 +214,7 @@ class Watch:
         boot, clock_us = stream.moment
         forward = report.clock_us >= clock_us or report.boot != boot
         detail = f"the clock of report {report.sequence} is {report.clock_us}, and {clock_us} came before it"
-        if report.version < BOOTS_SINCE:
+        if report.version < VERSION_3:
             self.judge("clock.forward", right=forward, detail=detail)
         else:
             self.judge("clock.power-up", right=forward, detail=detail)
@@ -229,7 +226,7 @@ class Watch:
         """A report may be of an earlier power-up, and a notice is of the present one."""
         known, self.boot = self.boot, boot if self.boot is None or not report else self.boot
         if known is not None:
-            right = (boot - known) % BOOTS >= BOOTS // 2 or boot == known if report else boot == known
+            right = not later_boot(boot, known) if report else boot == known
             self.judge("boot.named", right=right, detail=f"power-up {boot} is named, and {known} was before")
 
     def said(self, stream: Numbering, said: theirs.Reported | theirs.Unreadable) -> None:
@@ -275,7 +272,7 @@ class Watch:
 
     def status(self, stream: Numbering, status: theirs.Status) -> None:
         many = f"a STATUS names {len(status.faults)} faults"
-        self.judge("status.faults", right=len(status.faults) <= MOST_FAULTS, detail=many)
+        self.judge("status.faults", right=len(status.faults) <= MOST_STANDING, detail=many)
         stream.locked = bool(status.locked)
         stream.faults = {each.code for each in status.faults}
 
@@ -309,7 +306,7 @@ class Watch:
             case theirs.Inventory(set_id) if set_id in sets.begun:
                 sets.begun[set_id].append(type(said))
             case theirs.Shuffling(set_id=set_id) | theirs.Shuffled(set_id=set_id) | theirs.Failed(set_id=set_id):
-                named = self.version >= SETS_SINCE
+                named = self.version >= VERSION_3
                 if named and sets.begun:
                     self.judge("set.named", right=set_id in sets.begun, detail=f"set {set_id!r} was not recognised")
                 for name, begun in sets.begun.items():

@@ -107,14 +107,14 @@ def rig_command(arguments: argparse.Namespace) -> int:
 
 
 def with_key(device: "Device", key_file: str, firmware: str) -> "Device":
-    from firmware_protocols.open_shoe.channel import VERSION
+    from firmware_protocols.open_shoe.layout import VERSION_3
     from shoed.errors import UsageError
     from shoed.ports.cipher import Aes, draw
     from shoed.ports.keyed import key_in
     from shoed.rig.secured import SecuredDevice
 
-    if firmware != str(VERSION):
-        raise UsageError(f"--key-file: version {firmware} has no secure channel; give --firmware {VERSION}")
+    if firmware != str(VERSION_3):
+        raise UsageError(f"--key-file: version {firmware} has no secure channel; give --firmware {VERSION_3}")
     return SecuredDevice(device, key_in(key_file, "--key-file"), Aes(), draw)
 
 

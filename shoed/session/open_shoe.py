@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from firmware_protocols.family import Malformed, Reason
 from firmware_protocols.open_shoe import OpenShoeSettings, build, reports
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.layout import VERSIONS
+from firmware_protocols.open_shoe.layout import VERSION_3, VERSIONS
 from firmware_protocols.open_shoe.settings import Acknowledging
 from shoed.now import Now
 from shoed.observations import (
@@ -65,7 +65,6 @@ CANNOT: Final[Mapping[Capability, str]] = {
     Capability.LOCK: "no order locks or unlocks the exit of this device; lock or unlock it by hand",
     Capability.CLEAR: "no order clears the faults of this device; clear the fault at the device",
 }
-INQUIRES_SINCE: Final = 3  # the version that has a state to ask for
 LISTENS: Final = "this host only listens (acknowledge = no); operate the device by hand"
 
 # What only one of the two says.
@@ -335,7 +334,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.resume(at, oldest, before, Continuity.LOST if lost else Continuity.UNKNOWN)
         elif proven:
             self.compared(at, evidence)
-        if self.state.version < INQUIRES_SINCE:
+        if self.state.version < VERSION_3:
             self.state = replace(self.state, inquired_ns=None)
         elif after.greeted and (not proven or hello.boot != before.power_up):
             self.inquire(at)
@@ -343,7 +342,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     def speaks(self, version: int) -> None:
         self.state = replace(self.state, version=version)
-        if version < INQUIRES_SINCE:
+        if version < VERSION_3:
             self.requests.pop(theirs.Inquire, None)
             self.state = replace(self.state, inquired_ns=None)
 
@@ -354,7 +353,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     def identified(self, frame: Frame[theirs.FromDevice], hello: theirs.Hello, evidence: Evidence) -> None:
         version, capabilities = frame.message.version, None
-        if version >= INQUIRES_SINCE:
+        if version >= VERSION_3:
             capabilities = tuple(CAPABILITIES[each] for each in hello.capabilities)
         self.state = replace(self.state, capabilities=capabilities)
         self.saw(

@@ -22,11 +22,11 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from firmware_protocols.open_shoe.layout import VERSION_3
 from firmware_protocols.open_shoe.messages import Alive, Card, Hello, Report
 from shoed.now import Now
 from shoed.observations import Drawn
 
-VERSION: Final = 3  # the first that carries the clock in HELLO and ALIVE, and tells power-ups apart
 MILLION: Final = 1_000_000
 HOST_PPM: Final = 100  # assumed: the crystal of a host
 DRIFT_PPM: Final = 200  # assumed where the device does not know: twice the error of a cheap crystal
@@ -165,11 +165,11 @@ def agreed(anchors: tuple[Anchor, ...], own: tuple[Anchor, ...], last: Anchor, s
 
 
 def of_alive(anchors: tuple[Anchor, ...], said: Alive, version: int, arrival: Arrival) -> tuple[Anchor, ...]:
-    return anchors if version < VERSION else heard(anchors, sent(said, arrival))
+    return anchors if version < VERSION_3 else heard(anchors, sent(said, arrival))
 
 
 def of_hello(anchors: tuple[Anchor, ...], hello: Hello, version: int, arrival: Arrival) -> tuple[Anchor, ...]:
-    if version < VERSION:
+    if version < VERSION_3:
         return away(anchors, version)
     ppm = HOST_PPM + (DRIFT_PPM if hello.drift_ppm is None else hello.drift_ppm)
     return heard(anchors, sent(hello, arrival), ppm)
@@ -200,7 +200,7 @@ def of_report(
     """
     passage_us = report.said.passage_us if isinstance(report.said, Card) else 0
     raised = isinstance(report.said, Card) and report.clock_us == before_us
-    waited = report.version >= VERSION or not prompt or raised or (isinstance(report.said, Card) and not passage_us)
+    waited = report.version >= VERSION_3 or not prompt or raised or (isinstance(report.said, Card) and not passage_us)
     made_us = report.clock_us if raised else report.clock_us + passage_us
     delay_us = None if waited else arrival.delay_us
     anchors = heard(anchors, Shown(report.stream, report.boot, made_us, arrival.us, delay_us))
@@ -232,7 +232,7 @@ def moment(
 
 def away(anchors: tuple[Anchor, ...], version: int) -> tuple[Anchor, ...]:
     """A device was away. In versions 1 and 2 it may have been without power."""
-    if version >= VERSION:
+    if version >= VERSION_3:
         return anchors
     return tuple([each if each.stopped else replace(each, stopped=True) for each in anchors])
 

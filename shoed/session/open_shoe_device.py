@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings, build, orders
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.layout import FAULTS
+from firmware_protocols.open_shoe.layout import FAULTS, MOST_STANDING, VERSION_3
 from shoed import wire
 from shoed.now import Chunk, Now
 from shoed.session import open_shoe_stream as stream
@@ -34,8 +34,6 @@ ABLE: Final[Mapping[theirs.Role, theirs.Capability]] = {
     theirs.Role.SHOE: theirs.Capability.PASSAGE | theirs.Capability.LOCK | theirs.Capability.CLEAR,
     theirs.Role.SHUFFLER: theirs.Capability.CLEAR,
 }
-STATES_SINCE: Final = 3  # the version that has power-ups, STATUS and capabilities
-MOST_STANDING: Final = 32  # faults in a STATUS
 STANDING: Final = {CODES[theirs.Fault.LID_OPEN], CODES[theirs.Fault.DOOR_OPEN]}  # no order shuts them
 
 
@@ -93,7 +91,7 @@ class OpenShoeDevice:
 
     @property
     def states(self) -> bool:
-        return self.version >= STATES_SINCE
+        return self.version >= VERSION_3
 
     def begin(self, stream_id: int) -> DeviceState:
         return DeviceState(Store(stream_id, self.version, self.room))
