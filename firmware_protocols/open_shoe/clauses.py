@@ -437,8 +437,8 @@ REMARKS: Final = (
         "How the key gets into the device is left to its maker; the device never says it."
     ),
     (
-        ", and a host tells people about each frame that it drops. Nothing is negotiated, so nobody on the line can "
-        "switch the channel off."
+        ", and a host tells people about each frame that it drops while a session stands, and before that why none "
+        "does. Nothing is negotiated, so nobody on the line can switch the channel off."
     ),
     (
         "Both ends compute three values of 16 bytes with AES-CMAC (RFC 4493) and the key, over one byte and the two "
