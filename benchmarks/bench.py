@@ -1,4 +1,4 @@
-"""What every benchmark shares: floor and subject interleaved, the best of five, a ratio against its bar."""
+"""The common part of all benchmarks: floor and subject interleaved, the best of five, a ratio compared with its bar."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ TIMES: Final = 5
 
 
 def interleaved(floor: Callable[[], float], subject: Callable[[], float]) -> tuple[float, float]:
-    """The best of each. Interleaved, so that a noisy neighbour meets both."""
+    """Return the best time of each. The runs are interleaved, so a noisy machine affects both."""
     pairs = [(floor(), subject()) for _ in range(TIMES)]
     return min(first for first, _ in pairs), min(second for _, second in pairs)
 

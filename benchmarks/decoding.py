@@ -1,7 +1,9 @@
-"""Bytes to observation, for each family: against the time that its line needs, or a decoder written by hand for USB.
+"""The time from bytes to observation, for each family.
 
-What is decoded is a long shoe's cards where LONG_SHOES has them, else the family's captures. Counted is the
-processor's time: a core that is shared gives the clock's to others.
+It is compared with the time of the family's line, or over USB with a hand-written decoder.
+
+The input is the cards of a long shoe if LONG_SHOES has them, otherwise the family's captures. The measure is processor
+time, because a shared core would distort the time of the clock.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,20 +20,20 @@ from firmware_protocols import angel_eye, open_shoe
 from firmware_protocols.family import Line, Settings
 from firmware_protocols.open_shoe import messages
 from firmware_protocols.open_shoe.layout import FACES
-from shoed.cards import Card
-from shoed.now import Now
-from shoed.rig.conformance.subject import Subject, received
+from shoed.model.cards import Card
+from shoed.model.moments import Now
+from shoed.model.step import LinkUp, Received
+from shoed.rig.family_kit.subject import Subject, received
 from shoed.session import Session, SessionState
 from shoed.session.families import DRIVERS, AnyDriver
-from shoed.step import LinkUp, Received
 
 SLOW_BAUD: Final = 9600
-SHARE: Final = 0.002  # of the line's time, up to SLOW_BAUD
+SHARE: Final = 0.002  # the allowed share of the line's time, up to SLOW_BAUD
 FAST_SHARE: Final = 0.02
 TIMES_BY_HAND: Final = 15
 REPORTS: Final = 400
-PACKET: Final = 64  # bytes that a full-speed bulk endpoint gives at once
-APART_NS: Final = 400_000_000  # a brisk hand: what comes sooner may be a copy
+PACKET: Final = 64  # the bytes of one packet of a full-speed bulk endpoint
+APART_NS: Final = 400_000_000  # a fast dealer; an earlier report may be a copy
 
 
 def run() -> None:
@@ -81,11 +83,11 @@ def observe(session: Session[SessionState], chunks: list[bytes]) -> float:
     return taken
 
 
-# --- what is decoded
+# --- inputs
 
 
 def captured(driver: AnyDriver) -> list[bytes]:
-    """All captures that the default settings read, again and again."""
+    """Repeat all captures that the default settings can read."""
     settings: Settings = driver.family.settings()
     once = [
         each.data
@@ -101,11 +103,11 @@ def angel_eye_frames() -> list[bytes]:
 
 
 def transmissions(settings: angel_eye.AngelEyeSettings) -> list[bytes]:
-    """Card reports of a long shoe, each as often as the shoe says it."""
+    """Card reports of a long shoe, each in the shoe's number of copies."""
     sequence = "1"
     frames = []
     for number in range(REPORTS):
-        face = angel_eye.Face(tuple(angel_eye.Suit)[number % 4], 1 + number % 13)
+        face = angel_eye.AngelEyeFace(tuple(angel_eye.AngelEyeSuit)[number % 4], 1 + number % 13)
         card = angel_eye.CardInGame(sequence, angel_eye.Target.BURN, 0, face)
         frames += [angel_eye.build(card, settings)] * settings.copies
         sequence = angel_eye.FOLLOWING[sequence]
@@ -124,14 +126,16 @@ STREAM: Final = 0xA1B2C3D4
 
 
 def open_shoe_frames() -> list[bytes]:
-    """Who it is, and the cards of a long shoe, a second apart and of odd lengths."""
-    hello = messages.Hello(STREAM, messages.Role.SHOE, 1, 1, "", "", "", "")
+    """The identification, and the cards of a long shoe, one second apart and with odd lengths."""
+    hello = messages.Hello(STREAM, messages.OpenShoeRole.SHOE, 1, 1, "", "", "", "")
     dealt = (
-        messages.Card(FACES[number % len(FACES)], messages.Place.DEALT, 0, 125_000 + 77 * number, quality=97)
+        messages.OpenShoeCard(
+            FACES[number % len(FACES)], messages.OpenShoePlace.DEALT, 0, 125_000 + 77 * number, quality=97
+        )
         for number in range(REPORTS)
     )
-    reports = [messages.Report(2, at, STREAM, 1_000_077 * at, card) for at, card in enumerate(dealt, start=1)]
-    return [open_shoe.build(messages.Notice(2, hello)), *map(open_shoe.build, reports)]
+    reports = [messages.OpenShoeReport(2, at, STREAM, 1_000_077 * at, card) for at, card in enumerate(dealt, start=1)]
+    return [open_shoe.build(messages.OpenShoeNotice(2, hello)), *map(open_shoe.build, reports)]
 
 
 KEYS: Final = dict(zip(ascii_lowercase + "1234567890\n", range(0x04, 0x29), strict=True))  # the HID usages
@@ -140,7 +144,7 @@ HELD: Final = Struct("BxB5x")
 
 
 def scanner_reports() -> list[bytes]:
-    """A key goes down, and up again."""
+    """A key goes down and up."""
     typed = "".join(f"{card}\n" for card in cards())
     return [
         HELD.pack(*held) for each in typed for held in ((SHIFT if each.isupper() else 0, KEYS[each.lower()]), (0, 0))
@@ -155,7 +159,7 @@ LONG_SHOES: Final[Mapping[str, Callable[[], list[bytes]]]] = {
 }
 
 
-# --- what somebody would write who has this one kind of report to read, and nothing to record
+# --- a minimal decoder for one kind of report, without a record
 
 CARD: Final = Struct(">BBHIQBBBIBBH")
 CARD_TYPE: Final = 0x20

@@ -1,6 +1,6 @@
-"""How surely cards drawn together are noticed, and an unshuffled set: the watch against the rig's physics.
+"""The reliability of the detection of simultaneous draws and unshuffled sets: the watch against the physical model.
 
-`./dev bench` prints it and holds it against its bars; docs/generate.py writes the same tables.
+`./dev bench` prints the rates and compares them with their bars; docs/generate.py writes the same tables.
 """
 
 from collections import Counter
@@ -11,24 +11,25 @@ from functools import cache
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
-from shoed.cards import Card
-from shoed.findings import DrawnTogether
-from shoed.now import Now
-from shoed.observations import CardSeen, Edges, Evidence, FaultRaised, Place
+from docs.protocol_page import table
+from shoed.model.cards import Card
+from shoed.model.findings import DrawnTogether
+from shoed.model.moments import Now
+from shoed.model.observations import CardSeen, Edges, Evidence, FaultRaised, Place
 from shoed.rig.shuffling import cut, new_decks, riffled
-from shoed.rig.window import Draw, EdgeReader, Physics, SerialReader, Told, deal
+from shoed.rig.window import Draw, EdgeReader, Physics, ReaderReport, SerialReader, deal
 from shoed.watch import WatchSettings
 from shoed.watch import spacing as detector
 from shoed.watch.counts import FACES
 from shoed.watch.shuffle import BEGINNING, FALSE_ALARMS, bet, capital
 
 DRAWS: Final = 100_000
-AROUND: Final = 1_200  # at each point beside the nominal one
-ANYWHERE: Final = 200  # points at which every constant is moved at once
+AROUND: Final = 1_200  # at each point other than the nominal one
+ANYWHERE: Final = 200  # points at which all constants are changed together
 AT_EACH: Final = 16
-TOGETHER: Final = 0.25  # of the draws are of two cards
+TOGETHER: Final = 0.25  # the share of draws of two cards
 SEED: Final = 4
-SETTINGS: Final = WatchSettings(min_draw_gap_ms=250)  # as configured unless somebody says otherwise
+SETTINGS: Final = WatchSettings(min_draw_gap_ms=250)  # the default configuration
 FALSE_ALARM_BAR: Final = 1e-4
 
 NOWHERE: Final = Evidence("", 0, "1")
@@ -39,7 +40,7 @@ READERS: Final[Mapping[str, Reader]] = {"with edges": EdgeReader, "without edges
 
 
 class Fate(Enum):
-    """What became of a draw of two cards, or of one."""
+    """The result of a draw of two cards, or of one card."""
 
     IN_ORDER = "together, in order"
     WRONG = "together, in a wrong order"
@@ -68,46 +69,46 @@ class Row(NamedTuple):
 # ------------------------------------------------------------------------------------------------ drawn together
 
 
-def observed(told: Told) -> CardSeen | FaultRaised:
-    at = Now(0, round(told.at_s * 1e9))
-    if told.fault is not None:
-        return FaultRaised(at=at, frame=NOWHERE, code=0, name=told.fault.value, blocking=True, meaning=told.fault)
-    card = None if told.card is None else CARDS[told.card]
+def observed(report: ReaderReport) -> CardSeen | FaultRaised:
+    at = Now(0, round(report.at_s * 1e9))
+    if report.fault is not None:
+        return FaultRaised(at=at, frame=NOWHERE, code=0, name=report.fault.value, blocking=True, meaning=report.fault)
+    card = None if report.card is None else CARDS[report.card]
     edges = None
-    if told.edges is not None:
-        edges = Edges(round(told.edges.leading_s * 1e6), round(told.edges.trailing_s * 1e6), told.double)
+    if report.edges is not None:
+        edges = Edges(round(report.edges.leading_s * 1e6), round(report.edges.trailing_s * 1e6), report.double)
     return CardSeen(at=at, frame=NOWHERE, place=Place.PLAYER, position=1, card=card, edges=edges)
 
 
-def fate(draw: Draw, told: Sequence[Told], found: Sequence[DrawnTogether]) -> Fate:
+def fate(draw: Draw, reports: Sequence[ReaderReport], found: Sequence[DrawnTogether]) -> Fate:
     if len(draw.passages) == 1:
         return Fate.ALARM if found else Fate.QUIET
     if found:
         if not found[-1].order_known:
             return Fate.NO_ORDER
         return Fate.WRONG if found[-1].cards[-1] is CARDS[0] else Fate.IN_ORDER
-    if any(each.card is None for each in told):
+    if any(each.card is None for each in reports):
         return Fate.FAULT
-    return Fate.AS_ONE if len(told) == 1 else Fate.AS_TWO
+    return Fate.AS_ONE if len(reports) == 1 else Fate.AS_TWO
 
 
 def fates(draws: Sequence[Draw], reader: EdgeReader | SerialReader) -> Counter[Fate]:
-    told: list[list[Told]] = [[] for _ in draws]
+    reports: list[list[ReaderReport]] = [[] for _ in draws]
     found: list[list[DrawnTogether]] = [[] for _ in draws]
     state = detector.Spacing()
-    for each in reader.tell(draws):
+    for each in reader.reports(draws):
         seen = observed(each)
         if isinstance(seen, CardSeen):
             state, finding = detector.card(SETTINGS, state, seen)
         else:
             state, finding = detector.fault(SETTINGS, state, seen)
-        told[each.draw].append(each)
+        reports[each.draw].append(each)
         found[each.draw] += [] if finding is None else [finding]
-    return Counter(map(fate, draws, told, found))
+    return Counter(map(fate, draws, reports, found))
 
 
 def row(point: str, physics: Sequence[Physics], draws: int) -> Row:
-    """So many draws under each of these; every row has the same dice, so that it differs by its constants alone."""
+    """Make draws under each of these constants. All rows have the same seed, so they differ only by their constants."""
     counted: dict[str, Counter[Fate]] = {name: Counter() for name in READERS}
     dice = Random(SEED)
     for each in physics:
@@ -124,7 +125,7 @@ def moved(factor: Callable[[], float], *names: str) -> Physics:
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """At the nominal point; with each constant half and half again as much; with all of them anywhere between."""
+    """The nominal point, each constant reduced and increased by half, and all constants at random in these limits."""
     names = [field.name for field in fields(Physics)]
     around = [
         row(f"`{name}` {sign}", [moved(lambda: factor, name)], AROUND)  # noqa: B023 -- called at once
@@ -133,7 +134,7 @@ def rows() -> tuple[Row, ...]:
     ]
     dice = Random(SEED)
     anywhere = [moved(lambda: dice.uniform(0.5, 1.5), *names) for _ in range(ANYWHERE)]
-    around.append(row("all of them, anywhere within", anywhere, AT_EACH))
+    around.append(row("all constants at random", anywhere, AT_EACH))
     return row("nominal", [Physics()], DRAWS - sum(each.draws for each in around)), *around
 
 
@@ -143,8 +144,8 @@ def rows() -> tuple[Row, ...]:
 class Power(NamedTuple):
     riffles: int
     recognised: float
-    median: int | None  # cards, where so many sets are recognised
-    nearly_all: int | None  # cards after which 95 in 100 are
+    median: int | None  # cards until half of the sets are recognised; None: fewer are recognised
+    percentile_95: int | None  # cards until 95 % of the sets are recognised; None: fewer are recognised
 
 
 SETS: Final = 60
@@ -186,10 +187,6 @@ def share(of: float) -> str:
     return "0" if of == 0 else f"{of * 100:.3g} %"
 
 
-def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *lines))
-
-
 def reader_table(reader: str) -> str:
     columns = [*OF_TWO, Fate.ALARM]
     lines = [[each.point, f"{each.draws:,}", *(share(each.rate(reader, fate)) for fate in columns)] for each in rows()]
@@ -198,10 +195,10 @@ def reader_table(reader: str) -> str:
 
 def power_table() -> str:
     lines = [
-        [str(each.riffles), share(each.recognised), str(each.median or "-"), str(each.nearly_all or "-")]
+        [str(each.riffles), share(each.recognised), str(each.median or "-"), str(each.percentile_95 or "-")]
         for each in powers()
     ]
-    return table(["riffles", "recognised", "half of them after cards", "95 in 100 after cards"], lines)
+    return table(["riffles", "recognised", "cards, median", "cards, 95th percentile"], lines)
 
 
 def tables() -> dict[str, str]:
@@ -218,9 +215,9 @@ def run() -> None:
     print(f"(f) new decks, riffled and cut\n{power_table()}")
     nominal = rows()[0].fates["with edges"]
     missed, alarms, single = nominal[Fate.AS_TWO], nominal[Fate.ALARM], nominal[Fate.ALARM] + nominal[Fate.QUIET]
-    held("two cards that passed as two clean draws, with edges", missed, nominal.total() - single, 0)
-    held("false alarms at a dealer's pace, with edges", alarms, single, FALSE_ALARM_BAR)
+    check("two cards that passed as two clean draws, with edges", missed, nominal.total() - single, 0)
+    check("false alarms at a dealer's pace, with edges", alarms, single, FALSE_ALARM_BAR)
 
 
-def held(name: str, count: int, of: int, bar: float) -> None:
+def check(name: str, count: int, of: int, bar: float) -> None:
     print(f"(f) {name:<54} {count:6} of {of:6,}  bar {bar:g}  {'ok' if count / of <= bar else 'over'}")

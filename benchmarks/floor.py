@@ -1,4 +1,4 @@
-"""The floor of the latency: eight bytes in, one FULL commit of them, one publish, and nothing else."""
+"""The floor of the latency: eight bytes are received, committed with FULL synchronisation, and published."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ async def main(shoe_port: int, broker_port: int, database: str) -> None:
     async with aiomqtt.Client("127.0.0.1", broker_port, protocol=aiomqtt.ProtocolVersion.V5) as client:
         reader, _ = await asyncio.open_connection("127.0.0.1", shoe_port)
         while data := await reader.read(100):
-            connection.execute("INSERT INTO report VALUES (?)", (data,))  # a transaction of its own
+            connection.execute("INSERT INTO report VALUES (?)", (data,))  # one transaction for each report
             await client.publish("shoed/v1/bench/floor/event/card/set-aside", data.hex(), qos=1)
 
 

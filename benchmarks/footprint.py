@@ -1,4 +1,4 @@
-"""Start to ready, and resident memory, against a bare interpreter that imports the same libraries."""
+"""The time from start to ready, and resident memory, compared with an interpreter that imports the same libraries."""
 
 import compileall
 import os
@@ -17,7 +17,7 @@ from benchmarks.bench import TIMES, report
 FURTHER: Final = 8
 READY_LIMIT_S: Final = 30.0
 
-# What shoed imports that is not its own, and then the word that it is ready.
+# The libraries that shoed imports, then the notification of readiness.
 BARE: Final = """
 import argparse, asyncio, difflib, fcntl, json, logging, os, pathlib, queue, random
 import signal, socket, sqlite3, ssl, sys, threading, tomllib
@@ -33,12 +33,12 @@ game = "commission"
 [table.shoe]
 protocol = "angel-eye"
 port = "tcp://127.0.0.1:{port}"
-min_draw_gap_ms = 0  # our shoe draws faster than any dealer
+min_draw_gap_ms = 0  # this shoe draws faster than any dealer
 """
 
 
 def configuration(folder: Path, tables: int, broker_port: int = 1, shoe_port: int = 2) -> Path:
-    """Port 1 of loopback has no broker, and the ports after it no shoe: nobody disturbs."""
+    """Return a configuration. Port 1 of loopback has no broker, and the following ports have no shoe."""
     path = folder / "shoed.toml"
     path.write_text(
         f'[site]\nname = "bench"\nstate_dir = "state-{tables}"\n[mqtt]\nurl = "mqtt://127.0.0.1:{broker_port}"\n'
@@ -48,7 +48,7 @@ def configuration(folder: Path, tables: int, broker_port: int = 1, shoe_port: in
 
 
 def measure(command: list[str], folder: Path) -> tuple[float, float]:
-    """Seconds to READY=1, and megabytes resident then."""
+    """Return the seconds to READY=1, and the resident megabytes at that moment."""
     address = folder / "notify"
     address.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
@@ -68,12 +68,12 @@ def measure(command: list[str], folder: Path) -> tuple[float, float]:
             child.wait()
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     if found is None:
-        raise RuntimeError("this kernel tells no resident memory")
+        raise RuntimeError("this kernel does not report resident memory; run the benchmark on Linux")
     return seconds, int(found[1]) / 1024
 
 
 def run() -> None:
-    for package in ("shoed", "firmware_protocols"):  # as pip leaves an installed one
+    for package in ("shoed", "firmware_protocols"):  # as pip compiles an installed package
         compileall.compile_dir(Path(__file__).parent.parent / package, quiet=1)
     with tempfile.TemporaryDirectory(prefix="shoed-bench-") as name:
         folder = Path(name)

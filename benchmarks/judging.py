@@ -4,37 +4,37 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.bench import TIMES, report
-from shoed.cards import Card
-from shoed.commands import AnyCommand, Author, CorrectCard, Notice
-from shoed.now import Now
-from shoed.observations import CardSeen, Evidence, Place
-from shoed.step import Told, Woken
+from shoed.model.cards import Card
+from shoed.model.commands import AnyCommand, Author, CorrectCard, ReportIrregularity
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.irregularities import Role
+from shoed.model.moments import Now
+from shoed.model.observations import CardSeen, Evidence, Place
+from shoed.model.step import Commanded, Woken
 from shoed.table import Table, TableSettings, TableState, fold
-from shoed.words import Event as Kind
-from shoed.words import Role
 
 BAR_MS: Final = 5.0
 SETTINGS: Final = TableSettings("super-six-plus", "tcp://127.0.0.1:1")
 AUTHOR: Final = Author("bench", Role.SHIFT_MANAGER)
 CARDS: Final = ((Place.PLAYER, 1, "QS"), (Place.BANKER, 1, "3H"), (Place.PLAYER, 2, "5D"), (Place.BANKER, 2, "JC"))
-# Every one leaves a question open, so that all of them are judged at each Step.
+# Each irregularity leaves a question open, so all of them are assessed at each Step.
 REPORTED: Final = (
-    Notice(kind=Kind.CARD_EXPOSED, at=1),
-    Notice(kind=Kind.FACE_UP, at=2),
-    Notice(kind=Kind.DEALING_ERROR, at=3),
-    Notice(kind=Kind.CARD_IN_EXCESS, at=4),
-    Notice(kind=Kind.DRAWN_TOGETHER, at=3, count=2),
-    Notice(kind=Kind.WRONG_SIDE, at=2),
+    ReportIrregularity(kind=Kind.CARD_EXPOSED, at=1),
+    ReportIrregularity(kind=Kind.FACE_UP, at=2),
+    ReportIrregularity(kind=Kind.DEALING_ERROR, at=3),
+    ReportIrregularity(kind=Kind.CARD_IN_EXCESS, at=4),
+    ReportIrregularity(kind=Kind.DRAWN_TOGETHER, at=3, count=2),
+    ReportIrregularity(kind=Kind.WRONG_SIDE, at=2),
 )
 LAST: Final = CorrectCard(index=1, card=Card.parse("KS"))
 
 
-def step(state: TableState, came: CardSeen | AnyCommand, row: int) -> TableState:
+def step(state: TableState, incoming: CardSeen | AnyCommand, row: int) -> TableState:
     now = Now(row * 1_000_000, row * 1_000_000_000)
     table = Table(SETTINGS, state, row)
-    if isinstance(came, CardSeen):
-        return fold(table, [(came, ())], Woken(), (), now).state
-    folded = fold(table, (), Told(came, AUTHOR, "bench"), (), now)
+    if isinstance(incoming, CardSeen):
+        return fold(table, [(incoming, ())], Woken(), (), now).state
+    folded = fold(table, (), Commanded(incoming, AUTHOR, "bench"), (), now)
     if not folded.answers[0].accepted:
         raise ValueError(folded.answers[0].detail)
     return folded.state

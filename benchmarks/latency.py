@@ -1,8 +1,8 @@
 """From the last byte of a report to the PUBLISH at the broker's end of the socket.
 
-This process is the shoe and the broker. The subject is a whole `shoed run`, the floor is
-`floor.py`: one FULL commit of the same bytes and one publish. Every report is of a burn card, so
-that each gives just one event; the state that follows a pause comes after it and is not counted.
+This process is both the shoe and the broker. The subject is a complete `shoed run`. The floor is `floor.py`: one FULL
+commit of the same bytes and one publish. Every report is a burn card, so each report makes exactly one event. The
+retained state is published after a pause and is not counted.
 """
 
 import re
@@ -24,7 +24,7 @@ from firmware_protocols.angel_eye import AngelEyeSettings
 
 SAMPLES: Final = 250
 WARM_UP: Final = 20
-PAUSE_S: Final = 0.004  # between two reports: what the one before left behind is done
+PAUSE_S: Final = 0.004  # between two reports: the daemon completes the previous report
 LIMIT_S: Final = 20.0
 EVENT: Final = b"/event/card/set-aside"
 
@@ -38,7 +38,7 @@ PINGRESP: Final = b"\xd0\x00"
 
 
 class Sink:
-    """A broker that answers at once, and keeps the moment of each card event."""
+    """A broker that answers immediately and records the time of each card event."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -62,7 +62,7 @@ class Sink:
 
 
 def packets(data: bytes) -> tuple[bytes, bytes, int]:
-    """The rest of the bytes, what to answer to the whole packets, and how many of them are card events."""
+    """Return the remaining bytes, the answers to the complete packets, and the number of card events among them."""
     answers, events = b"", 0
     while (head := HEAD.match(data)) and len(data) >= head.end() + remaining(head[1]):
         end = head.end() + remaining(head[1])
@@ -80,12 +80,12 @@ def packets(data: bytes) -> tuple[bytes, bytes, int]:
 
 
 def remaining(length: bytes) -> int:
-    """MQTT 5, 1.5.5: seven bits a byte, the least first."""
+    """MQTT 5, 1.5.5: seven bits per byte, least significant first."""
     return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(length))
 
 
 class Subject:
-    """A program that reads reports from our shoe and publishes to our broker."""
+    """A program that reads reports from this shoe and publishes to this broker."""
 
     def __init__(self, shoe: socket.socket, sink: Sink, frames: Iterator[bytes]) -> None:
         self.shoe = shoe
@@ -93,7 +93,7 @@ class Subject:
         self.frames = frames
 
     def sample(self) -> tuple[float, float]:
-        """p50 and p99 of one series, in milliseconds."""
+        """Return p50 and p99 of one series, in milliseconds."""
         times = sorted(self.once() for _ in range(SAMPLES))
         return times[len(times) // 2] * 1e3, times[len(times) * 99 // 100] * 1e3
 

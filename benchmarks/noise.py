@@ -1,8 +1,8 @@
-"""What one bad line costs the journal: a real daemon, and a TCP peer that sends noise, undue cards, or resets.
+"""The journal's cost of one bad line: a real daemon, and a TCP peer that sends noise, undue cards, or resets.
 
 `python -m benchmarks.noise KIND [MEGABYTES or COUNT]`; the kinds are `05`, `random`, `undue` and `resets`. A second
-table on the same daemon hears a good line meanwhile: its cards must all be in the journal. Printed: what came, what the
-journal takes, their ratio, and the rows, events and log lines. There is no bar: how much comes decides.
+table of the same daemon has a good line: the journal must contain all its cards. The output is the sent bytes, the
+size of the journal, their ratio, and the rows, events and log lines. There is no bar, because the input decides.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from typing import Final
 SHOED: Final = str(Path(sys.executable).parent / "shoed")
 MEGABYTE: Final = 1_000_000
 PIECE: Final = 1 << 16
-SILENT_S: Final = 12.0  # what is counted is told every ten seconds
+SILENT_S: Final = 12.0  # counts are published every ten seconds
 RESET: Final = struct.pack("ii", 1, 0)
 
 
@@ -51,7 +51,7 @@ async def good() -> AsyncIterator[bytes]:
 
 
 class Peer:
-    """A device server that says one thing to each client."""
+    """A device server that sends the same bytes to each client."""
 
     def __init__(self, source: AsyncIterator[bytes] | None) -> None:
         self.source = source
@@ -98,19 +98,21 @@ async def run(kind: str, amount: float) -> None:
             else:
                 await bad.over.wait()
                 await asyncio.sleep(SILENT_S)
-            took = time.monotonic() - began
+            elapsed_s = time.monotonic() - began
             biggest = sum(each.stat().st_size for each in (place / "state").glob("journal*"))
             process.terminate()
             await process.wait()
-        print(f"{kind}: {bad.sent} bytes and {bad.accepted} connections in {took:.0f} s; the files: {biggest} bytes")
-        tell(place, bad, fine)
+        print(
+            f"{kind}: {bad.sent} bytes and {bad.accepted} connections in {elapsed_s:.0f} s; the files: {biggest} bytes"
+        )
+        print_costs(place, bad, fine)
         check = [SHOED, "journal", "replay", "--check", "--state-dir", str(place / "state")]
         await (await asyncio.create_subprocess_exec(*check)).wait()
     for server in servers:
         server.close()
 
 
-def tell(place: Path, bad: Peer, fine: Peer) -> None:
+def print_costs(place: Path, bad: Peer, fine: Peer) -> None:
     path = place / "state" / "journal.db"
     with closing(sqlite3.connect(path)) as journal:
         events = Counter(journal.execute("SELECT type FROM event WHERE table_name = 'bad'").fetchall())
@@ -125,7 +127,7 @@ def tell(place: Path, bad: Peer, fine: Peer) -> None:
         )
     lines = (place / "log").read_text().splitlines()
     size = path.stat().st_size
-    print(f"journal: {size} bytes; {size / max(1, bad.sent):.3f} of what came")
+    print(f"journal: {size} bytes; {size / max(1, bad.sent):.3f} of the sent bytes")
     print(f"rows: {rows}, with {kept} bytes of the line; cards on record: {seen}")
     print(f"events: { {name: count for (name,), count in events.items()} }")
     print(f"log: {len(lines)} lines")

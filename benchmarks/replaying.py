@@ -1,7 +1,7 @@
-"""A whole shoe's capture through the daemon, its journal and its broker, against the time that the shoe took.
+"""The time to replay a capture of a complete shoe into the journal and the broker, compared with the shoe's own time.
 
-Ten decks at a real table's pace: half a minute from one round to the next. The subject is `shoed replay --fast`,
-the process from its start to its end; the broker is ours, and answers at once.
+Ten decks at the pace of a real table: half a minute from one round to the next. The subject is `shoed replay --fast`,
+the process from its start to its end. The broker is part of the benchmark and answers immediately.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from benchmarks.bench import TIMES, report
 from benchmarks.latency import Sink
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
 from firmware_protocols.family import Line
-from shoed.ports.capture import Direction, Header, Record, header_text, record_text
+from shoed.ports.capture import CaptureRecord, Direction, Header, header_text, record_text
 from shoed.rig.dealer import Pace, deal
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 
@@ -43,25 +43,25 @@ port = "tcp://127.0.0.1:1"
 """
 
 
-def shoe() -> Iterator[Record]:
-    """What the shoe says from its first card to its stand-by, each of the copies when it is there."""
+def shoe() -> Iterator[CaptureRecord]:
+    """Return the bytes of the shoe from its first card to its stand-by, with the time of each copy."""
     settings = AngelEyeSettings()
     device, at_us = AngelEyeShoe(settings), 0.0
     state = device.begin()
-    for pause_s, said in deal(Random(SEED), DECKS, PACE):
-        state, frames = device.say(state, said)
+    for pause_s, due in deal(Random(SEED), DECKS, PACE):
+        state, frames = device.say(state, due)
         at_us += pause_s * 1_000_000
         size = len(frames) // settings.copies
         for begin in range(0, len(frames), size):
             at_us += size * LINE.seconds_per_byte * 1_000_000
-            yield Record(int(at_us), Direction.FROM_DEVICE, frames[begin : begin + size])
-        if isinstance(said, StandBy):
+            yield CaptureRecord(int(at_us), Direction.FROM_DEVICE, frames[begin : begin + size])
+        if isinstance(due, StandBy):
             return
 
 
-def alone(records: Iterable[Record]) -> Iterator[Record]:
-    """Each byte by itself, as a serial line may hand them out."""
-    return (Record(each.at_us, each.direction, bytes((byte,))) for each in records for byte in each.data)
+def alone(records: Iterable[CaptureRecord]) -> Iterator[CaptureRecord]:
+    """Send each byte separately, as a serial line may deliver them."""
+    return (CaptureRecord(each.at_us, each.direction, bytes((byte,))) for each in records for byte in each.data)
 
 
 def run() -> None:
@@ -73,8 +73,8 @@ def run() -> None:
         report(name, best, seconds / TIMES_FASTER, 1.0, unit="s")
 
 
-def replayed(records: Iterable[Record]) -> float:
-    """The whole command, with a journal and a broker of its own."""
+def replayed(records: Iterable[CaptureRecord]) -> float:
+    """Run the complete command, with a journal and a broker of its own."""
     sink, header = Sink(), header_text(Header("angel-eye", "ii-ex", LINE))
     with tempfile.TemporaryDirectory(prefix="shoed-bench-") as name:
         capture, config = Path(name) / "shoe.capture", Path(name) / "shoed.toml"

@@ -1,4 +1,4 @@
-"""One round audited from its line to every clause, against an empty loop; `rules settle` against json alone."""
+"""One round audited from its line to every clause, against an empty loop; `rules settle`, against json alone."""
 
 import json
 import os
@@ -12,19 +12,19 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.bench import interleaved, report
-from shoed.audit import read
-from shoed.cards import Card
+from shoed.cli.rules.settle import read
+from shoed.model.cards import Card
+from shoed.model.irregularities import Stage
 from shoed.rules.book import RuleBook
+from shoed.rules.card_states import card_states
 from shoed.rules.drawing import Hands, due
 from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.load import book
 from shoed.rules.results import verdict
-from shoed.rules.standing import board
-from shoed.words import Stage
 
-GAME: Final = "super-six-plus"  # the one with most to say of a round
+GAME: Final = "super-six-plus"  # the game with the most rules for a round
 ROUNDS: Final = 2_000
-ITERATIONS: Final = 2_500  # of an empty loop, for one round
+ITERATIONS: Final = 2_500  # iterations of an empty loop in the time of one round
 LINES: Final = 20_000
 TIMES_JSON: Final = 5.0
 
@@ -40,19 +40,19 @@ def lines(rules: RuleBook, count: int) -> Iterator[bytes]:
 
 
 def audited(rules: RuleBook, line: bytes) -> tuple[object, ...]:
-    """Parsed and drawn card by card; every bet and every offer with what it pays and by which clause."""
+    """Parse and draw a round card by card; settle every bet and every offer with its payment and its clause."""
     _, cards = read(line, 1)
     hands = Hands()
     for text in cards:
         hand = due(rules, hands)
         assert hand is not None  # noqa: S101  # these are whole rounds
         hands = hands.with_card(hand, Card.parse(str(text)))
-    standing, known = board(rules).of(hands), verdict(rules, hands)
+    state, known = card_states(rules).of(hands), verdict(rules, hands)
     bets = [(name, each.row.pays, each.row.clause) for name, each in known.bets.items() if each.row]
     insured = [
-        (offer.bet, settle_at(offer, standing), offer.clause)
+        (offer.bet, settle_at(offer, state), offer.clause)
         for stage in Stage
-        for offer in offers_at(rules, standing, stage) or ()
+        for offer in offers_at(rules, state, stage) or ()
     ]
     return bets, insured, known.established
 
@@ -80,10 +80,10 @@ def run() -> None:
         source = Path(name) / "lines"
         source.write_bytes(b"".join(lines(rules, LINES)))
         command = [sys.executable, "-m", "shoed", "rules", "settle", GAME]
-        answers = [json.loads(line) for line in told(command, source).splitlines()]
+        answers = [json.loads(line) for line in output_of(command, source).splitlines()]
 
         def plain() -> float:
-            """All that the standard library needs for it, once everything is known."""
+            """The work of the standard library alone, with all results known."""
             began = perf_counter()
             with source.open() as lines_in, Path(os.devnull).open("w") as lines_out:
                 for line, answer in zip(lines_in, answers, strict=True):
@@ -92,15 +92,15 @@ def run() -> None:
             return perf_counter() - began
 
         def settle() -> float:
-            """The whole process, its start and its end too."""
+            """Run the complete process, with its start and its end."""
             began = perf_counter()
-            told(command, source)
+            output_of(command, source)
             return perf_counter() - began
 
         json_alone, ours = interleaved(plain, settle)
     report(f"(e) rules settle, {LINES:,} lines / json alone", ours * 1e3, json_alone * 1e3, TIMES_JSON, unit="ms")
 
 
-def told(command: list[str], source: Path) -> bytes:
+def output_of(command: list[str], source: Path) -> bytes:
     with source.open("rb") as lines_in:
         return subprocess.run(command, stdin=lines_in, capture_output=True, check=True).stdout

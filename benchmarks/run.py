@@ -1,4 +1,4 @@
-"""`./dev bench`: every benchmark with its ratio, its bar, and ok or over. No test judges a time."""
+"""`./dev bench`: every benchmark with its ratio, its bar, and ok or over. No test depends on a time."""
 
 from benchmarks import decoding, detection, footprint, judging, latency, replaying, rules
 

@@ -1,36 +1,37 @@
-"""docs/devices.md: what each family can say, over which lines, and the capture and the test of each."""
+"""Renders docs/devices.md: the messages of each family, its lines, and the capture and the test of each message."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from docs.protocol_page import table
 from firmware_protocols import FAMILIES
-from firmware_protocols.page import table
-from shoed.observations import FaultRaised
+from shoed.model.observations import FaultRaised
 from shoed.ports.capture import Capture
-from shoed.rig import covering, golden
+from shoed.rig import capture_coverage, golden
 
 TESTS: Final = Path(__file__).resolve().parent.parent / "tests"
 TRANSPORTS: Final = "test_golden_transports"
-FOLLOWS: Final = "test_golden.test_what_follows_is_what_must_follow"
+EXPECTED: Final = "test_golden.test_a_capture_gives_its_expected_output"
 FEW: Final = 4
 
 HEAD: Final = """\
-# Devices: what they say, and how it is tried
+# Devices: their messages and the tests of each
 
-Written by `docs/generate.py` from the families' own tables and from the captures; do not edit. A capture is one file
-`NAME.capture` in `firmware_protocols/FAMILY/captures/`, and beside it is what must follow from it; see
-[captures](captures.md). `tests/test_golden.py` plays each of them, as it is and over lines that drop, double, flip,
-cut, reorder and unplug what it says. The tables of faults name the test of each; all other tests of captures are named
-alike, after the capture. A version's tables list what its own captures hold; that a family's hold all that it can say
-is tried by `test_golden.test_a_family_has_a_capture_of_all_that_it_can_say`.
+`docs/generate.py` writes this page from the families' own tables and from the captures; do not edit it. A capture is
+one file `NAME.capture` in `firmware_protocols/FAMILY/captures/`, with its expected output beside it; see
+[captures](captures.md). `tests/test_golden.py` plays each capture unchanged, and over lines that drop, repeat, flip,
+cut and reorder its bytes or are disconnected. The tables of faults name the test of each fault; the tests of the other
+captures have the same name, with the name of the capture. The tables of a firmware version list the messages of its own
+captures. The test `test_golden.test_a_family_has_a_capture_of_every_message` checks that the captures of a family
+contain all its messages.
 """
 
-HEARD: Final = """\
-Every capture of a family, of each firmware and with each fault, is heard over every one of these lines, by the test
-that is named here: its bytes come out of the port whole and in order. What must follow from them is the same over each
-line, and is tried by the test beside the capture, below.
+RECEIVED: Final = """\
+The named test sends every capture of a family, of each firmware and with each fault, over each of these lines. Its
+bytes leave the port completely and in order. The expected output is the same for every line; the test beside the
+capture, below, checks it.
 """
 
 
@@ -40,11 +41,11 @@ def page() -> str:
         [
             HEAD,
             "## Lines\n",
-            HEARD,
+            RECEIVED,
             table(
                 ("family", *(f"`{scheme}:`" for scheme in lines)),
                 (
-                    (family, *(f"`{TRANSPORTS}.test_a_device_is_heard_whole[{scheme}-{family}]`" for scheme in lines))
+                    (family, *(f"`{TRANSPORTS}.test_every_byte_is_received[{scheme}-{family}]`" for scheme in lines))
                     for family in FAMILIES
                 ),
             ),
@@ -55,7 +56,7 @@ def page() -> str:
 
 
 def schemes() -> list[str]:
-    """The keys of LINES in the test of all lines."""
+    """Return the keys of LINES in the test of all lines."""
     tree = ast.parse((TESTS / f"{TRANSPORTS}.py").read_text())
     (lines,) = (
         node.value
@@ -73,23 +74,23 @@ def of_family(name: str) -> Iterator[str]:
             for path in golden.captures()
             if (capture := golden.load(path)).header.family == name and capture.header.firmware == firmware
         }
-        held = {stem: covering.held(capture) for stem, capture in captures.items()}
+        held = {stem: capture_coverage.held(capture) for stem, capture in captures.items()}
         yield f"## {family.title}, firmware {firmware}\n"
         yield table(
-            ("fault", "its name on record", "capture", "test"),
+            ("fault", "name on record", "capture", "test"),
             (
-                (str(code), name, stem, f"`{FOLLOWS}[{folder}/{stem}]`")
+                (str(code), name, stem, f"`{EXPECTED}[{folder}/{stem}]`")
                 for (code, name), stems in sorted(faults(captures).items())
                 for stem in stems
             ),
         )
         yield ""
         yield table(
-            ("the device says", "captures"),
+            ("message", "captures"),
             (
-                (f"`{said}`", few(stems))
-                for said in covering.required(family)
-                if (stems := [stem for stem, lines in held.items() if said in lines])
+                (f"`{line}`", few(stems))
+                for line in capture_coverage.required(family)
+                if (stems := [stem for stem, lines in held.items() if line in lines])
             ),
         )
         yield ""

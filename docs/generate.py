@@ -1,53 +1,56 @@
-"""Write every file, or part of one, that follows from a table in the code; `--check` compares instead.
+"""Write every generated file and every generated block; `--check` compares them instead.
 
-A file is either written whole or holds blocks, each between two marks of its own:
+A file is generated completely, or it holds generated blocks, each between two marks:
 
     <!-- generated: NAME -->
     <!-- end -->
 
-GENERATED lists them all. What is written follows from the code alone, so that writing
-twice changes nothing, and a file that differs was edited by hand or is out of date.
+GENERATED lists all files. The generated text depends on the code only: a second run changes nothing, and a file that
+differs is out of date or was edited by hand. A process computes each table once, because some tables take seconds.
 """
 
 import ast
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchmarks import detection
-from docs import devices_page, questions_page
+from docs import angel_eye_page as angel_eye
+from docs import bee_tek_page as bee_tek
+from docs import devices_page, questions_page, walks
+from docs import open_shoe_page as open_shoe
+from docs import scanner_page as scanner
+from docs.clauses_page import clauses_page
+from docs.commands_page import commands_page
+from docs.events_page import events_page
+from docs.protocol_page import table
+from docs.traced_run import RunError
 from firmware_protocols import FAMILIES
-from firmware_protocols.angel_eye import page as angel_eye
-from firmware_protocols.bee_tek import page as bee_tek
-from firmware_protocols.open_shoe import page as open_shoe
-from firmware_protocols.page import table
-from firmware_protocols.scanner import page as scanner
-from shoed.contract import events_page
-from shoed.rig.conformance import CHECKS
+from shoed.rig.family_kit import CHECKS
 from shoed.rig.scenario import FORMS
-from shoed.rules.page import clauses_page
-from shoed.telling_page import commands_page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 WRONG_USE: Final = 2
 
-Maker: TypeAlias = Callable[[str], str]  # a file's text as it stands -> as it must be
+Maker: TypeAlias = Callable[[str], str]  # the present text of a file -> its correct text
 
 OPENED: Final = "<!-- generated: "
 BLOCK: Final = re.compile(rf"({OPENED}(?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 class MarkError(Exception):
-    """The blocks of a page and the tables made for it are not the same."""
+    """The blocks of a page and its generated tables differ."""
 
 
 def blocks(tables: Callable[[], Mapping[str, str]]) -> Maker:
-    """Fill each block of a page with the table of its name; every table has its one block."""
+    """Fill each block of a page with the table of its name. Each table has exactly one block."""
+    once = cache(tables)
 
     def fill(text: str) -> str:
-        made = tables()
+        made = once()
         found = [match["name"] for match in BLOCK.finditer(text)]
         if sorted(found) != sorted(made) or len(found) != text.count(OPENED):
             raise MarkError(f"it must have one closed block for each of {sorted(made)}; it has {sorted(found)}")
@@ -56,10 +59,16 @@ def blocks(tables: Callable[[], Mapping[str, str]]) -> Maker:
     return fill
 
 
+def whole(page: Callable[[], str]) -> Maker:
+    """Replace the file with the page."""
+    once = cache(page)
+    return lambda _: once()
+
+
 UDEV_RULES: Final = """\
 # Written by docs/generate.py from firmware_protocols.FAMILIES; do not edit: run ./dev generate.
-# For /etc/udev/rules.d. The 70 puts it behind udev's own 60-serial.rules, whose findings (ID_...) it reads.
-# The group of a tty is left as Debian sets it: dialout, which the service's user is in.
+# Install this file in /etc/udev/rules.d. The number 70 is after udev's 60-serial.rules, which set the ID_... values.
+# Debian sets the group of a tty to dialout. The user of the service is a member of dialout.
 
 ACTION=="remove", GOTO="shoed_end"
 SUBSYSTEM!="usb|tty|hidraw", GOTO="shoed_end"
@@ -67,16 +76,16 @@ SUBSYSTEM!="usb|tty|hidraw", GOTO="shoed_end"
 {devices}
 ENV{{SHOED}}!="?*", GOTO="shoed_end"
 
-# ModemManager tries out new ttys with AT commands: a shoe must not see them.
+# ModemManager sends AT commands to new ttys. A shoe must not receive them.
 ENV{{ID_MM_DEVICE_IGNORE}}="1"
 
-# A device that has no tty is opened by its USB node or its HID node; nobody but root may, unless told here.
+# shoed opens a device without a tty by its USB node or its HID node. Without these rules only root may open them.
 ENV{{SHOED}}=="raw", ENV{{DEVTYPE}}=="usb_device", GROUP="dialout", MODE="0660"
 ENV{{SHOED}}=="raw", SUBSYSTEM=="hidraw", GROUP="dialout", MODE="0660"
 
-# Two steady names for the settings file: by the device's serial number, wherever it is plugged in, and by the
-# socket, whatever is plugged into it. Devices that share a serial number, or have none, need the second.
-# udev has no findings of its own about a HID node: they are asked for here.
+# Two stable names for the configuration: one from the serial number of the device, independent of the USB socket; one
+# from the USB socket, independent of the device. Devices with equal or missing serial numbers require the second name.
+# udev sets no ID_... values for a HID node. The two IMPORT lines set them.
 ENV{{SHOED}}!="raw", GOTO="shoed_tty"
 SUBSYSTEM!="hidraw", GOTO="shoed_tty"
 IMPORT{{builtin}}="usb_id"
@@ -94,15 +103,15 @@ ENV{{ID_SERIAL_SHORT}}=="?*", ENV{{ID_USB_INTERFACE_NUM}}!="00", \
 SYMLINK+="shoed/$env{{ID_SERIAL_SHORT}}-if$env{{ID_USB_INTERFACE_NUM}}"
 ENV{{ID_PATH}}=="?*", SYMLINK+="shoed/$env{{ID_PATH}}"
 
-# An FTDI chip holds short reports back for 16 ms unless told otherwise.
+# By default, an FTDI chip delays short reports by 16 ms.
 DRIVERS=="ftdi_sio", ATTR{{device/latency_timer}}="1"
 
 LABEL="shoed_end"
 """
 
 
-def udev_rules(_: str) -> str:
-    # One adapter serves several families: one rule for it, naming them all.
+def udev_rules() -> str:
+    # An adapter that several families use has one rule, which names all of them.
     devices: dict[tuple[int, int, str, str], list[str]] = {}
     for family in FAMILIES.values():
         for usb in family.usb_ids:
@@ -132,8 +141,8 @@ EXAMPLE_FILES: Final = {
 
 
 def example() -> Mapping[str, str]:
-    """The files of the example package, whole, and the laws that it keeps."""
-    laws = table(("law", "what it demands"), ((f"`{name}`", check.__doc__ or "") for name, check in CHECKS.items()))
+    """The complete files of the example package, and the laws of a device family."""
+    laws = table(("law", "requirement"), ((f"`{name}`", check.__doc__ or "") for name, check in CHECKS.items()))
     shown = {}
     for name, path in EXAMPLE_FILES.items():
         language = {".py": "python", ".toml": "toml"}.get(Path(path).suffix, "")
@@ -141,12 +150,12 @@ def example() -> Mapping[str, str]:
     return shown | {"laws": laws}
 
 
-def deeds() -> Mapping[str, str]:
-    return {"deeds": table(("write", "what happens"), ((f"`{each.example}`", each.meaning) for each in FORMS.values()))}
+def actions() -> Mapping[str, str]:
+    return {"actions": table(("key", "action"), ((f"`{each.example}`", each.meaning) for each in FORMS.values()))}
 
 
 def marked(folder: Path) -> dict[str, list[str]]:
-    """Clause -> the tests marked with it, as in `@pytest.mark.clause("I 3.12.2")`."""
+    """The tests of each clause, by their marks, as in `@pytest.mark.clause("I 3.12.2")`."""
     tests: dict[str, list[str]] = {}
     for file in sorted(folder.glob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -158,7 +167,7 @@ def marked(folder: Path) -> dict[str, list[str]]:
     return tests
 
 
-def clauses(_: str) -> str:
+def clauses() -> str:
     tests = marked(ROOT / "tests")
     return clauses_page(lambda clause: tests.get(clause, ()))
 
@@ -168,28 +177,28 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/bee_tek/PROTOCOL.md": blocks(bee_tek.tables),
     "firmware_protocols/open_shoe/PROTOCOL.md": blocks(open_shoe.tables),
     "firmware_protocols/scanner/PROTOCOL.md": blocks(scanner.tables),
-    "docs/devices.md": lambda _: devices_page.page(),
-    "docs/events.md": lambda _: events_page(),
-    "docs/clauses.md": clauses,
+    "docs/architecture.md": blocks(walks.tables),
+    "docs/devices.md": whole(devices_page.page),
+    "docs/events.md": whole(events_page),
+    "docs/clauses.md": whole(clauses),
     "docs/detection.md": blocks(detection.tables),
-    "docs/configuration.md": blocks(lambda: {"angel-eye-settings": angel_eye.tables()["settings"]}),
-    "docs/commands.md": lambda _: commands_page(),
-    "docs/questions.md": lambda _: questions_page.page(),
+    "docs/commands.md": whole(commands_page),
+    "docs/questions.md": whole(questions_page.page),
     "docs/new-family.md": blocks(example),
-    "docs/rig.md": blocks(deeds),
-    "udev/70-shoed.rules": udev_rules,
+    "docs/rig.md": blocks(actions),
+    "udev/70-shoed.rules": whole(udev_rules),
 }
 
 
 def wanted(root: Path) -> dict[Path, tuple[str, str]]:
-    """Give each generated file's text as it stands and as it must be."""
+    """The present text and the correct text of each generated file."""
     texts = {}
     for name, make in GENERATED.items():
         file = root / name
         present = file.read_text() if file.exists() else ""
         try:
             texts[file] = present, make(present)
-        except MarkError as error:
+        except (MarkError, RunError, walks.WalkError) as error:
             raise MarkError(f"{file}: {error}") from None
     return texts
 
@@ -206,7 +215,7 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     stale = [file for file, (present, right) in texts.items() if present != right]
     for file in stale:
         if arguments:
-            print(f"{file}: is not what the code says; run: ./dev generate", file=sys.stderr)
+            print(f"{file}: differs from the code; run: ./dev generate", file=sys.stderr)
         else:
             file.write_text(texts[file][1])
             print(f"wrote {file}")

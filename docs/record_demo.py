@@ -1,11 +1,10 @@
-"""Record `shoed demo` on a terminal of its own and draw its last screen: docs/demo.svg.
+"""Record `shoed demo` in a pseudo-terminal and draw its last screen: docs/demo.svg.
 
     .venv/bin/python docs/record_demo.py [--check]
 
-Theory of operation: the demo runs in a pty, as fast as it can, until its rounds are dealt. What it
-wrote goes through a small terminal, which knows as much as the demo uses; its cells become SVG.
-The same seed gives the same picture: only the ports differ from run to run, and those are
-written as the ones that a site has.
+Theory of operation: the demo runs in a pty, with --fast, until its rounds are dealt. A small terminal emulator, which
+supports only the escape sequences of the demo, interprets the output. Its cells become SVG. The same seed produces the
+same picture: only the TCP ports differ between runs, so the script replaces them by fixed numbers.
 """
 
 import fcntl
@@ -75,11 +74,11 @@ class Cell(NamedTuple):
     style: Style = Style()
 
 
-ESCAPE: Final = re.compile(r"\x1b\[(?P<what>[?0-9;]*)(?P<does>[A-Za-z])|(?P<text>[^\x1b])", re.DOTALL)
+ESCAPE: Final = re.compile(r"\x1b\[(?P<parameters>[?0-9;]*)(?P<final>[A-Za-z])|(?P<text>[^\x1b])", re.DOTALL)
 
 
 class Terminal:
-    """As much of one as the demo needs."""
+    """A terminal emulator with the escape sequences of the demo."""
 
     def __init__(self) -> None:
         self.cells = [[Cell()] * COLUMNS for _ in range(ROWS)]
@@ -91,7 +90,7 @@ class Terminal:
             if match["text"]:
                 self.put(match["text"])
             else:
-                self.obey(match["does"], match["what"])
+                self.execute(match["final"], match["parameters"])
 
     def put(self, character: str) -> None:
         if character == "\r":
@@ -105,27 +104,27 @@ class Terminal:
             self.cells[self.row][min(self.column, COLUMNS - 1)] = Cell(character, self.style)
             self.column += 1
 
-    def obey(self, does: str, what: str) -> None:
-        match does:
+    def execute(self, final: str, parameters: str) -> None:
+        match final:
             case "m":
-                for code in what.split(";"):
+                for code in parameters.split(";"):
                     self.style = self.style.then(int(code))
             case "H":
                 self.row = self.column = 0
             case "K":
                 self.cells[self.row][self.column :] = [Cell()] * max(0, COLUMNS - self.column)
             case "J":
-                self.obey("K", "")
+                self.execute("K", "")
                 for row in range(self.row + 1, ROWS):
                     self.cells[row] = [Cell()] * COLUMNS
             case "h" | "l":
-                pass  # cursor and wrapping: not in the picture
+                pass  # cursor and line wrapping are not visible in the picture
             case _:
-                raise ValueError(f"the demo says ESC [{what}{does}, which this terminal does not know")
+                raise ValueError(f"the demo wrote ESC [{parameters}{final}; add this sequence to docs/record_demo.py")
 
 
 def record() -> str:
-    """All that the demo writes to a terminal."""
+    """The output of the demo to a terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, pack("HHHH", ROWS, COLUMNS, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color"}
@@ -161,7 +160,7 @@ def picture(rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def drawn(row: Sequence[Cell], top: int) -> Iterator[str]:
-    """Runs of one style; what fonts draw in different widths stands in the middle of its own cell."""
+    """The cells of a row, grouped by style. A character whose width depends on the font is centred in its cell."""
     column = 0
     for (style, own), run in groupby(row, lambda cell: (cell.style, "" if cell.text.isascii() else cell.text)):
         text = "".join(cell.text for cell in run)
@@ -195,7 +194,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         PICTURE.write_text(drawing)
     elif not PICTURE.exists() or PICTURE.read_text() != drawing:
-        print(f"{PICTURE}: is not what the demo shows; run: .venv/bin/python docs/record_demo.py", file=sys.stderr)
+        print(f"{PICTURE}: differs from the demo; run: .venv/bin/python docs/record_demo.py", file=sys.stderr)
         return 1
     return 0
 

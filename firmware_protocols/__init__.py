@@ -1,4 +1,4 @@
-"""The declared layouts of every device family and firmware version: data, and nothing but data.
+"""The declared layouts of every device family and firmware version. This package contains only data.
 
 Imports `construct` and the standard library only.
 """
@@ -9,13 +9,13 @@ from typing import Final
 
 from firmware_protocols.family import Family, Settings
 
-NAMES: Final = ("angel-eye", "bee-tek", "open-shoe", "scanner")  # each one's package is called as it is
+NAMES: Final = ("angel-eye", "bee-tek", "open-shoe", "scanner")  # also the names of the packages, with underscores
 
 
 class Families(Mapping[str, Family[Settings]]):
-    """By their names. One is imported when it is asked for: a start has no time for those that no table has.
+    """The families by name. A family is imported on first access, to keep the start short.
 
-    A family reads only its own settings; `Family.settings` says which. A mapping of many families cannot.
+    A family reads only its own settings; `Family.settings` is their type. A common mapping cannot state that.
     """
 
     def __getitem__(self, name: str) -> Family[Settings]:

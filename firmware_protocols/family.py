@@ -1,8 +1,7 @@
-"""What every device family declares: its line, its frames, its settings, and how bytes become messages.
+"""The declarations of a device family: its line, its frames, its settings, and the meaning of its bytes.
 
-A family is data. The generic deframer is driven by a `Framing`, the configuration and the
-documentation iterate the settings, and what cannot be decoded is a `Malformed`: a value
-with its reason, never an exception.
+A family is data. A `Framing` drives the generic deframer. The configuration and the documentation iterate the
+settings. Bytes that cannot be decoded become a `Malformed`: a value with a reason, never an exception.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,37 +18,37 @@ S = TypeVar("S", bound="Settings")
 class Mark(Enum):
     """How a fact about a device is known."""
 
-    DOCUMENTED = "documented"  # public material about the device states it
-    OBSERVED = "observed"  # somebody saw it on a running device
-    ASSUMED = "assumed"  # ours, where nothing says
+    DOCUMENTED = "documented"  # public material about the device states the fact
+    OBSERVED = "observed"  # seen on a running device, or in a public program
+    ASSUMED = "assumed"  # no source states the fact: a decision of this project
 
 
 class Reason(Enum):
-    """Why bytes are no frame."""
+    """Why bytes are not a frame."""
 
     JUNK = "junk"  # outside any frame
-    TORN = "torn"  # begun and not finished
+    TORN = "torn"  # begun, but not complete
     OVER_LONG = "over-long"
     BAD_CHECK = "bad-check"
     UNKNOWN_COMMAND = "unknown-command"
     UNDECLARED_CODE = "undeclared-code"  # a value that the protocol page does not name
-    MALFORMED = "malformed"  # a length, a bit or a character that cannot be
-    ECHO = "echo"  # an order of a host, sent back
-    UNKNOWN_VERSION = "unknown-version"  # of the protocol: its layout is not known
-    UNSEALED = "unsealed"  # on a line with a key, and outside the secure channel
-    NOT_AUTHENTIC = "not-authentic"  # not what the device said in this session, or a copy of what it said
-    WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or what only the other says
+    MALFORMED = "malformed"  # an impossible length, bit or character
+    ECHO = "echo"  # an order of a host that arrives from the device's side
+    UNKNOWN_VERSION = "unknown-version"  # a protocol version whose layout is unknown
+    UNSEALED = "unsealed"  # a frame outside the secure channel, on a line with a key
+    NOT_AUTHENTIC = "not-authentic"  # not a message of the device in this session, or a copy of such a message
+    WRONG_ROLE = "wrong-role"  # a shoe where a shuffler is expected, or a message of the other role
 
 
 class Malformed(NamedTuple):
-    """A whole frame that says nothing we can use, and why."""
+    """A complete frame without a usable meaning, and the reason."""
 
     reason: Reason
     detail: str
 
 
 class Code(NamedTuple, Generic[Name]):
-    """One value on the line and what it stands for."""
+    """One value on the line, and its meaning."""
 
     number: int
     name: Name
@@ -58,20 +57,20 @@ class Code(NamedTuple, Generic[Name]):
 
 
 class FrameKind(NamedTuple):
-    """One kind of frame: where it begins, where it ends, how long it may be."""
+    """One kind of frame: its start, its end, and its longest body."""
 
     name: str
     start: int
     end: int | None  # None: the body is exactly body_max bytes
     body_max: int  # between start and end
-    trailer: int = 0  # bytes after the end, as of a check
-    breaks_in: bool = True  # whether it may begin at the byte that tears another frame
-    alone: bytes = b""  # values of a first byte that is the whole body
-    fixed: tuple[tuple[bytes, ...], ...] = ()  # bodies of one length, by the values of each byte; `never_inside` too
+    trailer: int = 0  # bytes after the end, such as a check
+    breaks_in: bool = True  # it may begin at the byte that tears another frame
+    alone: bytes = b""  # the values of a single byte that is a complete body
+    fixed: tuple[tuple[bytes, ...], ...] = ()  # fixed bodies: the values of each byte, also from `never_inside`
 
 
 class Form(NamedTuple, Generic[Name]):
-    """One way in which a device puts what it says on the line, where there are several."""
+    """One of several forms of the same message on the line."""
 
     name: Name
     shown: str
@@ -80,20 +79,20 @@ class Form(NamedTuple, Generic[Name]):
 
 
 class Framing:
-    """How the frames of one direction are told apart on the line. Equal only to itself, so that a lookup is cheap."""
+    """How the frames of one direction are separated on the line. Equal only to itself, which makes a lookup cheap."""
 
     def __init__(self, kinds: tuple[FrameKind, ...], never_inside: bytes) -> None:
         self.kinds: Final = kinds
-        # Values that no trailer holds and no body that is not fixed, every end among them: one out of place tears.
+        # These values, with every end byte, occur in no trailer and in no body except fixed ones. They tear a frame.
         self.never_inside: Final = never_inside
 
 
-class Direction(NamedTuple, Generic[Message_co]):
-    """What one end says to the other: how to find its frames, and what each of them means."""
+class Codec(NamedTuple, Generic[Message_co]):
+    """One direction of a line: how its frames are found, and the meaning of each frame."""
 
     framing: Framing
     torn_after_ms: int
-    read: Callable[[bytes], Message_co | Malformed]  # one whole frame, its check included
+    read: Callable[[bytes], Message_co | Malformed]  # one complete frame, including its check
 
 
 class Parity(Enum):
@@ -118,35 +117,35 @@ class Line(NamedTuple):
 
 
 class UsbId(NamedTuple):
-    """A USB device behind which the family may be found."""
+    """A USB id of a device or an adapter of the family."""
 
     vendor: int
     product: int
     name: str
     mark: Mark
     note: str
-    raw: bool = False  # it is the device itself, not an adapter with a tty: its USB or HID node is opened
+    raw: bool = False  # the id of the device itself, not of an adapter with a tty: the USB or HID node is opened
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The base of every family's settings: one frozen dataclass, each field made by `setting`."""
+    """Base class of every family's settings: a frozen dataclass whose fields are made by `setting`."""
 
-    def standing(self, role: str) -> Self:  # noqa: ARG002 -- for families of several roles
-        """The same for a device that stands at its table as this: shoe or shuffler."""
+    def for_role(self, role: str) -> Self:  # noqa: ARG002 -- for families of several roles
+        """Return the settings of a device with this role at its table: shoe or shuffler."""
         return self
 
     def on(self, line: Line) -> Self:  # noqa: ARG002 -- for families whose sessions depend on the speed
-        """The same for a device on this serial line, which its host opens itself."""
+        """Return the settings of a device on this serial line, which the host opens itself."""
         return self
 
     def listening(self) -> Self:
-        """The same for a host that only listens: most families' hosts say nothing anyway but orders."""
+        """Return the settings of a host that only listens. The hosts of most families send only orders anyway."""
         return self
 
 
 class Setting(NamedTuple):
-    """What is declared of one field of a family's settings."""
+    """The declaration of one field of a family's settings."""
 
     default: object
     choices: tuple[Enum, ...]  # empty: a number between low and high, or a table
@@ -155,21 +154,21 @@ class Setting(NamedTuple):
     unit: str
     reason: str
     mark: Mark
-    codes: str = ""  # of a table of codes, and which card each is: the pattern of a code; the unit puts it in words
+    codes: str = ""  # for a table of codes and their cards: the pattern of a code; `unit` describes it in words
 
 
 DECLARED: Final = "setting"
 
 
 def setting(default: T, *, reason: str, mark: Mark, within: tuple[int, int] | None = None, unit: str = "") -> T:
-    """Declare one field of a `Settings`; where the default is an enum, its members are the choices."""
+    """Declare one field of a `Settings`. If the default is an enum, its members are the choices."""
     choices = tuple(type(default)) if isinstance(default, Enum) else ()
     low, high = within or (None, None)
     return field(default=default, metadata={DECLARED: Setting(default, choices, low, high, unit, reason, mark)})
 
 
 def card_codes(codes: str, *, unit: str, reason: str, mark: Mark) -> Mapping[str, str]:
-    """Declare a field for a table, empty by default: codes that match a pattern, and which card each is."""
+    """Declare a field for a table of codes and their cards. A code matches the pattern; the default is empty."""
     metadata = {DECLARED: Setting({}, (), None, None, unit, reason, mark, codes)}
     return field(default_factory=dict, metadata=metadata)
 
@@ -179,7 +178,7 @@ def declared(settings: type[Settings]) -> Mapping[str, Setting]:
 
 
 class Codes(NamedTuple):
-    """The numbers that a field of a message may carry, where the page names them."""
+    """The numbers of a message field that the protocol page names."""
 
     message: type
     field: str
@@ -187,18 +186,18 @@ class Codes(NamedTuple):
 
 
 class Family(NamedTuple, Generic[S]):
-    """One family of devices that speak the same protocol."""
+    """One family of devices with the same protocol."""
 
     name: str
     title: str
-    firmware: tuple[str, ...]  # the versions whose layout is known; any other is refused
+    firmware: tuple[str, ...]  # the versions with a known layout; any other version is refused
     line: Line | None  # None: no serial line of its own
     usb_ids: tuple[UsbId, ...]
     settings: type[S]
-    reports: Callable[[S], Direction[object]]  # device to host
-    orders: Callable[[S], Direction[object]]  # host to device
-    roles: tuple[str, ...] = ("shoe",)  # what a device of it may be at a table: shoe, shuffler
-    messages: tuple[type, ...] = ()  # all that a device of it says: its captures hold each, with each choice it has
-    codes: tuple[Codes, ...] = ()  # and each of these numbers
-    keyed: bool = False  # a device of it may have a key: it has a secure channel
-    identifies: bool = False  # a device of it says who it is when a line opens: the line alone proves nothing
+    reports: Callable[[S], Codec[object]]  # device to host
+    orders: Callable[[S], Codec[object]]  # host to device
+    roles: tuple[str, ...] = ("shoe",)  # the possible roles of a device at a table: shoe, shuffler
+    messages: tuple[type, ...] = ()  # all messages of a device; the captures contain each of them, with each choice
+    codes: tuple[Codes, ...] = ()  # the captures also contain each of these numbers
+    keyed: bool = False  # a device may have a key: the protocol has a secure channel
+    identifies: bool = False  # a device identifies itself when a line opens: an open line alone proves nothing

@@ -1,39 +1,39 @@
-"""Every error that shoed raises on purpose, and who is to act on it.
+"""Every error that shoed raises. The type of an error names the cause.
 
     ShoedError
-      SettingsError       a file somebody wrote: every problem at once, FILE:LINE each
+      SettingsError       a file that a person writes: all its problems, each with FILE:LINE
       UsageError          a command used wrongly: exit status 2
-      DriverError         a family that no package brings, or one that cannot be used
-      PortError           a device that cannot be had
-        PortRefused         it could not be opened: busy, denied, another device
-          PortAbsent          no device is there
-          PortUnsecured       the line was lost before the device showed its key
-          PortUnready         the node is new, and udev is still at work on it
-        LinkLost            it was open and is gone
+      DriverError         a device family that no package has, or that cannot be used
+      PortError           a device that cannot be used
+        PortRefused         the port was not opened: busy, denied, another device
+          PortAbsent          the device does not exist
+          PortUnsecured       the line was lost before the device proved its key
+          PortUnready         the node is new, and udev still changes it
+        LinkLost            an open link ended
       CaptureError        a capture that cannot be read, FILE:LINE
-      JournalError        the record
+      JournalError        the journal
         JournalLocked       another shoed holds the state directory
-        JournalUnusable     not ours, damaged, or written by a newer shoed
-        CommitFailed        the disk refused a commit: nothing after it left the house
+        JournalUnusable     another format, damaged, or written by a newer shoed
+        CommitFailed        a commit failed: nothing after it was sent
       BusError            the broker
-        BrokerRefused       it said no: credentials, protocol, a denied topic
-        BrokerLost          it is unreachable, silent or gone
-      TellError           no daemon there to be told, or its answer was lost
+        BrokerRefused       the broker refused: credentials, protocol, a denied topic
+        BrokerLost          the broker is unreachable, silent, or closed the connection
+      TellError           the command socket: no daemon runs, or its answer was lost
       RigError            a virtual device or a demo that cannot start
 
-The text of each says what happened, where, and what to do about it. A frame that
-makes no sense is no error: it is data, a rejected frame with its reason.
+The text of each error has three parts: what is wrong, where, and what to do. An invalid frame is not an error: it is
+data, a rejected frame with its reason.
 """
 
 from typing import NamedTuple
 
 
 class ShoedError(Exception):
-    """The root: whatever is not one of these is a defect of ours."""
+    """The base. An exception of another type is a defect of shoed."""
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong in a file, and what would be right."""
+    """One problem of a file, and its remedy."""
 
     file: str
     line: int

@@ -1,11 +1,10 @@
 """Files that people write, in TOML: the configuration and the rule books.
 
-Theory of operation: tomllib gives the values and the verdict on the syntax, but no
-positions. Where a line is asked for, Scan walks the same text once more and notes on which
-line each key, header and list element stands. A Sheet holds both. Its readers ask for keys
-by Kind; what is wrong piles up as Problems while stand-ins keep the types whole, and
-finish() raises them all at once, in line order. A key that nobody asked for is a problem
-too, so a reader cannot forget to check for it.
+Theory of operation: tomllib reads the values and verifies the syntax, but gives no positions. Scan reads the same text
+again when a line number is needed, and records the line of each key, header and list element. A Sheet holds the values
+and the lines. A reader requests each key with a Kind. A wrong value makes a Problem, and the reader continues with the
+stand-in of the Kind. finish() raises all problems together, in line order. A key that no reader requests is a problem,
+too.
 
     sheet = read("shoed.toml")
     site = sheet.root.table("site")
@@ -35,10 +34,10 @@ T_co = TypeVar("T_co", covariant=True)
 D = TypeVar("D")
 Route = tuple[str | int, ...]  # from the root of the file to a value: keys, and positions in lists from 0
 
-# Blanks and comments match nothing or are dropped. An opened multi-line string that never
-# closes runs to the end, so that what follows its quotes is not taken for keys.
+# Blanks match nothing; comments are dropped. A multi-line string without its closing quotes extends to the end of the
+# text: otherwise its lines would be read as keys.
 TOKENS: Final = (
-    r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)'  # up to two quotes may stand right before the closing three
+    r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)'  # up to two quotes may precede the closing three
     r"|'''.*?(?:'{3,5}|\Z)"
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
@@ -46,27 +45,27 @@ TOKENS: Final = (
     r"|[^\s\[\]{}=,.\"'#]+"
     r"|#[^\n]*"
 )
-LONGEST_SHOWN: Final = 60  # characters: a value that was meant for another key may be a whole certificate
+LONGEST_SHOWN: Final = 60  # characters: the value of a wrong key may be a whole certificate
 BARE_KEY: Final = r"[A-Za-z0-9_-]+"
-POSITION: Final = r" \(at (?:line (\d+), column (\d+)|end of document)\)$"  # as tomllib ends its messages
+POSITION: Final = r" \(at (?:line (\d+), column (\d+)|end of document)\)$"  # at the end of the messages of tomllib
 
 
 class Scan:
-    """Where everything stands in a text that tomllib accepts, or up to the point where it does not."""
+    """The line of each key, header and element; of an invalid text, up to the first error."""
 
     def __init__(self, toml: str) -> None:
         self.lines: dict[Route, int] = {(): 1}
         self.statements: list[tuple[int, Route]] = []
         self._tokens: list[tuple[str, int]] = []
         self._at = 0
-        self._headers: dict[Route, int] = {}  # how many [[headers]] an array of tables has had
+        self._headers: dict[Route, int] = {}  # the number of [[headers]] of each array of tables so far
         line = 1
         for token in re.findall(TOKENS, toml, re.DOTALL):
             if not token.startswith("#"):
                 self._tokens.append((token, line))
             line += token.count("\n")
         self._tokens.append(("\n", line))
-        # A text that tomllib refuses may end too early (IndexError) or have no key where one is due (ValueError).
+        # An invalid text may end too early (IndexError) or lack a key (ValueError).
         with suppress(IndexError, ValueError, RecursionError):
             self._document()
 
@@ -77,7 +76,7 @@ class Scan:
             if opening == "\n":
                 self._at += 1
                 continue
-            self.statements.append((line, ()))  # should the key turn out to be none
+            self.statements.append((line, ()))  # if the key is invalid
             route = self._header(line) if opening == "[" else self._keys_below(base, line)
             self.statements[-1] = (line, route)
             if opening == "[":
@@ -102,7 +101,7 @@ class Scan:
             count = self._headers.get(route, 0)
             self._headers[route] = count + 1
             route = (*route, count)
-        self.lines[route] = line  # [a] may come after [a.b], which had to give `a` a line
+        self.lines[route] = line  # [a] may follow [a.b], which has set a line for `a`
         return route
 
     def _keys_below(self, base: Route, line: int) -> Route:
@@ -140,7 +139,7 @@ class Scan:
                 self._at += 1
 
     def _line_before(self, closing: str) -> int | None:
-        """The line of the next element; None past the closing bracket."""
+        """The line of the next element; None after the closing bracket."""
         while self._tokens[self._at][0] in {",", "\n"}:
             self._at += 1
         token, line = self._tokens[self._at]
@@ -154,8 +153,8 @@ def _unquoted(key: str) -> str:
     return key if re.fullmatch(BARE_KEY, key) else next(iter(tomllib.loads(f"{key}=0")))
 
 
-class Wrong(ValueError):
-    """All that is wrong with one text; each problem is `PROBLEM; REMEDY`."""
+class SeveralProblems(ValueError):
+    """Several problems of one text; each is `PROBLEM; REMEDY`."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -163,37 +162,37 @@ class Wrong(ValueError):
 
 
 def problems_of(error: ValueError) -> tuple[str, ...]:
-    return error.problems if isinstance(error, Wrong) else (str(error),)
+    return error.problems if isinstance(error, SeveralProblems) else (str(error),)
 
 
 class Sheet:
-    """One file: its values, the line of each, and what was found wrong so far."""
+    """One file: its values, their lines, and the problems so far."""
 
     def __init__(self, file: str, values: Mapping[str, object], toml: str) -> None:
         self.file = file
         self._toml = toml
         self._problems: list[Problem] = []
         self.warnings: list[Problem] = []
-        self._tables: dict[Route, Table] = {}
+        self._tables: dict[Route, TomlTable] = {}
         self.root = self.table((), values)
 
-    def table(self, route: Route, value: object) -> "Table":
-        """The one Table of this route, whoever asks: what is known in it adds up."""
+    def table(self, route: Route, value: object) -> "TomlTable":
+        """The table of a route. Every caller gets the same TomlTable, which collects the requested keys."""
         if route not in self._tables:
             if not isinstance(value, dict):
                 header = f"[{dotted(route)}]" if isinstance(route[-1], str) else f"[[{dotted(route[:-1])}]]"
-                self.fault(route, f"{shown(value)} is no table", f"write {header} and its keys below")
+                self.fault(route, f"{shown(value)} is not a table", f"write {header} and its keys below")
                 value = {}
-            self._tables[route] = Table(self, route, value)
+            self._tables[route] = TomlTable(self, route, value)
         return self._tables[route]
 
     @cached_property
     def _lines(self) -> Mapping[Route, int]:
-        """Scanned once somebody asks for a line: mostly nobody does, and files are read at start-up."""
+        """Scanned when a line is needed: a start without problems needs none."""
         return Scan(self._toml).lines
 
     def line(self, route: Route) -> int:
-        """The line of the key, or of the nearest table above it that is there."""
+        """The line of the key; the line of the nearest table above it if the key is absent."""
         while route not in self._lines:
             route = route[:-1]
         return self._lines[route]
@@ -202,11 +201,11 @@ class Sheet:
         self._problems.append(Problem(self.file, self.line(route), dotted(route), problem, remedy))
 
     def warn(self, route: Route, problem: str, remedy: str) -> None:
-        """What may stay as it is, and may be meant otherwise."""
+        """A value that is valid, and probably a mistake."""
         self.warnings.append(Problem(self.file, self.line(route), dotted(route), problem, remedy))
 
     def finish(self) -> None:
-        """To be called once everything was asked for: raises all problems, in line order."""
+        """Raise all problems, in line order. Call it after the last key."""
         for table in self._tables.values():
             table.fault_unknown_keys()
         if self._problems:
@@ -214,7 +213,7 @@ class Sheet:
 
 
 class Node(Struct, frozen=True):
-    """A value and where it stands."""
+    """A value and its place."""
 
     sheet: Sheet
     route: Route
@@ -230,11 +229,10 @@ class Node(Struct, frozen=True):
 
 
 class Kind(Struct, Generic[T_co], frozen=True):
-    """What a value has to be.
+    """A type of value, with its check.
 
-    `read` gives the typed value or raises ValueError(problem), or (problem, remedy) where
-    `right` is not the best remedy. `stand_in` is what the reader works with from there
-    until finish() raises.
+    `read` returns the typed value, or raises ValueError(problem) or ValueError(problem, remedy). `right` is the remedy
+    of the first form. `stand_in` replaces a wrong value until finish() raises.
     """
 
     right: str
@@ -242,17 +240,17 @@ class Kind(Struct, Generic[T_co], frozen=True):
     read: Callable[[Node], T_co]
 
 
-class Table:
-    """One table of a file. An absent one is empty: then its required keys are missing."""
+class TomlTable:
+    """One table of a file. An absent table is empty: its required keys are missing."""
 
     def __init__(self, sheet: Sheet, route: Route, values: Mapping[str, object]) -> None:
         self.sheet = sheet
         self.route = route
         self._values = values
-        self._known: dict[str, None] = {}  # a set in the order of asking
+        self._known: dict[str, None] = {}  # an ordered set: the requested keys
 
     def __iter__(self) -> Iterator[str]:
-        """The keys that are there, for tables whose keys are data."""
+        """The keys of the file, for tables whose keys are data."""
         return iter(self._values)
 
     def require(self, key: str, kind: Kind[T]) -> T:
@@ -266,11 +264,11 @@ class Table:
             return default
         return Node(self.sheet, (*self.route, key), self._values[key]).read(kind)
 
-    def table(self, key: str) -> "Table":
+    def table(self, key: str) -> "TomlTable":
         self._known[key] = None
         return self.sheet.table((*self.route, key), self._values.get(key, {}))
 
-    def tables(self, key: str, at_least: int = 0) -> tuple["Table", ...]:
+    def tables(self, key: str, at_least: int = 0) -> tuple["TomlTable", ...]:
         """The tables of [[key]], or of key = [{...}, {...}]."""
         self._known[key] = None
         route, found = (*self.route, key), self._values.get(key, [])
@@ -278,43 +276,43 @@ class Table:
             if len(found) < at_least:
                 self.fault(key, "is missing", f"write [[{dotted(route)}]] and its keys below")
             return tuple(self.sheet.table((*route, index), value) for index, value in enumerate(found))
-        self.sheet.fault(route, "is no list of tables", f"write [[{dotted(route)}]], with double brackets")
+        self.sheet.fault(route, "is not a list of tables", f"write [[{dotted(route)}]], with double brackets")
         return (self.sheet.table(route, found),) if isinstance(found, dict) else ()
 
     def line(self, key: str) -> int:
         return self.sheet.line((*self.route, key))
 
     def fault(self, key: str, problem: str, remedy: str) -> None:
-        """For checks that no Kind can make."""
+        """Add a problem that no Kind detects."""
         self.sheet.fault((*self.route, key), problem, remedy)
 
     def warn(self, key: str, problem: str, remedy: str) -> None:
         self.sheet.warn((*self.route, key), problem, remedy)
 
     def allow(self, keys: Iterable[str]) -> None:
-        """Keys that may stand here unread: what they mean hangs on a value that is wrong already."""
+        """Accept keys without reading them: their meaning depends on another value, which is wrong."""
         self._known |= dict.fromkeys(keys)
 
     def fault_unknown_keys(self) -> None:
         for key in self._values:
             if key not in self._known:
                 near = nearest(key, self._known)
-                remedy = f"the nearest known is {near}" if near else f"known here: {', '.join(self._known)}"
-                self.fault(key, "is no known key", remedy)
+                right = near or f"one of {', '.join(self._known)}"
+                remedy = f"write {right}, or remove the key"
+                self.fault(key, "is not a known key", remedy)
 
 
 def read(file: str) -> Sheet:
-    """The file as it is named on the command line."""
     try:
         return parse(file, Path(file).read_bytes())
     except OSError as error:
         raise _refusal(
-            file, 1, f"cannot be read: {error.strerror}", "name a file that is there and may be read"
+            file, 1, f"cannot be read: {error.strerror}", "name a file that exists and can be read"
         ) from error
 
 
 def parse(file: str, data: bytes) -> Sheet:
-    data = data.removeprefix(BOM_UTF8)  # editors on Windows write it, and their own line ends
+    data = data.removeprefix(BOM_UTF8)  # editors on Windows write it, and CR LF
     try:
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -324,7 +322,7 @@ def parse(file: str, data: bytes) -> Sheet:
         ) from error
     try:
         values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # mostly TOMLDecodeError; a ValueError for 5000 digits
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError; ValueError for a number of 5000 digits
         raise _not_toml(file, str(error), Scan(text)) from error
     return Sheet(file, values, text)
 
@@ -334,9 +332,9 @@ def _refusal(file: str, line: int, problem: str, remedy: str) -> SettingsError:
 
 
 def _not_toml(file: str, message: str, scan: Scan) -> SettingsError:
-    """The complaint of tomllib, with the key it is about."""
+    """The message of tomllib, with the key at its position."""
     where = re.search(POSITION, message)
-    at = int(where[1]) if where and where[1] else None  # None: something opened and never closed, or too long
+    at = int(where[1]) if where and where[1] else None  # None: not closed, or too long
     begun = [statement for statement in scan.statements if at is None or statement[0] <= at]
     line, route = begun[-1] if begun else (at or 1, ())
     first = next((line for line, earlier in begun if earlier == route), line)
@@ -344,9 +342,9 @@ def _not_toml(file: str, message: str, scan: Scan) -> SettingsError:
         problem, remedy = f"is given twice, first in line {first}", "write it once"
     else:
         line = at or line
-        complaint = re.sub(POSITION, "", message)
+        reason = re.sub(POSITION, "", message)
         column = f" at column {where[2]}" if where and where[2] else ""
-        problem = f"is not TOML: {complaint[0].lower()}{complaint[1:]}{column}"
+        problem = f"is not TOML: {reason[0].lower()}{reason[1:]}{column}"
         remedy = 'write key = value, and text between double quotes, as in name = "rws"'
     return SettingsError((Problem(file, line, dotted(route) or "file", problem, remedy),))
 
@@ -364,13 +362,13 @@ def integer(minimum: int | None = None, maximum: int | None = None) -> Kind[int]
     def convert(node: Node) -> int:
         match node.value:
             case bool():
-                raise ValueError(f"{shown(node.value)} is no whole number")
+                raise ValueError(f"{shown(node.value)} is not a whole number")
             case int(value):
                 if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
                     raise ValueError(f"{value} is out of range")
                 return value
             case value:
-                raise ValueError(f"{shown(value)} is no whole number")
+                raise ValueError(f"{shown(value)} is not a whole number")
 
     lowest = "" if minimum is None else f" from {minimum}"
     highest = "" if maximum is None else f" up to {maximum}"
@@ -389,7 +387,7 @@ BOOLEAN: Final = Kind("write true or false, without quotes", stand_in=False, rea
 
 
 def choice(options: Mapping[str, T]) -> Kind[T]:
-    """One of a few words, and what each stands for."""
+    """One of a few words; each has its value."""
 
     def convert(node: Node) -> T:
         word = _text(node)
@@ -407,13 +405,13 @@ def one_of(words: Iterable[str]) -> Kind[str]:
 
 
 def converted(convert: Callable[[str], T], example: str) -> Kind[T]:
-    """Text with a meaning; the example must have one. For what has none `convert` raises ValueError.
+    """Text that `convert` accepts, as it accepts the example. For any other text `convert` raises ValueError.
 
-    Its message is `PROBLEM; REMEDY`, or the problem alone. A Wrong has several of them.
+    The message is `PROBLEM; REMEDY`, or the problem alone. SeveralProblems has several messages.
     """
 
-    def judged(message: str, written: str) -> tuple[str, str]:
-        message = " ".join(message.split())  # it may quote the value, line ends and all
+    def split(message: str, written: str) -> tuple[str, str]:
+        message = " ".join(message.split())  # a message may quote the value, with its line ends
         problem, _, remedy = message.partition("; ")
         return (message, right) if not remedy or "; " in written else (problem, remedy)
 
@@ -422,7 +420,7 @@ def converted(convert: Callable[[str], T], example: str) -> Kind[T]:
         try:
             return convert(written)
         except ValueError as error:
-            *others, last = (judged(message, written) for message in problems_of(error))
+            *others, last = (split(message, written) for message in problems_of(error))
             for other in others:
                 node.sheet.fault(node.route, *other)
             raise ValueError(*last) from error
@@ -432,20 +430,20 @@ def converted(convert: Callable[[str], T], example: str) -> Kind[T]:
 
 
 def listing(kind: Kind[T]) -> Kind[tuple[T, ...]]:
-    """A list of values of one kind, each with its own line. Lists of lists are listings of listings."""
+    """A list of values of one kind, each with its own line."""
 
     def convert(node: Node) -> tuple[T, ...]:
         match node.value:
             case list(found):
                 return tuple(Node(node.sheet, (*node.route, at), each).read(kind) for at, each in enumerate(found))
             case value:
-                raise ValueError(f"{shown(value)} is no list")
+                raise ValueError(f"{shown(value)} is not a list")
 
     return Kind("write [ ] with the values between, separated by commas", (), convert)
 
 
 def or_none(kind: Kind[T]) -> Kind[T | None]:
-    """None as the stand-in, for a reader who has to know that the value was wrong."""
+    """The same kind with None as its stand-in: the reader then knows that the value is wrong."""
     return Kind(kind.right, None, kind.read)
 
 
@@ -454,16 +452,16 @@ def _text(node: Node) -> str:
         case str(value):
             return value
         case value:
-            raise ValueError(f"{shown(value)} is no text")
+            raise ValueError(f"{shown(value)} is not text")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one of the known words that was meant, if one is like it."""
+    """The known word that is most similar, if one is similar."""
     return next(iter(get_close_matches(word.lower(), known, 1)), None)
 
 
 def dotted(route: Route) -> str:
-    """`table.shoe.port` for people: the line tells which table; other list elements count from 1, as in `row[2]`."""
+    """`table.shoe.port`, without the index of a table in a list; other list elements count from 1, as in `row[2]`."""
     name = ""
     for part, after in zip_longest(route, route[1:]):
         match part:
@@ -475,7 +473,7 @@ def dotted(route: Route) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as its writer knows it, on one line."""
+    """A value as in the file, on one line."""
     match value:
         case bool():
             return str(value).lower()

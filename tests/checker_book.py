@@ -1,6 +1,6 @@
-"""The Table of Play and the pays of the five games, from the documents alone: for the checker of published messages.
+"""The Table of Play and the pays of the five games, from the documents alone, for the checker of published messages.
 
-Nothing of the project is imported, and no function or table of its rule room is copied.
+This module imports nothing of the project, and copies no function or table of its rules.
 A card is its text, as in `10H`. Clauses: the Table of Play is C 3.10 to 3.14, I 3.10 to 3.17, E 3.4 to 3.8; F and T
 draw alike. The pays are C 4.1.2, I 4.1.1, E 4.1.1, T 4.1.1 and the pay table of F.
 """
@@ -16,7 +16,7 @@ DRAWS_ON: Final = {3: (0, 1, 2, 3, 4, 5, 6, 7, 9), 4: (2, 3, 4, 5, 6, 7), 5: (4,
 SIDE_ON_SIX: Final = {"super-six-plus": "super-six-plus", "fortune-six": "fortune-six"}
 GAMES: Final = ("commission", "super-six-plus", "fortune-six", "easy-six", "tournament")
 
-# I 4.1.2: cards on the table, insured hand, Player's points, Banker's points (least and most), odds.
+# I 4.1.2: cards on the table, insured hand, Player's points (least, most), Banker's points (least, most), odds.
 INSURANCE: Final = (
     (4, "banker", (0, 4), (5, 5), "2:1"),
     (4, "banker", (0, 5), (6, 6), "3:1"),
@@ -41,7 +41,7 @@ def points(hand: Cards) -> int:
 
 
 def due(player: Cards, banker: Cards) -> str | None:
-    """The hand of the next card; None: the round has all its cards."""
+    """The hand of the next card; None if the round has all its cards."""
     if len(player) + len(banker) < 4:
         return "player" if len(player) == len(banker) else "banker"
     two, other = points(player[:2]), points(banker[:2])
@@ -54,7 +54,7 @@ def due(player: Cards, banker: Cards) -> str | None:
 
 
 def slot(player: Cards, banker: Cards) -> dict[str, object] | None:
-    """The place of the next card, as it is published."""
+    """The slot of the next card, in its published form."""
     hand = due(player, banker)
     if hand is None:
         return None
@@ -73,7 +73,7 @@ def pairs(player: Cards, banker: Cards) -> list[str]:
 
 
 def pays(game: str, player: Cards, banker: Cards) -> dict[str, str]:
-    """What each bet of the game gets from a complete round."""
+    """The pay of each bet of the game in a complete round."""
     won, total = outcome(player, banker), max(points(player), points(banker))
     six = total == 6
     even = {"player": "1.05:1" if game == "easy-six" and six else "1:1"}
@@ -93,7 +93,7 @@ def pays(game: str, player: Cards, banker: Cards) -> dict[str, str]:
 
 
 def insurance(player: Cards, banker: Cards) -> dict[str, str]:
-    """The insurance bets on offer before the next card, each with its odds (I 3.12)."""
+    """The insurance bets that are offered before the next card, each with its odds (I 3.12)."""
     cards, ours, theirs = len(player) + len(banker), points(player), points(banker)
     if due(player, banker) is None:
         return {}

@@ -1,8 +1,9 @@
-"""The round as a subscriber draws it: the input is the events of one table, the output is its `state`.
+"""The round as a subscriber computes it: the input is the events of one table, the output is its `state`.
 
-Theory of operation: `Follower` has one case for each event that changes what is shown. A law that does not hold is a
-`Defect` with the name of the law; following goes on from the event, so that one defect is not many. Nothing of the
-project is imported; the sources are docs/events.md, the contract and `checker_book`.
+Theory of operation: `Follower` has one method for each event that changes the state. An event that breaks a law gives a
+`Defect` with the name of the law. The follower then continues from the values of the event, so that an error gives one
+defect only. This module imports nothing of the project; its sources are docs/events.md, the contract and
+`checker_book`.
 """
 
 from collections import Counter
@@ -16,13 +17,13 @@ Round = tuple[int | None, int | None]  # a shoe and its round
 
 OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up")
 ENDED: Final = ("idle", "settled", "voided", "abandoned")
-UNHEARD: Final[Mapping[str, object]] = {"link": "offline", "reason": None, "fault": None, "locked": False}
+UNKNOWN_DEVICE: Final[Mapping[str, object]] = {"link": "offline", "reason": None, "fault": None, "locked": False}
 CLOSES: Final = ("round.resumed", "round.voided", "round.abandoned", "round.overtaken")
 
 
 class Defect(NamedTuple):
     law: str
-    sequence: int  # of the last event that was heard
+    sequence: int  # of the last event
     text: str
 
 
@@ -42,25 +43,25 @@ class Follower:
         self.round: int | None = None
         self.player: list[str] = []
         self.banker: list[str] = []
-        self.left_over: list[str] = []  # these open the next round
-        self.kept: list[str] = []  # these too, by an answer after the round
-        self.altered = False  # the cards may be in another order than they were drawn
+        self.left_over: list[str] = []  # cards that open the next round
+        self.kept: list[str] = []  # cards that open the next round by an answer after the round
+        self.altered = False  # the order of the cards may differ from the order in which they were drawn
         self.complete = False
         self.squeezed = False
         self.last: dict[str, Json] | None = None
-        self.before: dict[str, Json] | None = None  # the complete round before it
-        self.published: dict[str, Json] = {}  # the face in each event of a card, by its sequence
-        self.devices: dict[str, dict[str, Json]] = {"shoe": dict(UNHEARD)}
+        self.before: dict[str, Json] | None = None  # the complete round before `last`
+        self.published: dict[str, Json] = {}  # the face in each event of a card, by the sequence of the event
+        self.devices: dict[str, dict[str, Json]] = {"shoe": dict(UNKNOWN_DEVICE)}
         self.doubts: dict[str, dict[str, str]] = {}  # by device and reason
         self.suspended: Round | None = None
         self.indexes: set[int] = set()
         self.known: Counter[str] = Counter()  # the faces that the round may show
-        self.reported: Counter[str] = Counter()  # those that the shoe reported in the round, for a hand of it
+        self.reported: Counter[str] = Counter()  # the faces that the shoe reported for a hand of the round
         self.corrected = False  # the face of a card of the round was corrected
-        self.misread = 0  # so many faces of the round were corrected
+        self.misread = 0  # the number of corrected faces of the round
         self.void: set[Round] = set()
-        self.accounts: dict[Round, dict[str, Json]] = {}  # of the rounds that were complete
-        self.explained = False  # a person or an irregularity says where a reported card is
+        self.accounts: dict[Round, dict[str, Json]] = {}  # results and pays of the complete rounds
+        self.explained = False  # a person or an irregularity determines the place of a reported card
         self.provenance = 0
         self.reports: set[tuple[Json, ...]] = set()
 
@@ -84,7 +85,7 @@ class Follower:
             self.suspended = None
 
     def nothing(self, data: Json) -> None:
-        """An event that changes nothing that is shown."""
+        """An event that does not change the state."""
 
     def is_present(self, data: Json) -> bool:
         return (data["shoe"], data["round"]) == self.of
@@ -92,42 +93,43 @@ class Follower:
     # --- cards
 
     def once(self, data: Json, *place: Json) -> None:
-        """A report gives one event, and the rows of the journal increase."""
+        """Verify that a report has one event, and that the journal rows do not decrease."""
         report = (data["provenance"], data["card"], *place)
         self.require("card-once", f"{report} has two events", holds=report not in self.reports)
-        self.require("card-once", "an older row", holds=data["provenance"] >= self.provenance)
+        in_order = data["provenance"] >= self.provenance
+        self.require("card-once", f"journal row {data['provenance']} after {self.provenance}", holds=in_order)
         self.reports.add(report)
         self.provenance = data["provenance"]
         if data["card"] is not None:
             self.known[data["card"]] += 1
 
     def card_drawn(self, data: Json) -> None:
-        self.require("slot", f"a card of round {data['round']}", holds=self.is_present(data))
-        self.require("index", f"index {data['index']} twice", holds=data["index"] not in self.indexes)
+        self.require("slot", f"the card is of round {data['round']}", holds=self.is_present(data))
+        self.require("index", f"index {data['index']} is used twice", holds=data["index"] not in self.indexes)
         self.indexes.add(data["index"])
         if self.was_drawn_late(data):
             return
         self.once(data, data["hand"], data["index"])
         self.reported[data["card"]] += 1
-        self.require("phase", f"a card is drawn in phase {self.phase}", holds=self.phase in ("dealing", "closed"))
+        self.require("phase", f"a card is drawn in the phase {self.phase}", holds=self.phase in ("dealing", "closed"))
         self.phase = "dealing"
         due = book.due(self.player, self.banker)
-        self.require("slot", f"{due} is due, and {data['hand']} has the card", holds=due == data["hand"])
+        self.require("slot", f"the card is in the hand {data['hand']}; expected {due}", holds=due == data["hand"])
         (self.player if data["hand"] == "player" else self.banker).append(data["card"])
         count = len(self.player) + len(self.banker)
         plain = not self.explained and not self.altered
-        self.require("index", f"index {data['index']} of card {count}", holds=data["index"] == count or not plain)
+        self.require("index", f"card {count} has index {data['index']}", holds=data["index"] == count or not plain)
         right = {"player": book.points(self.player), "banker": book.points(self.banker)}
-        self.require("points", f"{data['points']} for {right}", holds=data["points"] == right)
+        self.require("points", f"the points are {data['points']}; expected {right}", holds=data["points"] == right)
 
     def was_drawn_late(self, data: Json) -> bool:
-        """A card that was set aside or left over, or that a person named, has its event once its place is known."""
+        """Whether the event follows a decision: the card was set aside or left over, or a person named it."""
         before, by_person = data.get("set_aside"), data.get("source") == "person"
         if before is None and not by_person and self.phase != "suspended":
             return False
         face = self.published.get(before.rpartition("-")[2]) if before is not None else None
-        told = before is None or face in (None, data["card"]) or self.corrected
-        self.require("card-once", f"{before} published {face}, and {data['card']} is drawn", holds=told)
+        same = before is None or face in (None, data["card"]) or self.corrected
+        self.require("card-once", f"{before} has the card {face}, and {data['card']} is drawn", holds=same)
         if before is None or self.corrected:
             self.known[data["card"]] = max(1, self.known[data["card"]])
         (self.player if data["hand"] == "player" else self.banker).append(data["card"])
@@ -142,35 +144,36 @@ class Follower:
         no_round = self.phase in ("idle", "abandoned")
         if data["card"] is not None and not no_round:
             self.reported[data["card"]] += 1
-        if data["reason"] == "overdraw":  # perhaps the card that was reported before it
+        if data["reason"] == "overdraw":  # may be the card of the report before
             self.explained = True
             return
-        self.require("slot", f"{data['reason']} in {self.phase}", holds=(data["reason"] == "no-round") == no_round)
+        text = f"a card is set aside as {data['reason']} in the phase {self.phase}"
+        self.require("slot", text, holds=(data["reason"] == "no-round") == no_round)
         self.phase = "dealing" if self.phase == "closed" else self.phase
 
-    def told_face(self, card: str) -> None:
+    def name_face(self, card: str) -> None:
         """A person names the face of a card."""
         self.known[card] += 1
 
     def take_hands(self, data: Json) -> None:
-        """The hands are those of the event: the order of the cards may have changed."""
+        """Take the hands of the event: the order of the cards may have changed."""
         self.player, self.banker = list(data["player"]["cards"]), list(data["banker"]["cards"])
         self.left_over = [] if self.player or self.banker else self.left_over
         self.compare_hands(data)
 
     def compare_hands(self, data: Json) -> None:
         for name, held in (("player", self.player), ("banker", self.banker)):
-            told = data[name]
-            self.require("hands", f"{name} {told['cards']}, and {held} lie there", holds=told["cards"] == held)
-            right = book.points(told["cards"])
-            self.require("points", f"{told['points']} for {told['cards']}", holds=told["points"] == right)
+            hand = data[name]
+            self.require("hands", f"{name} has {hand['cards']}; expected {held}", holds=hand["cards"] == held)
+            right = book.points(hand["cards"])
+            self.require("points", f"{hand['points']} points for {hand['cards']}", holds=hand["points"] == right)
         self.account_for([*data["player"]["cards"], *data["banker"]["cards"]])
 
     def account_for(self, cards: Iterable[str]) -> None:
-        """Cards of the round left the shoe, each once; a correction has another face for one of them."""
+        """Verify that each card of the round left the shoe once; a correction may replace a face."""
         extra = Counter(cards) - self.known
         corrected = extra.total() <= self.misread
-        self.require("card-once", f"{dict(extra)} did not leave the shoe, or lie twice", holds=corrected)
+        self.require("card-once", f"{dict(extra)} did not leave the shoe, or are shown twice", holds=corrected)
         self.misread -= min(extra.total(), self.misread)
         self.known += extra
 
@@ -178,49 +181,52 @@ class Follower:
 
     def shoe_cut(self, data: Json) -> None:
         holds = data["shoe_integrity"] in ("partial", self.shoe_integrity)
-        self.require("round", "a partial shoe is not whole again", holds=holds)
+        self.require("round", "a partial shoe becomes complete", holds=holds)
         self.shoe_integrity = data["shoe_integrity"]
 
     def shoe_started(self, data: Json) -> None:
         self.begin()
-        self.require("round", "the number of the shoe", holds=data["shoe"] == (self.shoe or 0) + 1)
+        self.require("round", f"shoe {data['shoe']} after {self.shoe}", holds=data["shoe"] == (self.shoe or 0) + 1)
         self.shoe, self.round, self.phase, self.shoe_integrity = data["shoe"], None, "idle", data["shoe_integrity"]
         self.left_over, self.kept, self.known = [], [], Counter()
 
     def round_started(self, data: Json) -> None:
         self.begin()
-        after = (self.shoe or 1, (self.round or 0) + 1)
-        self.require("round", f"{after} follows", holds=(data["shoe"], data["round"]) == after)
+        due = (self.shoe or 1, (self.round or 0) + 1)
+        text = f"shoe {data['shoe']}, round {data['round']}; expected {due}"
+        self.require("round", text, holds=(data["shoe"], data["round"]) == due)
         self.require(
             "round",
-            "a partial shoe is not whole again",
+            "a partial shoe becomes complete",
             holds=data["shoe_integrity"] in ("partial", self.shoe_integrity),
         )
         answered = self.last is None or self.last["answer"] != "awaited" or self.last["void"]
-        self.require("round", "the round before has neither a result of the shoe nor none", holds=answered)
+        self.require("round", "the round before is not confirmed, disputed or unconfirmed", holds=answered)
         self.shoe, self.round, self.shoe_integrity = data["shoe"], data["round"], data["shoe_integrity"]
         self.phase = "betting" if data["opened_by"] == "announcement" else "dealing"
         self.left_over, self.kept = [*self.left_over, *self.kept], []
 
     def begin(self) -> None:
-        self.require("suspension", f"{self.suspended} waits, and the next begins", holds=self.suspended is None)
-        self.require("phase", f"the next begins in {self.phase}", holds=self.phase in ENDED or self.complete)
+        self.require("suspension", f"a round begins while {self.suspended} is suspended", holds=self.suspended is None)
+        self.require("phase", f"a round begins in the phase {self.phase}", holds=self.phase in ENDED or self.complete)
         rest = self.reported - Counter((*self.player, *self.banker, *self.left_over, *self.kept))
         abandoned_or_void = self.phase in ("abandoned", "voided")
         self.require("lost", f"{dict(rest)} are in no hand", holds=not rest or self.explained or abandoned_or_void)
-        self.known -= Counter((*self.player, *self.banker))  # what is left may be a card of the next round
+        self.known -= Counter((*self.player, *self.banker))  # the other cards may be cards of the next round
         self.player, self.banker, self.suspended, self.misread = [], [], None, 0
         self.altered = self.complete = self.squeezed = self.explained = self.corrected = False
         self.indexes, self.reported = set(), Counter()
 
     def bets_closed(self, _: Json) -> None:
-        self.require("phase", f"bets close in {self.phase}", holds=self.phase in ("betting", "suspended"))
+        self.require(
+            "phase", f"bets are closed in the phase {self.phase}", holds=self.phase in ("betting", "suspended")
+        )
         self.phase = "closed" if self.phase == "betting" else self.phase
 
     def insurance_waived(self, _: Json) -> None:
         self.squeezed = True
 
-    # --- a round waits and resumes
+    # --- a round is suspended and resumed
 
     def irregularity_noticed(self, data: Json) -> None:
         if self.is_present(data) and not data["late"]:
@@ -230,18 +236,18 @@ class Follower:
 
     def round_suspended(self, data: Json) -> None:
         self.require("round", "another round is suspended", holds=self.is_present(data))
-        self.require("suspension", "suspended twice", holds=self.suspended is None)
-        goes_on = self.phase not in ("idle", "suspended", "voided", "abandoned")
-        self.require("phase", f"suspended in {self.phase}", holds=goes_on)
+        self.require("suspension", "the round is suspended twice", holds=self.suspended is None)
+        is_open = self.phase not in ("idle", "suspended", "voided", "abandoned")
+        self.require("phase", f"suspended in the phase {self.phase}", holds=is_open)
         self.suspended = self.of
         self.left_over = [] if self.phase == "settled" else self.left_over
         self.phase = "suspended"
 
     def asked(self, data: Json) -> None:
-        """A question, or its revision, shows the hands."""
+        """Take the hands of a question or of its revision."""
         if not self.is_present(data) or self.phase == "abandoned":
             return
-        self.explained = True  # a person decides where a card is
+        self.explained = True  # a person decides on the place of a card
         if self.phase == "suspended":
             self.take_hands(data)
         else:
@@ -249,37 +255,38 @@ class Follower:
 
     def answered(self, data: Json) -> None:
         if data["question"] == "face" and data["choice"][0][:-1] in book.VALUE:
-            self.told_face(data["choice"][0])
+            self.name_face(data["choice"][0])
         if not self.is_present(data):
             return
         self.explained = True
         if self.phase in ("betting", "closed"):
             self.left_over += data["carried"]
-        elif self.phase != "suspended":  # else the card is in a hand at once
+        elif self.phase != "suspended":  # in a suspended round the card is in a hand at once
             self.kept += data["carried"]
 
     def round_resumed(self, data: Json) -> None:
-        self.require("suspension", "resumed, and it did not wait", holds=self.suspended == self.of)
+        self.require("suspension", "a round is resumed that is not suspended", holds=self.suspended == self.of)
         self.take_hands(data)
         self.compare_due(data["due"])
         self.phase = data["phase"]
         complete = book.due(self.player, self.banker) is None
-        self.require("phase", f"resumed as {self.phase}", holds=(self.phase == "complete") == complete)
+        self.require("phase", f"resumed in the phase {self.phase}", holds=(self.phase == "complete") == complete)
 
     def compare_due(self, due: Json) -> None:
         right = book.slot(self.player, self.banker)
-        told, right = ({**each, "index": None} if each else None for each in (due, right))  # it counts every card
-        self.require("slot", f"due {due}, and the Table of Play has {right}", holds=told == right)
+        # The index counts every card that left the shoe, so the hands do not determine it.
+        shown, right = ({**each, "index": None} if each else None for each in (due, right))
+        self.require("slot", f"due is {due}; by the Table of Play it is {right}", holds=shown == right)
 
     # --- results
 
     def result(self, data: Json) -> dict[str, Json]:
-        """The complete round as the state shows it, by the book of the checker."""
+        """The complete round as the state shows it, computed by `checker_book`."""
         right = {"outcome": book.outcome(self.player, self.banker), "pairs": book.pairs(self.player, self.banker)}
-        told = {"outcome": data["outcome"], "pairs": data["pairs"]}
-        self.require("result", f"{told}, and it is {right}", holds=told == right)
+        published = {"outcome": data["outcome"], "pairs": data["pairs"]}
+        self.require("result", f"{published}; expected {right}", holds=published == right)
         done = book.due(self.player, self.banker) is None
-        self.require("result", "a result, and a card is due", holds=done)
+        self.require("result", "a round has a result while a card is due", holds=done)
         hands = {"player": shown(self.player), "banker": shown(self.banker)}
         return {"hands": hands, "result": right, "pays": book.pays(self.game, self.player, self.banker)}
 
@@ -308,14 +315,14 @@ class Follower:
             self.phase = "suspended" if waits else "corrected"
             self.last |= {**self.result(data), "answer": "awaited"}
         else:
-            self.require("result", "a correction of no result", holds=False)
+            self.require("result", "a correction has a result for a round without one", holds=False)
 
     def round_confirmed(self, data: Json) -> None:
-        self.require("result", "confirmed, and it differs", holds=data["ours"] == data["theirs"])
+        self.require("result", "a confirmed result differs", holds=data["ours"] == data["theirs"])
         self.answer(data, "confirmed")
 
     def round_disputed(self, data: Json) -> None:
-        self.require("result", "disputed, and it is the same", holds=data["ours"] != data["theirs"])
+        self.require("result", "a disputed result is equal", holds=data["ours"] != data["theirs"])
         self.answer(data, "disputed")
 
     def round_unconfirmed(self, data: Json) -> None:
@@ -324,7 +331,7 @@ class Follower:
     def answer(self, data: Json, answer: str) -> None:
         last = self.last or {}
         named = (last.get("shoe"), last.get("round")) == (data["shoe"], data["round"])
-        self.require("result", f"{answer}, and it is not of the last round", holds=named)
+        self.require("result", f"{answer} is of another round than the last one", holds=named)
         if "ours" in data:
             self.require("result", f"ours is {data['ours']}", holds=data["ours"] == last.get("result"))
         last["answer"] = answer
@@ -332,35 +339,38 @@ class Follower:
     # --- a round ends
 
     def round_settled(self, data: Json) -> None:
-        """The last account of the round is paid. A settlement may be published again for a round that is over."""
+        """Verify a settlement by the last result of its round. A round that is over may be settled again."""
         unknown: dict[str, Json] = {"result": {"outcome": None}, "pays": {}}
         account = self.accounts.get((data["shoe"], data["round"]), unknown)
-        right, told = account["result"]["outcome"], data["outcome"]
-        self.require("result", f"settled as {told}, and it is {right}", holds=told == right)
+        right, outcome = account["result"]["outcome"], data["outcome"]
+        self.require("result", f"settled as {outcome}; expected {right}", holds=outcome == right)
         pays = odds(data["pays"])
-        self.require("pays", f"{pays}, and it is {account['pays']}", holds=pays == account["pays"])
+        self.require("pays", f"{pays}; expected {account['pays']}", holds=pays == account["pays"])
         if self.is_present(data):
-            self.require("phase", f"settled in {self.phase}", holds=self.complete)
+            self.require("phase", f"settled in the phase {self.phase}", holds=self.complete)
             self.phase, self.left_over = "settled", list(data["carried"])
             self.account_for([*self.player, *self.banker, *self.left_over])
 
     def round_abandoned(self, data: Json) -> None:
-        open_still = self.phase in ("betting", "closed", "dealing", "suspended") and not self.complete
-        self.require("phase", f"abandoned in {self.phase}", holds=open_still)
-        self.take_hands(data)  # a person may have named faces while it waited
+        still_open = self.phase in ("betting", "closed", "dealing", "suspended") and not self.complete
+        self.require("phase", f"abandoned in the phase {self.phase}", holds=still_open)
+        self.take_hands(data)  # a person may have named faces while the round was suspended
         self.player, self.banker, self.phase = [], [], "abandoned"
 
     def round_overtaken(self, _: Json) -> None:
-        self.require("suspension", "overtaken, and it did not wait", holds=self.suspended == self.of and self.complete)
+        holds = self.suspended == self.of and self.complete
+        self.require("suspension", "a round is overtaken that is not suspended and complete", holds=holds)
 
     def round_voided(self, data: Json) -> None:
         self.void.add((data["shoe"], data["round"]))
         of_last = self.last is not None and (self.last["shoe"], self.last["round"]) == (data["shoe"], data["round"])
-        if self.is_present(data) and self.phase != "abandoned":  # else a person voids it late
+        if self.is_present(data) and self.phase != "abandoned":  # else it is a late void
             again = self.phase in ENDED and self.phase != "settled"
-            self.require("phase", f"voided in {self.phase}", holds=not again)
+            self.require("phase", f"voided in the phase {self.phase}", holds=not again)
             self.require(
-                "result", "a void supersedes a result", holds=(data["supersedes"] is not None) == self.complete
+                "result",
+                "supersedes of a void does not fit the round",
+                holds=(data["supersedes"] is not None) == self.complete,
             )
             self.left_over = [] if self.phase == "settled" else self.left_over
             self.take_hands(data)
@@ -371,7 +381,7 @@ class Follower:
     # --- the devices
 
     def device(self, kind: str, data: Json) -> None:
-        device = self.devices.setdefault(data["device"], dict(UNHEARD))
+        device = self.devices.setdefault(data["device"], dict(UNKNOWN_DEVICE))
         match kind.removeprefix("device."):
             case "online":
                 device |= {"link": "online", "reason": None}
@@ -399,7 +409,7 @@ class Follower:
     # --- the state
 
     def drawn(self) -> dict[str, Json]:
-        """The state as it must be shown; odds without their clauses, and without the moment a device was heard."""
+        """The expected state: odds have no clauses, and the device has no `heard_at`."""
         return {
             "sequence": str(self.sequence),
             "phase": self.phase,

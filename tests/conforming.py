@@ -1,4 +1,4 @@
-"""A device and the host that tests it, joined in virtual time; a byte takes no time."""
+"""A device and the host that tests it, connected in virtual time; a byte arrives immediately."""
 
 from collections.abc import Callable
 from itertools import cycle
@@ -9,26 +9,28 @@ from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.channel import DeviceEnd
-from firmware_protocols.open_shoe.messages import FaultChanged, Reported, Role
-from shoed.conform.checks import Outcome, Verdict, run
-from shoed.conform.host import Host
-from shoed.conform.line import Limits, Line
-from shoed.now import Chunk, Now
+from firmware_protocols.open_shoe.messages import FaultChanged, OpenShoeRole, ReportBody
+from shoed.model.moments import Chunk, Now
 from shoed.ports.channel import DeviceChannel
 from shoed.ports.cipher import Aes
-from shoed.rig.device import Deed
-from shoed.rig.open_shoe import OpenShoeDevice as RigDevice
-from shoed.session.open_shoe_device import DeviceState, Identity, OpenShoeDevice
+from shoed.rig.conform.checks import ClauseResult, ClauseVerdict, run
+from shoed.rig.conform.host import Host
+from shoed.rig.conform.line import ConformTimeLimits, DeviceLine
+from shoed.rig.device import Action
+from shoed.rig.open_shoe import VirtualOpenShoe as RigDevice
+from shoed.session.open_shoe_device import DeviceState, OpenShoeDeviceSession, OpenShoeIdentity
 from shoed.session.open_shoe_stream import BOOTS
 
 STREAM: Final = 0xA1B2C3D4
 FAULT: Final = 1
-WAY_NS: Final = 1_000_000  # of what a host says
-AFRESH: Final = 0x01000193  # from one stream's id to the next
+WAY_NS: Final = 1_000_000  # the delay of a request
+NEXT_STREAM: Final = 0x01000193  # the difference between the ids of two streams
 
 
 class VirtualLine:
-    def __init__(self, role: OpenShoeDevice, *, first: int = 1, power: bool = True, command: bool = False) -> None:
+    def __init__(
+        self, role: OpenShoeDeviceSession, *, first: int = 1, power: bool = True, command: bool = False
+    ) -> None:
         self.role = role
         self.has_power = power
         self.command = command
@@ -44,7 +46,7 @@ class VirtualLine:
     def now(self) -> Now:
         return Now(self.at_ns // 1000, self.at_ns)
 
-    def said(self, out: bytes) -> None:
+    def deliver(self, out: bytes) -> None:
         if self.is_open:
             self.coming += out
 
@@ -54,13 +56,13 @@ class VirtualLine:
     def send(self, data: bytes) -> None:
         self.at_ns += WAY_NS
         self.state, out = self.role.hear(self.state, Chunk(data, self.now))
-        self.said(out)
+        self.deliver(out)
 
     def receive(self, until_ns: int) -> Chunk | None:
         while not self.coming and (due_ns := self.role.wake_at(self.state)) <= until_ns:
             self.at_ns = max(self.at_ns, due_ns)
             self.state, out = self.role.hear(self.state, Chunk(b"", self.now))
-            self.said(out)
+            self.deliver(out)
         if not self.coming:
             self.at_ns = max(self.at_ns, until_ns)
             return None
@@ -73,16 +75,16 @@ class VirtualLine:
     def open(self) -> None:
         self.is_open = True
         self.state, out = self.role.opened(self.state, self.now)
-        self.said(out)
+        self.deliver(out)
 
     def power(self) -> bool:
         if self.has_power:
             self.coming = b""
-            boot = (self.state.store.boot + AFRESH) % BOOTS
-            anew = self.role.begin((self.state.store.stream + AFRESH) % (1 << 32))
-            self.state = self.role.powered(anew, self.now, boot)
+            boot = (self.state.store.boot + NEXT_STREAM) % BOOTS
+            renewed = self.role.begin((self.state.store.stream + NEXT_STREAM) % (1 << 32))
+            self.state = self.role.powered(renewed, self.now, boot)
             self.state, out = self.role.opened(self.state, self.now)
-            self.said(out)
+            self.deliver(out)
         return self.has_power
 
     def cause(self, count: int) -> bool:
@@ -90,7 +92,7 @@ class VirtualLine:
             for _ in range(count):
                 raised = not self.state.faults
                 self.state, out = self.role.say(self.state, FaultChanged(FAULT, raised, blocking=False), self.now)
-                self.said(out)
+                self.deliver(out)
         return self.command
 
     def ask(self, text: str) -> None:
@@ -101,31 +103,31 @@ KEY: Final = bytes(range(16))
 
 
 class KeyedDeviceLine(VirtualLine):
-    """The device has a key: all that it says and hears is in the secure channel."""
+    """The device has a key: it sends and receives all frames in the secure channel."""
 
-    def __init__(self, role: OpenShoeDevice, end: type[DeviceEnd] = DeviceEnd) -> None:
+    def __init__(self, role: OpenShoeDeviceSession, end: type[DeviceEnd] = DeviceEnd) -> None:
         self.end = end(Aes(), KEY, Random(1).randbytes)
         self.channel = DeviceChannel(self.end)
         super().__init__(role)
 
-    def said(self, out: bytes) -> None:
+    def deliver(self, out: bytes) -> None:
         self.channel.say(out, self.now)
-        super().said(self.end.data_to_send())
+        super().deliver(self.end.data_to_send())
 
     def send(self, data: bytes) -> None:
         self.at_ns += WAY_NS
         for plain, begins in self.channel.hear(Chunk(data, self.now)):
             if begins:
                 self.state, out = self.role.opened(self.state, self.now)
-                self.said(out)
+                self.deliver(out)
             self.state, out = self.role.hear(self.state, Chunk(plain, self.now))
-            self.said(out)
-        self.said(b"")
+            self.deliver(out)
+        self.deliver(b"")
 
     def open(self) -> None:
         self.is_open = True
         self.end.opened(self.at_ns)
-        self.said(b"")
+        self.deliver(b"")
 
     def power(self) -> bool:
         super().power()
@@ -135,19 +137,19 @@ class KeyedDeviceLine(VirtualLine):
 
 
 class RigLine(VirtualLine):
-    """The virtual device of the rig, to which these deeds happen again and again."""
+    """The virtual device of the rig, with a cycle of these actions."""
 
-    def __init__(self, device: RigDevice, deeds: tuple[Deed, ...]) -> None:
+    def __init__(self, device: RigDevice, deeds: tuple[Action, ...]) -> None:
         self.rig = device
-        self.happening = (said.report for deed in cycle(deeds) for said in device.does(deed))
+        self.happening = (output.report for deed in cycle(deeds) for output in device.perform(deed))
         super().__init__(device.role)
 
     def cause(self, count: int) -> bool:
         for _ in range(count):
             self.rig.state = self.state
-            said = cast("Reported", next(self.happening))
-            self.state, out = self.role.say(self.state, said, self.now)
-            self.said(out)
+            body = cast("ReportBody", next(self.happening))
+            self.state, out = self.role.say(self.state, body, self.now)
+            self.deliver(out)
         return True
 
 
@@ -155,20 +157,22 @@ def start_at(state: DeviceState, first: int) -> DeviceState:
     return replace(state, store=replace(state.store, next=first))
 
 
-Made = Callable[..., OpenShoeDevice]
+Made = Callable[..., OpenShoeDeviceSession]
 
 
-def device(kind: Made = OpenShoeDevice, role: Role = Role.SHOE, version: int = 1, room: int = 1024) -> OpenShoeDevice:
-    identity = Identity("Acme", "S1", "0042", "1.0")
+def device(
+    kind: Made = OpenShoeDeviceSession, role: OpenShoeRole = OpenShoeRole.SHOE, version: int = 1, room: int = 1024
+) -> OpenShoeDeviceSession:
+    identity = OpenShoeIdentity("Acme", "S1", "0042", "1.0")
     return kind(OpenShoeSettings(role=role), version=version, room=room, identity=identity)
 
 
-WHOLE: Final = Limits(most_reports=2100)  # all that a device of 1024 reports allows
+WHOLE: Final = ConformTimeLimits(most_reports=2100)  # enough for a device with room for 1024 reports
 
 
-def results(line: Line, limits: Limits = WHOLE, *only: str) -> dict[str, Outcome]:
+def results(line: DeviceLine, limits: ConformTimeLimits = WHOLE, *only: str) -> dict[str, ClauseResult]:
     return {each.clause.name: each for each in run(Host(line, limits), only)}
 
 
-def failed(outcomes: dict[str, Outcome]) -> dict[str, str]:
-    return {name: each.detail for name, each in outcomes.items() if each.verdict is Verdict.FAILED}
+def failed(outcomes: dict[str, ClauseResult]) -> dict[str, str]:
+    return {name: each.detail for name, each in outcomes.items() if each.verdict is ClauseVerdict.FAILED}

@@ -1,8 +1,8 @@
-"""Cards by a book's own Table of Play: how the tests of the rules lay out a round."""
+"""Hands dealt by the Table of Play of a book, for the tests of the rules."""
 
 from collections.abc import Iterable
 
-from shoed.cards import Card
+from shoed.model.cards import Card
 from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands, due
 
@@ -12,10 +12,10 @@ def cards_in(text: str) -> tuple[Card, ...]:
 
 
 def dealt(rules: RuleBook, cards: Iterable[Card]) -> Hands:
-    """Each card to the hand that it is due to, as many as the round takes."""
-    laid = Hands()
+    """Each card in its due hand, up to the last card of the round."""
+    hands = Hands()
     for card in cards:
-        if (hand := due(rules, laid)) is None:
+        if (hand := due(rules, hands)) is None:
             break
-        laid = laid.with_card(hand, card)
-    return laid
+        hands = hands.with_card(hand, card)
+    return hands

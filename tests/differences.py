@@ -1,10 +1,10 @@
 """The engine of shoed compared with its oracle, step by step.
 
-Theory of operation: a source gives sessions: seeded ones, the scenarios, the golden captures. Both engines take the
-same inputs. After each step everything that is visible outside the daemon is compared as JSON. A difference passes only
-through a predicate, which names an intended behaviour; any other difference is reported and ends its session. An answer
-is picked from the question of the engine of shoed, and both engines get it. If a predicate lets a step pass in which
-one engine published more events than the other, the later numbers of events and questions are compared by their order.
+Theory of operation: the sessions are seeded sessions, the scenarios and the golden captures. Both engines get the same
+inputs. After each step the parts that are visible outside the daemon are compared as JSON. A predicate passes a
+difference that is intended; any other difference is reported and ends its session. An answer is a choice of the
+question of the engine of shoed, and both engines get this answer. If one engine published more events in a step that
+passed, the later numbers of events and questions are compared by their order.
 
     python -m tests.differences --sessions 2000 [--first SEED] [--jobs N] [--trace]
 
@@ -26,26 +26,19 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from shoed.commands import Author, Decide
 from shoed.engine import ENGINE
-from shoed.now import Now
-from shoed.observations import (
-    AnyObservation,
-    DeviceDoubted,
-    DeviceStatus,
-    DeviceTrusted,
-    ShuffleEnded,
-    ShuffleStarted,
-)
+from shoed.model.commands import Author, Decide
+from shoed.model.moments import Now
+from shoed.model.observations import AnyObservation, DeviceStatus, DoubtEnded, DoubtRaised, ShuffleEnded, ShuffleStarted
+from shoed.model.step import AnyInput, Commanded, Configured, Step, Woken
 from shoed.ports.capture import Header
 from shoed.rig import golden
-from shoed.step import AnyInput, Configured, Step, Told, Woken
-from tests import scenario, scenario_table, sessions
+from tests import reworded, scenario, scenario_table, sessions
 from tests.intended import PREDICATES, Difference, Predicate, Verdict
-from tests.oracle_sides import ORACLE, OURS, Output, Settings, Side, Taken, differing, value
+from tests.oracle_engines import ORACLE, OURS, EngineRun, Output, Settings, Taken, differing, value
 from tests.renumbering import Renumbering
 from tests.sessions import Restart, Session
-from tests.trouble import Answered, Heard, Said, deciding
+from tests.trouble import AnswerStep, DeviceStep, PersonStep, deciding
 
 START: Final = Now(1_700_000_000_000_000, 50_000_000_000)
 MOST_ANSWERS: Final = 400
@@ -56,68 +49,80 @@ TRACED: Final = 12  # steps before a difference
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a session gave."""
+    """The result of a session."""
 
     name: str
     steps: int
     used: Mapping[str, int] = {}
-    found: Difference | None = None  # that no predicate explains
+    found: Difference | None = None  # the difference that no predicate explains
     trace: tuple[str, ...] = ()
+    reworded: int = 0  # steps with a text that was reworded after the oracle was frozen
 
 
 # ---------------------------------------------------------------------------------------------- one session
 
 
-class Ended(Exception):  # no error: nothing is left to compare
-    """The session is over: a difference was found, a predicate ended it, or both engines raised."""
+class Ended(Exception):  # a signal, and not an error
+    """The session ends: a difference was found, a predicate ended the session, or both engines raised an exception."""
 
 
 class Comparison:
-    """Both engines at one table."""
+    """One table with both engines."""
 
     def __init__(
         self,
         name: str,
         settings: Settings,
         predicates: Mapping[str, Predicate] = PREDICATES,
-        oracle: type[Side] = Side,
+        oracle: type[EngineRun] = EngineRun,
+        reworded_texts: reworded.Pairs = reworded.PAIRS,
     ) -> None:
         self.name = name
         self.settings = settings
-        self.ours, self.oracle = Side(OURS, settings), oracle(ORACLE, settings)
+        self.ours, self.oracle = EngineRun(OURS, settings), oracle(ORACLE, settings)
         self.predicates = predicates
         self.numbers = Renumbering(settings.table.id_prefix)
         self.now = START
         self.number = 0
         self.used: Counter[str] = Counter()
+        self.reworded_texts = reworded_texts
+        self.reworded = 0
         self.found: Difference | None = None
         self.before: Output = {}
         self.trace: list[str] = []
 
     def take(self, taken: Taken) -> None:
-        """One step of both, compared."""
+        """Give both engines one input, and compare the outputs."""
         self.number += 1
         for_oracle = self.to_first_question(taken) or self.numbers.command(taken)
         ours, oracle = self.ours.take(taken), self.oracle.take(for_oracle)
         self.numbers.begun |= self.ours.dropped
         self.trace.append(f"{self.number:4} {inputs(taken)}")
         self.trace += [f"       {each}" for each in event_lines(ours)]
-        if (parts := differing(ours, oracle)) and (
-            parts := differing(ours := self.numbers.apply(ours, oracle), oracle)
-        ):
+        if differing(ours, oracle):
+            ours = self.in_old_words(ours)
+        if differing(ours, oracle):
+            ours = self.numbers.apply(ours, oracle)
+        if parts := differing(ours, oracle):
             self.judge(Difference(self.number, taken, parts, ours, oracle, self.before))
         if len(ours) == 1:
             raise Ended
         self.before = ours
 
+    def in_old_words(self, ours: Output) -> Output:
+        """Our output with its reworded texts in the words of the oracle."""
+        translated = reworded.in_old_words(ours, self.reworded_texts)
+        self.reworded += bool(differing(ours, translated))
+        return translated
+
     def to_first_question(self, taken: Taken) -> Taken | None:
-        """An answer to the question that our engine asks first, as one to the question of the oracle."""
-        ours, oracle, came = self.ours.asked, self.oracle.asked, taken.came
-        if ours is None or oracle is None or not isinstance(came, Told) or not isinstance(came.command, Decide):
+        """An answer to the first question of our engine, with the number of the first question of the oracle."""
+        ours, oracle, entry = self.ours.asked, self.oracle.asked, taken.input
+        if ours is None or oracle is None or not isinstance(entry, Commanded) or not isinstance(entry.command, Decide):
             return None
-        if came.command.question != ours.id:
+        if entry.command.question != ours.id:
             return None
-        return replace(taken, came=replace(came, command=replace(came.command, question=oracle.id)))
+        return replace(taken, input=replace(entry, command=replace(entry.command, question=oracle.id)))
 
     def judge(self, difference: Difference) -> None:
         for name, predicate in self.predicates.items():
@@ -131,7 +136,7 @@ class Comparison:
         raise Ended
 
     def configure(self, settings: Settings) -> None:
-        """The daemon restarts from its checkpoint under these settings."""
+        """Restart both engines from their checkpoints with these settings."""
         self.settings = settings
         self.ours.configure(settings)
         self.oracle.configure(settings)
@@ -143,11 +148,11 @@ class Comparison:
     @property
     def outcome(self) -> Outcome:
         trace = tuple(self.trace) if self.found else ()
-        return Outcome(self.name, self.number, dict(self.used), self.found, trace)
+        return Outcome(self.name, self.number, dict(self.used), self.found, trace, self.reworded)
 
 
 def play(session: Session, make: Callable[[str, Settings], Comparison] = Comparison) -> Outcome:
-    """A seeded session to its end, or to its first difference that is not intended."""
+    """Play a seeded session to its end, or to the first difference that is not intended."""
     table = make(session.name, session.settings)
     picks = random.Random(session.seed)
     try:
@@ -158,7 +163,7 @@ def play(session: Session, make: Callable[[str, Settings], Comparison] = Compari
         for _ in range(MOST_ANSWERS):
             if table.ours.asked is None:
                 break
-            perform(table, Answered(picks.randrange(24)))
+            perform(table, AnswerStep(picks.randrange(24)))
     except Ended:
         pass
     return table.outcome
@@ -166,13 +171,13 @@ def play(session: Session, make: Callable[[str, Settings], Comparison] = Compari
 
 def perform(table: Comparison, act: sessions.Act) -> None:
     match act:
-        case Heard(seen=seen, found=found, after_s=after_s):
+        case DeviceStep(seen=seen, found=found, after_s=after_s):
             table.now = now = later(table.now, after_s)
             table.take(Taken(Woken(), now, tuple([replace(each, at=now) for each in seen]), found))
-        case Said(command=command, role=role):
+        case PersonStep(command=command, role=role):
             author = Author("eve" if table.number % 5 == 0 else "ann", role)
-            table.take(Taken(Told(command, author, f"id-{table.number}"), table.now))
-        case Answered(pick=pick, bettor=bettor):
+            table.take(Taken(Commanded(command, author, f"id-{table.number}"), table.now))
+        case AnswerStep(pick=pick, bettor=bettor):
             asked = table.ours.asked
             if asked is not None:
                 perform(table, deciding(asked, pick, bettor))
@@ -183,10 +188,10 @@ def perform(table: Comparison, act: sessions.Act) -> None:
 
 
 def for_the_oracle(seen: Iterable[AnyObservation]) -> Iterator[AnyObservation]:
-    """The oracle knows no doubts about devices and no states of them; no set has a name while it is shuffled."""
+    """The observations that the oracle knows: without doubts and states of devices, and without ids in shuffles."""
     for each in seen:
         match each:
-            case DeviceDoubted() | DeviceTrusted() | DeviceStatus():
+            case DoubtRaised() | DoubtEnded() | DeviceStatus():
                 pass
             case ShuffleStarted() | ShuffleEnded():
                 yield replace(each, set_id="")
@@ -202,7 +207,7 @@ def later(now: Now, seconds: float) -> Now:
 
 
 def rehearse(table: Comparison, steps: Iterable[Step]) -> Outcome:
-    """The recorded inputs and observations of a table, once more through both engines."""
+    """Give both engines the recorded inputs and observations of a table."""
     try:
         for step in steps:
             if isinstance(step.input, Configured):
@@ -214,8 +219,8 @@ def rehearse(table: Comparison, steps: Iterable[Step]) -> Outcome:
 
 
 def of_scenario(written: scenario.Scenario) -> list[Outcome]:
-    """A scenario, each of its tables; whether it comes as it is written is not checked here."""
-    sittings = {number: scenario_table.Sitting(written, number) for number in written.tables}
+    """Compare the tables of a scenario. The expected output of the scenario is not used."""
+    sittings = {number: scenario_table.ScenarioTable(written, number) for number in written.tables}
     for step in written.step:
         sittings[step.table].do(step)
     outcomes = []
@@ -232,18 +237,18 @@ class Recorder(golden.Player):
         self.steps: list[Step] = []
         super().__init__(header)
 
-    def take(self, came: AnyInput, now: Now) -> None:
-        self.state, step = self.engine.step(self.state, came, now)
+    def take(self, entry: AnyInput, now: Now) -> None:
+        self.state, step = self.engine.step(self.state, entry, now)
         self.steps += [] if step is None else [step]
 
 
 def of_capture(path: Path) -> Outcome:
-    """A golden capture: the session of shoed makes the observations, both engines take them."""
+    """Compare a golden capture: the device session of shoed makes the observations for both engines."""
     capture = golden.load(path)
     recorder = Recorder(capture.header)
-    for at_us, came in golden.script(capture):
+    for at_us, entry in golden.script(capture):
         recorder.pass_time(at_us)
-        recorder.take(came, Now(at_us, at_us * 1000))
+        recorder.take(entry, Now(at_us, at_us * 1000))
     table = Comparison(f"capture {path.parts[-3]}/{path.stem}", settings_of(recorder.engine))
     return rehearse(table, recorder.steps)
 
@@ -253,7 +258,7 @@ def settings_of(engine: Any) -> Settings:  # noqa: ANN401  # an engine with a se
     return Settings(engine.table_settings, watch.min_draw_gap_ms, watch.decks, watch.byte_us)
 
 
-def written_down() -> Iterator[Outcome]:
+def scenarios_and_captures() -> Iterator[Outcome]:
     """All scenarios and golden captures."""
     yield from chain.from_iterable(map(of_scenario, scenario.every()))
     yield from map(of_capture, golden.captures())
@@ -264,9 +269,9 @@ def written_down() -> Iterator[Outcome]:
 
 def inputs(taken: Taken) -> str:
     """An input on one line."""
-    came = [] if isinstance(taken.came, Woken) else [taken.came]
+    entry = [] if isinstance(taken.input, Woken) else [taken.input]
     brief = []
-    for each in (*came, *taken.seen, *taken.injected):
+    for each in (*entry, *taken.seen, *taken.injected):
         fields = msgspec.to_builtins(each)
         for key in ("at", "frame", "saw", "found", "came", "id", "evidence"):
             fields.pop(key, None)
@@ -289,7 +294,7 @@ def event_lines(output: Output) -> list[str]:
 
 
 def flat(entry: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401  # JSON
-    """Each value of a document with its path."""
+    """The values of a document, each with its path."""
     match entry:
         case dict() if entry:
             for key, inner in entry.items():
@@ -302,16 +307,16 @@ def flat(entry: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN4
 
 
 def compared(part: str, ours: Any, oracle: Any) -> list[str]:  # noqa: ANN401  # JSON
-    """The lines or keys of a part that differ; `-` is the oracle, `+` the engine of shoed."""
+    """The lines or keys of a part that differ: `-` is the oracle, `+` is the engine of shoed."""
     if isinstance(ours, list) and isinstance(oracle, list):
         before, after = (
             [f"{each.get('type', '')} {short_of(each)}".strip() for each in entries] for entries in (oracle, ours)
         )
         lines = [each for each in difflib.ndiff(before, after) if each[0] in "+-"]
     else:
-        was, is_now = dict(flat(oracle)), dict(flat(ours))
-        keys = [key for key in dict.fromkeys((*was, *is_now)) if was.get(key) != is_now.get(key)]
-        lines = [f"{key or part}: - {was.get(key, '(absent)')}  + {is_now.get(key, '(absent)')}" for key in keys]
+        old, new = dict(flat(oracle)), dict(flat(ours))
+        keys = [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+        lines = [f"{key or part}: - {old.get(key, '(absent)')}  + {new.get(key, '(absent)')}" for key in keys]
     more = [] if len(lines) <= MOST_LINES else [f"... and {len(lines) - MOST_LINES} more"]
     return [*lines[:MOST_LINES], *more]
 
@@ -321,7 +326,7 @@ def short_of(entry: dict[str, Any]) -> str:
 
 
 def report(outcome: Outcome, *, trace: bool = False) -> str:
-    """The first difference of a session that is not intended."""
+    """The difference of a session that is not intended."""
     found = outcome.found
     assert found is not None
     lines = [f"{outcome.name}, step {found.number}: {inputs(found.taken)}"]
@@ -333,7 +338,7 @@ def report(outcome: Outcome, *, trace: bool = False) -> str:
 
 
 def kind(found: Difference) -> str:
-    """What a difference is about, so that many of one kind are reported once."""
+    """A name for a difference; differences with the same name are reported once."""
     if "raised" in found.parts:
         return " / ".join(short(each) for each in found.both("raised"))
     added, gone = found.events()
@@ -362,17 +367,19 @@ class Total(NamedTuple):
     steps: int
     used: Counter[str]
     kinds: dict[str, list[Outcome]]
+    reworded: int
 
 
 def total(outcomes: Iterable[Outcome]) -> Total:
-    played, steps, used = 0, 0, Counter[str]()
+    played, steps, reworded_steps, used = 0, 0, 0, Counter[str]()
     kinds: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         played, steps = played + 1, steps + outcome.steps
+        reworded_steps += outcome.reworded
         used.update(outcome.used)
         if outcome.found is not None:
             kinds.setdefault(kind(outcome.found), []).append(outcome)
-    return Total(played, steps, used, kinds)
+    return Total(played, steps, used, kinds, reworded_steps)
 
 
 def seeded(seed: int) -> Outcome:
@@ -389,19 +396,19 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     begun = time.monotonic()
     seeds = range(given.first, given.first + given.sessions)
-    before = () if given.seeded_only else written_down()
+    first = () if given.seeded_only else scenarios_and_captures()
     if given.jobs > 1:
         with ProcessPoolExecutor(given.jobs) as pool:
-            found = total(chain(before, pool.map(seeded, seeds, chunksize=8)))
+            found = total(chain(first, pool.map(seeded, seeds, chunksize=8)))
     else:
-        found = total(chain(before, map(seeded, seeds)))
+        found = total(chain(first, map(seeded, seeds)))
     return conclude(found, time.monotonic() - begun, trace=given.trace)
 
 
 def conclude(
     found: Total, seconds: float, predicates: Mapping[str, Predicate] = PREDICATES, *, trace: bool = False
 ) -> int:
-    """Print the result; the exit status."""
+    """Print the result. Return the exit status."""
     kinds = sorted(found.kinds.items(), key=lambda each: -len(each[1]))
     for name, outcomes in kinds[:REPORTED]:
         first = min(outcomes, key=lambda each: each.steps)
@@ -411,6 +418,7 @@ def conclude(
     print(f"{found.played} sessions, {found.steps} steps, {seconds:.0f} s")
     for name in predicates:
         print(f"  {name}: {found.used[name]}")
+    print(f"  steps with a reworded text: {found.reworded}")
     missing = [name for name in predicates if not found.used[name]]
     if missing:
         print(f"never used: {', '.join(missing)}")

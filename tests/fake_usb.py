@@ -1,4 +1,4 @@
-"""USB devices that are not there: a backend of pyusb's own kind, with errors as libusb tells them."""
+"""Fake USB devices: a backend for pyusb that raises the errors of libusb."""
 
 import errno
 import os
@@ -44,26 +44,26 @@ def keyboard() -> FakeInterface:
 
 @dataclass
 class FakeDevice:
-    """One device: what it says next, what it was told, and who has it."""
+    """One device: its next packets, its received bytes, and its state."""
 
     serial: str = ""
     interfaces: list[FakeInterface] = field(default_factory=lambda: [open_shoe()])
     address: int = 2
     ids: tuple[int, int] = (0x1209, 0x0001)
     configured: int = 1
-    refusal: int = 0  # how opening it fails
-    busy: bool = False  # for others
-    room: int = 64  # bytes that it takes at once
+    refusal: int = 0  # the error of opening
+    busy: bool = False  # for other programs
+    room: int = 64  # the bytes that it accepts at once
     packet: int = 64
-    says: "queue.Queue[bytes | int]" = field(default_factory=queue.Queue)  # packets, and errors by number
-    objects: "queue.Queue[int]" = field(default_factory=queue.Queue)  # to what it is told next
-    told: bytearray = field(default_factory=bytearray)
+    outgoing: "queue.Queue[bytes | int]" = field(default_factory=queue.Queue)  # packets, and errors by number
+    write_errors: "queue.Queue[int]" = field(default_factory=queue.Queue)  # the errors of the next writes
+    written: bytearray = field(default_factory=bytearray)
     heard: threading.Event = field(default_factory=threading.Event)
     calls: list[tuple[str, int]] = field(default_factory=list)
     opened: int = 0
     claimed: set[int] = field(default_factory=set)
     gone: bool = False
-    hangs: threading.Event | None = None  # a read that is over when this is set
+    hangs: threading.Event | None = None  # a read ends when this is set
 
 
 class FakeUsb(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no types
@@ -164,7 +164,7 @@ class FakeUsb(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no types
     def clear_halt(self, device: FakeDevice, endpoint: int) -> None:
         self.call(device, "clear", endpoint)
 
-    def ctrl_transfer(self, device: FakeDevice, *setup: Any) -> int:  # noqa: ANN401 -- as pyusb calls it
+    def ctrl_transfer(self, device: FakeDevice, *setup: Any) -> int:  # noqa: ANN401 -- the signature of pyusb
         _, request, value, _, data, _ = setup
         if request == SET_PROTOCOL:
             self.call(device, "protocol", value)
@@ -178,30 +178,30 @@ class FakeUsb(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no types
     def bulk_read(self, device: FakeDevice, _: int, interface: int, into: "array[int]", timeout: int) -> int:
         assert interface in device.claimed
         try:
-            said = device.says.get(timeout=timeout / 1000)
+            packet = device.outgoing.get(timeout=timeout / 1000)
         except queue.Empty:
-            said = errno.ETIMEDOUT
+            packet = errno.ETIMEDOUT
         if device.hangs is not None:
             device.hangs.wait()
         if device.gone:
             raise failure(errno.ENODEV)
-        if isinstance(said, int):
-            raise failure(said)
-        assert len(said) <= len(into)
-        into[: len(said)] = array("B", said)
-        return len(said)
+        if isinstance(packet, int):
+            raise failure(packet)
+        assert len(packet) <= len(into)
+        into[: len(packet)] = array("B", packet)
+        return len(packet)
 
     def bulk_write(self, device: FakeDevice, _: int, interface: int, data: "array[int]", timeout: int) -> int:
         del timeout
         assert interface in device.claimed
         if device.gone:
             raise failure(errno.ENODEV)
-        if not device.objects.empty():
-            raise failure(device.objects.get())
+        if not device.write_errors.empty():
+            raise failure(device.write_errors.get())
         if not device.room:
             raise failure(errno.ETIMEDOUT)
         taken = bytes(data[: device.room])
-        device.told += taken
+        device.written += taken
         device.heard.set()
         return len(taken)
 
@@ -216,4 +216,4 @@ class FakeUsb(usb.backend.IBackend):  # type: ignore[misc]  # pyusb has no types
 
 def unplug(device: FakeDevice) -> None:
     device.gone = True
-    device.says.put(errno.ENODEV)
+    device.outgoing.put(errno.ENODEV)

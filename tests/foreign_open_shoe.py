@@ -1,14 +1,15 @@
-"""A shoe or a shuffler that speaks Open Shoe (version 1 or 2), written from the page of the protocol alone.
+"""A shoe or a shuffler that uses Open Shoe (version 1 or 2), written only from the page of the protocol.
 
-    foreign_open_shoe.py shoe|shuffler --version 1|2 (--node PATH | --listen PORT) [--script FILE] [--linger S]
+foreign_open_shoe.py shoe|shuffler --version 1|2 (--node PATH | --listen PORT) [--script FILE] [--linger S]
 
-`Device` is the firmware: no IO in it, and time is a parameter, in seconds. `Player` binds it to a node or a TCP port,
-and to a script (FILE, or stdin) of one thing per line, each said at once; it exits with 0 when all is acknowledged:
+`Device` is the firmware: it has no IO, and time is a parameter, in seconds. `Player` connects it to a node or a TCP
+port, and to a script (FILE, or stdin) with one action per line. The player exits with 0 when all reports are
+acknowledged:
 
-    card 8S player 1 (hands: player, banker, burnt, dealt; face ? is not read), cut, loaded SET, empty, lock, unlock
-    recognised SET, shuffling, shuffled, failed N, inventory SET [missing 8S ...], delivered SET
-    fault NAME, clear NAME, restart, pause MS (the script waits), settled (it waits until all is acknowledged)
-    silence MS (nothing is said or heard from now on, for so long; the script goes on)
+card 8S player 1 (hands: player, banker, burnt, dealt; face ? is not read), cut, loaded SET, empty, lock, unlock
+recognised SET, shuffling, shuffled, failed N, inventory SET [missing 8S ...], delivered SET
+fault NAME, clear NAME, restart, pause MS (the script waits), settled (it waits until all is acknowledged)
+silence MS (the device sends and receives nothing for this time; the script continues)
 """
 
 import argparse
@@ -29,21 +30,21 @@ from dataclasses import dataclass, field
 BEGIN, END, ESCAPE = b"\x7e", b"\x7f", b"\x7d"
 ESCAPES = {bytes((byte,)): bytes((byte ^ 0x20,)) for byte in b"\x7d\x7e\x7f\x11\x13"}  # the last two are XON and XOFF
 UNESCAPES = {escaped: byte for byte, escaped in ESCAPES.items()}
-SHORTEST_BODY, LONGEST_BODY, LONGEST_TEXT, NUMBERS = 8, 512, 64, 65535  # numbers: 1 to 65535, and 1 again
+SHORTEST_BODY, LONGEST_BODY, LONGEST_TEXT, NUMBERS = 8, 512, 64, 65535  # numbers: 1 to 65535, then 1
 WINDOW, MOST_ROOM, NEARLY_FULL = 32, 16384, 16
 TORN_AFTER, REPEAT_AFTER, ALIVE_AFTER = 0.5, 0.5, 10.0
-NAP = 0.2  # how often a node that went away is looked for
-MOST_PENDING = 4096  # bytes that nobody reads: what is said after them is lost, as on any wire
+NAP = 0.2  # the interval of checks for a missing node
+MOST_PENDING = 4096  # bytes without a reader; later bytes are lost, as on any wire
 SERIAL_RATE = 115200 / 10  # bytes per second: with 8N1 a byte has ten bits
 
 HELLO, ALIVE, DONE, IDENTIFY, ACK, RESEND, ORDER = 0x01, 0x02, 0x03, 0x80, 0x81, 0x82, 0x83
 CARD, LOCK, FAULT, FAILED, INVENTORY, DELIVERED, CARDS = 0x20, 0x24, 0x30, 0x43, 0x44, 0x45, 0x46
 PLAIN = {"shoe": {"cut": 0x21, "empty": 0x23}, "shuffler": {"shuffling": 0x41, "shuffled": 0x42}}
-NAMED = {"shoe": {"loaded": 0x22}, "shuffler": {"recognised": 0x40}}  # with the name of a set
+NAMED = {"shoe": {"loaded": 0x22}, "shuffler": {"recognised": 0x40}}  # reports with the name of a set
 ORDER_LOCK, ORDER_UNLOCK, ORDER_CLEAR, RESULT_DONE, RESULT_NOT_NOW, RESULT_UNABLE = 1, 2, 3, 0, 1, 2
 ROLES = {"shoe": 1, "shuffler": 2}
 PLACES = {"dealt": 0, "player": 1, "banker": 2, "burnt": 3, "locked": 4, "error": 5}
-POSITIONS = {"player": range(1, 4), "banker": range(1, 4), "burnt": range(1, 256)}  # elsewhere 0
+POSITIONS = {"player": range(1, 4), "banker": range(1, 4), "burnt": range(1, 256)}  # 0 for other places
 FAULTS = {
     "unreadable": 1,
     "jam": 2,
@@ -54,14 +55,14 @@ FAULTS = {
     "overdraw": 7,
     "memory-full": 8,
 }
-BLOCKING = {FAULTS[name] for name in ("jam", "lid-open", "door-open", "sensor")}  # our choice: the page leaves it open
+BLOCKING = {FAULTS[name] for name in ("jam", "lid-open", "door-open", "sensor")}  # our choice: the page defines none
 RANKS = {"A": 1, **{str(rank): rank for rank in range(2, 11)}, "J": 11, "Q": 12, "K": 13}
 CARD_CODES = {rank + suit: place * 16 + RANKS[rank] for place, suit in enumerate("SHDC", 1) for rank in RANKS}
-DECKS, MOST_CARDS, PASSAGE_US, QUALITY, QUALITY_UNKNOWN = 8, 255, 125_000, 97, 255  # most cards in a part of an order
+DECKS, MOST_CARDS, PASSAGE_US, QUALITY, QUALITY_UNKNOWN = 8, 255, 125_000, 97, 255  # MOST_CARDS: in a part of an order
 
 
 def frame(version: int, kind: int, number: int, payload: bytes) -> bytes:
-    """The bytes on the line of one message."""
+    """The bytes of one message on the line."""
     body = struct.pack(">BBH", version, kind, number) + payload
     body += struct.pack(">I", zlib.crc32(body))
     singles = (body[place : place + 1] for place in range(len(body)))
@@ -69,7 +70,7 @@ def frame(version: int, kind: int, number: int, payload: bytes) -> bytes:
 
 
 def unframe(escaped: bytes) -> bytes | None:
-    """What was between the marks, without escapes and CRC; None if it is damaged."""
+    """The bytes between the marks, without escapes and CRC; None if they are damaged."""
     first, *rest = escaped.split(ESCAPE)
     if any(part[:1] not in UNESCAPES for part in rest) or any(byte in escaped for byte in (b"\x11", b"\x13")):
         return None
@@ -79,7 +80,7 @@ def unframe(escaped: bytes) -> bytes | None:
 
 
 def text(words: str) -> bytes:
-    """A text as a payload has it."""
+    """A text in the form of a payload."""
     coded = words.encode()
     if len(coded) > LONGEST_TEXT or not words.isprintable():
         raise ValueError(f"not a printable text of at most {LONGEST_TEXT} bytes: {words!r}")
@@ -88,27 +89,27 @@ def text(words: str) -> bytes:
 
 @dataclass
 class Memory:
-    """What a device forgets when its power is lost."""
+    """The memory of a device, which is lost with its power."""
 
     stream: int
     switched_on: float
     clock_us: int = 0
     next_number: int = 1
     kept: list[bytes] = field(default_factory=list)  # frames, the oldest first
-    sent: int = 0  # how many of them went out at least once; at most a window
-    losing: bool = False  # a report found no room: no new one is kept in this stream
-    locked: bool | None = None  # None: not moved since power-up
+    sent: int = 0  # how many of them were sent; at most a window
+    losing: bool = False  # a report was dropped: the stream accepts no new report
+    locked: bool | None = None  # None: unchanged since power-up
     faults: set[int] = field(default_factory=set)
     counted: dict[str, list[int]] = field(default_factory=dict)  # the cards of each set in the shuffler
 
     @property
     def oldest(self) -> int:
-        """The number of the oldest report that is kept; the next one, if none is."""
+        """The number of the oldest kept report; the next number, if none is kept."""
         return (self.next_number - 1 - len(self.kept)) % NUMBERS + 1
 
 
 class Device:
-    """The firmware: what it says, hears, or does in time gives the bytes that go out. `start` comes first."""
+    """The firmware: messages, received bytes and time return the bytes to send. Call `start` first."""
 
     def __init__(
         self,
@@ -120,10 +121,10 @@ class Device:
         identity: tuple[str, str, str, str] = ("Foreign", "Page One", "0001", "1.0"),
     ) -> None:
         self.role, self.version, self.identity = role, version, identity
-        self.room, self.rate = room, rate  # 1,024 to 16,384 reports; what the line takes, in bytes per second
+        self.room, self.rate = room, rate  # 1,024 to 16,384 reports; the speed of the line in bytes per second
         self.memory = Memory(0, 0.0)
-        self._raw, self._heard_at = b"", 0.0  # what came since the last frame ended, and when
-        self._out_by = self._repeat_at = 0.0  # when the last byte is out; when what is kept is said again
+        self._raw, self._heard_at = b"", 0.0  # the bytes since the end of the last frame, and their moment
+        self._out_by = self._repeat_at = 0.0  # when the last byte has left; when the kept reports are repeated
 
     @property
     def settled(self) -> bool:
@@ -131,31 +132,31 @@ class Device:
 
     @property
     def due(self) -> float:
-        """When `tick` next has something to say."""
+        """When `tick` must be called next."""
         return self._out_by + ALIVE_AFTER if self.settled else max(self._repeat_at, self._out_by)
 
     def start(self, now: float, stream: int | None = None) -> bytes:
-        """Power-up: nothing of the memory survives."""
+        """Power-up: the memory is empty."""
         self.memory = Memory(random.SystemRandom().getrandbits(32) if stream is None else stream, now)
         return self.opened(now)
 
     def opened(self, now: float) -> bytes:
-        """A line opened: what was half heard or half said on the one before is gone."""
+        """A line opened: the incomplete frames of the previous line are dropped."""
         self._raw, self._out_by = b"", now
         return self._hello(now)
 
     def tick(self, now: float) -> bytes:
-        """What is due by now: the window again, or a sign of life."""
+        """The frames that are due: the window again, or ALIVE."""
         if now < self.due:
             return b""
         alive = struct.pack(">IH", self.memory.stream, self.memory.next_number)
         return self._notice(ALIVE, alive, now) if self.settled else self._send(now, 0)
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """The answers to what a host says. Another version is refused, and so is what is no request."""
+        """The answers to the bytes of a host. Another version is dropped, and any frame that is not a request."""
         *ended, self._raw = ((self._raw if now - self._heard_at < TORN_AFTER else b"") + data).split(END)
         self._heard_at = now if data else self._heard_at
-        self._raw = self._raw[-2 * LONGEST_BODY - 1 :]  # what is too long loses its beginning, and so is junk
+        self._raw = self._raw[-2 * LONGEST_BODY - 1 :]  # a frame that is too long loses its beginning and becomes junk
         answers = b""
         for some in ended:
             _, begun, escaped = some.rpartition(BEGIN)
@@ -170,28 +171,28 @@ class Device:
         if kind in (ACK, RESEND) and len(payload) == 6:
             stream, number = struct.unpack(">IH", payload)
             place = (number - self.memory.oldest) % NUMBERS
-            kept = number > 0 and place < len(self.memory.kept)  # 0 is no number: here it would pass for 65535
+            kept = number > 0 and place < len(self.memory.kept)  # 0 is not a number: here it would count as 65535
             if stream != self.memory.stream or (kind == RESEND and not kept):
                 return self._hello(now)
             return self._send(now, place) if kind == RESEND else self._forget(place + 1, now) if kept else b""
         if kind == ORDER and len(payload) == 2:
-            said, result = self._obey(payload[0], payload[1], now)
-            return said + self._notice(DONE, payload + bytes((result,)), now)
+            out, result = self._obey(payload[0], payload[1], now)
+            return out + self._notice(DONE, payload + bytes((result,)), now)
         return b""
 
     def _obey(self, order: int, number: int, now: float) -> tuple[bytes, int]:
-        """What an order changes is reported before it is answered; one that was obeyed already changes nothing."""
+        """The report of a change precedes the answer. An order that changes nothing causes no report."""
         if order == ORDER_CLEAR:
             return self._fault(number, raised=False, now=now), RESULT_DONE
         locked = order == ORDER_LOCK
         if order not in (ORDER_LOCK, ORDER_UNLOCK) or number or self.role != "shoe":
             return b"", RESULT_UNABLE
         if not locked and self.room - len(self.memory.kept) <= NEARLY_FULL:
-            return b"", RESULT_NOT_NOW  # it locked itself, and why still stands
+            return b"", RESULT_NOT_NOW  # the device locked itself, and the reason is still present
         return b"" if self.memory.locked is locked else self._lock(locked=locked, now=now), RESULT_DONE
 
     def say(self, line: str, now: float) -> bytes:
-        """Lets happen what one line of a script tells; ValueError or KeyError if it cannot happen to it."""
+        """Execute one line of a script; ValueError or KeyError if it is not possible."""
         match [self.role, *line.split()]:
             case [role, word] if word in PLAIN[role]:
                 return self.report(PLAIN[role][word], b"", now)
@@ -213,12 +214,12 @@ class Device:
             case [_, "restart"]:
                 return self.start(now)
             case _:
-                raise ValueError(f"a {self.role} cannot say: {line}")
+                raise ValueError(f"a {self.role} cannot execute: {line}")
 
     def _card(self, face: str, hand: str, position: int, now: float) -> bytes:
-        """A card whose trailing edge passes now. A shoe that should let none out names no hand, whatever it is told."""
+        """A card whose trailing edge passes now. A locked or blocked shoe names no hand, whatever the script states."""
         if hand not in PLACES or position not in POSITIONS.get(hand, range(1)) or face not in {"?", *CARD_CODES}:
-            raise ValueError(f"no card, or no place for it: {face} {hand} {position}")
+            raise ValueError(f"not a card, or not a place for it: {face} {hand} {position}")
         if self.memory.locked or self.memory.faults & BLOCKING:
             hand, position = "locked" if self.memory.locked else "error", 0
         payload = struct.pack(">BBBIB", CARD_CODES.get(face, 0), PLACES[hand], position, PASSAGE_US, 0)
@@ -227,43 +228,43 @@ class Device:
 
     def _inventory(self, words: str, now: float) -> bytes:
         set_id, _, missing = (part.strip() for part in words.partition("missing"))
-        counts = dict.fromkeys(CARD_CODES.values(), DECKS)  # in the order that the page wants
+        counts = dict.fromkeys(CARD_CODES.values(), DECKS)  # in the order of the page
         for face in missing.split():
             counts[CARD_CODES[face]] -= 1
         self.memory.counted[set_id] = [code for code, count in counts.items() for _ in range(count)]
         return self.report(INVENTORY, text(set_id) + bytes(counts.values()) + b"\0", now)
 
     def _delivered(self, set_id: str, now: float) -> bytes:
-        """A set is taken out. In version 2 its order goes before, if it was counted: none is made up for an unknown."""
-        cards, said = self.memory.counted.pop(set_id, []), b""
+        """A set is removed. In version 2 its order precedes DELIVERED, if the set was counted."""
+        cards, out = self.memory.counted.pop(set_id, []), b""
         random.shuffle(cards)
         for first in range(0, len(cards) if self.version == 2 else 0, MOST_CARDS):
             part = bytes(cards[first : first + MOST_CARDS])
-            said += self.report(CARDS, text(set_id) + struct.pack(">HB", first + 1, len(part)) + part, now)
-        return said + self.report(DELIVERED, text(set_id), now)
+            out += self.report(CARDS, text(set_id) + struct.pack(">HB", first + 1, len(part)) + part, now)
+        return out + self.report(DELIVERED, text(set_id), now)
 
     def report(self, kind: int, payload: bytes, now: float, *, since_us: int = 0) -> bytes:
-        """Keeps a report of what began `since_us` ago, and sends it if the window has room for it."""
+        """Keep a report of a fact that began `since_us` ago, and send it if the window has room."""
         memory = self.memory
         memory.losing = memory.losing or len(memory.kept) >= self.room
-        if memory.losing:  # until all is acknowledged: a gap inside a stream would not be seen
+        if memory.losing:  # until all is acknowledged: a gap inside a stream would not be visible
             return b""
-        # A card may have begun before what was reported while it passed; the clock must not go back, and so it stands.
+        # A card may begin before a report that was made during its passage; then the clock does not go back.
         memory.clock_us = max(memory.clock_us, round((now - memory.switched_on) * 1e6) - since_us)
         payload = struct.pack(">IQ", memory.stream, memory.clock_us) + payload
         memory.kept.append(frame(self.version, kind, memory.next_number, payload))
         memory.next_number = memory.next_number % NUMBERS + 1
-        said = self._send(now)
+        out = self._send(now)
         if self.role == "shoe" and not memory.locked and self.room - len(memory.kept) == NEARLY_FULL:
-            said += self._lock(locked=True, now=now)
-        return said
+            out += self._lock(locked=True, now=now)
+        return out
 
     def _lock(self, *, locked: bool, now: float) -> bytes:
         self.memory.locked = locked
         return self.report(LOCK, bytes((locked,)), now)
 
     def _fault(self, code: int, *, raised: bool, now: float) -> bytes:
-        """A fault that stands does not come again, and one that does not stand cannot go."""
+        """An active fault is not raised again, and a fault that is not active is not cleared."""
         if raised is (code in self.memory.faults):
             return b""
         self.memory.faults ^= {code}
@@ -278,55 +279,57 @@ class Device:
         memory.stream, memory.next_number, memory.losing = random.SystemRandom().getrandbits(32), 1, False
         memory.faults.discard(FAULTS["memory-full"])
         full = FAULTS["memory-full"]
-        said = self._hello(now) + b"".join(self._fault(full, raised=raised, now=now) for raised in (True, False))
-        if self.role == "shoe" and memory.locked is not None:  # what changed meanwhile was lost with the rest
-            said += self._lock(locked=memory.locked, now=now)
+        out = self._hello(now) + b"".join(self._fault(full, raised=raised, now=now) for raised in (True, False))
+        if self.role == "shoe" and memory.locked is not None:  # the changes of state in the meantime were lost, too
+            out += self._lock(locked=memory.locked, now=now)
         standing, memory.faults = sorted(memory.faults), set()
-        return said + b"".join(self._fault(code, raised=True, now=now) for code in standing)
+        return out + b"".join(self._fault(code, raised=True, now=now) for code in standing)
 
     def _send(self, now: float, again_from: int | None = None) -> bytes:
-        """Sends the window again from this place on, or what of it never went out; more waits for its turn."""
+        """Send the window again from this place on, or its unsent part; later reports wait."""
         kept, place = self.memory.kept, self.memory.sent if again_from is None else again_from
-        said = self._said(b"".join(kept[place:WINDOW]), now)
-        if said and (place == 0 or again_from is not None):  # a newer report does not put off the repeat of an older
+        out = self._timed(b"".join(kept[place:WINDOW]), now)
+        if out and (
+            place == 0 or again_from is not None
+        ):  # a newer report does not delay the repetition of an older one
             self._repeat_at = self._out_by + REPEAT_AFTER
         self.memory.sent = min(WINDOW, len(kept))
-        return said
+        return out
 
     def _hello(self, now: float) -> bytes:
         numbers = (self.memory.stream, ROLES[self.role], self.memory.next_number, self.memory.oldest)
         return self._notice(HELLO, struct.pack(">IBHH", *numbers) + b"".join(map(text, self.identity)), now)
 
     def _notice(self, kind: int, payload: bytes, now: float) -> bytes:
-        return self._said(frame(self.version, kind, 0, payload), now)
+        return self._timed(frame(self.version, kind, 0, payload), now)
 
-    def _said(self, data: bytes, now: float) -> bytes:
+    def _timed(self, data: bytes, now: float) -> bytes:
         self._out_by = max(self._out_by, now) + len(data) / self.rate if data else self._out_by
         return data
 
 
 class Player:
-    """Plays a script on a device, over a node or a TCP port (one connection at a time). Without one nobody hears."""
+    """Plays a script on a device, over a node or a TCP port (one connection at a time). Without one, bytes are lost."""
 
     def __init__(self, device: Device, node: str | None, port: int, script: int) -> None:
         self._device, self._node = device, node or ""
         self._door = None if node else socket.create_server(("127.0.0.1", port), backlog=1)
         self._line: int | None = None
         self._script: int | None = script  # None: it was read to its end
-        self._pending, self._text = bytearray(), b""  # what is not yet written; what was read and not yet played
+        self._pending, self._text = bytearray(), b""  # bytes that are not written yet; text that is not played yet
         self._paused_until, self._silent_until, self._settling = 0.0, 0.0, False
         if self._door:
-            self._door.setblocking(False)  # noqa: FBT003  # the socket module knows no other way
+            self._door.setblocking(False)  # noqa: FBT003  # the interface of the socket module
             sys.stderr.write(f"listening on 127.0.0.1:{self._door.getsockname()[1]}\n")
 
     def play(self, linger: float) -> None:
-        """Until the script has ended, all is acknowledged, and it lingered."""
+        """Run until the script has ended, all is acknowledged, and the linger time is over."""
         leave_at = math.inf
-        self._device.start(time.monotonic())  # its HELLO is that of the line, which opens next
+        self._device.start(time.monotonic())  # the line, which opens next, causes HELLO
         while (now := time.monotonic()) < leave_at or not self._device.settled:
             if self._line is None and self._connect():
-                self._tell(self._device.opened(now))
-            self._tell(self._device.tick(now))
+                self._queue(self._device.opened(now))
+            self._queue(self._device.tick(now))
             self._settling = self._settling and not self._device.settled
             waiting = self._settling or now < self._paused_until
             line, ended, rest = self._text.partition(b"\n")
@@ -344,13 +347,13 @@ class Player:
                 self._paused_until = now + int(ms) / 1000
             case ["silence", ms]:
                 self._silent_until = now + int(ms) / 1000
-                self._pending.clear()  # the cable is out: what was under way is lost
+                self._pending.clear()  # the cable is out: bytes on their way are lost
             case ["settled"]:
                 self._settling = True
             case []:
                 pass
             case _:
-                self._tell(self._device.say(line, now))
+                self._queue(self._device.say(line, now))
 
     def _connect(self) -> bool:
         try:
@@ -373,12 +376,12 @@ class Player:
             os.close(self._line)
         self._line, self._pending = None, bytearray()
 
-    def _tell(self, data: bytes) -> None:
+    def _queue(self, data: bytes) -> None:
         heard = self._line is not None and time.monotonic() >= self._silent_until
         self._pending += data if heard and len(self._pending) < MOST_PENDING else b""
 
     def _wait(self, seconds: float) -> None:
-        """Until something comes, or can go, or the time is over."""
+        """Wait until bytes arrive, can be written, or the time is over."""
         line, door = self._line, self._door if self._line is None else None
         readable = [each for each in (line, door, self._script) if each is not None]
         ready, free, _ = select.select(readable, [line] if line is not None and self._pending else [], [], seconds)
@@ -389,9 +392,9 @@ class Player:
             if line is not None and line in free:
                 del self._pending[: os.write(line, self._pending)]
             if line is not None and line in ready:
-                came, now = os.read(line, 4096), time.monotonic()
-                self._tell(self._device.hear(came, now) if now >= self._silent_until else b"")
-                if not came:
+                incoming, now = os.read(line, 4096), time.monotonic()
+                self._queue(self._device.hear(incoming, now) if now >= self._silent_until else b"")
+                if not incoming:
                     self._hang_up()
         except OSError as error:  # EIO of a pty without its other end, ECONNRESET
             if not isinstance(error, BlockingIOError):
@@ -399,15 +402,15 @@ class Player:
 
 
 def main() -> None:
-    """Reads the command line and plays."""
+    """Read the command line and play the script."""
     parser = argparse.ArgumentParser(description="plays an Open Shoe device")
     parser.add_argument("role", choices=tuple(ROLES))
     parser.add_argument("--version", type=int, choices=(1, 2), required=True, help="of the firmware")
     way = parser.add_mutually_exclusive_group(required=True)
     way.add_argument("--node", metavar="PATH", help="a serial port or a pty")
     way.add_argument("--listen", metavar="PORT", type=int, help="a TCP port of this machine; 0: any free one")
-    parser.add_argument("--script", metavar="FILE", help="what to say; stdin without it")
-    parser.add_argument("--linger", metavar="S", type=float, default=0.0, help="stay so many seconds more")
+    parser.add_argument("--script", metavar="FILE", help="the script; default: stdin")
+    parser.add_argument("--linger", metavar="S", type=float, default=0.0, help="stay for this number of seconds")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:

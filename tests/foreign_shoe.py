@@ -1,9 +1,9 @@
-"""An Angel Eye shoe that shares nothing with us: the standard library, and bytes that were written down by hand.
+"""An Angel Eye shoe that shares no code with shoed: the standard library, and bytes that were written by hand.
 
-Theory of operation. `ROUNDS` holds six whole rounds as literal frames. Their sequence characters run from 1 to 9 and
-wrap, and 36 reports are four times nine: dealt over and over, the table stays right. `report` makes other frames by a
-few lines of XOR, which are tried against the frames known byte by byte before anybody deals. A shoe says what it is
-told to, and knows when its bytes are taken.
+Theory of operation. `ROUNDS` holds six complete rounds as literal frames. Their sequence characters run from 1 to 9 and
+repeat. The rounds have 36 reports, four times nine, so they can be dealt repeatedly. `report` makes other frames by
+a few lines of XOR; this file first compares them with the frames that are known byte by byte. A shoe sends the
+requested reports, and it detects when the host has read its bytes.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from typing import NamedTuple, Self
 
 COPIES = 3
 PATIENCE_S = 10.0
-GLANCE_S = 0.002  # between two looks at a buffer of the kernel's, which tells nobody that it is empty
+GLANCE_S = 0.002  # polling interval for a buffer of the kernel, which does not report that it is empty
 
 
 class Round(NamedTuple):
-    """One round: what the shoe says, one frame a report, and what everybody must make of it."""
+    """One round: the frames of the shoe, one for each report, and the round that every host must derive from them."""
 
     player: tuple[str, ...]
     banker: tuple[str, ...]
@@ -37,7 +37,7 @@ class Round(NamedTuple):
 
     @property
     def drawn(self) -> tuple[tuple[str, str], ...]:
-        """Hand and card, in the order of the Table of Play: Player, Banker, Player, Banker, thirds."""
+        """Hand and card, in the order of the Table of Play: Player, Banker, Player, Banker, third cards."""
         hands = [("player", card) for card in self.player], [("banker", card) for card in self.banker]
         return tuple(hand[position] for position in range(3) for hand in hands if position < len(hand))
 
@@ -137,7 +137,7 @@ ROUNDS = (
 
 
 def report(sequence: str, body: str) -> bytes:
-    """A report of any body: the command as a letter, the data in hex, as in `D 81 B8`."""
+    """Return a report of any body: the command as a letter, the data in hex, as in `D 81 B8`."""
     command, _, data = body.partition(" ")
     inside = sequence.encode() + command.encode() + bytes.fromhex(data) + b"\x03"
     check = 0
@@ -154,25 +154,25 @@ PAIRS = {"player": 0x01, "banker": 0x02}
 
 
 def face(card: str) -> str:
-    """The card byte in hex."""
+    """Return the card byte in hex."""
     rank = RANKS[card[0]] if card[0] in RANKS else int(card[:-1])
     return f"{0x80 | SUITS[card[-1]] | rank:02X}"
 
 
 def drawn(slot: str, card: str) -> str:
-    """The body of a card report, as in `drawn("P1", "8S")`."""
+    """Return the body of a card report, as in `drawn("P1", "8S")`."""
     return f"D {0x80 | HANDS[slot[0]] | int(slot[1]):02X} {face(card)}"
 
 
 def result(outcome: str, *pairs: str) -> str:
-    """The body of a result report, true or not."""
+    """Return the body of a result report, true or not."""
     return f"G {0x80 | OUTCOMES[outcome] | sum(PAIRS[pair] for pair in pairs):02X}"
 
 
-# The cards of the first round, for who says them one by one: 8 against 7, complete.
+# The cards of the first round, for tests that send them one by one: 8 against 7, complete.
 NATURAL = (drawn("P1", "8S"), drawn("B1", "3H"), drawn("P2", "JD"), drawn("B2", "4C"))
 
-# The frames that are known byte by byte. One that does not come out is a fault of this file.
+# The frames that are known byte by byte. A different result is a defect of this file.
 for _sequence, _body, _known in (
     ("1", drawn("P1", "8S"), "05 31 44 81 B8 03 34 46"),
     ("2", result("player", "player"), "05 32 47 91 03 45 37"),
@@ -180,27 +180,27 @@ for _sequence, _body, _known in (
     ("4", "E C1", "05 34 45 C1 03 42 33"),
 ):
     if report(_sequence, _body) != bytes.fromhex(_known):
-        raise ValueError(f"{_known} is known and does not come out of {_body}")
+        raise ValueError(f"{_known} is known, but {_body} gives a different frame")
 
 
 def endless() -> Iterator[tuple[Round, int, bytes]]:
-    """The six rounds over and over, report by report: the round, the place of the report in it, its frame."""
+    """Yield the six rounds repeatedly, report by report: the round, the index of the report in it, its frame."""
     for each in cycle(ROUNDS):
         for place, frame in enumerate(each.frames):
             yield each, place, bytes.fromhex(frame)
 
 
 async def taken(waiting: Callable[[], int]) -> None:
-    """Look again and again whether anything is left in the buffers of the kernel, which tells nobody."""
+    """Poll until the buffers of the kernel are empty, because the kernel does not report it."""
     async with asyncio.timeout(PATIENCE_S):
         while waiting():  # noqa: ASYNC110
             await asyncio.sleep(GLANCE_S)
 
 
 class Shoe(ABC):
-    """What a test does with a shoe, whatever its line."""
+    """The interface of a shoe for tests, for any line."""
 
-    sequence = 0  # of the last report; 0 before the first
+    sequence = 0  # the number of the last report; 0 before the first
 
     @property
     @abstractmethod
@@ -208,53 +208,53 @@ class Shoe(ABC):
         """The address for a host."""
 
     async def __aenter__(self) -> Self:
-        await self.mend()
+        await self.plug_in()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.cut()
 
     @abstractmethod
-    async def mend(self) -> None:
-        """Plug the cable in."""
+    async def plug_in(self) -> None:
+        """Connect the cable."""
 
     @abstractmethod
     async def cut(self) -> None:
-        """Pull the cable; what is in it is lost."""
+        """Disconnect the cable; its bytes are lost."""
 
     @abstractmethod
     async def connected(self) -> None:
-        """Wait until a host listens. Where that cannot be known, what is said before waits in the cable."""
+        """Wait until a host is connected. If the line cannot detect hosts, earlier bytes wait in the cable."""
 
     @abstractmethod
     async def deserted(self) -> None:
-        """Wait until no host listens any more, where that can be known."""
+        """Wait until no host is connected, if the line can detect hosts."""
 
     @abstractmethod
     async def send(self, data: bytes) -> None:
-        """These bytes; returns when the kernel has them all."""
+        """Send these bytes; return when the kernel has all of them."""
 
     @abstractmethod
     async def taken(self) -> None:
-        """Wait until the host has read all of them."""
+        """Wait until the host has read all bytes."""
 
     def number(self) -> str:
-        """The next sequence character: 1 to 9, then 1 again."""
+        """Return the next sequence character: 1 to 9, then 1 again."""
         self.sequence = self.sequence % 9 + 1
         return str(self.sequence)
 
     def lose(self, reports: int = 1) -> None:
-        """So many reports are said while nobody listens."""
+        """Send this number of reports while no host is connected."""
         for _ in range(reports):
             self.number()
 
     async def say(self, *bodies: str, copies: int = COPIES) -> None:
-        """Reports with the next sequences, each in so many copies, without a gap."""
+        """Send reports with the next sequences, each in several copies, without a gap."""
         for body in bodies:
             await self.send(report(self.number(), body) * copies)
 
     async def repeat(self, frames: Sequence[str], copies: int = COPIES) -> None:
-        """Frames from the table, under their own sequences."""
+        """Send frames of the table, with their own sequences."""
         for frame in frames:
             raw = bytes.fromhex(frame)
             self.sequence = raw[1] - ord("0")
@@ -266,17 +266,17 @@ class Shoe(ABC):
 
 
 class TcpShoe(Shoe):
-    """A shoe behind a device server that takes any number of clients, and does not heed them."""
+    """A shoe on a device server that accepts any number of clients and ignores their bytes."""
 
     def __init__(self) -> None:
-        # Bound and not listening: nobody else is given the port while the line is cut.
+        # Bound and not listening: no other process can get the port while the cable is disconnected.
         self.place = socket.socket()
         self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.place.bind(("127.0.0.1", 0))
         self.server: asyncio.Server | None = None
         self.clients: list[asyncio.StreamWriter] = []
         self.news = asyncio.Event()
-        self.heard = bytearray()  # what hosts wrote to it
+        self.heard = bytearray()  # the bytes of its hosts
 
     @property
     def port(self) -> str:
@@ -286,7 +286,7 @@ class TcpShoe(Shoe):
         await self.cut()
         self.place.close()
 
-    async def mend(self) -> None:
+    async def plug_in(self) -> None:
         self.server = await asyncio.start_server(self.serve, *self.place.getsockname(), reuse_address=True)
 
     async def cut(self) -> None:
@@ -323,7 +323,7 @@ class TcpShoe(Shoe):
 
     async def send(self, data: bytes) -> None:
         for client in tuple(self.clients):
-            with contextlib.suppress(ConnectionError):  # the host has hung up: nobody hears it
+            with contextlib.suppress(ConnectionError):  # the host has disconnected
                 client.write(data)
                 await client.drain()
 
@@ -332,20 +332,20 @@ class TcpShoe(Shoe):
 
     @property
     def under_way(self) -> int:
-        """Bytes that we sent and the far end has not read: both queues of each connection, by /proc/net/tcp."""
-        ours = {client.get_extra_info("sockname")[1] for client in self.clients}
-        theirs = {client.get_extra_info("peername")[1] for client in self.clients}
+        """Return the number of unread bytes: both queues of each connection, from /proc/net/tcp."""
+        near = {client.get_extra_info("sockname")[1] for client in self.clients}
+        far = {client.get_extra_info("peername")[1] for client in self.clients}
         number = 0
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             _, local, remote, _, queues, *_ = line.split()
             ends = {int(local[-4:], 16), int(remote[-4:], 16)}
-            if ends & ours and ends & theirs:
+            if ends & near and ends & far:
                 number += sum(int(queue, 16) for queue in queues.split(":"))
         return number
 
 
 class PtyShoe(Shoe):
-    """A shoe on a serial line. The cable's buffer keeps what comes while no host has the line open."""
+    """A shoe on a serial line. The buffer of the cable stores bytes while no host has the line open."""
 
     def __init__(self, node: Path) -> None:
         self.node = node
@@ -355,9 +355,9 @@ class PtyShoe(Shoe):
     def port(self) -> str:
         return f"serial://{self.node}"
 
-    async def mend(self) -> None:
+    async def plug_in(self) -> None:
         self.master, slave = os.openpty()
-        tty.setraw(slave, termios.TCSANOW)  # nothing may be echoed or translated before a host sets the line
+        tty.setraw(slave, termios.TCSANOW)  # no byte may be echoed or translated before a host configures the line
         os.set_blocking(self.master, False)
         self.node.symlink_to(os.ttyname(slave))
         os.close(slave)
@@ -369,10 +369,10 @@ class PtyShoe(Shoe):
             self.master = -1
 
     async def connected(self) -> None:
-        """Nobody can tell."""
+        """A serial line cannot detect a host."""
 
     async def deserted(self) -> None:
-        """Nor this."""
+        """A serial line cannot detect the absence of a host either."""
 
     async def send(self, data: bytes) -> None:
         loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
-"""The intended differences between the engine of shoed and its oracle, each as a named predicate.
+"""The intended differences between the engine of shoed and its oracle: one named predicate for each.
 
-A predicate gets one step after which the two engines differ. It says whether its behaviour explains the difference.
+A predicate gets a step after which the outputs of the engines differ. It decides whether its behaviour explains the
+difference.
 """
 
 import re
@@ -10,32 +11,32 @@ from typing import Any, Final
 
 import msgspec
 
-from tests.oracle_sides import Output, Taken, value, without_added
+from tests.oracle_engines import Output, Taken, value, without_added
 
 
 class Verdict(Enum):
-    """How far a predicate forgives a difference."""
+    """The effect of a predicate that explains a difference."""
 
-    PASSES = auto()  # this difference only
-    ENDS = auto()  # and the rest of the session, which cannot be compared any further
+    PASSES = auto()  # the comparison continues
+    ENDS = auto()  # the session ends: its rest cannot be compared
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One step after which the two engines differ."""
+    """A step after which the outputs of the two engines differ."""
 
     number: int  # of the step, from 1
     taken: Taken
-    parts: tuple[str, ...]  # that differ
+    parts: tuple[str, ...]  # the parts that differ
     ours: Output
     oracle: Output
-    before: Output  # of the engine of shoed, after the step before
+    before: Output  # of the engine of shoed, one step earlier
 
     def both(self, part: str) -> tuple[Any, Any]:
-        """A part as JSON: ours, then the oracle's."""
+        """A part as JSON: from the engine of shoed, then from the oracle."""
         return without_added(value(self.ours, part)), value(self.oracle, part)
 
     def events(self) -> tuple[list[Any], list[Any]]:
-        """The events that only one engine has, as type and data: ours, then the oracle's."""
+        """The events of one engine only, as type and data: from the engine of shoed, then from the oracle."""
         ours, oracle = ([(each["type"], each["data"]) for each in events or ()] for events in self.both("events"))
         return [each for each in ours if each not in oracle], [each for each in oracle if each not in ours]
 
@@ -44,12 +45,12 @@ Predicate = Callable[[Difference], Verdict | None]
 
 
 def only_question(found: Difference) -> tuple[Any, Any] | None:
-    """Both questions, if nothing else differs."""
+    """Both questions, if no other part differs."""
     return found.both("question") if all(each.startswith("question") for each in found.parts) else None
 
 
 def early_result_waits_for_its_cards(found: Difference) -> Verdict | None:
-    """A result is early once every card that was reported before it has its place, whatever was reported after it."""
+    """A result is compared once every card reported before it has its place. Later reports do not delay it."""
     both = only_question(found)
     if both is not None and None not in both:
         asks = [[each["then_asks"] for each in question["consequences"]] for question in both]
@@ -62,7 +63,7 @@ def early_result_waits_for_its_cards(found: Difference) -> Verdict | None:
             len(drawn[0]) == len(drawn[1])
             and all(one <= other for one, other in zip(*drawn, strict=True))
             and drawn[0] != drawn[1]
-        ):  # asked before more cards
+        ):  # the question is asked before more cards are placed
             return Verdict.ENDS
     questions = [each for each in found.both("question") if each]
     early = [each["evidence"] == ["the shoe told a result, and a card is still due"] for each in questions]
@@ -70,7 +71,7 @@ def early_result_waits_for_its_cards(found: Difference) -> Verdict | None:
 
 
 def positions_follow_their_cards(found: Difference) -> Verdict | None:
-    """A matter names a card by its id: its position is that of the card, also after a card was put in front of it."""
+    """A matter refers to a card by its id, so its position changes if a card is inserted before that card."""
     ours, oracle = found.events()
     if [(kind, {**data, "at": 0}) for kind, data in ours] != [(kind, {**data, "at": 0}) for kind, data in oracle]:
         return None
@@ -81,7 +82,7 @@ def positions_follow_their_cards(found: Difference) -> Verdict | None:
 
 
 def left_over_card_is_one_matter(found: Difference) -> Verdict | None:
-    """Each run of cards left over is one matter: it is asked about once, and a card newly left over always."""
+    """Consecutive cards left over are one matter with one question; a later card left over has its own question."""
     ours, oracle = found.events()
     kinds = [data.get("kind") for _, data in (*ours, *oracle)]
     questions = [each for each in found.both("question") if each]
@@ -96,7 +97,7 @@ def left_over_card_is_one_matter(found: Difference) -> Verdict | None:
 
 
 def drawn_together_needs_two_cards(found: Difference) -> Verdict | None:
-    """Cards drawn together of which one was not a card are not a matter any more."""
+    """A matter of two cards drawn together ends if one of them was not a card."""
     ours, oracle = found.events()
     stands = [data["then"] for kind, data in ours if kind == "irregularity.ruled" and data["kind"] == "drawn-together"]
     return Verdict.PASSES if stands == ["stands"] and not oracle else None
@@ -112,7 +113,7 @@ def without(question: Any, *keys: str) -> Any:  # noqa: ANN401  # JSON
 
 
 def question_outlives_its_round(found: Difference) -> Verdict | None:
-    """A question stays open after its round ended, under its own number, clause, role and round."""
+    """A question stays open after the end of its round, with its own number, clause, role and round."""
     ours, oracle = found.both("question")
     shown = value(found.ours, "state")
     outlived = ours is not None and (ours["shoe"], ours["round"]) != (shown["shoe"], shown["round"])
@@ -124,7 +125,7 @@ def question_outlives_its_round(found: Difference) -> Verdict | None:
 
 
 def question_keeps_its_number(found: Difference) -> Verdict | None:
-    """A question keeps its number while it is about the same matter: its revisions are published, it does not lapse."""
+    """A question keeps its number while its matter is the same: it is revised, and does not lapse."""
     ours, oracle = found.events()
     others = [each for each in (*ours, *oracle) if each[0] not in (*QUESTIONS, "question.answered")]
     answered = [[without(data, "id") for kind, data in of if kind == "question.answered"] for of in (ours, oracle)]

@@ -1,24 +1,24 @@
 """The intended differences in corrections, voids and settlements, and in the refusal of bets."""
 
-from shoed.commands import AnyCommand, CorrectCard, Notice, OpenBets, VoidRound
-from shoed.step import Told
+from shoed.model.commands import AnyCommand, CorrectCard, OpenBets, ReportIrregularity, VoidRound
+from shoed.model.step import Commanded
 from tests.intended import Difference, Verdict
-from tests.oracle_sides import value
+from tests.oracle_engines import value
 
 
 def command(found: Difference) -> AnyCommand | None:
-    came = found.taken.came
-    return came.command if isinstance(came, Told) and "raised" not in found.parts else None
+    incoming = found.taken.input
+    return incoming.command if isinstance(incoming, Commanded) and "raised" not in found.parts else None
 
 
 def accepted(found: Difference) -> tuple[bool, bool]:
-    """Whether each engine accepted the command: ours, then the oracle."""
+    """Whether each engine accepted the command: the engine of shoed, then the oracle."""
     (ours,), (oracle,) = found.both("answers")
     return ours["accepted"], oracle["accepted"]
 
 
 def refusal_names_the_question(found: Difference) -> Verdict | None:
-    """Bets that are opened over a question of the round are refused with its number; the oracle overtakes the round."""
+    """While a question of the round is open, `open-bets` is refused with its number; the oracle starts a round."""
     if not isinstance(command(found), OpenBets):
         return None
     match accepted(found):
@@ -31,7 +31,7 @@ def refusal_names_the_question(found: Difference) -> Verdict | None:
 
 
 def late_void_acts_or_is_refused(found: Difference) -> Verdict | None:
-    """A void of a round that is over gives `round/voided`, or is refused; the oracle records it without effect."""
+    """A late void publishes `round/voided`, or is refused; the oracle records the command without an effect."""
     if not isinstance(command(found), VoidRound):
         return None
     ours, oracle = found.events()
@@ -46,13 +46,13 @@ def late_void_acts_or_is_refused(found: Difference) -> Verdict | None:
 
 
 def matter_was_noticed_in_time(found: Difference) -> Verdict | None:
-    """A matter of a past round counts in it if a person says that it was noticed in time."""
+    """A matter counts in a round that is over if a person states that it was noticed in time."""
     given = command(found)
-    return Verdict.ENDS if isinstance(given, Notice) and given.in_time else None
+    return Verdict.ENDS if isinstance(given, ReportIrregularity) and given.in_time else None
 
 
 def waiting_card_is_corrected(found: Difference) -> Verdict | None:
-    """A card that waits may be corrected by its index."""
+    """A waiting card can be corrected by its index."""
     if not isinstance(command(found), CorrectCard):
         return None
     match accepted(found):
@@ -65,7 +65,7 @@ def waiting_card_is_corrected(found: Difference) -> Verdict | None:
 
 
 def settlement_is_published_again(found: Difference) -> Verdict | None:
-    """A correction of a paid round publishes its settlement again, at once."""
+    """A correction of a paid round publishes the settlement again in the same step."""
     after = value(found.ours, "state")
     ours, oracle = found.events()
     again = [kind for kind, _ in ours if kind == "round.settled"] and not any(k == "round.settled" for k, _ in oracle)

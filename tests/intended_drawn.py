@@ -1,19 +1,19 @@
-"""The intended differences in how cards are drawn, numbered and shown, and in who decides."""
+"""The intended differences in the events, numbers and display of cards, and in the role that decides."""
 
 from typing import Any, Final
 
-from shoed.commands import Decide, Notice
-from shoed.observations import CardSeen, Place
-from shoed.step import Told
+from shoed.model.commands import Decide, ReportIrregularity
+from shoed.model.observations import CardSeen, Place
+from shoed.model.step import Commanded
 from tests.intended import QUESTIONS, Difference, Verdict
-from tests.oracle_sides import value
+from tests.oracle_engines import value
 
 OF_NO_ROUND: Final = "the one before it was of no round"
 NOT_DECIDED: Final = "may not decide this"
 
 
 def bare(found: Any, *keys: str) -> Any:  # noqa: ANN401  # JSON
-    """The same without these keys, wherever they stand."""
+    """The document without these keys, at any depth."""
     match found:
         case dict():
             return {key: bare(each, *keys) for key, each in found.items() if key not in keys}
@@ -24,16 +24,16 @@ def bare(found: Any, *keys: str) -> Any:  # noqa: ANN401  # JSON
 
 
 def equal(found: Difference, *keys: str) -> bool:
-    """Whether all parts that differ are the same without these keys."""
+    """Whether all parts are equal without these keys."""
     return "raised" not in found.parts and all(
         bare(ours, *keys) == bare(oracle, *keys) for ours, oracle in map(found.both, found.parts)
     )
 
 
 def supervisor_decides(found: Difference) -> Verdict | None:
-    """A ruling where the document is silent, and the notice of a supervisor, take at least a pit supervisor."""
-    came = found.taken.came
-    if "raised" not in found.parts and isinstance(came, Told) and isinstance(came.command, Decide):
+    """If the document is silent, or a supervisor reported the matter, a ruling requires at least a pit supervisor."""
+    entry = found.taken.input
+    if "raised" not in found.parts and isinstance(entry, Commanded) and isinstance(entry.command, Decide):
         (ours,), (oracle,) = found.both("answers")
         if oracle["accepted"] and NOT_DECIDED in ours["detail"]:
             return Verdict.ENDS
@@ -46,24 +46,24 @@ def supervisor_decides(found: Difference) -> Verdict | None:
 
 
 def index_counts_every_card(found: Difference) -> Verdict | None:
-    """The index of a slot, and of a card, counts each card that left the shoe for the round."""
+    """The index of a slot or a card counts every card that left the shoe for the round."""
     return Verdict.PASSES if equal(found, "index") else None
 
 
 def card_is_shown_when_it_is_drawn(found: Difference) -> Verdict | None:
-    """A card that was left over is in its hand once an event has drawn it; its bytes stay on the record."""
+    """A card left over is in no hand until its `card/drawn` is published; the record keeps its bytes."""
     return Verdict.PASSES if equal(found, "hands", "player", "banker", "time", "provenance", "index") else None
 
 
 def first_card_drawn_with_another_is_ruled(found: Difference) -> Verdict | None:
-    """The first card of a shoe, drawn together with a card of no round, is ruled."""
+    """The first card of a shoe, drawn together with a card of no round, is a matter with a ruling."""
     ours, _ = found.events()
     noticed = [data["evidence"] for kind, data in ours if kind == "irregularity.noticed"]
     return Verdict.ENDS if any(OF_NO_ROUND in each for each in noticed) else None
 
 
 def repeated_first_card_is_asked(found: Difference) -> Verdict | None:
-    """Player's first card, reported once more, is asked about; the oracle opens a round with it."""
+    """Player's first card, reported again, leads to a question; the oracle starts a round with it."""
     firsts = [each for each in found.taken.seen if isinstance(each, CardSeen)]
     is_first = any(each.place is Place.PLAYER and each.position == 1 for each in firsts)
     ours, oracle = ([kind for kind, _ in of] for of in found.events())
@@ -72,13 +72,13 @@ def repeated_first_card_is_asked(found: Difference) -> Verdict | None:
 
 
 def last_round_is_kept(found: Difference) -> Verdict | None:
-    """While a corrected round needs a card, the last round is the one before it."""
+    """While a corrected round needs a card, `last_round` is the completed round before it."""
     ours, oracle = (value(each, "state") for each in (found.ours, found.oracle))
     kept = ours and oracle and ours["last_round"] is not None and oracle["last_round"] is None
     return Verdict.PASSES if kept and equal(found, "last_round") else None
 
 
-# What the differences that stay may change, in events and in the question.
+# The keys that the predicates above may change, in events and in the question.
 OF_EVENTS: Final = ("sequence", "id", "role", "index", "player", "banker", "reason", "supersedes")
 OF_QUESTIONS: Final = (
     "id",
@@ -95,7 +95,7 @@ OF_QUESTIONS: Final = (
 
 
 def differences_meet(found: Difference) -> Verdict | None:
-    """Several of the differences that stay, in one step: numbers, roles, indices and hands that are drawn later."""
+    """Several of the differences above in one step: numbers, roles, indices, and cards that are drawn later."""
     if "raised" in found.parts or "findings" in found.parts:
         return None
     events = [[each for each in of if each["type"] not in QUESTIONS] for of in found.both("events")]
@@ -108,9 +108,9 @@ def differences_meet(found: Difference) -> Verdict | None:
 
 
 def one_card_is_not_drawn_together(found: Difference) -> Verdict | None:
-    """A notice of cards drawn together with the count 1 is refused, also between two rounds."""
-    came = found.taken.came
-    if "raised" in found.parts or not isinstance(came, Told) or not isinstance(came.command, Notice):
+    """A notice `drawn-together` with the count 1 is refused, also between two rounds."""
+    entry = found.taken.input
+    if "raised" in found.parts or not isinstance(entry, Commanded) or not isinstance(entry.command, ReportIrregularity):
         return None
     return Verdict.ENDS if any("one card is not" in each["detail"] for each in found.both("answers")[0]) else None
 

@@ -1,17 +1,17 @@
-"""Intended differences: a person is asked after lost reports, and each reading has an alternative."""
+"""The intended differences after lost reports, and in the readings of a report."""
 
 from typing import Any, Final
 
-from shoed.commands import Decide
-from shoed.observations import Resumed, SequenceJumped
-from shoed.step import Told
+from shoed.model.commands import Decide
+from shoed.model.observations import Resumed, SequenceJumped
+from shoed.model.step import Commanded
 from tests.intended import QUESTIONS, Difference, Verdict
 
 NONE: Final = "none-of-these"
 
 
 def a_person_is_asked_after_a_gap(found: Difference) -> Verdict | None:
-    """The first card after lost reports waits for the answer whether the cards shown are those on the table."""
+    """The first card after lost reports waits: a person states whether the shown cards are those on the table."""
     if "raised" in found.parts:
         return None
     ours, _ = found.events()
@@ -23,7 +23,7 @@ def a_person_is_asked_after_a_gap(found: Difference) -> Verdict | None:
 
 
 def each_reading_has_an_alternative(found: Difference) -> Verdict | None:
-    """A question that names readings offers what the oracle offers, with the same consequences, and none-of-these."""
+    """A question about readings has the choices of the oracle, with the same consequences, and `none-of-these`."""
     ours, oracle = found.both("question")
     if ours is None or oracle is None or any(not each.startswith("question") for each in found.parts):
         return None
@@ -40,7 +40,7 @@ def each_reading_has_an_alternative(found: Difference) -> Verdict | None:
 
 
 def a_setting_abandons_the_round(found: Difference) -> Verdict | None:
-    """With `after_gap = "abandon"` the first report after a loss ends the round; the oracle draws its card."""
+    """With `after_gap = "abandon"` the first report after a loss abandons the round; the oracle draws the card."""
     if "raised" in found.parts:
         return None
     if not any(isinstance(each, Resumed | SequenceJumped) for each in found.taken.seen):
@@ -51,16 +51,16 @@ def a_setting_abandons_the_round(found: Difference) -> Verdict | None:
 
 
 def a_new_reading_was_chosen(found: Difference) -> Verdict | None:
-    """The oracle refuses a reading that it does not offer."""
-    came = found.taken.came
-    if not isinstance(came, Told) or not isinstance(came.command, Decide):
+    """The oracle refuses the readings that it does not offer."""
+    incoming = found.taken.input
+    if not isinstance(incoming, Commanded) or not isinstance(incoming.command, Decide):
         return None
     (ours,), (oracle,) = found.both("answers")
     return Verdict.ENDS if ours["accepted"] and not oracle["accepted"] else None
 
 
 def a_loss_between_rounds_makes_the_shoe_partial(found: Difference) -> Verdict | None:
-    """Where the oracle knows the whole shoe: rounds may have been missed between two rounds."""
+    """After a loss between two rounds the shoe is partial; the oracle keeps it complete."""
     ours, oracle = found.both("state")
     if "raised" in found.parts or (ours["shoe_integrity"], oracle["shoe_integrity"]) != ("partial", "complete"):
         return None
@@ -77,7 +77,7 @@ def a_loss_between_rounds_makes_the_shoe_partial(found: Difference) -> Verdict |
 
 
 def whole(found: Any) -> Any:  # noqa: ANN401  # JSON
-    """The same of a shoe whose integrity is not compared."""
+    """The document without the integrity of the shoe."""
     match found:
         case dict():
             return {key: whole(each) for key, each in found.items() if key != "shoe_integrity"}

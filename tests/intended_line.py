@@ -1,13 +1,13 @@
-"""The intended differences of what a device's line shows."""
+"""The intended differences in the events and the state of a device's line."""
 
 from typing import Any, Final
 
-from shoed.observations import Device
+from shoed.model.observations import Device
 from tests.intended import Difference, Verdict
 
 
 def device_is_heard_by_its_last_byte(found: Difference) -> Verdict | None:
-    """A frame that a timer or the end of the link rejects leaves `heard_at` at the moment of its last byte."""
+    """If a timer or the end of the link rejects a frame, `heard_at` stays the moment of the last byte of the frame."""
     ours, oracle = found.both("state")
     if found.parts != ("state",) or without_moment(ours) != without_moment(oracle):
         return None
@@ -27,7 +27,7 @@ def without_moment(state: Any) -> Any:  # noqa: ANN401  # JSON
 
 
 def rejections_are_counted_for_each_reason(found: Difference) -> Verdict | None:
-    """The first rejection for another reason is published at once: the numbers of the events differ from then on."""
+    """The first rejection for a new reason is published at once, so the numbers of all later events differ."""
     if "events" not in found.parts or not set(found.parts) <= {"events", "state", "wake"}:
         return None
     ours, oracle = found.both("events")
@@ -43,13 +43,12 @@ def without_rejections(events: Any) -> list[Any]:  # noqa: ANN401  # JSON
 
 
 def quiet_is_published_once(found: Difference) -> Verdict | None:
-    """A line that is quiet is not published as quiet again: the numbers of the events differ from then on."""
+    """`device/quiet` is published once while the line stays quiet, so the numbers of all later events differ."""
     if "events" not in found.parts or not set(found.parts) <= {"events", "state"}:
         return None
     ours, oracle = found.both("events")
-    states = [
-        each | {"sequence": "", "last_round": None} for each in found.both("state")
-    ]  # which has a rule of its own
+    # `last_round_is_kept` compares `last_round`.
+    states = [each | {"sequence": "", "last_round": None} for each in found.both("state")]
     if len(oracle) <= len(ours) or states[0] != states[1]:
         return None
     others = [

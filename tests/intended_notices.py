@@ -1,31 +1,31 @@
-"""The intended differences in what people may report, confirm and withdraw."""
+"""The intended differences in the reports, confirmations and withdrawals of the staff."""
 
 from typing import Any, Final
 
-from shoed.commands import Notice, ReplaceSet, Withdraw
-from shoed.step import Told
+from shoed.model.commands import ReplaceSet, ReportIrregularity, Withdraw
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.step import Commanded
 from shoed.table.asking import OTHERS
-from shoed.words import Event as Kind
 from tests.intended import Difference, Verdict, only_question
-from tests.oracle_sides import value
+from tests.oracle_engines import value
 
 
 def notice_is_withdrawn(found: Difference) -> Verdict | None:
-    """A person may withdraw a notice, or have the set replaced; the oracle has no such commands."""
-    came = found.taken.came
-    return Verdict.ENDS if isinstance(came, Told) and isinstance(came.command, Withdraw | ReplaceSet) else None
+    """The oracle has no commands `withdraw` and `replace-set`."""
+    entry = found.taken.input
+    return Verdict.ENDS if isinstance(entry, Commanded) and isinstance(entry.command, Withdraw | ReplaceSet) else None
 
 
 def card_is_seen_before_it_is_drawn(found: Difference) -> Verdict | None:
-    """The exposed card that was not drawn yet is entered; the oracle takes the notice as one of the last card."""
-    came = found.taken.came
-    if not isinstance(came, Told) or not isinstance(came.command, Notice):
+    """An exposed card is entered before it is drawn; for the oracle, the notice is about the last drawn card."""
+    entry = found.taken.input
+    if not isinstance(entry, Commanded) or not isinstance(entry.command, ReportIrregularity):
         return None
-    return Verdict.ENDS if came.command.card is not None else None
+    return Verdict.ENDS if entry.command.card is not None else None
 
 
 def void_waits_for_confirmation(found: Difference) -> Verdict | None:
-    """A dealer's notice voids the round only after a person confirms it: the question is asked, and is foreseen."""
+    """A dealer's notice voids the round only after a confirmation; consequences name the question `confirm`."""
     if "raised" in found.parts:
         return None
     both = only_question(found)
@@ -44,32 +44,32 @@ def consequence(shown: Any) -> tuple[Any, Any]:  # noqa: ANN401  # JSON
     return shown["then_asks"], shown["void"]
 
 
-def second_report_is_no_matter(found: Difference) -> Verdict | None:
-    """The second report of one thing is accepted, and its answer names the first."""
-    came = found.taken.came
-    if "raised" in found.parts or not isinstance(came, Told) or not isinstance(came.command, Notice):
+def second_report_is_not_a_new_matter(found: Difference) -> Verdict | None:
+    """A second report of the same irregularity is accepted; its answer names the first report."""
+    entry = found.taken.input
+    if "raised" in found.parts or not isinstance(entry, Commanded) or not isinstance(entry.command, ReportIrregularity):
         return None
     accepted = [each["accepted"] and "no new matter" in each["detail"] for each in found.both("answers")[0]]
     return Verdict.ENDS if accepted == [True] else None
 
 
 def exchange_is_one_matter(found: Difference) -> Verdict | None:
-    """Two cards that changed places are one matter with both cards."""
-    came = found.taken.came
-    if "raised" in found.parts or not isinstance(came, Told) or not isinstance(came.command, Notice):
+    """An exchange of two cards is one matter with both cards."""
+    entry = found.taken.input
+    if "raised" in found.parts or not isinstance(entry, Commanded) or not isinstance(entry.command, ReportIrregularity):
         return None
     numbers = [
         [data["number"] for kind, data in events if (kind, data.get("kind")) == NOTICED_WRONG_SIDE]
         for events in ([(each["type"], each["data"]) for each in both] for both in found.both("events"))
     ]
-    return Verdict.ENDS if came.command.other and [len(each) for each in numbers] == [1, 2] else None
+    return Verdict.ENDS if entry.command.other and [len(each) for each in numbers] == [1, 2] else None
 
 
 NOTICED_WRONG_SIDE: Final = ("irregularity.noticed", Kind.WRONG_SIDE.value)
 
 
 def card_order_is_asked_first(found: Difference) -> Verdict | None:
-    """The order of cards is asked before anything that depends on it."""
+    """The question `card-order` precedes every question that depends on the order."""
     if "raised" in found.parts:
         return None
     asked = [each and each["question"] for each in found.both("question")]
@@ -77,7 +77,7 @@ def card_order_is_asked_first(found: Difference) -> Verdict | None:
 
 
 def others_are_asked_before_one(found: Difference) -> Verdict | None:
-    """An answer of all others is that of a bettor who answered an earlier question, too: they are asked together."""
+    """An answer for all other bettors includes a bettor who answered an earlier question by name."""
     if "raised" in found.parts:
         return None
     one, other = found.both("question")
@@ -87,21 +87,21 @@ def others_are_asked_before_one(found: Difference) -> Verdict | None:
 
 
 def reconstructed_hand_is_played(found: Difference) -> Verdict | None:
-    """F 5.4: who lets a round go on whose order was altered and is known plays the reconstructed hand."""
+    """F 5.4: if the altered order is known, the ruling `continue` plays the reconstructed hand."""
     if "raised" in found.parts:
         return None
     one, other = value(found.ours, "question"), value(found.oracle, "question")
     if not one or not other or (one["question"], one["kind"]) != ("ruling", Kind.ORDER_ALTERED.value):
         return None
     ours, theirs = ({tuple(each["choice"]): each for each in asked["consequences"]} for asked in (one, other))
-    goes_on, was = ours.get(("continue",)), theirs.get(("continue",))
-    if goes_on is None or was is None:
+    continued, before = ours.get(("continue",)), theirs.get(("continue",))
+    if continued is None or before is None:
         return None
-    return Verdict.ENDS if goes_on["as_dealt"] == {hand: was[hand] for hand in ("player", "banker")} else None
+    return Verdict.ENDS if continued["as_dealt"] == {hand: before[hand] for hand in ("player", "banker")} else None
 
 
-def notice_of_a_waiting_card_is_taken(found: Difference) -> Verdict | None:
-    """A notice about a card that waits is accepted, and counts once the card has its place."""
+def notice_of_a_waiting_card_is_accepted(found: Difference) -> Verdict | None:
+    """A notice about a waiting card is accepted. It takes effect when the card has its place."""
     if "raised" in found.parts:
         return None
     ours, oracle = found.both("answers")
@@ -114,10 +114,10 @@ PREDICATES: Final = (
     notice_is_withdrawn,
     card_is_seen_before_it_is_drawn,
     void_waits_for_confirmation,
-    second_report_is_no_matter,
+    second_report_is_not_a_new_matter,
     exchange_is_one_matter,
     card_order_is_asked_first,
     others_are_asked_before_one,
     reconstructed_hand_is_played,
-    notice_of_a_waiting_card_is_taken,
+    notice_of_a_waiting_card_is_accepted,
 )

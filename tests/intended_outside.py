@@ -1,13 +1,13 @@
-"""The intended differences of cards that leave the shoe in no hand, and of what follows between two rounds."""
+"""The intended differences for cards that are in no hand, and for reports and notices between two rounds."""
 
 from typing import Any, Final
 
-from shoed.commands import CorrectCard, Decide, Notice
-from shoed.observations import CardSeen, Place
-from shoed.step import Told
-from shoed.words import Event as Kind
+from shoed.model.commands import CorrectCard, Decide, ReportIrregularity
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.observations import CardSeen, Place
+from shoed.model.step import Commanded
 from tests.intended import Difference, Verdict
-from tests.oracle_sides import value
+from tests.oracle_engines import value
 
 IN_NO_HAND: Final = (Place.BURN, Place.FIRST_CARD, Place.LOCKED, Place.ERROR, Place.UNKNOWN)
 NO_NEW_SHOE: Final = "the shoe is empty, no new shoe was announced"
@@ -16,7 +16,7 @@ INTEGRITY: Final = "shoe_integrity"
 
 
 def card_in_no_hand_is_asked(found: Difference) -> Verdict | None:
-    """A card that leaves the shoe in the middle of a round in no hand waits for a person."""
+    """A card that is reported in no hand during a round waits for the decision of a person."""
     seen = [each for each in found.taken.seen if isinstance(each, CardSeen) and each.place in IN_NO_HAND]
     ours, oracle = found.both("question")
     faces = [each.card.value if each.card else None for each in seen]
@@ -33,27 +33,27 @@ def card_in_no_hand_is_asked(found: Difference) -> Verdict | None:
 
 
 def unknown_place_is_named(found: Difference) -> Verdict | None:
-    """A card with an unknown place is set aside for a reason of its own; the oracle gets the card as `locked`."""
+    """A card with an unknown place is set aside with the reason `unknown`; the oracle gets it as `locked`."""
     ours, oracle = found.events()
     as_locked = [(kind, {**data, "reason": "locked"}) for kind, data in ours if data.get("reason") == "unknown"]
     return Verdict.PASSES if as_locked and found.parts == ("events",) and as_locked == oracle else None
 
 
 def card_before_the_first_round_is_asked(found: Difference) -> Verdict | None:
-    """Before a shoe's first round, a card of a hand, an overdraw or a card with an unknown place is asked about."""
+    """Before the first round of a shoe, a card of a hand, of an overdraw or at an unknown place leads to a question."""
     ours, _ = found.events()
     asked = [data for kind, data in ours if kind == "question.asked" and data["round"] is None]
     return Verdict.ENDS if any(each["question"] in ("reading", "next-round") for each in asked) else None
 
 
 def foreign_card_serves_in_no_round(found: Difference) -> Verdict | None:
-    """A card that was named foreign is not kept for the next round, and a notice between two rounds may name it."""
-    came = found.taken.came
-    command = came.command if isinstance(came, Told) else None
+    """A foreign card is not kept for the next round; a notice between two rounds may name a card as foreign."""
+    entry = found.taken.input
+    command = entry.command if isinstance(entry, Commanded) else None
     question, other = found.both("question") if "raised" not in found.parts else (None, None)
     if question is None and other is not None and "not-carried" in other["choices"]:
-        return Verdict.ENDS  # the card was named in the step before, and opens no round
-    is_notice = isinstance(command, Notice) and command.kind is Kind.FOREIGN_CARD
+        return Verdict.ENDS  # the step before named the card as foreign, so it cannot start a round
+    is_notice = isinstance(command, ReportIrregularity) and command.kind is Kind.FOREIGN_CARD
     if not is_notice and not (isinstance(command, Decide) and command.choice == "foreign-card"):
         return None
     ours, oracle = found.events()
@@ -65,17 +65,17 @@ def foreign_card_serves_in_no_round(found: Difference) -> Verdict | None:
 
 
 def next_round_waits_for_a_new_shoe(found: Difference) -> Verdict | None:
-    """Bets that are opened, or a card, over an empty shoe are a matter that holds the next round."""
+    """If the shoe is empty, opened bets or a further card are a matter that delays the next round."""
     ours, _ = found.events()
     noticed = [data["evidence"] for kind, data in ours if kind == "irregularity.noticed"]
     question = found.both("question")[1]
     if question is not None and question["kind"] == "too-few-cards" and question["round"] is None:
-        return Verdict.ENDS  # a new shoe is there
+        return Verdict.ENDS  # a new shoe was started
     return Verdict.ENDS if any(each.startswith(NO_NEW_SHOE) for each in noticed) else None
 
 
 def first_card_in_doubt_is_ruled(found: Difference) -> Verdict | None:
-    """The first card of a shoe and a burnt card drawn together in an unknown order are ruled before the first round."""
+    """If first card and burnt card are drawn together in an unknown order, a ruling precedes the first round."""
     start = any(
         isinstance(each, CardSeen) and each.place in (Place.BURN, Place.FIRST_CARD) for each in found.taken.seen
     )
@@ -84,18 +84,18 @@ def first_card_in_doubt_is_ruled(found: Difference) -> Verdict | None:
 
 
 def correction_is_counted_at_once(found: Difference) -> Verdict | None:
-    """A face that a person named, and that the shoe then holds too often, is found in the same step."""
-    came = found.taken.came
+    """If the face that a person names is then too often in the shoe, the finding is in the same step."""
+    entry = found.taken.input
     ours, oracle = found.both("findings")
-    named = isinstance(came, Told) and isinstance(came.command, CorrectCard | Decide)
+    named = isinstance(entry, Commanded) and isinstance(entry.command, CorrectCard | Decide)
     more = [each for each in ours or () if each not in oracle]
     return Verdict.ENDS if named and more and all(each["found"] == "TooOften" for each in more) else None
 
 
 def moved_third_card_is_asked(found: Difference) -> Verdict | None:
-    """After a correction by which Player stands, a person decides whether Player's third card is Banker's."""
-    came = found.taken.came
-    if not (isinstance(came, Told) and isinstance(came.command, CorrectCard)):
+    """If Player stands after a correction, a person decides whether Player's third card is Banker's."""
+    entry = found.taken.input
+    if not (isinstance(entry, Commanded) and isinstance(entry.command, CorrectCard)):
         return None
     ours, _ = found.events()
     asked = [data["at"] for kind, data in ours if kind == "irregularity.noticed" and data["kind"] == "card-in-excess"]
@@ -103,9 +103,9 @@ def moved_third_card_is_asked(found: Difference) -> Verdict | None:
 
 
 def kept_card_serves(found: Difference) -> Verdict | None:
-    """A card that followed a paid round is the due one, or waits, once a correction makes a card due."""
-    came, before = found.taken.came, value(found.before, "state")
-    if not (isinstance(came, Told) and isinstance(came.command, CorrectCard)) or before["phase"] != "settled":
+    """If a correction of a paid round makes a card due, the card after that round is the due card, or it waits."""
+    entry, before = found.taken.input, value(found.before, "state")
+    if not (isinstance(entry, Commanded) and isinstance(entry.command, CorrectCard)) or before["phase"] != "settled":
         return None
     _, oracle = found.events()
     reopened = [data["due"] for kind, data in oracle if kind == "round.corrected"]

@@ -1,4 +1,4 @@
-"""Intended differences: after its cut card a shoe starts while a round needs cards, and it may be a new one."""
+"""The intended difference for a start of communication after the cut card."""
 
 from typing import Final
 
@@ -6,9 +6,9 @@ from tests.intended import Difference, Verdict
 
 
 def a_start_after_the_cut_is_asked_about(found: Difference) -> Verdict | None:
-    """The oracle takes every such start for a reconnection, and calls the next shoe partial if the round waited.
+    """If a round is open, a person decides whether the shoe is a new one.
 
-    Before the first card of a round, the oracle begins a new shoe at once.
+    The oracle assumes a reconnection; before the first card of the round it starts a new shoe.
     """
     if "raised" in found.parts:
         return None

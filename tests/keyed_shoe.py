@@ -1,7 +1,6 @@
-"""An Open Shoe of version 3 on a line, with or without a key; and whoever sits between its TCP port and the host.
+"""An Open Shoe of version 3 on a line, with or without a key; and an attacker between its TCP port and the host.
 
-Its clock runs ahead by a second with every card: cards are dealt as fast as they are recorded, and were not drawn
-together.
+Its clock advances by a second with every card: the cards are recorded quickly, and do not count as drawn together.
 """
 
 import asyncio
@@ -11,12 +10,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.cipher import Aes, draw
 from shoed.ports.clock import now
-from shoed.rig.device import Device
-from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.rig.device import RigDevice
+from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.outlets import PtyOutlet, TcpOutlet
 from shoed.rig.secured import SecuredDevice
 from tests.open_shoe_line import MS, A
@@ -27,7 +26,7 @@ OTHER_KEY: Final = bytes(16)
 
 
 class KeyedShoe:
-    """`node`: a pseudo-terminal has its link there; else the shoe listens on TCP."""
+    """`node`: the link of a pseudo-terminal; without it, the shoe listens on TCP."""
 
     def __init__(self, key: bytes | None = KEY, node: Path | None = None, version: int = 3) -> None:
         self.key = key
@@ -44,8 +43,8 @@ class KeyedShoe:
         self.tasks: list[asyncio.Task[None]] = []
         self.waking: asyncio.TimerHandle | None = None
 
-    def made(self) -> Device:
-        plain = OpenShoeDevice(OpenShoeSettings(), A, version=self.version)
+    def made(self) -> RigDevice:
+        plain = VirtualOpenShoe(OpenShoeSettings(), A, version=self.version)
         return plain if self.key is None else SecuredDevice(plain, self.key, Aes(), draw)
 
     async def __aenter__(self) -> Self:
@@ -63,9 +62,9 @@ class KeyedShoe:
 
     async def greet(self) -> None:
         while True:
-            await self.outlet.attended.wait()
+            await self.outlet.connected.wait()
             self.put(self.device.opened(self.at().at))
-            await self.outlet.attended.left.wait()
+            await self.outlet.connected.left.wait()
 
     async def give(self) -> None:
         while True:
@@ -96,13 +95,13 @@ class KeyedShoe:
         self.tasks[1].cancel()
 
     def restart(self) -> None:
-        """Its power is cut while the line stays open. What it kept is gone, and its stream has the same id."""
+        """The power is cut while the line stays open. The kept reports are lost, and the stream has the same id."""
         self.device = self.made()
         self.put(self.device.opened(self.at().at))
 
 
 class Attacker:
-    """A TCP port in front of another one: everything is passed on, and recorded; anything can be put in between."""
+    """A TCP port in front of another port: it passes everything on and records it, and can insert bytes."""
 
     def __init__(self, port: str) -> None:
         self.place = port.removeprefix("tcp://").partition(":")

@@ -1,4 +1,4 @@
-"""Open lines from outside: bytes that are waited for, and what of a line a process still holds."""
+"""Open lines: received bytes, and the open descriptors of a process."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ PATIENCE_S = 5
 
 
 async def receive(link: Link, length: int) -> bytes:
-    """So many bytes at least."""
+    """At least the given number of bytes."""
     data = b""
     async with asyncio.timeout(PATIENCE_S):
         while len(data) < length:

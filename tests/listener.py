@@ -1,7 +1,7 @@
-"""Somebody with nothing but the events: draws the table from them, and fails on what cannot be.
+"""A subscriber of the events alone: it draws the table from them and fails on an impossible event.
 
-The rules stand here a second time, from C 3.10 to 3.14 and without the tables of the code, so that
-both cannot be wrong together.
+This module implements the rules of C 3.10 to 3.14 independently of the tables of the code. An error in one of the two
+implementations makes a test fail.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from shoed import device_events, events
-from shoed.cards import Card
-from shoed.device_events import EventData
-from shoed.observations import Device, DeviceDoubt, Outcome, Pair
+from shoed.model import device_events, events
+from shoed.model.cards import Card
+from shoed.model.device_events import EventData
+from shoed.model.observations import Device, DeviceDoubt, Outcome, Pair, Side
 from shoed.table import PublicState
 
 OUTSIDE: Final = ("burn", "first-card", "locked", "error", "set-up", "overdraw", "unknown")
@@ -28,23 +28,23 @@ def total(hand: Sequence[Card]) -> int:
     return sum(WORTH[rank(card)] for card in hand) % 10
 
 
-def next_hand(player: Sequence[Card], banker: Sequence[Card]) -> Pair | None:
+def next_hand(player: Sequence[Card], banker: Sequence[Card]) -> Side | None:
     if len(player) + len(banker) < 4:
-        return Pair.BANKER if len(player) > len(banker) else Pair.PLAYER
+        return Side.BANKER if len(player) > len(banker) else Side.PLAYER
     ours, theirs = total(player[:2]), total(banker[:2])
     if max(ours, theirs) >= 8 or len(banker) == 3:
         return None
     if len(player) == 2:
         if ours <= 5:
-            return Pair.PLAYER
-        return Pair.BANKER if theirs <= 5 else None
+            return Side.PLAYER
+        return Side.BANKER if theirs <= 5 else None
     third = WORTH[rank(player[2])]
     lowest = {4: 2, 5: 4, 6: 6}.get(theirs)
     draws = theirs <= 2 or (theirs == 3 and third != 8) or (lowest is not None and lowest <= third <= 7)
-    return Pair.BANKER if draws else None
+    return Side.BANKER if draws else None
 
 
-def reckoned(player: Sequence[Card], banker: Sequence[Card]) -> tuple[Outcome, tuple[Pair, ...]]:
+def expected_result(player: Sequence[Card], banker: Sequence[Card]) -> tuple[Outcome, tuple[Pair, ...]]:
     lead = total(player) - total(banker)
     outcome = Outcome.TIE if lead == 0 else Outcome.PLAYER if lead > 0 else Outcome.BANKER
     hands = ((Pair.PLAYER, player), (Pair.BANKER, banker))
@@ -55,8 +55,8 @@ def shown_hand(hand: Sequence[Card]) -> dict[str, object]:
     return {"cards": [str(card) for card in hand], "points": total(hand)}
 
 
-def shown_to_all(state: PublicState) -> dict[str, Any]:
-    """The state as it is read, without what follows from a result by the rule book: that is tried with the book."""
+def state_without_rules(state: PublicState) -> dict[str, Any]:
+    """The published state without the fields that depend on the rule book; the tests of the book cover those."""
     message: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(state))
     del message["insurance"], message["questions"]
     if message["last_round"] is not None:
@@ -64,12 +64,12 @@ def shown_to_all(state: PublicState) -> dict[str, Any]:
     return message
 
 
-UNHEARD: Final = {"link": "offline", "reason": None, "fault": None, "locked": False}
+NO_REPORT: Final = {"link": "offline", "reason": None, "fault": None, "locked": False}
 OVER: Final = ("idle", "settled", "voided", "abandoned")
 
 
 class Listener:
-    """One method for each event that changes what is shown; the others change nothing."""
+    """One method for each event that changes the shown table; other events have no method."""
 
     def __init__(self, game: str = "commission") -> None:
         self.game = game
@@ -79,12 +79,12 @@ class Listener:
         self.round: int | None = None
         self.player: list[Card] = []
         self.banker: list[Card] = []
-        self.indices: set[int] = set()  # of the cards of the round
-        self.irregular = False  # something went wrong in the round: its cards may lie otherwise than they came
-        self.complete = False  # every card of the round was drawn, whatever came after it
+        self.indices: set[int] = set()  # the indices of the cards of the round
+        self.irregular = False  # the round has an irregularity: its hands may differ from the order of the reports
+        self.complete = False  # all cards of the round are drawn
         self.last: dict[str, object] | None = None
-        self.before: dict[str, object] | None = None  # the completed round before it
-        self.devices: dict[Device, dict[str, object]] = {Device.SHOE: dict(UNHEARD)}
+        self.previous: dict[str, object] | None = None  # the previous completed round
+        self.devices: dict[Device, dict[str, object]] = {Device.SHOE: dict(NO_REPORT)}
         self.doubted: dict[Device, dict[DeviceDoubt, str]] = {}
 
     @singledispatchmethod
@@ -99,17 +99,17 @@ class Listener:
         assert data.index not in self.indices
         self.indices.add(data.index)
         if data.set_aside is not None or self.phase not in ("dealing", "closed"):
-            self.lay_aside(data)
+            self.place_set_aside(data)
             return
         self.phase = "dealing"
         assert data.hand is next_hand(self.player, self.banker)
-        self.lay(data.card)
+        self.place(data.card)
         assert self.irregular or data.index == len(self.player) + len(self.banker) <= 6
         assert (data.points.player, data.points.banker) == (total(self.player), total(self.banker))
 
-    def lay_aside(self, data: events.CardDrawn) -> None:
-        """A card that was set aside or left over, or that a person named; the hands follow."""
-        (self.player if data.hand is Pair.PLAYER else self.banker).append(data.card)
+    def place_set_aside(self, data: events.CardDrawn) -> None:
+        """Place a card that was set aside, was left over or was named by a person; a later event shows the hands."""
+        (self.player if data.hand is Side.PLAYER else self.banker).append(data.card)
         if not self.irregular:
             assert (data.points.player, data.points.banker) == (total(self.player), total(self.banker))
 
@@ -121,8 +121,8 @@ class Listener:
             assert (data.reason == "no-round") == (self.phase in ("idle", "abandoned"))
             self.phase = "dealing" if self.phase == "closed" else self.phase
 
-    def lay(self, card: Card) -> None:
-        (self.player if next_hand(self.player, self.banker) is Pair.PLAYER else self.banker).append(card)
+    def place(self, card: Card) -> None:
+        (self.player if next_hand(self.player, self.banker) is Side.PLAYER else self.banker).append(card)
 
     def hands_are(self, player: events.Hand, banker: events.Hand) -> None:
         self.player, self.banker = list(player.cards), list(banker.cards)
@@ -132,7 +132,7 @@ class Listener:
         assert (list(player.cards), player.points) == (self.player, total(self.player))
         assert (list(banker.cards), banker.points) == (self.banker, total(self.banker))
 
-    # --- a round and a shoe begin and end
+    # --- start and end of a round and of a shoe
 
     @hear.register
     def _(self, data: events.ShoeStarted) -> None:
@@ -144,9 +144,11 @@ class Listener:
     @hear.register
     def _(self, data: events.RoundStarted) -> None:
         assert (data.shoe, data.round) == (self.shoe or 1, (self.round or 0) + 1)
-        assert data.shoe_integrity in ("partial", self.shoe_integrity), "a doubt is never taken back"
+        assert data.shoe_integrity in ("partial", self.shoe_integrity), "the integrity of a shoe never improves"
         self.shoe_integrity = data.shoe_integrity
-        assert self.last is None or self.last["answer"] != "awaited" or self.last["void"], "left unanswered"
+        assert self.last is None or self.last["answer"] != "awaited" or self.last["void"], (
+            "the previous round has no answer"
+        )
         assert self.phase in OVER or self.complete
         self.shoe, self.round = data.shoe, data.round
         self.phase = "betting" if data.opened_by == "announcement" else "dealing"
@@ -174,7 +176,7 @@ class Listener:
 
     @hear.register
     def _(self, data: events.RoundVoided) -> None:
-        if self.is_past(data.shoe, data.round) or self.phase == "abandoned":  # a person voids it late
+        if self.is_past(data.shoe, data.round) or self.phase == "abandoned":  # a late void by a person
             if self.last is not None and (self.last["shoe"], self.last["round"]) == (data.shoe, data.round):
                 self.last["void"] = True
             return
@@ -188,7 +190,7 @@ class Listener:
     def is_past(self, shoe: int | None, number: int | None) -> bool:
         return (shoe, number) != (self.shoe, self.round)
 
-    # --- it waits, and goes on
+    # --- suspension and resumption
 
     @hear.register
     def _(self, data: events.IrregularityNoticed) -> None:
@@ -214,7 +216,7 @@ class Listener:
 
     @hear.register
     def _(self, data: events.ShoeCut) -> None:
-        assert data.shoe_integrity in ("partial", self.shoe_integrity), "a doubt is never taken back"
+        assert data.shoe_integrity in ("partial", self.shoe_integrity), "the integrity of a shoe never improves"
         self.shoe_integrity = data.shoe_integrity
 
     @hear.register
@@ -225,7 +227,7 @@ class Listener:
         self.phase = data.phase
         assert (self.phase == "complete") == (data.due is None)
 
-    # --- its result
+    # --- the result
 
     @hear.register
     def _(self, data: events.RoundCompleted) -> None:
@@ -233,9 +235,9 @@ class Listener:
             self.hands_are(data.player, data.banker)
         self.check_hands(data.player, data.banker)
         assert next_hand(self.player, self.banker) is None
-        assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
+        assert (data.outcome, data.pairs) == expected_result(self.player, self.banker)
         self.phase, self.complete = "complete", True
-        self.before = self.last
+        self.previous = self.last
         self.last = {
             "shoe": data.shoe,
             "round": data.round,
@@ -252,12 +254,12 @@ class Listener:
         if data.outcome is None:
             assert data.due is not None
             if self.complete:
-                self.last = self.before
+                self.last = self.previous
             self.phase, self.complete = "suspended" if self.phase == "suspended" else "dealing", False
             return
         assert self.complete
         assert self.last is not None
-        assert (data.outcome, data.pairs) == reckoned(self.player, self.banker)
+        assert (data.outcome, data.pairs) == expected_result(self.player, self.banker)
         self.phase = "suspended" if self.phase == "suspended" else "corrected"
         self.last |= {**self.result(data.outcome, data.pairs), "answer": "awaited"}
 
@@ -290,20 +292,20 @@ class Listener:
 
     # --- the devices
 
-    def of(self, data: device_events.OfDevice) -> dict[str, object]:
-        return self.devices.setdefault(data.device, dict(UNHEARD))
+    def device_state(self, data: device_events.DeviceEvent) -> dict[str, object]:
+        return self.devices.setdefault(data.device, dict(NO_REPORT))
 
     @hear.register
-    def _(self, data: device_events.OfDevice) -> None:
-        self.of(data)
+    def _(self, data: device_events.DeviceEvent) -> None:
+        self.device_state(data)
 
     @hear.register
     def _(self, data: device_events.DeviceOnline) -> None:
-        self.of(data).update(link="online", reason=None)
+        self.device_state(data).update(link="online", reason=None)
 
     @hear.register
     def _(self, data: device_events.DeviceQuiet) -> None:
-        self.of(data).update(link="quiet")
+        self.device_state(data).update(link="quiet")
 
     @hear.register
     def _(self, data: device_events.DeviceDoubted) -> None:
@@ -317,30 +319,30 @@ class Listener:
         return self.doubted.setdefault(device, {})
 
     def shown(self, device: Device) -> dict[str, object]:
-        of = self.devices.setdefault(device, dict(UNHEARD))
+        device_state = self.devices.setdefault(device, dict(NO_REPORT))
         doubts = "; ".join(f"{reason.value}: {detail}" for reason, detail in self.doubts(device).items())
-        return of | {"reason": doubts or of["reason"]}
+        return device_state | {"reason": doubts or device_state["reason"]}
 
     @hear.register
     def _(self, data: device_events.DeviceOffline) -> None:
-        self.of(data).update(link="offline", reason=data.reason)
+        self.device_state(data).update(link="offline", reason=data.reason)
 
     @hear.register
     def _(self, data: device_events.DeviceFault) -> None:
-        self.of(data)["fault"] = {"code": data.code, "name": data.name, "blocking": data.blocking}
+        self.device_state(data)["fault"] = {"code": data.code, "name": data.name, "blocking": data.blocking}
 
     @hear.register
     def _(self, data: device_events.DeviceCleared) -> None:
-        self.of(data)["fault"] = None
+        self.device_state(data)["fault"] = None
 
     @hear.register
     def _(self, data: device_events.DeviceLocked | device_events.DeviceUnlocked) -> None:
-        self.of(data)["locked"] = isinstance(data, device_events.DeviceLocked)
+        self.device_state(data)["locked"] = isinstance(data, device_events.DeviceLocked)
 
     def drawn(self, sequence: int, heard_at: str | None, shuffler_at: str | None = None) -> dict[str, object]:
-        """The state message as it must be after so many events, without what the rule book adds."""
-        if shuffler_at is not None:  # also by what no event tells
-            self.devices.setdefault(Device.SHUFFLER, dict(UNHEARD))
+        """The expected state message after `sequence` events, without the fields that depend on the rule book."""
+        if shuffler_at is not None:  # also by a report without an event
+            self.devices.setdefault(Device.SHUFFLER, dict(NO_REPORT))
         shuffler = self.shown(Device.SHUFFLER) if Device.SHUFFLER in self.devices else None
         return {
             "sequence": str(sequence),

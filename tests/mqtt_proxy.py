@@ -1,8 +1,8 @@
-"""A line between a daemon and its broker that can be held, cut and watched packet by packet.
+"""A proxy between a daemon and its broker that can hold, cut and record the packets.
 
-Theory of operation. Each direction is read packet by packet, as MQTT's fixed header tells their lengths. A packet that
-is held has not been forwarded; `passed` keeps what was, in order. While the proxy is shut nothing listens on its port,
-as if the broker were down.
+Theory of operation. The proxy reads each direction packet by packet, by the length in MQTT's fixed header. A held
+packet is not forwarded. `passed` contains the forwarded packets in order. While the proxy is shut, no process listens
+on its port, as if the broker were down.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ class Packet(NamedTuple):
     connection: int
     way: Way
     kind: int
-    topic: str  # of a PUBLISH, and of the PUBLISH that a PUBACK is for
+    topic: str  # of a PUBLISH, or of the PUBLISH of a PUBACK
 
 
 class Proxy(Watched):
     def __init__(self, host: str, port: int) -> None:
         super().__init__()
         self.broker = host, port
-        # Bound and not listening: nobody else is given the port while the line is down.
+        # Bound and not listening: no other process gets the port while the proxy is shut.
         self.place = socket.socket()
         self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.place.bind(("127.0.0.1", 0))
@@ -57,14 +57,14 @@ class Proxy(Watched):
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
 
     async def shut(self) -> None:
-        """Every connection is gone, with all that was held, and none is taken."""
+        """Close every connection without the held packets, and accept no new one."""
         if self.server is not None:
             self.server.close()
             self.server = None
         await self.cut()
 
     async def cut(self) -> None:
-        """Every connection is gone, with all that was held."""
+        """Close every connection without the held packets."""
         for line in self.lines:
             line.transport.abort()
         await self.until(lambda: not self.lines)
@@ -77,7 +77,7 @@ class Proxy(Watched):
             flow.set()
 
     def count(self, kind: int, *topics: str) -> int:
-        """How many packets of a kind have passed on the last connection whose topics end so."""
+        """The number of packets of a kind on the last connection whose topics have one of these ends."""
         return sum(
             packet.connection == self.connections and packet.kind == kind and packet.topic.endswith(topics)
             for packet in self.passed
@@ -130,7 +130,7 @@ class Proxy(Watched):
 
 
 def body_begins(packet: bytes) -> int:
-    """Behind the type and the length, of which only the last byte has bit 7 clear."""
+    """The position after the type and the length. Only the last byte of the length has bit 7 clear."""
     here = 1
     while packet[here] & 0x80:
         here += 1
@@ -138,7 +138,7 @@ def body_begins(packet: bytes) -> int:
 
 
 def packet_size(data: bytes) -> int:
-    """Of the packet at the beginning; 0 while it is not whole."""
+    """The size of the first packet; 0 if it is not complete."""
     length = 0
     for place, byte in enumerate(data[1:5]):
         length |= (byte & 0x7F) << 7 * place

@@ -1,6 +1,6 @@
-"""Observations as any session might make them, and a table that hears them: for the tests of all behind a session.
+"""Observations as a session makes them, and a table that receives them: for the tests of the rooms after the session.
 
-Time is a second further at each hearing, unless a test moves it itself.
+Each Step is one second after the Step before, unless a test states another time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,14 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import Answer, AnyCommand, Author, Decide
-from shoed.device_events import EventData
-from shoed.events import Event, RoundCompleted, Slot
-from shoed.findings import AnyFinding, DrawnTogether, Unread
-from shoed.now import Now
-from shoed.observations import (
+from shoed.model.cards import Card
+from shoed.model.commands import Answer, AnyCommand, Author, Decide
+from shoed.model.device_events import EventData
+from shoed.model.events import Event, RoundCompleted, Slot
+from shoed.model.findings import AnyFinding, DrawnTogether, Unread
+from shoed.model.irregularities import Role
+from shoed.model.moments import Now
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
@@ -39,13 +40,13 @@ from shoed.observations import (
     Resumed,
     SequenceClashed,
     SequenceJumped,
-    ShoeEmptied,
+    ShoeEmptySeen,
     ShoeLoaded,
     StoodBy,
     WentQuiet,
 )
+from shoed.model.step import AnyInput, Commanded, Woken
 from shoed.rules.load import book
-from shoed.step import AnyInput, Told, Woken
 from shoed.table import (
     Custom,
     PublicQuestion,
@@ -59,8 +60,7 @@ from shoed.table import (
     public_state,
 )
 from shoed.table.assess import House, judge
-from shoed.table.rounds import lying
-from shoed.words import Role
+from shoed.table.rounds import left_over_cards
 
 SECOND_NS: Final = 1_000_000_000
 START: Final = Now(1_700_000_000_000_000, 50 * SECOND_NS)
@@ -72,7 +72,7 @@ HANDS: Final = {"P": Place.PLAYER, "B": Place.BANKER}
 
 
 def card(place: str, face: str) -> CardSeen:
-    """`P1` to `B3` with a card, or a place outside the hands; a face of `?` could not be read."""
+    """A card in a slot from `P1` to `B3`, or at a place outside the hands. The face `?` is a card that was not read."""
     known = None if face == "?" else Card.parse(face)
     code = "00" if known is None else ""
     if place[0] in HANDS:
@@ -81,12 +81,12 @@ def card(place: str, face: str) -> CardSeen:
 
 
 def cards(text: str) -> list[AnyObservation]:
-    """`P1 8S, B1 3H` as they are reported."""
+    """The reports of cards, for example `P1 8S, B1 3H`."""
     return [card(*each.split()) for each in text.split(",")]
 
 
 def dealt(player: str, banker: str) -> list[AnyObservation]:
-    """A whole round by the order of the deal, each hand's cards given; Player's third comes before Banker's."""
+    """The reports of a whole round, in the order of the deal: Player's third card is before Banker's."""
     ours, theirs = player.split(), banker.split()
     order = [f"P1 {ours[0]}", f"B1 {theirs[0]}", f"P2 {ours[1]}", f"B2 {theirs[1]}"]
     order += [f"P3 {face}" for face in ours[2:]] + [f"B3 {face}" for face in theirs[2:]]
@@ -98,7 +98,7 @@ def result(outcome: str, *pairs: str) -> ResultSeen:
 
 
 def rejected(
-    raw: str = "05 05", offset: int = 7, reason: str = "torn", detail: str = "report broken off"
+    raw: str = "05 05", offset: int = 7, reason: str = "torn", detail: str = "incomplete report"
 ) -> FrameRejected:
     return FrameRejected(at=START, raw=raw, offset=offset, reason=reason, detail=detail)
 
@@ -112,12 +112,12 @@ def lock(*, locked: bool) -> LockChanged:
 
 
 def together(faces: str, *, order_known: bool = False) -> DrawnTogether:
-    """The cards, as in `8S ?`; one that could not be read is a question mark."""
-    told = tuple(None if face == "?" else Card.parse(face) for face in faces.split())
-    return DrawnTogether(at=START, cards=told, order_known=order_known, evidence="40 ms apart")
+    """The finding of cards that were drawn together, for example `8S ?`; `?` is a card that was not read."""
+    drawn = tuple(None if face == "?" else Card.parse(face) for face in faces.split())
+    return DrawnTogether(at=START, cards=drawn, order_known=order_known, evidence="40 ms apart")
 
 
-UNREAD_FAULT: Final = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="fault 1")  # of the watch
+UNREAD_FAULT: Final = Unread(at=START, meaning=FaultMeaning.UNREAD, code="", evidence="fault 1")
 
 
 def closed(reason: str = "the cable is out") -> LinkClosed:
@@ -129,7 +129,7 @@ CUT: Final = CutCardSeen(at=START, frame=FRAME)
 STARTED: Final = CommunicationStarted(at=START, frame=FRAME)
 STOOD_BY: Final = StoodBy(at=START, frame=FRAME)
 LOADED: Final = ShoeLoaded(at=START, frame=FRAME, set_id="A7")
-EMPTIED: Final = ShoeEmptied(at=START, frame=FRAME)
+EMPTIED: Final = ShoeEmptySeen(at=START, frame=FRAME)
 COPY: Final = CopyHeard(at=START, frame=FRAME)
 QUIET: Final = WentQuiet(at=START, since=START)
 AGAIN: Final = HeardAgain(at=START)
@@ -148,8 +148,8 @@ ASIDES: Final = ("irregularity.", "question.", "insurance.", "round.overtaken", 
 WOKEN: Final = Woken()
 
 
-class Sitting:
-    """One table, and all that it has told. Its state goes through JSON before each Step, as a checkpoint does."""
+class TableRun:
+    """One table with all its events. Its state goes through JSON before each Step, as a checkpoint does."""
 
     kind = Table
 
@@ -158,54 +158,54 @@ class Sitting:
         self.state = TableState()
         self.now = START
         self.row = 0
-        self.told: list[Event] = []
+        self.events: list[Event] = []
         self.answers: list[Answer] = []
 
     def hear(self, *seen: AnyObservation, after_s: float = 1) -> list[EventData]:
-        """One Step; the data of its events, without what is told beside a round and of its end."""
+        """One Step of these observations. The data of its events, except those with a type in `ASIDES`."""
         return [event.data for event in self.step(*seen, after_s=after_s) if not event.type.startswith(ASIDES)]
 
     def step(
-        self, *seen: AnyObservation, came: AnyInput = WOKEN, found: Sequence[AnyFinding] = (), after_s: float = 1
+        self, *seen: AnyObservation, incoming: AnyInput = WOKEN, found: Sequence[AnyFinding] = (), after_s: float = 1
     ) -> tuple[Event, ...]:
-        """One Step, and all its events; what was found is of the last that was seen, or of what was told."""
+        """One Step, and all its events. The findings belong to the last observation, or to the command."""
         self.pass_time(after_s)
         self.row += 1
         noticed: list[Watched] = [(replace(each, at=self.now), ()) for each in seen[:-1]]
         noticed += [(replace(each, at=self.now), tuple(found)) for each in seen[-1:]]
         state = msgspec.json.decode(msgspec.json.encode(self.state), type=TableState)
-        folded = fold(self.kind(self.settings, state, self.row), noticed, came, () if seen else found, self.now)
+        folded = fold(self.kind(self.settings, state, self.row), noticed, incoming, () if seen else found, self.now)
         self.state = folded.state
-        self.told += folded.events
+        self.events += folded.events
         self.answers += folded.answers
         return folded.events
 
     def tell(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> list[EventData]:
-        """A command in a Step of its own, that is done; the data of its events but for revised questions."""
-        told = self.step(came=Told(command, Author("ann", role), "7f3a"))
+        """A command in its own Step; the table must accept it. The data of its events, without revised questions."""
+        published = self.step(incoming=Commanded(command, Author("ann", role), "7f3a"))
         assert self.answers[-1] == Answer("7f3a", accepted=True)
-        return [event.data for event in told if event.type != "question.revised"]
+        return [event.data for event in published if event.type != "question.revised"]
 
     def asks(self, name: str, *choices: str) -> bool:
-        """Whether this is asked, and these are the choices; each question that names readings has one more."""
+        """Whether this question is open with these choices. A question about readings has `none-of-these` as well."""
         choices = (*choices, "none-of-these") if name in ("reading", "gap") else choices
         return (self.question.question, self.question.choices) == (name, choices)
 
     def answer(self, choice: str | tuple[str, ...], bettor: str | None = None) -> list[EventData]:
-        """The open question is answered, by the lowest role that may; the data of its events."""
+        """Answer the open question in the lowest role that may answer. The data of the events."""
         asked = self.question
         return self.tell(Decide(question=asked.id, choice=choice, bettor=bettor), who_may(asked))
 
     def refuses(self, command: AnyCommand, role: Role | None = Role.PIT_SUPERVISOR) -> str:
-        """Why it is not done; nothing is told of it, and nothing changes."""
+        """The detail of a refusal. A refused command publishes nothing and changes no state."""
         before = self.state
-        assert self.step(came=Told(command, Author("ann", role), "7f3a")) == ()
+        assert self.step(incoming=Commanded(command, Author("ann", role), "7f3a")) == ()
         assert self.state == before
         assert not self.answers[-1].accepted
         return self.answers[-1].detail
 
     def hear_each(self, seen: Iterable[AnyObservation]) -> list[EventData]:
-        """A Step for each."""
+        """One Step for each observation."""
         return [event for each in seen for event in self.hear(each)]
 
     def pass_time(self, seconds: float) -> None:
@@ -217,7 +217,7 @@ class Sitting:
 
     @property
     def table_due(self) -> Slot | None:
-        """The slot of the next card, as the table reckons it."""
+        """The slot of the next card, as the table computes it."""
         game = self.state.record.game or self.settings.game
         return judge(House(book(game), self.settings.insurance), self.state.record).due
 
@@ -226,8 +226,8 @@ class Sitting:
         return self.shown.phase.value
 
     @property
-    def lies(self) -> str:
-        """The hands as anybody sees them: `8S KS / 3H 4H`."""
+    def hands(self) -> str:
+        """The published hands, for example `8S KS / 3H 4H`."""
         hands = self.shown.hands
         return " / ".join(" ".join(map(str, hand.cards)) for hand in (hands.player, hands.banker)).strip()
 
@@ -241,35 +241,35 @@ class Sitting:
 
     @property
     def message(self) -> object:
-        """The state as whoever listens reads it."""
+        """The retained state as a subscriber decodes it."""
         return msgspec.json.decode(msgspec.json.encode(self.shown))
 
 
 def who_may(asked: PublicQuestion) -> Role | None:
-    """The lowest role that may answer; None is a player."""
+    """The lowest role that may answer a question; None is a player."""
     return None if asked.role == "player" else Role(asked.role or "dealer")
 
 
-def after(*before: AnyObservation, game: str = "commission") -> Sitting:
-    """A table that has heard these, one by one."""
-    table = Sitting(game)
+def after(*before: AnyObservation, game: str = "commission") -> TableRun:
+    """A table after these observations, each in its own Step."""
+    table = TableRun(game)
     table.hear_each(before)
     return table
 
 
-def left_over(face: str = "5D") -> Sitting:
-    """A round in which one card too many was drawn: it opens the next."""
+def left_over(face: str = "5D") -> TableRun:
+    """A table after a round with one card in excess. A person decided that this card opens the next round."""
     table = after(*NATURAL, card("B3", face))
     table.answer("yes")
     return table
 
 
-def kinds(told: list[EventData]) -> list[type[EventData]]:
-    return [type(each) for each in told]
+def kinds(published: list[EventData]) -> list[type[EventData]]:
+    return [type(each) for each in published]
 
 
-def completed(told: list[EventData]) -> RoundCompleted:
-    (only,) = (each for each in told if isinstance(each, RoundCompleted))
+def completed(published: list[EventData]) -> RoundCompleted:
+    (only,) = (each for each in published if isinstance(each, RoundCompleted))
     return only
 
 
@@ -278,6 +278,8 @@ SIX_CARDS: Final = dealt("2S KS 6S", "3H KH 4H")  # Player 8, Banker 7
 TIE: Final = dealt("9S KS", "9H KH")
 
 
-def left_lying(table: Sitting) -> tuple[Card, ...]:
+def opening_cards(table: TableRun) -> tuple[Card, ...]:
     """The cards that open the next round."""
-    return tuple([each.face for each in lying(Table(table.settings, table.state, 0)) if each.face is not None])
+    return tuple(
+        [each.face for each in left_over_cards(Table(table.settings, table.state, 0)) if each.face is not None]
+    )

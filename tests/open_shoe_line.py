@@ -1,7 +1,7 @@
-"""Both ends of an Open Shoe, and the worst line between them.
+"""Both ends of an Open Shoe, and a very bad line between them.
 
-Time is advanced by hand. The host's state goes through JSON before every input, as a checkpoint
-does, so that a kill is a step back to the state before the commit, or a step whose sends are lost.
+The tests advance the time. The host's state is written to JSON and read before every input, as a checkpoint
+is, so that a kill returns to the state before the commit, or loses the sends of a step.
 """
 
 from random import Random
@@ -12,25 +12,25 @@ from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.layout import FACES
-from firmware_protocols.open_shoe.messages import Card, Place, Reported
-from shoed.now import Chunk, Now
-from shoed.observations import AnyObservation, CardSeen, Resumed, SequenceJumped
+from firmware_protocols.open_shoe.messages import OpenShoeCard, OpenShoePlace, ReportBody
+from shoed.model.moments import Chunk, Now
+from shoed.model.observations import AnyObservation, CardSeen, Resumed, SequenceJumped
+from shoed.model.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
 from shoed.session.open_shoe import OpenShoeSession, OpenShoeState
-from shoed.session.open_shoe_device import DeviceState, Identity, OpenShoeDevice
-from shoed.session.open_shoe_stream import Intake, Store
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
+from shoed.session.open_shoe_device import DeviceState, OpenShoeDeviceSession, OpenShoeIdentity
+from shoed.session.open_shoe_stream import DeviceStore, Intake
 
 MS: Final = 1_000_000
 START: Final = Now(1_700_000_000_000_000, 5_000 * MS)
 PORT: Final = "serial:///dev/shoe"
-A: Final = 0xA1B2C3D4  # the page's own stream
-ACME: Final = Identity("Acme", "S1", "0042", "1.0")
+A: Final = 0xA1B2C3D4  # the stream of the page
+ACME: Final = OpenShoeIdentity("Acme", "S1", "0042", "1.0")
 LISTENING: Final = OpenShoeSettings().listening()
 
 
-def numbered(number: int) -> Card:
-    """A card that can be told from every other by how long it took."""
-    return Card(FACES[number % len(FACES)], Place.DEALT, 0, 50_000 + number)
+def numbered(number: int) -> OpenShoeCard:
+    """A card with its own passage, which distinguishes it from all other cards."""
+    return OpenShoeCard(FACES[number % len(FACES)], OpenShoePlace.DEALT, 0, 50_000 + number)
 
 
 def number_of(seen: CardSeen) -> int:
@@ -50,9 +50,9 @@ class Clock:
 class Device:
     def __init__(self, clock: Clock, *, role: str = "shoe", version: int = 1, first: int = 1, room: int = 1024) -> None:
         self.clock = clock
-        self.role = OpenShoeDevice(OpenShoeSettings().standing(role), version=version, room=room, identity=ACME)
-        self.state = DeviceState(Store(A, version, room, next=first))
-        self.since_ns = 0  # when its clock began
+        self.role = OpenShoeDeviceSession(OpenShoeSettings().for_role(role), version=version, room=room, identity=ACME)
+        self.state = DeviceState(DeviceStore(A, version, room, next=first))
+        self.since_ns = 0  # the start of its clock
 
     @property
     def now(self) -> Now:
@@ -63,8 +63,8 @@ class Device:
         self.state, out = self.role.opened(self.state, self.now)
         return out
 
-    def say(self, said: Reported) -> bytes:
-        self.state, out = self.role.say(self.state, said, self.now)
+    def say(self, body: ReportBody) -> bytes:
+        self.state, out = self.role.say(self.state, body, self.now)
         return out
 
     def hear(self, data: bytes = b"") -> bytes:
@@ -72,11 +72,11 @@ class Device:
         return out
 
     def restart(self, boot: int | None = None) -> None:
-        """It keeps its memory without power; `boot` is the count of its power-ups there, if that is wrong."""
+        """The device keeps its memory without power; `boot` replaces its count of power-ups."""
         self.state = self.role.powered(self.state, self.now, boot)
 
     def lose_power(self, stream: int, *, clock_too: bool = False, boot: int = 0) -> None:
-        """And with it its memory."""
+        """The device loses its power and its memory."""
         self.state = self.role.powered(self.role.begin(stream), self.now, boot)
         if clock_too:
             self.since_ns = self.clock.now.mono_ns
@@ -93,14 +93,14 @@ class Host:
         intake: Intake | None = None,
     ) -> None:
         self.clock = clock
-        settings = (settings or OpenShoeSettings()).standing(role)
+        settings = (settings or OpenShoeSettings()).for_role(role)
         self.session = OpenShoeSession(settings, allow_orders=allow_orders)
         self.state = replace(self.session.begin(), intake=intake or Intake())
         self.seen: list[AnyObservation] = []
 
-    def take(self, came: AnyInput) -> bytes:
+    def take(self, incoming: AnyInput) -> bytes:
         state = msgspec.json.decode(msgspec.json.encode(self.state), type=OpenShoeState)
-        self.state, heard = self.session.step(state, came, self.clock.now)
+        self.state, heard = self.session.step(state, incoming, self.clock.now)
         self.seen += heard.observations
         return b"".join(heard.sends)
 
@@ -108,13 +108,13 @@ class Host:
         return self.take(Received(data))
 
     def hears(self, data: bytes) -> list[AnyObservation]:
-        """What it observes of these bytes, whatever it answers."""
+        """The observations of these bytes, without the answers."""
         before = len(self.seen)
         self.take(Received(data))
         return self.seen[before:]
 
     def killed(self, data: bytes, *, committed: bool) -> None:
-        """Killed while it takes this: its sends are lost, and before the commit all that it took."""
+        """A kill during this input loses the sends; before the commit, it also loses the accepted reports."""
         state, seen = self.state, len(self.seen)
         self.take(Received(data))
         if not committed:
@@ -127,7 +127,7 @@ class Host:
 
 
 class Worn:
-    """A line on which bytes are lost, doubled, flipped and swapped, one in so many, and chunks cut anywhere."""
+    """A line that loses, doubles, flips and swaps one byte in `every`, and cuts chunks anywhere."""
 
     def __init__(self, dice: Random, every: float) -> None:
         self.dice = dice
@@ -149,7 +149,7 @@ class Worn:
 
 
 class Table:
-    """A device, a host, and the line: bytes that are on it arrive with the next tick."""
+    """A device, a host, and a line: bytes on the line arrive with the next tick."""
 
     def __init__(self, seed: str, every: float, device: Device, host: Host) -> None:
         self.dice = Random(seed)
@@ -157,7 +157,7 @@ class Table:
         self.clock, self.device, self.host = device.clock, device, host
         self.up, self.down = b"", b""
         self.plugged = True
-        self.kill: bool | None = None  # the next bytes that come kill it: committed or not
+        self.kill: bool | None = None  # whether the next bytes kill the host before or after the commit
         self.connect()
 
     def connect(self) -> None:
@@ -165,7 +165,7 @@ class Table:
         self.down += self.host.take(LinkUp(PORT))
 
     def pull(self, *, seen: bool) -> None:
-        """The host sees the link go, or the cable is cut somewhere behind a device server."""
+        """Pull the cable: the host detects it, or the cut is beyond a device server."""
         self.plugged = False
         if seen:
             self.host.take(LinkDown("the cable was pulled"))
@@ -176,8 +176,8 @@ class Table:
         if self.host.state.line is None:
             self.down += self.host.take(LinkUp(PORT))
 
-    def say(self, said: Reported) -> None:
-        self.up += self.device.say(said)
+    def say(self, body: ReportBody) -> None:
+        self.up += self.device.say(body)
 
     def tick(self, ms: float = 20) -> None:
         self.clock.ms += ms
@@ -212,21 +212,21 @@ class Table:
 
 
 def unproven(seen: list[AnyObservation]) -> list[AnyObservation]:
-    """All that puts a loss on record."""
+    """The observations that record a loss."""
     return [
         each for each in seen if isinstance(each, SequenceJumped) or (isinstance(each, Resumed) and not each.proven)
     ]
 
 
 def losses_on_record(seen: list[AnyObservation], last: int = -1) -> bool:
-    """Cards come in order and once, and where some are missing something says so between them."""
-    told = False
+    """Cards are in order and unique, and between two cards with a gap there is an observation of the loss."""
+    recorded = False
     for each in seen:
         if isinstance(each, CardSeen):
             number = number_of(each)
-            if number <= last or (number > last + 1 and not told):
+            if number <= last or (number > last + 1 and not recorded):
                 return False
-            last, told = number, False
+            last, recorded = number, False
         else:
-            told = told or bool(unproven([each]))
+            recorded = recorded or bool(unproven([each]))
     return True

@@ -1,8 +1,8 @@
-"""A table at full play, for the checker: a dealer who draws from a shoe of the rig, and a pit that decides by MQTT.
+"""A table in full play, for the checker: a dealer draws cards from a virtual shoe, and a pit makes the decisions.
 
-Theory of operation: the pit knows the retained `question` and `state` alone. It answers through the command socket, in
-the role that the question names, and makes notices, corrections and voids now and then. The dealer waits for the pit as
-a rule. All from a seed; only the moments at which the daemon answers are its own.
+Theory of operation: the pit reads the retained `question` and `state` alone. It answers through the command socket, in
+the role that the question names. It also gives notices, corrections and voids at random. The dealer usually waits for
+the pit. A seed determines everything except the moments at which the daemon answers.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from shoed.cards import Card
+from shoed.model.cards import Card
+from shoed.model.irregularities import IrregularityKind
 from shoed.rig.device import Burn, Deal
-from shoed.words import Event
+from tests.command_clients import Client, client
 from tests.drawn_shoe import SCALES, Shoe
-from tests.tellers import Client, client
 from tests.witnesses import Recorder
 from tests.world import World
 
@@ -31,7 +31,7 @@ Json = Any  # a decoded payload
 
 
 class Pit:
-    """The people who decide at one table, with its topics and the command socket alone."""
+    """The people who make the decisions of one table. They use its topics and the command socket alone."""
 
     def __init__(self, table: str, recorder: Recorder, dice: Random) -> None:
         self.table = table
@@ -45,7 +45,7 @@ class Pit:
         self.refusals: list[str] = []
 
     def look(self) -> int:
-        """Read what has come since the last look; how often the shoe came online."""
+        """Read the messages since the last call. Return how often the shoe went online."""
         for message in self.recorder.messages[self.read :]:
             if message.topic == "state":
                 self.state = message.json
@@ -62,7 +62,7 @@ class Pit:
         return self.online
 
     def asked(self) -> tuple[str, int] | None:
-        """The id and the revision of the question that is asked first."""
+        """The id and the revision of the retained question."""
         self.look()
         return self.question and (self.question["id"], self.question["revision"])
 
@@ -81,21 +81,21 @@ class Pit:
         )
 
     async def quiet(self, cards: int) -> None:
-        """So many cards are published, and state and question include every event."""
+        """Wait until this number of cards is published, and state and question include every event."""
         await self.recorder.until(lambda: self.is_quiet(cards))
 
     async def tell(self, command: dict[str, object], role: str | None = SUPERVISOR) -> bool:
         assert self.socket is not None
         self.commands += 1
-        told = {"table": self.table, "id": f"{self.table}-{self.commands}", "author": "ann", "role": role}
-        answer = await self.socket.say(msgspec.json.encode({**told, "command": command}) + b"\n")
+        request = {"table": self.table, "id": f"{self.table}-{self.commands}", "author": "ann", "role": role}
+        answer = await self.socket.request(msgspec.json.encode({**request, "command": command}) + b"\n")
         assert answer is not None
         if not answer.accepted:
             self.refusals.append(f"{command}: {answer.detail}")
         return answer.accepted
 
     async def decide(self, truth: Card | None, choice: str | list[str] | None = None) -> None:
-        """Answer the question that is asked first, by chance if no choice is given."""
+        """Answer the retained question, with a random choice if none is given."""
         question = self.question
         choice = self.choice(question, truth) if choice is None else choice
         decision = {"command": "decide", "question": question["id"], "choice": choice}
@@ -106,7 +106,7 @@ class Pit:
         before = self.answered[question["id"]]
         if await self.tell(decision, question["role"] or "dealer"):
             await self.recorder.until(lambda: self.answers_to(question["id"]) > before)
-        else:  # refused: another question is asked by now
+        else:  # refused: the question has changed
             await self.recorder.until(lambda: self.asked() != (question["id"], question["revision"]))
 
     def choice(self, question: Json, truth: Card | None) -> str | list[str]:
@@ -120,14 +120,14 @@ class Pit:
             return self.dice.sample(choices, len(choices))
         return self.dice.choice(choices)
 
-    async def say_something(self) -> None:
-        """A command that answers no question: a notice, a withdrawal, a correction, a void."""
+    async def give_command(self) -> None:
+        """Give a random command that answers no question, such as a notice, a correction or a void."""
         state, dice = self.state, self.dice
         count = sum(len(hand["cards"]) for hand in state["hands"].values())
         at = dice.randint(1, max(count, 1))
-        said: list[dict[str, object]] = [
-            {"command": "notice", "kind": dice.choice([*Event]).value, "at": at},
-            {"command": "notice", "kind": dice.choice([*Event]).value},
+        commands: list[dict[str, object]] = [
+            {"command": "notice", "kind": dice.choice([*IrregularityKind]).value, "at": at},
+            {"command": "notice", "kind": dice.choice([*IrregularityKind]).value},
             {"command": "withdraw"},
             {"command": "late", "act": "bet"},
             {"command": "squeeze"},
@@ -140,12 +140,12 @@ class Pit:
             {"command": "new-shoe"},
         ]
         if count:
-            said += [{"command": "correct", "index": at, "card": str(dice.choice([*Card]))}] * 3
-        await self.tell(dice.choice(said), dice.choice(["dealer", SUPERVISOR, "shift-manager"]))
+            commands += [{"command": "correct", "index": at, "card": str(dice.choice([*Card]))}] * 3
+        await self.tell(dice.choice(commands), dice.choice(["dealer", SUPERVISOR, "shift-manager"]))
 
 
 class Table:
-    """One table, and its session from the first card to the last answer."""
+    """One table with its session, from the first card to the last answer."""
 
     def __init__(self, world: World, number: int, game: str, family: str, seed: int) -> None:
         self.name = f"bac-{number}"
@@ -156,7 +156,7 @@ class Table:
         self.shoe = Shoe(family, self.dice, str(world.place / f"tty-{number}") if seed % 2 else None)
         self.recorder = Recorder(f"{world.site}/{self.name}")
         self.pit = Pit(self.name, self.recorder, self.dice)
-        self.drawn: list[Card] = []  # in the present round, as they left the shoe
+        self.drawn: list[Card] = []  # the cards of the present round, in the order in which they left the shoe
 
     @property
     def section(self) -> str:
@@ -181,7 +181,7 @@ class Table:
         await self.pit.quiet(len(self.shoe.reported))
 
     async def answers(self, share: float) -> None:
-        """The dealer waits for the pit, as a rule."""
+        """Answer open questions, each with the probability `share`."""
         await self.quiet()
         for _ in range(MOST_ANSWERS):
             question = self.pit.question
@@ -192,8 +192,8 @@ class Table:
             await self.pit.decide(truth)
             await self.quiet()
 
-    async def go(self, rounds: int) -> None:
-        """So many rounds; of a slower shoe fewer, in the same time."""
+    async def play(self, rounds: int) -> None:
+        """Play this number of rounds; with a slower shoe fewer, in the same time."""
         await self.shoe.begin()
         for _ in range(round(rounds * SCALES["angel-eye"] / self.shoe.scale)):
             await self.between_rounds()
@@ -206,7 +206,7 @@ class Table:
         await self.answers(0.97)
         self.drawn = []
         if dice.random() < 0.4:
-            await self.pit.say_something()
+            await self.pit.give_command()
         if dice.random() < 0.06:
             await shoe.new_set()
         if dice.random() < 0.05:
@@ -225,23 +225,23 @@ class Table:
         if shoe.family == "angel-eye" and shoe.hands.player and not shoe.complete:  # the shoe waits for a card
             await shoe.do(0.2, Deal((), 0, "forced-end"))
         shoe.new_round()
-        for pause_s, told, cards in shoe.draws():
-            if told.card == 0:
+        for pause_s, report, cards in shoe.draws():
+            if report.card == 0:
                 self.drawn += cards
-            await shoe.passes(pause_s, told, cards)
-            if told.card == 0 and len(cards) > 1:
-                continue  # the other card of the draw follows
+            await shoe.passes(pause_s, report, cards)
+            if report.card == 0 and len(cards) > 1:
+                continue  # the next report has the other card of the draw
             if dice.random() < 0.5:
                 await self.answers(0.97)
             if dice.random() < 0.05:
-                await self.pit.say_something()
+                await self.pit.give_command()
             if dice.random() < 0.005:
                 await self.away()
         if dice.random() < 0.06 and shoe.family == "angel-eye":
             await shoe.overdraw()
 
     async def away(self) -> None:
-        await self.quiet()  # bytes that are not read yet are lost with the cable
+        await self.quiet()  # the cable loses bytes that are not read yet
         online = self.pit.online
         await self.shoe.pull()
         await self.shoe.outlet.plug()
@@ -249,7 +249,7 @@ class Table:
         self.shoe.greet()
 
     async def lesson(self) -> None:
-        """A session without chance: a settlement, a burnt card between rounds and within, a correction, a void."""
+        """A fixed session: a settlement, a burnt card between two rounds and one in a round, a correction, a void."""
         shoe, pit = self.shoe, self.pit
         await shoe.begin()
         await self.deal("8S", "3H", "KS", "4H")
@@ -276,7 +276,7 @@ class Table:
 
 @asynccontextmanager
 async def dealing(world: World, tables: list[Table]) -> AsyncIterator[None]:
-    """All tables on the line and at one daemon."""
+    """Connect the shoes of all tables to one daemon."""
     path = world.place / "c.toml"
     path.write_text(f"""
         [site]

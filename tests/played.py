@@ -1,16 +1,16 @@
-"""A table and its shoe, by hand: bytes in, events and hands out, and a clock that goes on by a second each time."""
+"""A table with its shoe: bytes as input, events and hands as output; each input advances the clock by one second."""
 
 from firmware_protocols.family import Settings
-from shoed.commands import Author, Decide
 from shoed.engine import Engine
-from shoed.events import Event
-from shoed.now import Now
+from shoed.model.commands import Author, Decide
+from shoed.model.events import Event
+from shoed.model.irregularities import Role
+from shoed.model.moments import Now
+from shoed.model.step import AnyInput, Commanded, Configured, LinkUp, Received
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
-from shoed.step import AnyInput, Configured, LinkUp, Received, Told
 from shoed.table import TableSettings, public_question, public_state
 from shoed.watch import WatchSettings
-from shoed.words import Role
 
 PORT = "serial:///dev/ttyUSB0"
 
@@ -25,10 +25,10 @@ class Played:
         self.take(Configured("{}", 3, "1"))
         self.take(LinkUp(PORT))
 
-    def take(self, came: AnyInput, after_ms: int = 1000) -> None:
+    def take(self, incoming: AnyInput, after_ms: int = 1000) -> None:
         self.ms += after_ms
         now = Now(1_700_000_000_000_000 + self.ms * 1000, self.ms * 1_000_000)
-        self.state, step = self.engine.step(self.state, came, now)
+        self.state, step = self.engine.step(self.state, incoming, now)
         self.events += step.events if step is not None else ()
 
     def hear(self, *pieces: bytes, after_ms: int = 1000) -> None:
@@ -39,13 +39,13 @@ class Played:
         asked = public_question("commission", self.state.table)
         assert asked is not None
         answer = Decide(question=asked.id, choice=choice)
-        self.take(Told(answer, Author("ann", Role.PIT_SUPERVISOR), f"{self.ms}"))
+        self.take(Commanded(answer, Author("ann", Role.PIT_SUPERVISOR), f"{self.ms}"))
 
     @property
-    def told(self) -> list[str]:
+    def event_types(self) -> list[str]:
         return [event.type for event in self.events]
 
     @property
-    def lies(self) -> str:
+    def hands(self) -> str:
         hands = public_state("commission", self.state.table).hands
         return " / ".join(" ".join(map(str, hand.cards)) for hand in (hands.player, hands.banker)).strip()

@@ -1,7 +1,7 @@
-"""The five documents' tables, written out a second time and by hand: what the engine is held against.
+"""The tables of the five documents, written a second time and by hand: the engine is compared with them.
 
-Nothing here is ours but the typing. Hands are tuples of card values; a round's result is who won,
-on which points, with how many cards (0 in a tie).
+Only the typing is from this project. Hands are tuples of card values. The result of a round is the winner, the
+points, and the number of cards (0 in a tie).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ GAMES: Final = ("commission", "super-six-plus", "fortune-six", "easy-six", "tour
 DECKS: Final = dict(zip(GAMES, ((4, 8), (4, 8), (4, 10), (4, 8), (4, 8)), strict=True))  # C, I, E, T 2.2.1, F 2.1
 
 # C 3.12 as printed: by Banker's first two cards, "Banker draws when Player's 3rd card is".
-# A row as a row of ticks, third card 0 to 9: D draws, s stands.
+# Each row is a string for third cards 0 to 9: D draws, s stands.
 BANKER_AFTER_PLAYERS_THIRD: Final = {
     0: "DDDDDDDDDD",
     1: "DDDDDDDDDD",
@@ -36,14 +36,14 @@ class Result(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Of I 4.1.2."""
+    """One row of I 4.1.2."""
 
     stage: str
     bet: str
     player: range
     banker: range
     odds: str
-    on: str  # who has to win for it
+    on: str  # the outcome that wins it
 
 
 def only(points: int) -> range:
@@ -90,44 +90,48 @@ def due(player: Sequence[int], banker: Sequence[int]) -> str | None:
 
 
 def result(player: Sequence[int], banker: Sequence[int]) -> Result:
-    """Of a finished round."""
-    ours, theirs = total(player), total(banker)
-    if ours == theirs:
-        return Result("tie", ours, 0)
-    return Result("player", ours, len(player)) if ours > theirs else Result("banker", theirs, len(banker))
+    """Return the result of a finished round."""
+    player_total, banker_total = total(player), total(banker)
+    if player_total == banker_total:
+        return Result("tie", player_total, 0)
+    return (
+        Result("player", player_total, len(player))
+        if player_total > banker_total
+        else Result("banker", banker_total, len(banker))
+    )
 
 
 def pays(game: str, of: Result) -> dict[str, str]:
-    """Every bet but the pairs: C 4.1, I 4.1.1, F 4.1, E 4.1.1, T 4.1.1."""
+    """Settle every bet except the pairs: C 4.1, I 4.1.1, F 4.1, E 4.1.1, T 4.1.1."""
     winner, six = of.winner, of.points == 6
-    told = {
+    outcomes = {
         "player": {"player": "1:1", "banker": "lose", "tie": "push"}[winner],
         "banker": {"player": "lose", "banker": "1:1", "tie": "push"}[winner],
         "tie": {"player": "lose", "banker": "lose", "tie": "8:1"}[winner],
     }
     if winner == "banker":
         if game == "commission":
-            told["banker"] = "0.95:1"
+            outcomes["banker"] = "0.95:1"
         elif six:
-            told["banker"] = "1:2"
+            outcomes["banker"] = "1:2"
     if game == "easy-six" and six:
-        told |= {"player": {"player": "1.05:1"}, "banker": {}, "tie": {"tie": "10:1"}}[winner]
+        outcomes |= {"player": {"player": "1.05:1"}, "banker": {}, "tie": {"tie": "10:1"}}[winner]
     if game == "easy-six":  # of the winning or the tied hands
-        told["easy-six"] = "6:1" if six else "lose"
+        outcomes["easy-six"] = "6:1" if six else "lose"
     if game in ("super-six-plus", "fortune-six"):
-        told[game] = {2: "12:1", 3: "20:1"}[of.cards] if winner == "banker" and six else "lose"
-    return told
+        outcomes[game] = {2: "12:1", 3: "20:1"}[of.cards] if winner == "banker" and six else "lose"
+    return outcomes
 
 
 def pair_pays(game: str, first: str, second: str) -> str:
-    """C 1.13 and 4.1.2, I 4.1.1, F 4.1, E 4.1.1, T 4.1.1: ranks as they are written."""
+    """C 1.13 and 4.1.2, I 4.1.1, F 4.1, E 4.1.1, T 4.1.1: ranks, as written there."""
     if first != second:
         return "lose"
     return "13:1" if game == "easy-six" and first == "6" else "11:1"
 
 
 def offered(stage: str, player: Sequence[int], banker: Sequence[int]) -> list[Row] | None:
-    """I 3.12 and 4.1.2 for a round that has got so far: the rows whose hand's fate was open then."""
+    """I 3.12 and 4.1.2 for a round in progress: the rows of the hand whose draw was still open then."""
     if len(player) + len(banker) < 4 or (stage == THIRD and len(player) < 3):
         return None
     player, banker = player[:2] if stage == FOUR else player, banker[:2]

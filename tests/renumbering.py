@@ -1,8 +1,8 @@
-"""The numbers of events and questions of one engine as the other engine counts them.
+"""The numbers of events and questions of one engine, translated to the numbers of another engine.
 
-Theory of operation: once a step of the two engines has a different number of events, all later numbers differ, and with
-them the ids that are made from them. From that step on the events of both engines are aligned, and the numbers of the
-first are written as those of the second. Before such a step every number has to be equal.
+Theory of operation: after a step in which the two engines publish different numbers of events, all later numbers
+differ, and so do the ids that contain them. From that step on, the events of both engines are paired, and the numbers
+of the first engine are replaced by the numbers of the second. Before such a step, all numbers must be equal.
 """
 
 import re
@@ -12,16 +12,16 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.commands import Decide
-from shoed.step import Told
-from tests.oracle_sides import Output, Taken, value, without_added
+from shoed.model.commands import Decide
+from shoed.model.step import Commanded
+from tests.oracle_engines import Output, Taken, value, without_added
 
 NUMBERED: Final = ("id", "supersedes")  # keys of event data that hold such an id
 QUESTIONS: Final = re.compile(r"(?<=question )\d+|(?<=one is )\d+")  # in a refusal
 
 
 class Renumbering:
-    """Of one session; nothing is translated before `begun`."""
+    """The translation of one session. Before `begun` it changes nothing."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix  # of the ids of events
@@ -30,17 +30,17 @@ class Renumbering:
         self.questions: dict[str, str] = {}
 
     def command(self, taken: Taken) -> Taken:
-        """The input, with the question that it answers as the second engine calls it."""
-        match taken.came:
-            case Told(command=Decide(question=question) as decision) if question in self.questions:
+        """The input, with the question number of the second engine."""
+        match taken.input:
+            case Commanded(command=Decide(question=question) as decision) if question in self.questions:
                 other = replace(decision, question=self.questions[question])
-                return replace(taken, came=replace(taken.came, command=other))
+                return replace(taken, input=replace(taken.input, command=other))
             case _:
                 return taken
 
     def apply(self, first: Output, second: Output) -> Output:
-        """The output of the first engine in the numbers of the second."""
-        if len(first) == 1 or len(second) == 1:  # one of them raised
+        """The output of the first engine, with the numbers of the second."""
+        if len(first) == 1 or len(second) == 1:  # one engine raised an error
             return first
         events, others = value(first, "events"), value(second, "events")
         if not self.begun and len(events) == len(others):
@@ -58,7 +58,7 @@ class Renumbering:
         return {**first, **{part: msgspec.json.encode(each) for part, each in changed.items()}}
 
     def align(self, events: list[Any], others: list[Any]) -> None:
-        """Pair the events of a step, and write the numbers of each pair as those of the second engine."""
+        """Pair the events of a step, and replace the numbers of each pair by those of the second engine."""
         matcher = SequenceMatcher(None, list(map(content, events)), list(map(content, others)), autojunk=False)
         pairs: list[tuple[Any, Any]] = []
         for _, start, end, other_start, other_end in matcher.get_opcodes():
@@ -78,6 +78,6 @@ class Renumbering:
 
 
 def content(event: Any) -> bytes:  # noqa: ANN401  # JSON
-    """All of an event apart from its numbers."""
+    """An event without its numbers."""
     data = {key: each for key, each in without_added(event["data"]).items() if key not in NUMBERED}
     return msgspec.json.encode([event["type"], data], order="sorted")

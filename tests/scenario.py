@@ -1,35 +1,35 @@
-"""A situation at a table as an auditor reads it: one file of `tests/scenarios`, and whether it came so.
+"""The format of the scenarios: each file of `tests/scenarios` is one situation at a table, with the expected output.
 
-A file has a title, the clauses, the game and the table's settings, then `[[step]]` after `[[step]]`, then `[end]`.
-What a step may say:
+A file has a title, the clauses, the game and the settings of the table, then `[[step]]` sections, then `[end]`.
+Input keys of a step:
 
-    shoe = "P1 8S, B1 3H"      what the shoe reports: its slot and the card, `?` for one that it could not read;
-                               burn, first-card, locked, in-error or set-up with a card; `R P3 5D`, of an overdraw;
-                               target-6 or situation-3 with a card: a target or a situation that the page does not name;
+    shoe = "P1 8S, B1 3H"      reports of the shoe: a slot and a card, `?` for a card that the shoe could not read;
+                               burn, first-card, locked, in-error or set-up with a card; `R P3 5D`, after an overdraw;
+                               target-6 or situation-3 with a card: a number that the protocol page does not describe;
                                `result banker player-pair`, `error 1`, `cleared 1`, cut, start, stand-by
-    unheard = "B1 3H"          the same, while nobody hears it
-    window = "P1 8S 0-80"      a card of a shoe that tells when it passed the window, in ms; `double`: two cards thick
-    shuffler = "failed jam"    what a shuffler says: recognised (and an id), shuffling, shuffled, failed (and why)
-    delivered = { ... }        and of the set that it hands over: missing, extra, order, unread, set (its id)
-    loaded = "A7"              what a shoe that knows its sets says of the one that was put into it
-    tell = "foreign-card at=3" what somebody says, as `shoed tell` takes it, in a role, or
-    answer = "yes"             the answer to the open question
+    lost = "B1 3H"             reports that are lost on the line, in the same form
+    window = "P1 8S 0-80"      a card, and the ms at which its edges passed the window; `double`: two cards thick
+    shuffler = "failed jam"    a report of the shuffler: recognised ID, shuffling, shuffled, failed REASON
+    delivered = { ... }        the set that the shuffler delivers: missing, extra, order, unread, set (its id)
+    loaded = "A7"              the id of the loaded set, from a shoe that identifies its sets
+    tell = "foreign-card at=3" a command in the words of `shoed tell`; `role` is the role of its author
+    answer = "yes"             an answer to the open question; `role` is the role of its author
     line, daemon               "away" and "back"
-    after_ms = 60              since the report before, for each report of the step
+    after_ms = 60              the time before each report of the step
 
-What follows from it:
+Output keys of a step:
 
-    expect = ["type key=value", ...]   all that is published, in order; of each what matters. `=~`: contains.
-                                       Without it: play as it should be, every card drawn where the shoe says it was.
-    refused = "..."                    the answer is no, and says this
-    answered = "..."                   the answer is yes, and says this
-    question = "card-order clause=5.10 ..."   the question that is open then; or "none"
-    would = ["yes -> player=8S,JD:8", ...]    what it says of an answer
-    state = "insurance=none ..."       what matters of the state that is retained then
+    expect = ["type key=value", ...]   all events in order, each with some of its fields. `=~`: contains.
+                                       Without `expect`, the step is honest play, and each card is drawn in its slot.
+    refused = "..."                    the command is refused; the answer contains this text
+    answered = "..."                   the command is accepted; the answer contains this text
+    question = "card-order clause=5.10 ..."   the question that is open after the step, or "none"
+    effects = ["yes -> player=8S,JD:8", ...]  the effect that the question shows for a choice
+    state = "insurance=none ..."       some fields of the retained state after the step
 
-A null is `none`, a void without a clause `silent`, a hand `8S,JD:8`, a slot `P3`, a list `a,b`. `[end]` has the phase,
-the hands as they lie, and what became of the bets. What belongs to the line alone (online, offline) is published beside
-all this, and is left out here. A key that is not known is an error.
+Values: null is `none`, an absent clause is `silent`, a hand is `8S,JD:8`, a slot is `P3`, a list is `a,b`. `[end]` has
+the phase, the hands, and the results of the bets. Events of the line alone (online, offline) are not compared. An
+unknown key is an error.
 """
 
 import re
@@ -41,23 +41,23 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
+from shoed.model.cards import Card
 
 PLACE: Final = Path(__file__).resolve().parent / "scenarios"
-# Published beside the rest, and left out here; a question shows its own revision.
-OF_THE_LINE: Final = {"device.online", "device.offline", "device.changed", "question.revised"}
+# Not compared: the other events of a step do not depend on them. A retained question has its own revision.
+NOT_COMPARED: Final = {"device.online", "device.offline", "device.changed", "question.revised"}
 HONEST: Final = {
     *("round.started", "bets.closed", "card.drawn"),
     *("round.completed", "round.confirmed", "round.unconfirmed"),
 }
 FIGURES: Final = re.compile(r"[\d.]+")
 HANDS: Final = {"P": "player", "B": "banker"}
-ACTS: Final = ("shoe", "unheard", "window", "shuffler", "delivered", "loaded", "tell", "answer", "line", "daemon")
+ACTS: Final = ("shoe", "lost", "window", "shuffler", "delivered", "loaded", "tell", "answer", "line", "daemon")
 Away = Literal["away", "back"]
 
 
 class Delivered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The set as the shuffler counted it, against the decks; and the order of its first cards."""
+    """A delivered set: its differences to eight whole decks, and the order of its first cards."""
 
     missing: str = ""
     extra: str = ""
@@ -68,7 +68,7 @@ class Delivered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shoe: str | None = None
-    unheard: str | None = None
+    lost: str | None = None
     window: str | None = None
     shuffler: str | None = None
     delivered: Delivered | None = None
@@ -86,12 +86,12 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refused: str | None = None
     answered: str | None = None
     question: str | None = None
-    would: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
     state: str | None = None
 
     @property
     def act(self) -> str:
-        (act,) = (f"{name} = {told}" for name in ACTS if (told := getattr(self, name)) is not None)
+        (act,) = (f"{name} = {value}" for name in ACTS if (value := getattr(self, name)) is not None)
         return act
 
 
@@ -106,23 +106,23 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     returned: tuple[str, ...] = ()  # "ann 5.12.3"
     carried: str = "none"
     void: str | None = None  # the clause
-    returns: str | None = None  # the clause that gives every stake back
+    returns: str | None = None  # the clause that returns every stake
     question: str = "none"
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     clause: str
-    game: tuple[str, ...]  # one, or several that say the same
+    game: tuple[str, ...]  # several games: the scenario is the same for each
     step: tuple[Step, ...]
     end: End
-    end_2: End | None = msgspec.field(name="end-2", default=None)  # of a second table
+    end_2: End | None = msgspec.field(name="end-2", default=None)  # the end of a second table
     decks: int = 8
     insurance: Literal["on", "off"] = "on"
     bets_close: Literal["card", "command"] = "card"
     after_gap: Literal["ask", "abandon", "partial"] = "ask"
     confirm_void: bool = True
-    min_draw_gap_ms: int = 0  # no spacing is evidence
+    min_draw_gap_ms: int = 0  # 0: the time between two cards is not evidence
     name: str = ""
 
     @property
@@ -131,13 +131,13 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def by_line(self) -> bool:
-        """Whether an Angel Eye shoe can say it all."""
-        others = (told for each in self.step for told in (each.window, each.shuffler, each.delivered, each.loaded))
-        return all(told is None for told in others)
+        """Whether an Angel Eye shoe can send every report of the scenario."""
+        others = (other for each in self.step for other in (each.window, each.shuffler, each.delivered, each.loaded))
+        return all(other is None for other in others)
 
 
 def read(path: Path) -> list[Scenario]:
-    """One for each game that it is of."""
+    """One scenario for each game of the file."""
     try:
         written = msgspec.convert(msgspec.toml.decode(path.read_bytes()) | {"name": path.stem}, Scenario)
     except msgspec.MsgspecError as error:
@@ -151,109 +151,109 @@ def every() -> list[Scenario]:
     return [each for path in sorted(PLACE.glob("*.toml")) for each in read(path)]
 
 
-# --- what came of a step
+# --- the output of a step
 
 
-class Came(NamedTuple):
-    """All that anybody outside learns of it, as JSON."""
+class StepOutput(NamedTuple):
+    """The output of a step that is visible outside the daemon, as JSON."""
 
     events: list[Any]  # type and data
-    answer: Any  # to what was told
-    question: Any  # as it is retained; None: none is open
-    state: Any  # as it is retained
+    answer: Any  # to the command of the step
+    question: Any  # the retained question; None: no question is open
+    state: Any  # the retained state
 
 
-def check(scenario: Scenario, number: int, came: Came) -> None:
-    """The step came as it is written."""
+def check(scenario: Scenario, number: int, output: StepOutput) -> None:
+    """Compare the output of a step with the scenario; raise an AssertionError if they differ."""
     step = scenario.step[number]
-    told = [each for each in came.events if each["type"] not in OF_THE_LINE]
-    wrong = unexpected(step, told)
+    events = [each for each in output.events if each["type"] not in NOT_COMPARED]
+    errors = event_errors(step, events)
     if step.tell is not None or step.answer is not None:
-        wrong += answered(step, came.answer)
+        errors += answer_errors(step, output.answer)
     if step.question is not None:
-        wrong += asked(step, came.question)
+        errors += question_errors(step, output.question)
     if step.state is not None:
-        wrong += [f"state: {each}" for each in differing(shlex.split(step.state), came.state)]
-    if wrong:
-        lines = "\n".join(f"    {line(each)}" for each in told)
-        detail = f"\n  answer: {came.answer}" if came.answer else ""
-        was = f"\n  question: {msgspec.json.encode(came.question).decode()}" if came.question else ""
+        errors += [f"state: {each}" for each in field_errors(shlex.split(step.state), output.state)]
+    if errors:
+        lines = "\n".join(f"    {line(each)}" for each in events)
+        answer = f"\n  answer: {output.answer}" if output.answer else ""
+        question = f"\n  question: {msgspec.json.encode(output.question).decode()}" if output.question else ""
         raise AssertionError(
             f"{scenario.name}, step {number + 1}: {step.act}\n  "
-            + "\n  ".join(wrong)
-            + f"\n  told:\n{lines}{detail}{was}"
+            + "\n  ".join(errors)
+            + f"\n  published:\n{lines}{answer}{question}"
         )
 
 
-def unexpected(step: Step, told: list[Any]) -> list[str]:
+def event_errors(step: Step, events: list[Any]) -> list[str]:
     if step.expect is None:
-        said = [each.split() for each in listed(step.shoe or step.window or "") if each[:1] in tuple("PB")]
-        drawn = [(each["data"]["hand"], each["data"]["card"]) for each in told if each["type"] == "card.drawn"]
+        reported = [each.split() for each in listed(step.shoe or step.window or "") if each[:1] in tuple("PB")]
+        drawn = [(each["data"]["hand"], each["data"]["card"]) for each in events if each["type"] == "card.drawn"]
         honest = HONEST | ({"round.settled"} if step.tell == "settle" else set())
-        wrong = [f"not as it should be: {each['type']}" for each in told if each["type"] not in honest]
-        if [(HANDS[place[0]], card) for place, card, *_ in said] != drawn:
-            wrong.append("not every card was drawn where the shoe says it was")
-        return wrong
-    wrong = []
-    if [each.partition(" ")[0] for each in step.expect] != [each["type"] for each in told]:
-        wrong.append("expected:\n" + "\n".join(f"    {each}" for each in step.expect))
-    for wanted, each in zip(step.expect, told, strict=False):
-        kind, *fields = shlex.split(wanted)
+        errors = [f"not an event of honest play: {each['type']}" for each in events if each["type"] not in honest]
+        if [(HANDS[place[0]], card) for place, card, *_ in reported] != drawn:
+            errors.append("the drawn cards are not the reported cards in their slots")
+        return errors
+    errors = []
+    if [each.partition(" ")[0] for each in step.expect] != [each["type"] for each in events]:
+        errors.append("expected:\n" + "\n".join(f"    {each}" for each in step.expect))
+    for expected, each in zip(step.expect, events, strict=False):
+        kind, *fields = shlex.split(expected)
         if kind == each["type"]:
-            wrong += [f"{kind}: {each}" for each in differing(fields, each["data"])]
-    return wrong
+            errors += [f"{kind}: {error}" for error in field_errors(fields, each["data"])]
+    return errors
 
 
-def answered(step: Step, answer: Any) -> list[str]:  # noqa: ANN401  # JSON
+def answer_errors(step: Step, answer: Any) -> list[str]:  # noqa: ANN401  # JSON
     if step.refused is None:
         if not answer["accepted"]:
-            return ["it was refused"]
-        return [] if (step.answered or "") in answer["detail"] else [f"the answer does not say {step.answered}"]
+            return ["the command was refused"]
+        return [] if (step.answered or "") in answer["detail"] else [f"the answer does not contain: {step.answered}"]
     if answer["accepted"]:
-        return [f"it was accepted, and should be refused: {step.refused}"]
-    return [] if step.refused in answer["detail"] else [f"it was refused, and not because {step.refused}"]
+        return [f"the command was accepted; expected was a refusal: {step.refused}"]
+    return [] if step.refused in answer["detail"] else [f"the refusal does not contain: {step.refused}"]
 
 
-def matter_of(question: Any) -> bytes:  # noqa: ANN401  # JSON
-    """What tells a question from another, and from itself before another report; figures of a clock vary."""
+def identity_of(question: Any) -> bytes:  # noqa: ANN401  # JSON
+    """The fields that distinguish a question from others and from its revisions, without the figures of a clock."""
     if question is None:
         return b"null"
     evidence = [FIGURES.sub("", each) for each in question["evidence"]]
     return msgspec.json.encode([evidence, *(question[key] for key in ("id", "optional", "choices", "consequences"))])
 
 
-def asked(step: Step, question: Any) -> list[str]:  # noqa: ANN401  # JSON
+def question_errors(step: Step, question: Any) -> list[str]:  # noqa: ANN401  # JSON
     if step.question == "none" or question is None:
         return [] if (step.question == "none") is (question is None) else [f"expected the question {step.question}"]
     name, *fields = shlex.split(step.question or "")
-    wrong = [f"question: {each}" for each in differing([f"question={name}", *fields], question)]
-    for each in step.would:
-        choice, _, then = each.partition(" -> ")
-        found = [each for each in question["consequences"] if text(each["choice"]) == choice]
-        wrong += [] if found else [f"question: nothing is said of {choice}"]
-        wrong += [f"if {choice}: {fault}" for said in found for fault in differing(shlex.split(then), said)]
-    return wrong
+    errors = [f"question: {each}" for each in field_errors([f"question={name}", *fields], question)]
+    for each in step.effects:
+        choice, _, expected = each.partition(" -> ")
+        found = [effect for effect in question["consequences"] if text(effect["choice"]) == choice]
+        errors += [] if found else [f"question: no effect of {choice}"]
+        errors += [f"if {choice}: {error}" for effect in found for error in field_errors(shlex.split(expected), effect)]
+    return errors
 
 
-def differing(fields: Sequence[str], data: Any) -> list[str]:  # noqa: ANN401  # JSON
-    wrong = []
+def field_errors(fields: Sequence[str], data: Any) -> list[str]:  # noqa: ANN401  # JSON
+    errors = []
     for each in fields:
-        path, contains, wanted = each.partition("=~")
+        path, contains, expected = each.partition("=~")
         if not contains:
-            path, _, wanted = each.partition("=")
+            path, _, expected = each.partition("=")
         found = data
         for key in path.split("."):
             found = found and found[key]
-        if not (wanted in text(found) if contains else wanted == text(found)):
-            wrong.append(f"{each}, but it is {text(found)}")
-    return wrong
+        if not (expected in text(found) if contains else expected == text(found)):
+            errors.append(f"expected {each}; found {text(found)}")
+    return errors
 
 
-def text(value: Any) -> str:  # noqa: ANN401, C901, PLR0912 -- JSON, and one line a shape
+def text(value: Any) -> str:  # noqa: ANN401, C901, PLR0912 -- JSON; one case for each shape
     match value:
         case None:
             return "none"
-        case "":  # a clause: the document has none
+        case "":  # the clause of a silent document
             return "silent"
         case bool():
             return "yes" if value else "no"
@@ -263,7 +263,7 @@ def text(value: Any) -> str:  # noqa: ANN401, C901, PLR0912 -- JSON, and one lin
             return f"{text(cards)}:{points}"
         case {"hand": str(hand), "position": position}:
             return f"{hand[0].upper()}{position}"
-        case {"hand": None, "card": card, "result": result}:  # of what was seen
+        case {"hand": None, "card": card, "result": result}:  # a reported card or result
             return text(card or result)
         case {"pays": pays, "clause": _}:
             return str(pays)
@@ -288,17 +288,17 @@ def line(event: Mapping[str, Any]) -> str:
 # --- the end
 
 
-class Ended(NamedTuple):
-    """What anybody can see of a table, as JSON, and all that it told."""
+class TableEnd(NamedTuple):
+    """The output of a table that is visible at the end, as JSON."""
 
     state: Any
     question: Any
     events: list[Any]
-    due: str | None = None  # None: nobody outside can see it
+    due: str | None = None  # None: not visible outside the daemon
 
 
-def check_end(scenario: Scenario, number: int, ended: Ended) -> None:
-    """The table as it is left, and what became of the bets."""
+def check_end(scenario: Scenario, number: int, ended: TableEnd) -> None:
+    """Compare the end of a table with the scenario; raise an AssertionError if they differ."""
     state, question, events, due = ended
     end = scenario.end if number == 1 or scenario.end_2 is None else scenario.end_2
     last = {each["type"]: each["data"] for each in events}
@@ -319,14 +319,16 @@ def check_end(scenario: Scenario, number: int, ended: Ended) -> None:
         "void": voided and text(voided["clause"]),
         "returns": voided and text(voided["returns"]),
     }
-    wrong = [f"{key} = {getattr(end, key)}, but it is {it}" for key, it in found.items() if it != getattr(end, key)]
+    errors = [
+        f"expected {key} = {getattr(end, key)}; found {it}" for key, it in found.items() if it != getattr(end, key)
+    ]
     if settled and settled["pays"] != state["last_round"]["pays"]:
-        wrong.append(f"the state has other pays than the event: {state['last_round']['pays']}")
-    if wrong:
-        raise AssertionError(f"{scenario.name}, at the end of table {number}:\n  " + "\n  ".join(wrong))
+        errors.append(f"the pays of the state differ from those of the event: {state['last_round']['pays']}")
+    if errors:
+        raise AssertionError(f"{scenario.name}, at the end of table {number}:\n  " + "\n  ".join(errors))
 
 
-# --- what the shoe says
+# --- the reports of the shoe
 
 
 def listed(step: str) -> list[str]:
@@ -374,13 +376,15 @@ def report(words: str) -> tuple[str, tuple[int, ...]]:
         case [place, card]:
             return "D", (slot(place), face(card))
         case _:
-            raise ValueError(f"{words}: no shoe says this")
+            raise ValueError(
+                f'"{words}" is not a report of a shoe; the docstring of tests/scenario.py lists the reports'
+            )
 
 
 def known(cards: str) -> tuple[Card, ...]:
     return tuple(map(Card.parse, cards.split()))
 
 
-# --- what is wrong with the table, not with a file: each fails the suite once it comes as it is written
+# --- scenarios that the table does not play correctly, each with the reason; one that passes fails the suite
 
 EXPECTED_TO_FAIL: Final[Mapping[str, str]] = {}

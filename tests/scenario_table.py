@@ -1,46 +1,47 @@
-"""One table of a situation, in this process: the engine, its shoe's bytes and its clock; and all that came of it."""
+"""Plays a scenario in this process: for each table an engine, the bytes of its shoe, and a clock."""
 
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from firmware_protocols.angel_eye import AngelEyeSettings
-from shoed.cards import Card
-from shoed.commands import AnyCommand, Author, Decide
 from shoed.engine import ENGINE, Engine
-from shoed.events import Event
-from shoed.now import Now
-from shoed.observations import (
+from shoed.model.cards import Card
+from shoed.model.commands import AnyCommand, Author, Decide
+from shoed.model.events import Event
+from shoed.model.irregularities import Role
+from shoed.model.moments import Now
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     Device,
     Edges,
     Evidence,
     Place,
-    SetDelivered,
-    SetRecognised,
+    SetDeliverySeen,
+    SetRecognitionSeen,
     ShoeLoaded,
     ShuffleEnded,
     ShuffleStarted,
 )
+from shoed.model.requests import typed_command
+from shoed.model.step import AnyInput, Commanded, Configured, LinkDown, LinkUp, Received, Step, Woken
 from shoed.rules.load import book
 from shoed.session.angel_eye import AngelEyeSession, AngelEyeState
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Step, Told, Woken
 from shoed.table import AfterGap, Custom, TableSettings, public_question, public_state
 from shoed.table.assess import House, judge
-from shoed.telling import typed
 from shoed.watch import WatchSettings
-from shoed.words import Role
 from tests import angel_eye_line as line
 from tests import scenario
-from tests.scenario import OF_THE_LINE, Came, Ended, Scenario, check, check_end, known, matter_of
+from tests.scenario import NOT_COMPARED, Scenario, StepOutput, TableEnd, check, check_end, identity_of, known
 
 COPIES: Final = 3
 USUAL_MS: Final = 1000
-SLOW_BAUD: Final = 50  # no nine reports pass in an absence: the next number proves that nothing was missed
+# Nine reports need more time than an absence has, so the number of the next report proves that no report was lost.
+SLOW_BAUD: Final = 50
 
 
-class Sitting:
+class ScenarioTable:
     """One table, its shoe and its clock."""
 
     def __init__(self, written: Scenario, number: int) -> None:
@@ -72,22 +73,22 @@ class Sitting:
     def now(self) -> Now:
         return line.at(self.ms)
 
-    def take(self, came: AnyInput) -> None:
-        self.state, step = self.engine.step(self.state, came, self.now)
+    def take(self, incoming: AnyInput) -> None:
+        self.state, step = self.engine.step(self.state, incoming, self.now)
         self.steps += [] if step is None else [step]
 
     def see(self, seen: AnyObservation) -> None:
-        """What an Angel Eye shoe cannot say: past the session."""
+        """Give the engine an observation that the session of an Angel Eye shoe cannot make."""
         row = self.state.row + 1
-        came = Woken()
-        concluded = self.engine.conclude(self.state, came, (seen,), self.now, row)
+        incoming = Woken()
+        concluded = self.engine.conclude(self.state, incoming, (seen,), self.now, row)
         self.state = msgspec.structs.replace(self.state, row=row, watch=concluded.watch, table=concluded.table)
         self.steps.append(
-            Step(row, self.now, came, (seen,), concluded.findings, concluded.events, answers=concluded.answers)
+            Step(row, self.now, incoming, (seen,), concluded.findings, concluded.events, answers=concluded.answers)
         )
 
     def wait(self, ms: int) -> None:
-        """The engine is woken when it wants to be."""
+        """Let time pass, and wake the engine at each moment that it names."""
         until = self.ms + ms
         while (due := self.engine.wake_at(self.state)) is not None and due <= line.at(until).mono_ns:
             self.ms = (due - line.START.mono_ns) / line.MS
@@ -98,7 +99,7 @@ class Sitting:
         self.sequence = self.sequence % 9 + 1
         return str(self.sequence)
 
-    def do(self, step: scenario.Step) -> None:  # noqa: C901, PLR0912 -- one line an act
+    def do(self, step: scenario.Step) -> None:  # noqa: C901, PLR0912 -- one branch for each input key
         after_ms = USUAL_MS if step.after_ms is None else step.after_ms
         if step.shoe is not None:
             for words in scenario.listed(step.shoe):
@@ -107,8 +108,8 @@ class Sitting:
                 self.take(Received(line.report(self.number(), command, *data) * COPIES))
             return
         self.wait(after_ms)
-        if step.unheard is not None:
-            for _ in scenario.listed(step.unheard):
+        if step.lost is not None:
+            for _ in scenario.listed(step.lost):
                 self.number()
         if step.window is not None:
             for words in scenario.listed(step.window):
@@ -120,7 +121,7 @@ class Sitting:
         if step.loaded is not None:
             self.see(ShoeLoaded(at=self.now, frame=NO_FRAME, set_id=step.loaded))
         if step.tell is not None or step.answer is not None:
-            self.take(told(step, str(len(self.steps)), self.question["id"] if self.question else "none"))
+            self.take(command_of(step, str(len(self.steps)), self.question["id"] if self.question else "none"))
         if step.line == "away":
             self.take(LinkDown("the cable is out"))
         if step.line == "back":
@@ -151,20 +152,20 @@ class Sitting:
         house = House(book(self.engine.table_settings.game))
         return scenario.text(msgspec.to_builtins(judge(house, self.state.table.record).due))
 
-    def again(self) -> list[Event]:
-        """The events of what is on record, folded from the beginning."""
+    def replay(self) -> list[Event]:
+        """The events that a new engine computes from the recorded inputs and observations."""
         state = self.engine.begin()
-        told: list[Event] = []
+        events: list[Event] = []
         for step in self.steps:
-            observations = on_record(step.observations, tuple[AnyObservation, ...])
-            came = on_record(step.input, AnyInput)
-            concluded = self.engine.conclude(state, came, observations, step.now, step.row)
+            observations = through_json(step.observations, tuple[AnyObservation, ...])
+            incoming = through_json(step.input, AnyInput)
+            concluded = self.engine.conclude(state, incoming, observations, step.now, step.row)
             state = msgspec.structs.replace(state, row=step.row, watch=concluded.watch, table=concluded.table)
-            told += concluded.events
-        return told
+            events += concluded.events
+        return events
 
 
-def on_record(value: object, kind: Any) -> Any:  # noqa: ANN401  # what goes in comes out
+def through_json(value: object, kind: Any) -> Any:  # noqa: ANN401  # a value of the given type
     return msgspec.json.decode(msgspec.json.encode(value), type=kind)
 
 
@@ -172,16 +173,16 @@ def public(event: Event) -> Any:  # noqa: ANN401  # JSON
     return {"type": event.type, "data": msgspec.to_builtins(event.data)}
 
 
-def told(step: scenario.Step, sender: str, question: str) -> Told:
+def command_of(step: scenario.Step, sender: str, question: str) -> Commanded:
     command: AnyCommand
     if step.answer is None:
         word, *pairs = (step.tell or "").split()
-        command = typed(word, pairs)
+        command = typed_command(word, pairs)
     else:
         choice = tuple(step.answer.split(",")) if "," in step.answer else step.answer
         command = Decide(question=question, choice=choice, bettor=step.bettor)
     role = None if step.role == "player" else Role(step.role)
-    return Told(command, Author(step.author or f"the {step.role}", role), sender)
+    return Commanded(command, Author(step.author or f"the {step.role}", role), sender)
 
 
 NO_FRAME: Final = Evidence("", 0, "")
@@ -200,13 +201,13 @@ def window(words: str, at: Now) -> CardSeen:
     )
 
 
-def delivered(written: scenario.Delivered, at: Now) -> SetDelivered:
+def delivered(written: scenario.Delivered, at: Now) -> SetDeliverySeen:
     counts = dict.fromkeys(Card, 8)
     for card in known(written.missing):
         counts[card] -= 1
     for card in known(written.extra):
         counts[card] += 1
-    return SetDelivered(
+    return SetDeliverySeen(
         at=at,
         device=Device.SHUFFLER,
         frame=NO_FRAME,
@@ -220,7 +221,7 @@ def delivered(written: scenario.Delivered, at: Now) -> SetDelivered:
 def of_shuffler(words: str, at: Now) -> AnyObservation:
     match words.split(maxsplit=1):
         case ["recognised", set_id]:
-            return SetRecognised(at=at, device=Device.SHUFFLER, frame=NO_FRAME, set_id=set_id)
+            return SetRecognitionSeen(at=at, device=Device.SHUFFLER, frame=NO_FRAME, set_id=set_id)
         case ["shuffling"]:
             return ShuffleStarted(at=at, device=Device.SHUFFLER, frame=NO_FRAME)
         case ["shuffled"]:
@@ -228,27 +229,29 @@ def of_shuffler(words: str, at: Now) -> AnyObservation:
         case ["failed", reason]:
             return ShuffleEnded(at=at, device=Device.SHUFFLER, frame=NO_FRAME, failed=reason)
         case _:
-            raise ValueError(f"{words}: no shuffler says this")
+            raise ValueError(
+                f'"{words}" is not a report of a shuffler; the docstring of tests/scenario.py lists the reports'
+            )
 
 
 class Played(NamedTuple):
-    sittings: dict[int, Sitting]
-    told: list[int]  # by each step: how many events
-    asked: list[bytes]  # after each step: what matters of the open question of its table
+    sittings: dict[int, ScenarioTable]
+    event_counts: list[int]  # of each step
+    questions: list[bytes]  # after each step: the identity of the open question of its table
 
 
 def play(written: Scenario) -> Played:
-    """All of it, where each step came as it is written."""
-    played = Played({number: Sitting(written, number) for number in written.tables}, [], [])
+    """Play all steps, and compare the output of each step with the scenario."""
+    played = Played({number: ScenarioTable(written, number) for number in written.tables}, [], [])
     for number, step in enumerate(written.step):
         sitting = played.sittings[step.table]
         before = len(sitting.events)
         sitting.do(step)
         answers, events, question = sitting.steps[-1].answers, sitting.events[before:], sitting.question
         answer = msgspec.to_builtins(answers[0]) if answers else None
-        check(written, number, Came(events, answer, question, sitting.shown))
-        played.told.append(sum(each["type"] not in OF_THE_LINE for each in events))
-        played.asked.append(matter_of(question))
+        check(written, number, StepOutput(events, answer, question, sitting.shown))
+        played.event_counts.append(sum(each["type"] not in NOT_COMPARED for each in events))
+        played.questions.append(identity_of(question))
     for number, sitting in played.sittings.items():
-        check_end(written, number, Ended(sitting.shown, sitting.question, sitting.events, sitting.due))
+        check_end(written, number, TableEnd(sitting.shown, sitting.question, sitting.events, sitting.due))
     return played

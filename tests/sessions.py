@@ -1,8 +1,8 @@
-"""Seeded sessions at a table, for the comparison of two engines: everything that devices, people and settings do.
+"""Seeded sessions at a table, for the comparison of two engines: the acts of devices, of people and of settings.
 
-Theory of operation: a session is a list of acts, made from its seed alone. An answer is only a number here; the player
-of the session picks the choice from the question that is open then. Each seed has a style, which says how often each
-trouble occurs; the seeds go through all games and all styles.
+Theory of operation: a session is a list of acts, made from its seed alone. An answer is a number; when the session is
+played, this number selects a choice of the open question. Each seed selects a style: a mix of probabilities of the
+disturbances. The seeds cover all games and all styles.
 """
 
 import random
@@ -13,15 +13,24 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import AnyCommand, CorrectCard, Decide, Notice, ReportLate, SettleRound, StartShoe, VoidRound
-from shoed.observations import AnyObservation, CardSeen, Edges, Outcome, Pair, Place, ResultSeen, ShoeLoaded
+from shoed.model.cards import Card
+from shoed.model.commands import (
+    AnyCommand,
+    CorrectCard,
+    Decide,
+    ReportIrregularity,
+    ReportLate,
+    SettleRound,
+    StartShoe,
+    VoidRound,
+)
+from shoed.model.irregularities import IrregularityKind, Role, Stage
+from shoed.model.observations import AnyObservation, CardSeen, Edges, Outcome, Pair, Place, ResultSeen, ShoeLoaded
 from shoed.rules.load import GAMES
 from shoed.table import Custom, TableSettings
-from shoed.words import Event, Role, Stage
 from tests import observed, trouble
-from tests.oracle_sides import Settings
-from tests.trouble import Answered, Heard, Said
+from tests.oracle_engines import Settings
+from tests.trouble import AnswerStep, DeviceStep, PersonStep
 
 PORT: Final = "tcp://127.0.0.1:4001"
 SHUFFLER_PORT: Final = "tcp://127.0.0.1:4002"
@@ -39,7 +48,7 @@ class Restart(msgspec.Struct, frozen=True):
     settings: Settings
 
 
-Act = Heard | Said | Answered | Restart
+Act = DeviceStep | PersonStep | AnswerStep | Restart
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -54,64 +63,66 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
-    """How often what happens: of a report, unless a round is named. 0 is never, 1 is each time."""
+    """The probability of each disturbance: for a report, or for a round where the comment names the round."""
 
-    dealt: bool = False  # the device names no hand, and gives no result
+    dealt: bool = False  # the device reports neither hands nor results
     edges: bool = False  # the device reports when a card passed its window
     lost: float = 0.01
     doubled: float = 0.01
     unread: float = 0.01
-    elsewhere: float = 0.01  # reported at another place or position than is due
-    extra: float = 0.03  # of a round: a card or two after its last card
-    away: float = 0.0  # the link closes, and opens again
-    between: float = 0.03  # another report comes first
+    elsewhere: float = 0.01  # reported in another slot than the due one
+    extra: float = 0.03  # of a round: one or two cards after its last card
+    away: float = 0.0  # the link closes and opens again
+    between: float = 0.03  # another report precedes the report
     found: float = 0.02  # a finding that the watch did not make
-    hasty: float = 0.02  # the report follows the one before at once
+    hasty: float = 0.02  # the report arrives directly after the one before
     commands: float = 0.03
     answered: float = 0.5
-    opened: float = 0.3  # of a round: bets are announced
-    corrected: float = 0.1  # of a round: corrections once it is complete
+    opened: float = 0.3  # of a round: bets are opened by a command
+    late_commands: float = 0.1  # of a round: corrections of the complete round
     settled: float = 0.2  # of a round
     shoe: float = 0.05  # of a round: a new shoe begins before it
     shuffler: float = 0.1  # of a round
-    restart: float = 0.0  # of a round, and of a report at a tenth of it
+    restart: float = 0.0  # of a round; for a report, a tenth of this
 
 
 STYLES: Final = {
     "dealt": Style(dealt=True, extra=0.1),
     "dealt-away": Style(dealt=True, away=0.04, lost=0.03, unread=0.03, shoe=0.1),
-    "carried": Style(extra=0.6, settled=0.4, corrected=0.2, answered=0.6),
+    "carried": Style(extra=0.6, settled=0.4, late_commands=0.2, answered=0.6),
     "dealt-carried": Style(dealt=True, extra=0.5, opened=0.7, settled=0.4, answered=0.6),
     "line": Style(away=0.05, lost=0.05, doubled=0.03, between=0.1),
-    "corrected": Style(corrected=0.9, settled=0.4, commands=0.05, extra=0.1),
-    "restart": Style(restart=0.4, away=0.01, extra=0.1, unread=0.02, corrected=0.2),
+    "corrected": Style(late_commands=0.9, settled=0.4, commands=0.05, extra=0.1),
+    "restart": Style(restart=0.4, away=0.01, extra=0.1, unread=0.02, late_commands=0.2),
     "together": Style(edges=True, hasty=0.1, unread=0.03, found=0.05),
     "people": Style(commands=0.3, answered=0.3, opened=0.6),
     "set": Style(shoe=0.4, shuffler=0.8, unread=0.02),
-    "mixed": Style(away=0.02, lost=0.03, extra=0.3, commands=0.1, found=0.05, corrected=0.4, restart=0.1, unread=0.03),
+    "mixed": Style(
+        away=0.02, lost=0.03, extra=0.3, commands=0.1, found=0.05, late_commands=0.4, restart=0.1, unread=0.03
+    ),
 }
 
 
 def sessions(count: int, first: int = 0) -> Iterator[Session]:
-    """So many different sessions, of the seeds from `first` on."""
+    """The sessions of `count` seeds, from the seed `first`."""
     return map(session, range(first, first + count))
 
 
 def session(seed: int) -> Session:
-    """The session of a seed; the same on any machine."""
+    """The session of a seed. It is the same on any machine."""
     dice = random.Random(f"session {seed}")
     game = GAMES[seed % len(GAMES)]
-    styles = ("troubled", "wild", *STYLES)
+    styles = ("disturbed", "random-inputs", *STYLES)
     name = styles[seed // len(GAMES) % len(styles)]
-    begun = settings(game, dice)
+    first_settings = settings(game, dice)
     match name:
-        case "troubled":
-            acts = list(troubled(seed, begun, dice))
-        case "wild":
-            acts = list(wild(begun, dice))
+        case "disturbed":
+            acts = list(disturbed(seed, first_settings, dice))
+        case "random-inputs":
+            acts = list(random_inputs(first_settings, dice))
         case _:
-            acts = played(STYLES[name], begun, dice)
-    return Session(seed, name, begun, tuple(acts))
+            acts = played(STYLES[name], first_settings, dice)
+    return Session(seed, name, first_settings, tuple(acts))
 
 
 def settings(game: str, dice: random.Random) -> Settings:
@@ -131,24 +142,26 @@ def settings(game: str, dice: random.Random) -> Settings:
     )
 
 
-def restart(begun: Settings, dice: random.Random) -> Restart:
-    """The settings as they were, or all of them others."""
+def restart(first_settings: Settings, dice: random.Random) -> Restart:
+    """A restart with the same settings, or with other settings."""
     if dice.random() < 0.5:
-        return Restart(begun)
-    return Restart(settings(dice.choice((begun.table.game, dice.choice(GAMES))), dice))
+        return Restart(first_settings)
+    return Restart(settings(dice.choice((first_settings.table.game, dice.choice(GAMES))), dice))
 
 
-# --- nearly as it should be
+# --- nearly honest play
 
 
-def troubled(seed: int, begun: Settings, dice: random.Random) -> Iterator[Act]:
-    """`troubled_rounds`, of which every third session is of a device that names no hand."""
+def disturbed(seed: int, first_settings: Settings, dice: random.Random) -> Iterator[Act]:
+    """`troubled_rounds`. In every third session the device names no hand."""
     unnamed = dice.random() < 0.33
     for each in trouble.troubled_rounds(seed):
         match each:
             case trouble.Restarted(game=game, insurance=insurance):
-                yield Restart(replace(begun, table=replace(begun.table, game=game, insurance=insurance)))
-            case Heard(seen=seen) if unnamed:
+                yield Restart(
+                    replace(first_settings, table=replace(first_settings.table, game=game, insurance=insurance))
+                )
+            case DeviceStep(seen=seen) if unnamed:
                 yield replace(each, seen=tuple(map(unplaced, seen)))
             case _:
                 yield each
@@ -161,8 +174,8 @@ def unplaced(seen: AnyObservation) -> AnyObservation:
     return seen
 
 
-def played(style: Style, begun: Settings, dice: random.Random) -> list[Act]:
-    """Rounds of this style, one after the other."""
+def played(style: Style, first_settings: Settings, dice: random.Random) -> list[Act]:
+    """The acts of `ROUNDS` rounds of this style."""
     acts: list[Act] = []
     skipped = 0
     for number in range(ROUNDS):
@@ -172,15 +185,15 @@ def played(style: Style, begun: Settings, dice: random.Random) -> list[Act]:
             acts += only(trouble.shuffling(dice))
         acts += only(trouble.opening(dice)) if dice.random() < style.opened else []
         extra = extra_cards(dice) if dice.random() < style.extra else []
-        acts += one_round(style, begun, dice, trouble.honest_round(dice)[skipped:], extra)
-        skipped = dice.choice((0, len(extra)))  # the device may count the cards after a round to the next one
-        if dice.random() < style.corrected:
-            acts += corrected(dice, number + 1)
+        acts += one_round(style, first_settings, dice, trouble.honest_round(dice)[skipped:], extra)
+        skipped = dice.choice((0, len(extra)))  # the device may count the extra cards as cards of the next round
+        if dice.random() < style.late_commands:
+            acts += late_commands(dice, number + 1)
         if dice.random() < style.settled:
-            acts.append(Said(SettleRound()))
-            acts += corrected(dice, number + 1) if dice.random() < 0.4 else []
+            acts.append(PersonStep(SettleRound()))
+            acts += late_commands(dice, number + 1) if dice.random() < 0.4 else []
         if dice.random() < style.restart:
-            acts.append(restart(begun, dice))
+            acts.append(restart(first_settings, dice))
     return acts
 
 
@@ -189,24 +202,24 @@ def only(acts: list[trouble.Played]) -> list[Act]:
 
 
 def new_shoe(dice: random.Random) -> list[Act]:
-    """The cut card and the start of communication, a shoe that says so, or a person; perhaps with burn cards."""
+    """A new shoe: cut card and start of communication, a report of the shoe, or a command; perhaps burn cards."""
     loaded = ShoeLoaded(at=observed.START, frame=observed.FRAME, set_id=dice.choice(("", "A7", "B2")))
     ways: tuple[tuple[Act, ...], ...] = (
-        (Heard((observed.CUT,)), Heard((observed.STARTED,))),
-        (Heard((observed.CUT, observed.STARTED)),),
-        (Heard((observed.EMPTIED,)), Heard((loaded,))),
-        (Heard((loaded,)),),
-        (Said(StartShoe()),),
+        (DeviceStep((observed.CUT,)), DeviceStep((observed.STARTED,))),
+        (DeviceStep((observed.CUT, observed.STARTED)),),
+        (DeviceStep((observed.EMPTIED,)), DeviceStep((loaded,))),
+        (DeviceStep((loaded,)),),
+        (PersonStep(StartShoe()),),
     )
     first = CardSeen(
         at=observed.START, frame=observed.FRAME, place=Place.FIRST_CARD, position=0, card=dice.choice(list(Card))
     )
     burnt = [replace(first, place=Place.BURN, card=dice.choice((None, Card.S8))) for _ in range(dice.randint(0, 4))]
-    return [*dice.choice(ways), *(Heard((each,)) for each in ([first, *burnt] if dice.random() < 0.5 else []))]
+    return [*dice.choice(ways), *(DeviceStep((each,)) for each in ([first, *burnt] if dice.random() < 0.5 else []))]
 
 
 def extra_cards(dice: random.Random) -> list[AnyObservation]:
-    """One or two cards that no rule asks for, as devices report them."""
+    """Reports of one or two cards that are not due."""
     places = ((Place.BANKER, 3), (Place.PLAYER, 3), (Place.BANKER, 4), (Place.OVERDRAW, 0), (Place.PLAYER, 1))
     return [
         CardSeen(at=observed.START, frame=observed.FRAME, place=place, position=position, card=dice.choice(list(Card)))
@@ -215,7 +228,11 @@ def extra_cards(dice: random.Random) -> list[AnyObservation]:
 
 
 def one_round(
-    style: Style, begun: Settings, dice: random.Random, reports: list[AnyObservation], extra: list[AnyObservation]
+    style: Style,
+    first_settings: Settings,
+    dice: random.Random,
+    reports: list[AnyObservation],
+    extra: list[AnyObservation],
 ) -> list[Act]:
     if style.dealt or dice.random() < 0.1:
         reports = [each for each in reports if not isinstance(each, ResultSeen)]
@@ -237,16 +254,16 @@ def one_round(
         first, *reports = reports
         acts += reported(style, dice, altered(style, dice, first))
         if dice.random() < style.commands:
-            acts.append(Said(any_command(dice), a_role(dice)))
+            acts.append(PersonStep(any_command(dice), a_role(dice)))
         if dice.random() < style.answered:
             acts += some_answers(dice)
         if dice.random() < style.restart / 10:
-            acts.append(restart(begun, dice))
+            acts.append(restart(first_settings, dice))
     return acts
 
 
 def altered(style: Style, dice: random.Random, seen: AnyObservation) -> AnyObservation:
-    """The report as the device makes it."""
+    """The report with the disturbances of this style."""
     if not isinstance(seen, CardSeen):
         return seen
     if dice.random() < style.unread:
@@ -261,36 +278,36 @@ def altered(style: Style, dice: random.Random, seen: AnyObservation) -> AnyObser
 
 
 def reported(style: Style, dice: random.Random, seen: AnyObservation) -> list[Act]:
-    """The Step of this report, if there is one."""
+    """The Step of this report, or nothing if the report is lost."""
     if dice.random() < style.lost:
         if dice.random() < 0.5:
             return []
-        return [Heard((observed.JUMPED,))]
+        return [DeviceStep((observed.JUMPED,))]
     reports = [seen, seen] if dice.random() < style.doubled else [seen]
     if dice.random() < style.between:
         reports = [dice.choice(trouble.REPORTS), *reports]
     found = (dice.choice(trouble.FINDINGS),) if dice.random() < style.found else ()
     after_s = dice.choice((0.01, 0.1, 0.3)) if dice.random() < style.hasty else dice.choice((0.6, 1.0, 2.5, 11.0))
-    return [Heard(tuple(reports), found, after_s)]
+    return [DeviceStep(tuple(reports), found, after_s)]
 
 
 def away(dice: random.Random, *, lost: bool) -> list[Act]:
-    """The link closes and opens, or the number of a report jumps."""
+    """The link closes and opens, or the sequence number of a report jumps."""
     if dice.random() < 0.3:
-        return [Heard((observed.JUMPED,), (), 1.0)]
+        return [DeviceStep((observed.JUMPED,), (), 1.0)]
     resumed = dice.choice((observed.UNPROVEN, observed.UNPROVEN if lost else observed.PROVEN))
-    again: list[Act] = [Heard((observed.OPENED,), (), dice.choice((1.0, 20.0)))]
-    return [Heard((observed.closed("cable"),)), *again, *([Heard((resumed,))] if dice.random() < 0.8 else [])]
+    again: list[Act] = [DeviceStep((observed.OPENED,), (), dice.choice((1.0, 20.0)))]
+    return [DeviceStep((observed.closed("cable"),)), *again, *([DeviceStep((resumed,))] if dice.random() < 0.8 else [])]
 
 
 def some_answers(dice: random.Random) -> list[Act]:
     bettor = dice.choice((None, None, "bob", "others"))
-    return [Answered(dice.randrange(24), bettor) for _ in range(dice.choice((1, 1, 2, 5)))]
+    return [AnswerStep(dice.randrange(24), bettor) for _ in range(dice.choice((1, 1, 2, 5)))]
 
 
-def corrected(dice: random.Random, last: int) -> list[Act]:
-    """The record is corrected: this round, or one before it."""
-    acts = only(trouble.mending(dice))
+def late_commands(dice: random.Random, last: int) -> list[Act]:
+    """One to three commands about the present round or an earlier round: corrections, voids and notices."""
+    acts = only(trouble.corrections(dice))
     for _ in range(dice.randint(1, 3)):
         number = dice.choice((None, None, last, last, max(1, last - 1)))
         face = dice.choice(list(Card))
@@ -298,14 +315,14 @@ def corrected(dice: random.Random, last: int) -> list[Act]:
             CorrectCard(index=dice.randint(1, 6), card=face, round=number),
             CorrectCard(index=dice.randint(1, 6), card=face, round=number),
             VoidRound(round=number),
-            Notice(kind=dice.choice(list(Event)), at=dice.choice((None, 1, 4, 5)), round=number),
+            ReportIrregularity(kind=dice.choice(list(IrregularityKind)), at=dice.choice((None, 1, 4, 5)), round=number),
         )
-        acts.append(Said(dice.choice(commands), a_role(dice)))
+        acts.append(PersonStep(dice.choice(commands), a_role(dice)))
         acts += some_answers(dice) if dice.random() < 0.6 else []
     return acts
 
 
-# --- anything at all
+# --- any input
 
 
 def a_role(dice: random.Random) -> Role | None:
@@ -313,13 +330,13 @@ def a_role(dice: random.Random) -> Role | None:
 
 
 def any_command(dice: random.Random) -> AnyCommand:
-    """A command that makes sense, or one of any shape."""
+    """A command of `trouble`, or one with random fields."""
     if dice.random() < 0.5:
-        return trouble.something_said(dice).command
+        return trouble.some_command(dice).command
     number = dice.choice((None, None, 1, 2, 3, 4))
     some = tuple(dice.choices(list(Card), k=dice.randint(0, 3)))
-    notice = Notice(
-        kind=dice.choice(list(Event)),
+    notice = ReportIrregularity(
+        kind=dice.choice(list(IrregularityKind)),
         at=dice.choice((None, *range(1, 9))),
         count=dice.randint(1, 4),
         order_known=dice.random() < 0.5,
@@ -361,23 +378,23 @@ def any_report(dice: random.Random) -> AnyObservation:
             replace(card, place=dice.choice(list(Place)), position=dice.randint(0, 15)),
             replace(card, place=dice.choice(list(Place)), card=None),
             ResultSeen(at=observed.START, frame=observed.FRAME, outcome=dice.choice(list(Outcome)), pairs=pairs),
-            dice.choice([*trouble.REPORTS, *trouble.SAID_OF_THE_SET, *trouble.OF_THE_SHUFFLER]),
+            dice.choice([*trouble.REPORTS, *trouble.SET_REPORTS, *trouble.SHUFFLER_REPORTS]),
         )
     )
 
 
-def wild(begun: Settings, dice: random.Random) -> Iterator[Act]:
+def random_inputs(first_settings: Settings, dice: random.Random) -> Iterator[Act]:
     """Reports, findings, commands, answers and restarts in any order."""
-    findings = [*trouble.FINDINGS, *trouble.FOUND_IN_SETS]
+    findings = [*trouble.FINDINGS, *trouble.SET_FINDINGS]
     for _ in range(dice.randint(20, 120)):
         match dice.choices(("heard", "command", "answered", "restart"), (4, 2, 2, 0.3))[0]:
             case "heard":
                 seen = tuple(any_report(dice) for _ in range(dice.randint(0, 4)))
                 found = tuple(dice.choices(findings, k=dice.choice((0, 0, 1, 2))))
-                yield Heard(seen, found, dice.choice((0.0, 0.3, 4.0, 11.0)))
+                yield DeviceStep(seen, found, dice.choice((0.0, 0.3, 4.0, 11.0)))
             case "command":
-                yield Said(any_command(dice), a_role(dice))
+                yield PersonStep(any_command(dice), a_role(dice))
             case "answered":
-                yield Answered(dice.randrange(24), dice.choice((None, None, "bob", "eve", "others")))
+                yield AnswerStep(dice.randrange(24), dice.choice((None, None, "bob", "eve", "others")))
             case _:
-                yield restart(begun, dice)
+                yield restart(first_settings, dice)

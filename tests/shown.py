@@ -1,4 +1,4 @@
-"""Every question that the scenarios show, as people see it."""
+"""Each question that the scenarios ask, as the display shows it."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,7 +8,7 @@ import msgspec
 
 from shoed.table import PublicQuestion
 from tests.scenario import Scenario, every
-from tests.scenario_table import Sitting
+from tests.scenario_table import ScenarioTable
 
 
 class Shown(NamedTuple):
@@ -18,13 +18,13 @@ class Shown(NamedTuple):
 
 @cache
 def questions() -> tuple[Shown, ...]:
-    """After each step of each scenario, the question that is open at its table."""
+    """The open question of the table after each step of each scenario."""
     return tuple(played())
 
 
 def played() -> Iterator[Shown]:
     for written in every():
-        sittings = {number: Sitting(written, number) for number in written.tables}
+        sittings = {number: ScenarioTable(written, number) for number in written.tables}
         for step in written.step:
             sitting = sittings[step.table]
             sitting.do(step)

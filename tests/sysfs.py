@@ -1,4 +1,4 @@
-"""A tree of sysfs, written out: what the kernel shows of USB devices, their nodes, and which node has which number."""
+"""A fake sysfs tree: USB devices, their nodes, and the numbers of the nodes."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ PCI = "devices/pci0000:00/0000:00:14.0/usb1"
 
 
 def facts(folder: Path, **of: str) -> None:
-    """Files of one line each, as the kernel shows a device."""
+    """Files of one line each, in the format of sysfs."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, fact in of.items():
         (folder / name).write_text(f"{fact}\n", encoding="utf-8")
@@ -18,7 +18,7 @@ def link(at: Path, to: Path) -> None:
     at.symlink_to(to)
 
 
-def usb_node(  # noqa: PLR0913 -- each is a fact of its own
+def usb_node(  # noqa: PLR0913 -- each is a separate fact
     sys: Path,
     name: str,
     number: int,
@@ -29,8 +29,8 @@ def usb_node(  # noqa: PLR0913 -- each is a fact of its own
     product: str = "Scanner",
     interface: int = 0,
 ) -> None:
-    """A node of a USB device: `hidraw0` or `ttyUSB0`, its number, and the socket that it is plugged into."""
-    facts(sys / PCI, idVendor="1d6b", idProduct="0002", serial="0000:00:14.0")  # the root hub has one, too
+    """A node of a USB device: `hidraw0` or `ttyUSB0`, its number, and its USB socket."""
+    facts(sys / PCI, idVendor="1d6b", idProduct="0002", serial="0000:00:14.0")  # the root hub has a serial number, too
     vendor, _, its = ids.partition(":")
     device = sys / PCI / f"1-{socket}"
     facts(device, idVendor=vendor, idProduct=its, product=product, busnum="1", devnum="2")
@@ -52,6 +52,6 @@ def usb_node(  # noqa: PLR0913 -- each is a fact of its own
 
 
 def unplug(sys: Path, name: str, number: int) -> None:
-    """The node alone: another may take its name and its number."""
+    """Remove only the node: another device may get its name and its number."""
     (sys / f"dev/char/{os.major(number)}:{os.minor(number)}").unlink()
     (sys / f"class/{'hidraw' if name.startswith('hidraw') else 'tty'}/{name}").unlink()

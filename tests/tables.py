@@ -1,15 +1,15 @@
-"""Whole tables for tests, through the same lines that an auditor writes."""
+"""Rounds for tests of the rules, in the input format of `shoed rules table`."""
 
 import json
 from typing import Any
 
-from shoed.audit_table import Auditor
+from shoed.cli.rules.table import TableSettler
 from shoed.rules.load import book
 from tests.printed import GAMES
 
 Answer = dict[str, Any]
 
-C, I, F, E, T = GAMES  # noqa: E741  # as the clauses have them
+C, I, F, E, T = GAMES  # noqa: E741  # the letters of the clauses
 PLAYER_9_BANKER_7 = "4S 3H 5D 4C"
 PLAYER_STANDS_BANKER_DRAWS = "2S 3H 4D KC"  # 6 against 3
 ALL = "1 a player 100; 2 b banker 200; 2 b tie 10"
@@ -19,7 +19,7 @@ P9 = f"{P5_B4} 4C"  # Player insurance on nine at 8:1
 
 
 def bets(text: str) -> list[dict[str, object]]:
-    """`seat bettor bet stake`, then `standing`, `behalf` or a stage where it applies; one bet each, `;` between."""
+    """Bets separated by `;`: `seat bettor bet stake`, then `standing`, `behalf` or a stage if they apply."""
     return [_bet(each.split()) for each in text.split(";") if each.strip()]
 
 
@@ -32,13 +32,13 @@ def _bet(words: list[str]) -> dict[str, object]:
 
 
 def table(game: str, cards: str, placed: str = "", **fields: object) -> Answer:
-    """The answer to one round."""
+    """The answer for one round."""
     line = {"id": 1, "cards": cards.split(), "bets": bets(placed), **fields}
     return answered(game, json.dumps(line))
 
 
 def answered(game: str, line: str) -> Answer:
-    answer = json.loads(Auditor(book(game)).answer(line.encode()))
+    answer = json.loads(TableSettler(book(game)).answer(line.encode()))
     assert isinstance(answer, dict)
     return answer
 
@@ -56,7 +56,7 @@ def column(answer: Answer, name: str) -> list[Any]:
 
 
 def asked(answer: Answer) -> list[tuple[str, str | None, str | None]]:
-    """Each open question, the bettor that it is for, and its clause."""
+    """Each open question with its bettor and its clause."""
     return [(each["question"], each.get("bettor"), each["clause"]) for each in answer["questions"]]
 
 
@@ -69,13 +69,13 @@ def noted(answer: Answer) -> list[tuple[int, str, str]]:
 
 
 def ruling(answer: Answer) -> tuple[str, str | None]:
-    """The only one."""
+    """The only ruling."""
     (only,) = answer["rulings"]
     assert only["clause"] is None or not only["silent"]
     return only["then"], only["clause"]
 
 
-def happened(kind: str, **more: object) -> dict[str, Any]:
+def with_irregularity(kind: str, **more: object) -> dict[str, Any]:
     return {"irregularities": [{"kind": kind, **more}]}
 
 

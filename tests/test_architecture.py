@@ -1,6 +1,7 @@
-"""The laws of the house, read from the source itself: who imports whom, what stays in its room, how tests behave."""
+"""The laws of the architecture, verified in the source: imports, vendor types, sizes, and the tests."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,59 +11,21 @@ from typing import Final
 
 import pytest
 
+from shoed.cli import COMMANDS
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 
-# Each room imports only what stands before it, and itself.
+# Each room imports only rooms before it, and itself. The order is the table of rooms in docs/architecture.md.
+TABLE: Final = (ROOT / "docs" / "architecture.md").read_text()
 ORDER: Final = (
-    *(
-        "firmware_protocols",
-        "errors",
-        "settings",
-        "cards",
-        "now",
-        "words",
-        "observations",
-        "commands",
-        "findings",
-        "kept",
-        "device_events",
-        "events",
-        "step",
-        "telling",
-    ),
-    *("wire", "session", "watch", "rules", "table", "engine"),
-    *(
-        "drivers",
-        "ports",
-        "journal",
-        "bus",
-        "contract",
-        "telling_page",
-        "display",
-        "device_config",
-        "config",
-        "decode",
-        "rig",
-        "conform",
-        "capturing",
-        "audit",
-        "audit_answer",
-        "audit_given",
-        "audit_table",
-        "watchdog",
-        "brief",
-        "log",
-        "ear",
-        "daemon",
-        "playing",
-        "record",
-        "demo",
-    ),
-    *("cli", "__main__"),
+    "errors",
+    "settings",
+    *re.findall(r"^\| `(?:shoed/)?(\w+)(?:/|\.py)` \| .* \| .* \| .* \|$", TABLE, re.MULTILINE),
+    "__main__",
 )
 PURE: Final = ORDER[: ORDER.index("engine") + 1]
 
-# Nothing that touches the world, keeps a clock or throws dice.
+# Modules for IO, clocks and random numbers.
 IMPURE: Final = {
     *("asyncio", "concurrent", "multiprocessing", "select", "selectors", "signal", "socket", "ssl", "subprocess"),
     *("threading", "queue", "sqlite3", "serial", "usb", "aiomqtt", "paho", "time", "random", "secrets", "uuid"),
@@ -79,19 +42,23 @@ VENDORS: Final = {
     "sqlite3": ("shoed/journal/",),
 }
 
-# Where a fault of ours ends one task and not its neighbours: logged, counted, and seen in the status.
-TASK_BORDERS: Final = {("shoed/daemon.py", "run"), ("shoed/daemon.py", "publish"), ("shoed/journal/writer.py", "run")}
-# Where whatever it is belongs to somebody else: a thread hands it to its caller, or undoes what nobody waits for.
-HANDED_ON: Final = {
-    ("shoed/drivers.py", "load"),
-    ("shoed/rig/conformance/__init__.py", "__call__"),
+# Functions in which a defect ends one task only: it is logged and shown in the status.
+TASK_BORDERS: Final = {
+    ("shoed/service/desk.py", "run"),
+    ("shoed/service/desk.py", "publish"),
+    ("shoed/journal/writer.py", "run"),
+}
+# Functions that pass any error to their caller, or undo an operation without a caller.
+PASSED_ON: Final = {
+    ("shoed/session/drivers.py", "load"),
+    ("shoed/rig/family_kit/__init__.py", "__call__"),
     ("shoed/ports/threads.py", "run"),
     ("shoed/ports/threads.py", "finish"),
 }
 
-# Tests that look again and again, within a time limit, for what nobody tells: the kernel's queues, a port that is
-# no longer served, a thread that lets go. And a shoe whose cards come apart or together, by a real clock.
-LOOKS: Final = {
+# Tests that look repeatedly, within a time limit, because there is no event: for the queues of the kernel, for a closed
+# port, for the end of a thread. And a shoe with draw gaps on the real clock.
+POLLING: Final = {
     ("tests/brokers.py", "cancel_at_every_await"),
     ("tests/foreign_shoe.py", "taken"),
     ("tests/test_broker.py", "until_refused"),
@@ -108,6 +75,7 @@ TOP: Final = {
     *("pyproject.toml", "README.md", "shoed", "firmware_protocols", "udev", "systemd", "tests"),
     *(
         "requirements.lock",
+        "requirements-dev.lock",
         "LICENSE",
         "dev",
         "CHANGELOG.md",
@@ -147,12 +115,12 @@ def parsed(file: Path) -> ast.Module:
 
 
 def imports(file: Path) -> Iterator[str]:
-    """Every module that is imported anywhere in a file, as deep as it is one of ours."""
+    """Every module that a file imports, also within functions."""
     for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name(file)}:{node.lineno}: a relative import hides where it leads"
+            assert node.level == 0, f"{name(file)}:{node.lineno}: a relative import; write the full name"
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in MODULES else str(node.module)
@@ -169,7 +137,7 @@ def root(of: str) -> str:
 
 @cache
 def reached(start: Path) -> frozenset[str]:
-    """All that comes in with a module: what it imports, and what that imports in turn."""
+    """Every module that a module imports, directly or through other modules."""
     seen: set[str] = set()
     todo = [module(start)]
     while todo:
@@ -187,7 +155,7 @@ def functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def within(file: Path) -> Iterator[tuple[str, ast.AST]]:
-    """Every node with the name of the innermost function that holds it."""
+    """Every node with the name of its innermost function."""
     todo: list[tuple[str, ast.AST]] = [("", parsed(file))]
     while todo:
         function, node = todo.pop()
@@ -197,46 +165,46 @@ def within(file: Path) -> Iterator[tuple[str, ast.AST]]:
 
 
 def called(node: ast.Call) -> str:
-    """The last name of what is called."""
+    """The last name of the called expression."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def test_every_room_has_its_place() -> None:
-    """A new room is put into the order before it is built; no place is kept for one that is gone."""
+def test_every_room_is_in_the_order() -> None:
+    """Every room of the order exists."""
     assert {room(each) for each in MODULES} - {"shoed"} == set(ORDER)
 
 
 @pytest.mark.parametrize("file", OURS, ids=name)
-def test_a_room_imports_only_what_stands_before_it(file: Path) -> None:
-    """Data walks one way; imports within functions count like any other."""
+def test_a_room_imports_only_rooms_before_it(file: Path) -> None:
+    """Data flows one way; imports within functions count, too."""
     allowed = {"shoed", *ORDER[: ORDER.index(room(module(file))) + 1]} if module(file) != "shoed" else {"shoed"}
     ours = {each for each in imports(file) if each in MODULES}
     assert {each for each in ours if room(each) not in allowed} == set()
 
 
 @pytest.mark.parametrize("file", [file for file in OURS if room(module(file)) in PURE], ids=name)
-def test_a_pure_room_touches_nothing(file: Path) -> None:
-    """No IO, no clock, no dice, not even through what it imports; a moment is given to it, never asked for."""
+def test_a_pure_room_has_no_io_clock_or_random_numbers(file: Path) -> None:
+    """Imported modules have none either; a moment is an argument."""
     assert {each for each in reached(file) if root(each) in IMPURE} == set()
     assert [node.lineno for _, node in within(file) if isinstance(node, ast.Call) and called(node) in CLOCK_CALLS] == []
 
 
 @pytest.mark.parametrize("file", files("firmware_protocols"), ids=name)
 def test_a_family_is_data(file: Path) -> None:
-    """It needs construct and the standard library, and nothing else."""
+    """It imports only construct and the standard library."""
     known = {"construct", "firmware_protocols", *sys.stdlib_module_names}
     assert {root(each) for each in imports(file)} <= known
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_vendor_stays_in_its_room(vendor: str) -> None:
-    """Nobody else can as much as name its types."""
+    """No other room imports its types."""
     users = [name(file) for file in OURS if vendor in map(root, imports(file))]
     assert [user for user in users if not user.startswith(VENDORS[vendor])] == []
 
 
 def test_errors_of_every_kind_are_caught_at_task_borders_only() -> None:
-    """A broad except hides defects: it stands where a task ends, or lets the error go on."""
+    """A broad except hides defects: it is allowed at the border of a task, or if it raises the error again."""
     broad = {
         (name(file), function)
         for file in OURS
@@ -244,7 +212,7 @@ def test_errors_of_every_kind_are_caught_at_task_borders_only() -> None:
         if (isinstance(node, ast.ExceptHandler) and is_broad(node.type) and not ends_in_raise(node))
         or (isinstance(node, ast.Call) and called(node) == "suppress" and any(map(is_broad, node.args)))
     }
-    assert broad == TASK_BORDERS | HANDED_ON
+    assert broad == TASK_BORDERS | PASSED_ON
 
 
 def is_broad(caught: ast.expr | None) -> bool:
@@ -259,10 +227,39 @@ def ends_in_raise(handler: ast.ExceptHandler) -> bool:
 
 
 @pytest.mark.parametrize("file", OURS, ids=name)
-def test_a_module_has_a_size_that_can_be_read(file: Path) -> None:
-    """A pure one past 500 lines is two modules; any other past 450."""
+def test_the_size_of_a_module_is_limited(file: Path) -> None:
+    """A pure module has at most 500 lines, any other module at most 450."""
     lines = len(file.read_text().splitlines())
     assert lines <= (LONGEST_PURE if room(module(file)) in PURE else LONGEST)
+
+
+def public_types(file: Path) -> Iterator[str]:
+    """The public classes of a module, and its named types."""
+    for node in parsed(file).body:
+        match node:
+            case ast.ClassDef(name=found) | ast.AnnAssign(target=ast.Name(id=found)):
+                pass
+            case ast.Assign(targets=[ast.Name(id=found)]):
+                pass
+            case _:
+                continue
+        if found[0].isupper() and not found.isupper():
+            yield found
+
+
+def test_no_two_public_types_share_a_name() -> None:
+    """A name has one meaning in the whole package."""
+    places: dict[str, list[str]] = {}
+    for file in OURS:
+        for each in public_types(file):
+            places.setdefault(each, []).append(name(file))
+    assert {each: where for each, where in places.items() if len(where) > 1} == {}
+
+
+def test_every_command_has_its_module() -> None:
+    """The modules of the room `cli` are the commands, and the options that several commands share."""
+    modules = {path.stem for path in (ROOT / "shoed" / "cli").iterdir() if path.name[0] not in "_."}
+    assert modules == {*COMMANDS, "options"}
 
 
 @pytest.mark.parametrize("file", files("shoed/table"), ids=name)
@@ -275,27 +272,27 @@ def test_the_table_room_has_small_parts(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", [*OURS, *TESTS, *files("docs", "benchmarks"), ROOT / "dev"], ids=name)
-def test_a_module_says_what_it_is_for(file: Path) -> None:
-    """Its first words are for whoever opens it."""
+def test_a_module_has_a_docstring(file: Path) -> None:
+    """The docstring states the purpose of the module."""
     assert ast.get_docstring(parsed(file))
 
 
 @pytest.mark.parametrize("file", TESTS, ids=name)
-def test_a_test_says_which_behaviour_it_is_about(file: Path) -> None:
-    """The tests are the specification: each has a sentence."""
+def test_a_test_has_a_docstring(file: Path) -> None:
+    """The docstring states the behaviour."""
     tests = [function for function in functions(file) if function.name.startswith("test_")]
     assert [function.name for function in tests if not ast.get_docstring(function)] == []
 
 
 def test_a_test_never_sleeps() -> None:
-    """It advances the time, or waits for the event itself; to let the loop go round once is no sleep."""
-    slept = {
+    """A test advances the time or waits for an event; one turn of the loop is not a sleep."""
+    sleeping = {
         (name(file), function)
         for file in TESTS
         for function, node in within(file)
         if isinstance(node, ast.Call) and called(node) == "sleep" and not is_zero(node.args)
     }
-    assert slept == LOOKS
+    assert sleeping == POLLING
 
 
 def is_zero(arguments: list[ast.expr]) -> bool:
@@ -303,26 +300,26 @@ def is_zero(arguments: list[ast.expr]) -> bool:
 
 
 @pytest.mark.parametrize("file", TESTS, ids=name)
-def test_nothing_of_ours_is_replaced_in_a_test(file: Path) -> None:
-    """The real room, or the rig: what a mock proves is true of the mock. A time limit may be made shorter."""
+def test_a_test_replaces_no_code_of_shoed(file: Path) -> None:
+    """Tests use the real rooms or the rig. A test may change a constant, such as a time limit."""
     assert "unittest.mock" not in set(imports(file))
-    assert [node.lineno for _, node in within(file) if isinstance(node, ast.Call) and replaces_ours(node)] == []
+    assert [node.lineno for _, node in within(file) if isinstance(node, ast.Call) and replaces_code(node)] == []
 
 
-def replaces_ours(call: ast.Call) -> bool:
+def replaces_code(call: ast.Call) -> bool:
     target = call.args[0] if called(call) == "setattr" and call.args else None
     if not isinstance(target, ast.Constant) or not str(target.value).startswith(("shoed", "firmware_protocols")):
         return False
     return not str(target.value).rpartition(".")[2].isupper()
 
 
-def test_the_foreign_shoe_shares_nothing_with_us() -> None:
-    """It speaks from literal bytes, so that both ends of a test cannot be wrong together."""
+def test_the_foreign_shoe_shares_no_code_with_shoed() -> None:
+    """It sends literal bytes: an error of shoed cannot be in both ends of a test."""
     assert {root(each) for each in imports(ROOT / "tests" / "foreign_shoe.py")} <= sys.stdlib_module_names
 
 
 def test_the_top_of_the_tree_is_fixed() -> None:
-    """What is at the root is there because a tool or a stranger looks for it there."""
+    """Tools and readers look for each of these at the root."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert {path.partition("/")[0] for path in listed.stdout.splitlines() if (ROOT / path).exists()} == TOP

@@ -1,4 +1,4 @@
-"""The Bee-Tek session in the device's role, alone and face to face with the host's."""
+"""The device's session of a Bee-Tek shoe, alone and together with the host's session."""
 
 from dataclasses import replace
 from random import Random
@@ -8,23 +8,23 @@ import pytest
 
 from firmware_protocols.bee_tek import (
     Alarm,
+    BeeTekFace,
+    BeeTekNoFace,
+    BeeTekReport,
     BeeTekSettings,
+    BeeTekSuit,
     BurnCard,
     Caution,
-    Face,
     FailedRead,
     GameCard,
-    NoFace,
-    Report,
-    Suit,
 )
 from firmware_protocols.family import Line
-from shoed.cards import Card
-from shoed.now import Chunk, Now
-from shoed.observations import AnyObservation, CardSeen, CopyHeard, FaultRaised, FrameRejected, Place
+from shoed.model.cards import Card
+from shoed.model.moments import Chunk, Now
+from shoed.model.observations import AnyObservation, CardSeen, CopyHeard, FaultRaised, FrameRejected, Place
+from shoed.model.step import AnyInput, LinkUp, Received, Woken
 from shoed.session.bee_tek import BeeTekSession
 from shoed.session.bee_tek_shoe import FACES, BeeTekShoe
-from shoed.step import AnyInput, LinkUp, Received, Woken
 from tests.angel_eye_line import at
 
 SETTINGS: Final = BeeTekSettings()
@@ -32,7 +32,7 @@ BYTE_MS: Final = Line(9600).seconds_per_byte * 1e3
 
 
 class Host:
-    """The other role, which hears every byte when a 9600 baud line has carried it."""
+    """The host's session, which receives every byte at the time of a 9600 baud line."""
 
     def __init__(self) -> None:
         self.role = BeeTekSession(SETTINGS, allow_orders=False)
@@ -44,9 +44,9 @@ class Host:
         for byte in data:
             self.take(Received(bytes((byte,))), BYTE_MS)
 
-    def take(self, came: AnyInput, after_ms: float) -> None:
+    def take(self, incoming: AnyInput, after_ms: float) -> None:
         self.ms += after_ms
-        self.state, heard = self.role.step(self.state, came, at(self.ms))
+        self.state, heard = self.role.step(self.state, incoming, at(self.ms))
         self.seen += heard.observations
 
     @property
@@ -54,7 +54,7 @@ class Host:
         return [each for each in self.seen if isinstance(each, CardSeen)]
 
 
-def said(report: Report, settings: BeeTekSettings = SETTINGS) -> bytes:
+def sent(report: BeeTekReport, settings: BeeTekSettings = SETTINGS) -> bytes:
     role = BeeTekShoe(settings)
     return role.say(role.begin(), report)[1]
 
@@ -62,27 +62,27 @@ def said(report: Report, settings: BeeTekSettings = SETTINGS) -> bytes:
 @pytest.mark.parametrize(
     ("report", "line"),
     [
-        (GameCard(Face(4, Suit.SPADES)), b"[Game]<Card:4S>\r\n[Game]<Card:4S>\r\n"),
-        (GameCard(Face(10, Suit.HEARTS)), b"[Game]<Card:10H>\r\n[Game]<Card:10H>\r\n"),
-        (GameCard(NoFace("1X")), b"[Game]<Card:1X>\r\n[Game]<Card:1X>\r\n"),
-        (BurnCard(Face(12, Suit.DIAMONDS)), b"[Manual Burn Cards]<Card:QD>\r\n"),
+        (GameCard(BeeTekFace(4, BeeTekSuit.SPADES)), b"[Game]<Card:4S>\r\n[Game]<Card:4S>\r\n"),
+        (GameCard(BeeTekFace(10, BeeTekSuit.HEARTS)), b"[Game]<Card:10H>\r\n[Game]<Card:10H>\r\n"),
+        (GameCard(BeeTekNoFace("1X")), b"[Game]<Card:1X>\r\n[Game]<Card:1X>\r\n"),
+        (BurnCard(BeeTekFace(12, BeeTekSuit.DIAMONDS)), b"[Manual Burn Cards]<Card:QD>\r\n"),
         (FailedRead(), b"[Game]<Game>\r\n"),
         (Alarm("E3 Card Not Read", 3), b"[Game]<Alarm:E3 Card Not Read>\r\n"),
         (Caution(31), b"<W0x1F>\r\n"),
     ],
 )
-def test_a_report_is_the_line_of_the_page(report: Report, line: bytes) -> None:
-    """A card in the game is told again, and nothing else is."""
-    assert said(report) == line
+def test_a_report_is_the_line_of_the_protocol_page(report: BeeTekReport, line: bytes) -> None:
+    """A game card is repeated, and nothing else is."""
+    assert sent(report) == line
 
 
-def test_some_shoes_tell_a_card_once() -> None:
-    """The setting `copies` says so for both ends."""
-    assert said(GameCard(FACES[Card.S4]), replace(SETTINGS, copies=1)) == b"[Game]<Card:4S>\r\n"
+def test_some_shoes_report_a_card_once() -> None:
+    """The setting `copies` is the same for both sessions."""
+    assert sent(GameCard(FACES[Card.S4]), replace(SETTINGS, copies=1)) == b"[Game]<Card:4S>\r\n"
 
 
-def test_the_shoe_heeds_nothing() -> None:
-    """No order is known: there is no answer to anything, and nothing to wait for."""
+def test_the_shoe_ignores_its_host() -> None:
+    """No order is known: the shoe answers nothing and has no deadline."""
     role = BeeTekShoe(SETTINGS)
     assert role.hear(role.begin(), Chunk(b"[Lock]\r\n", Now(0, 0))) == (role.begin(), b"")
     assert role.wake_at(role.begin()) is None
@@ -90,42 +90,42 @@ def test_the_shoe_heeds_nothing() -> None:
 
 @pytest.mark.parametrize("card", Card)
 def test_every_card_reaches_the_host_once(card: Card) -> None:
-    """Whether it is dealt or burnt."""
+    """The card is dealt or burnt."""
     host = Host()
-    host.hear(said(GameCard(FACES[card])))
-    host.hear(said(BurnCard(FACES[card])))
+    host.hear(sent(GameCard(FACES[card])))
+    host.hear(sent(BurnCard(FACES[card])))
     assert [(each.place, each.card) for each in host.cards] == [(Place.DEALT, card), (Place.BURN, card)]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_over_a_good_line_both_ends_agree_on_every_card(seed: int) -> None:
-    """Cards, cards without a face and faults in turn, as fast as anybody draws: none lost, doubled or rejected."""
+def test_over_a_good_line_both_sessions_agree_on_every_card(seed: int) -> None:
+    """Cards, cards without a face and faults alternate at a fast dealer's speed: none is lost, repeated or rejected."""
     dice, host = Random(seed), Host()
     cards: list[Card | None] = []
     for _ in range(200):
         card = dice.choice((*Card, None))
         cards.append(card)
-        host.hear(said(GameCard(NoFace("1X") if card is None else FACES[card])))
+        host.hear(sent(GameCard(BeeTekNoFace("1X") if card is None else FACES[card])))
         if dice.random() < 0.2:
-            host.hear(said(Caution(dice.randrange(256))))
+            host.hear(sent(Caution(dice.randrange(256))))
         host.ms += 250
     assert [each.card for each in host.cards] == cards
     assert {type(each) for each in host.seen} == {CardSeen, CopyHeard, FaultRaised}
 
 
 def damaged(line: bytes, dice: Random) -> bytes:
-    """Bytes are lost, doubled, or turned into what no line holds; a digit made another digit is beyond anybody."""
+    """Bytes are lost, repeated, or changed to a byte that no line contains. A changed digit cannot be detected."""
     at_byte = dice.randrange(len(line))
     return line[:at_byte] + dice.choice((b"", line[at_byte : at_byte + 1] * 2, b"\xff")) + line[at_byte + 1 :]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_over_a_bad_line_no_card_is_made_and_no_loss_unnoticed(seed: int) -> None:
-    """What the host has of each card is the card, or one without its face, or rejected bytes."""
+def test_over_a_bad_line_no_card_is_added_and_every_loss_is_on_record(seed: int) -> None:
+    """The host has the card, a card without a face, or rejected bytes."""
     dice, host = Random(seed), Host()
     for _ in range(100):
         card, before = dice.choice(list(Card)), len(host.seen)
-        line = said(GameCard(FACES[card]), replace(SETTINGS, copies=1))
+        line = sent(GameCard(FACES[card]), replace(SETTINGS, copies=1))
         host.hear(damaged(line, dice) if dice.random() < 0.5 else line)
         host.take(Woken(), after_ms=1000)
         seen = [each.card for each in host.seen[before:] if isinstance(each, CardSeen)]

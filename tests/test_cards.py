@@ -1,22 +1,22 @@
-"""Cards as text: one way to write each, and nothing else is one."""
+"""Cards as text: each card has one written form."""
 
 import json
 
 import pytest
 
-from shoed.cards import Card, Rank, Suit
+from shoed.model.cards import Card, Rank, Suit
 
 RANKS = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
 
 
 def test_there_are_52_cards_and_each_is_written_rank_then_suit() -> None:
-    """`8S`, `10H`, `AC`: the ASCII of the contract, one text for one card."""
+    """The texts are `8S`, `10H`, `AC` and so on, in ASCII."""
     assert {str(card) for card in Card} == {f"{rank}{suit}" for rank in RANKS for suit in "SHDC"}
     assert len(Card) == 52
 
 
 def test_a_card_has_its_own_rank_and_suit() -> None:
-    """Rank and suit put together again are the card; ranks count from the ace, 1, to the king, 13."""
+    """Rank and suit together identify the card; ranks are numbers from 1, the ace, to 13, the king."""
     assert (Card.parse("AC").rank, Card.parse("AC").suit) == (Rank.ACE, Suit.CLUBS)
     assert (Card.parse("10H").rank, Card.parse("10H").suit) == (Rank.TEN, Suit.HEARTS)
     assert [Card.parse(f"{rank}D").rank for rank in RANKS] == list(range(1, 14))
@@ -26,7 +26,7 @@ def test_a_card_has_its_own_rank_and_suit() -> None:
 
 
 def test_a_ten_may_be_read_as_t_and_is_written_as_10() -> None:
-    """`T` is taken too; what comes out is always `10`."""
+    """`T` is read, and `10` is written."""
     assert str(Card.parse("TS")) == "10S"
 
 
@@ -51,8 +51,8 @@ def test_a_ten_may_be_read_as_t_and_is_written_as_10() -> None:
         "8\N{BLACK SPADE SUIT}",
     ],
 )
-def test_what_is_no_card_is_refused_with_what_would_be_right(text: str) -> None:
-    """Only the exact spelling is a card; the error quotes the text and names ranks and suits."""
+def test_any_other_text_is_refused_with_a_remedy(text: str) -> None:
+    """Only the exact form is a card; the error has the text, the ranks and the suits."""
     with pytest.raises(ValueError, match=r"is not a card; write a rank .* and a suit") as refusal:
         Card.parse(text)
     assert json.dumps(text, ensure_ascii=not text.isprintable()) in str(refusal.value)

@@ -1,4 +1,4 @@
-"""The daemon's configuration: what it gives, and what it says of everything that is wrong."""
+"""The configuration of the daemon: its values, and its problems."""
 
 import errno
 import os
@@ -14,11 +14,21 @@ from firmware_protocols.family import Family, Settings, declared
 from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings
 from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
-from shoed.config import Config, HouseRules, Purpose, ShoeConfig, ShufflerConfig, TableConfig, describe, load, recall
 from shoed.errors import SettingsError
-from shoed.observations import Device
-from shoed.rules.house import Basis, Forgone, Limits, Reading, Rounding
+from shoed.model.observations import Device
+from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
 from shoed.rules.load import GAMES
+from shoed.service.config import (
+    Config,
+    HouseRules,
+    Purpose,
+    ShoeConfig,
+    ShufflerConfig,
+    TableConfig,
+    describe,
+    load,
+    recall,
+)
 from tests import printed
 
 EXAMPLE = """\
@@ -35,9 +45,9 @@ decks = 8
 layout = "bean-9"                    # fortune-six: seats = 9 instead
 [table.shoe]
 protocol = "angel-eye"
-port = "tcp://127.0.0.1:4001"       # serial:///dev/...?baud=4800, later rfc2217:// usb://
-allow_orders = false                 # nothing is ever written to a shoe otherwise
-min_draw_gap_ms = 250                # cards closer than this were drawn together; 0: spacing is no evidence
+port = "tcp://127.0.0.1:4001"       # or serial:///dev/...?baud=4800, rfc2217://, usb://
+allow_orders = false                 # shoed writes nothing to the shoe
+min_draw_gap_ms = 250                # cards with a shorter gap were drawn together; 0: a short gap is not evidence
 """
 TABLE = TableConfig(
     name="bac-901",
@@ -54,22 +64,23 @@ TABLE = TableConfig(
     ),
 )
 NO_URL = "does not begin with mqtt:// or mqtts://; write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
-FAMILIES_SAID = 'write "angel-eye" or "bee-tek" or "open-shoe" or "scanner"'
+WRITE_FAMILY = 'write "angel-eye" or "bee-tek" or "open-shoe" or "scanner"'
 VERSIONS = dict.fromkeys(f'"{version}"' for family in FAMILIES.values() for version in family.firmware)
-VERSIONS_SAID = f"write {' or '.join(VERSIONS)}"
-GAMES_SAID = "write " + " or ".join(f'"{game}"' for game in GAMES)
-NO_FILE = "name a file that is there and may be read"
+WRITE_VERSION = f"write {' or '.join(VERSIONS)}"
+WRITE_GAME = "write " + " or ".join(f'"{game}"' for game in GAMES)
+NO_FILE = "name a file that exists and can be read"
+NOT_WHOLE = "is not a whole number; write a whole number"
 HOUSE = (
     "rounding, outcome_basis, insurance, insurance_forgone, limits, bets_close, burn_cards, rounds_after_cut, "
     "after_gap, confirm_void"
 )
-LAID_OUT = f"name, game, decks, layout, {HOUSE}, shoe, shuffler"
-SEATED = f"name, game, decks, seats, {HOUSE}, shoe, shuffler"
+KEYS_WITH_LAYOUT = f"name, game, decks, layout, {HOUSE}, shoe, shuffler"
+KEYS_WITH_SEATS = f"name, game, decks, seats, {HOUSE}, shoe, shuffler"
 SITE = '[site]\nname = "rws"\n'
 
 
 def shoe(name: str = "bac-901", port: str = "tcp://127.0.0.1:4001", table: str = "", more: str = "") -> str:
-    """A [[table]] of nine lines, where `table` and `more` are one line each."""
+    """A [[table]] of nine lines; `table` and `more` are one line each."""
     return (
         f'\n[[table]]\nname = "{name}"\ngame = "commission"\n{table}\n'
         f'[table.shoe]\nprotocol = "angel-eye"\nport = "{port}"\n{more}\n'
@@ -78,7 +89,7 @@ def shoe(name: str = "bac-901", port: str = "tcp://127.0.0.1:4001", table: str =
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory in which `shoed.toml` is called by that name."""
+    """The working directory; `shoed.toml` in it is named without a path."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -94,17 +105,17 @@ def complaints(here: Path, toml: str) -> list[str]:
     return str(caught.value).splitlines()
 
 
-# ------------------------------------------------------------------------------------------- what it gives
+# ------------------------------------------------------------------------------------------- values
 
 
-def test_the_example_gives_its_values(here: Path) -> None:
-    """Every key that there is in it."""
+def test_the_example_loads_with_its_values(here: Path) -> None:
+    """Every key of the example has its value in the Config."""
     broker = BrokerSettings("127.0.0.1", 1883, tls=False, version="5")
     assert loaded(here, EXAMPLE) == Config("rws", "/var/lib/shoed", broker, (TABLE,))
 
 
-def test_what_has_a_default_may_be_left_out(here: Path) -> None:
-    """Four lines are needed for a table, one for the site, none for the broker."""
+def test_keys_with_a_default_are_optional(here: Path) -> None:
+    """Four keys are required for a table, one for the site, none for the broker."""
     config = loaded(here, SITE + shoe())
     assert config.state_dir == "/var/lib/shoed"
     assert config.broker == BrokerSettings("127.0.0.1", 1883)
@@ -112,8 +123,8 @@ def test_what_has_a_default_may_be_left_out(here: Path) -> None:
     assert (table.decks, table.layout, table.shoe) == (8, None, TABLE.shoe)
 
 
-def test_every_value_that_is_given_is_taken(here: Path) -> None:
-    """The ones that differ from the defaults, with two tables and a broker with certificates."""
+def test_every_given_value_replaces_its_default(here: Path) -> None:
+    """Two tables and a broker with certificates have values that differ from the defaults."""
     for name in ("password", "ca.pem", "cert.pem", "key.pem"):
         (here / name).touch()
     config = loaded(
@@ -171,8 +182,8 @@ def test_every_value_that_is_given_is_taken(here: Path) -> None:
     )
 
 
-def test_files_are_looked_for_beside_the_configuration(here: Path) -> None:
-    """Wherever the daemon was started; what is absolute stays as it is."""
+def test_relative_names_begin_in_the_directory_of_the_configuration(here: Path) -> None:
+    """The working directory of the daemon has no effect."""
     (here / "etc").mkdir()
     (here / "etc/shoed.toml").write_text(
         '[site]\nname = "rws"\nstate_dir = "state"\n[mqtt]\nurl = "mqtts://h"\nca = "ca.pem"\n' + shoe()
@@ -183,23 +194,24 @@ def test_files_are_looked_for_beside_the_configuration(here: Path) -> None:
 
 
 def test_windows_line_ends_and_a_byte_order_mark_change_nothing(here: Path) -> None:
-    """Values and lines are the same."""
+    """The values and the line numbers are the same as with plain line ends."""
     (here / "shoed.toml").write_bytes(b"\xef\xbb\xbf" + EXAMPLE.replace("\n", "\r\n").encode())
     assert load("shoed.toml").tables == (TABLE,)
     (here / "shoed.toml").write_bytes(b"\xef\xbb\xbf" + (EXAMPLE + "prot = 1\n").replace("\n", "\r\n").encode())
-    with pytest.raises(SettingsError, match=r"^shoed\.toml:17: table\.shoe\.prot: is no known key"):
+    with pytest.raises(SettingsError, match=r"^shoed\.toml:17: table\.shoe\.prot: is not a known key"):
         load("shoed.toml")
 
 
 def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
-    """With every key of ours in it, and the defaults that it names."""
+    """The example of docs/configuration.md has every key, also with the commented keys active."""
     page = Path(__file__).parent.parent / "docs/configuration.md"
     match = re.search(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert match
-    config = loaded(here, match[1])
+    example = re.sub(r'"/etc/shoed/.*?"', '"/dev/null"', match[1])  # files that exist
+    config = loaded(here, example)
     assert config.broker == BrokerSettings("127.0.0.1", 1883)
     assert [table.shoe.settings for table in config.tables] == [AngelEyeSettings()]
-    commented = loaded(here, re.sub(r"(?m)^# (?=\w+ = )", "", match[1]).replace("mqtt:", "mqtts:"))
+    commented = loaded(here, re.sub(r"(?m)^# (?=\w+ = )", "", example).replace("mqtt:", "mqtts:"))
     assert commented.broker.tls
 
 
@@ -214,10 +226,10 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
         ("a" * 256, "File name too long"),
     ],
 )
-def test_an_impossible_state_directory_is_a_problem_of_its_line(
+def test_an_unusable_state_directory_is_a_problem_of_its_line(
     here: Path, directory: str, reason: str, purpose: Purpose
 ) -> None:
-    """For the daemon and for `shoed check`; a command that only needs its name does not care."""
+    """`shoed run` and `shoed check` report it; a command that needs only the name of the directory does not."""
     (here / "file").touch()
     (here / "dangling").symlink_to("nowhere")
     (here / "shoed.toml").write_text(f'[site]\nname = "rws"\nstate_dir = "{directory}"\n{shoe()}')
@@ -225,23 +237,23 @@ def test_an_impossible_state_directory_is_a_problem_of_its_line(
         load("shoed.toml", purpose)
     assert str(caught.value) == (
         f'shoed.toml:3: site.state_dir: "{directory}" cannot be used: {reason}; '
-        "name a directory that exists or can be created, and that may be written"
+        "name a directory that exists or can be created, and that can be written"
     )
     assert load("shoed.toml").state_dir == directory
 
 
 def test_a_state_directory_that_can_be_created_is_not_created(here: Path) -> None:
-    """Nothing is left beside its place either."""
+    """Loading leaves no directory in the place of the state directory."""
     (here / "shoed.toml").write_text(f'[site]\nname = "rws"\nstate_dir = "a/b"\n{shoe()}')
     for purpose in Purpose:
         assert load("shoed.toml", purpose).state_dir == "a/b"
     assert [each.name for each in here.iterdir()] == ["shoed.toml"]
 
 
-def test_permissions_of_the_state_directory_are_judged_for_the_daemon_alone(
+def test_permissions_of_the_state_directory_are_verified_for_the_daemon_only(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`shoed check` may be run by another user, before systemd has created the directory."""
+    """Another user may run `shoed check`, before systemd has created the directory."""
 
     def denied(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -256,19 +268,19 @@ def test_permissions_of_the_state_directory_are_judged_for_the_daemon_alone(
             load("shoed.toml", Purpose.RUN)
 
 
-def test_a_state_directory_without_a_name_that_can_be_is_refused(here: Path) -> None:
-    """Empty, or with a null character."""
+def test_an_impossible_name_of_the_state_directory_is_refused(here: Path) -> None:
+    """The name is empty, or has a null character."""
     for written in ("", "a\\u0000b"):
-        (said,) = complaints(here, f'[site]\nname = "rws"\nstate_dir = "{written}"\n{shoe()}')
-        assert said.startswith("shoed.toml:3: site.state_dir: ")
-        assert said.endswith(" is not allowed; write the name of a directory between double quotes")
+        (complaint,) = complaints(here, f'[site]\nname = "rws"\nstate_dir = "{written}"\n{shoe()}')
+        assert complaint.startswith("shoed.toml:3: site.state_dir: ")
+        assert complaint.endswith(" is not allowed; write the name of a directory between double quotes")
 
 
-# ------------------------------------------------------------------------------------------- what goes on record
+# ------------------------------------------------------------------------------------------- settings in the journal
 
 
-def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
-    """Keys in order, no blanks, every setting of the family with its value, nothing of the broker."""
+def test_the_settings_of_a_table_are_described_in_canonical_json() -> None:
+    """The keys are sorted, without blanks; every setting of the family is there, and no setting of the broker."""
     assert describe(TABLE) == (
         b'{"decks":8,"game":"commission","house":{"after_gap":"ask","bets_close":"card","burn_cards":null,"confirm_void":true,"insurance":true,"insurance_forgone":"round","limits":'
         b'{"differential":null,"maximum":null,"minimum":0,"minimums":{},"reading":"side"},"outcome_basis":"offered",'
@@ -279,48 +291,48 @@ def test_what_is_in_force_for_a_table_is_described_in_canonical_json() -> None:
     )
 
 
-def test_what_was_described_is_recalled() -> None:
-    """With the settings of its family as the types they are."""
+def test_recall_is_the_inverse_of_describe() -> None:
+    """The settings of the device family have their type again."""
     table = replace(TABLE, shoe=replace(TABLE.shoe, settings=AngelEyeSettings(bcc_span=Span.WHOLE)))
     assert recall(describe(table).decode()) == table
 
 
-def test_two_spellings_of_the_same_table_are_described_alike(here: Path) -> None:
-    """A default that is written out, another order of keys."""
+def test_equal_settings_have_equal_descriptions(here: Path) -> None:
+    """A written default and an address with a default option change nothing."""
     plain = loaded(here, SITE + shoe(table="decks = 8", more="copies = 3"))
     spelt = loaded(here, SITE + shoe(port="tcp://127.0.0.1:4001?keepalive_s=20"))
     assert describe(plain.tables[0]) == describe(spelt.tables[0])
 
 
-# ------------------------------------------------------------------------------------------- what it says
+# ------------------------------------------------------------------------------------------- problems
 
 
-def test_all_that_is_wrong_is_said_at_once_in_line_order(here: Path) -> None:
-    """From every corner of the file."""
+def test_all_problems_are_reported_together_in_line_order(here: Path) -> None:
+    """The problems are in every section of the file."""
     assert complaints(
         here,
         '[site]\nnmae = "rws"\n[mqtt]\nurl = "127.0.0.1"\nversion = 5\n[[table]]\nname = "Bac 901"\ndecks = true\n'
         '[table.shoe]\nprotocol = "angle-eye"\nport = "/dev/ttyUSB0"\n[[table]]\n[tables]\n',
     ) == [
         "shoed.toml:1: site.name: is missing; use 1 to 32 of a-z, 0-9 and -",
-        "shoed.toml:2: site.nmae: is no known key; the nearest known is name",
+        "shoed.toml:2: site.nmae: is not a known key; write name, or remove the key",
         f'shoed.toml:4: mqtt.url: "127.0.0.1" {NO_URL}',
-        'shoed.toml:5: mqtt.version: 5 is no text; write "5" or "3.1.1"',
-        f"shoed.toml:6: table.game: is missing; {GAMES_SAID}",
+        'shoed.toml:5: mqtt.version: 5 is not text; write "5" or "3.1.1"',
+        f"shoed.toml:6: table.game: is missing; {WRITE_GAME}",
         'shoed.toml:7: table.name: "Bac 901" is not allowed; use 1 to 32 of a-z, 0-9 and -',
-        "shoed.toml:8: table.decks: true is no whole number; write a whole number from 4 up to 10",
+        "shoed.toml:8: table.decks: true is not a whole number; write a whole number from 4 up to 10",
         'shoed.toml:10: table.shoe.protocol: "angle-eye" is unknown; the nearest known is "angel-eye"',
         'shoed.toml:11: table.shoe.port: "/dev/ttyUSB0" is not the address of a device; write serial:///dev/ttyUSB0',
         "shoed.toml:12: table.name: is missing; use 1 to 32 of a-z, 0-9 and -",
-        f"shoed.toml:12: table.game: is missing; {GAMES_SAID}",
-        f"shoed.toml:12: table.shoe.protocol: is missing; {FAMILIES_SAID}",
+        f"shoed.toml:12: table.game: is missing; {WRITE_GAME}",
+        f"shoed.toml:12: table.shoe.protocol: is missing; {WRITE_FAMILY}",
         'shoed.toml:12: table.shoe.port: is missing; write for example "tcp://10.0.0.7:4001"',
-        "shoed.toml:13: tables: is no known key; the nearest known is table",
+        "shoed.toml:13: tables: is not a known key; write table, or remove the key",
     ]
 
 
 def test_an_empty_file_lacks_a_name_and_a_table(here: Path) -> None:
-    """Both at its first line."""
+    """Both problems are in line 1."""
     assert complaints(here, "") == [
         "shoed.toml:1: site.name: is missing; use 1 to 32 of a-z, 0-9 and -",
         "shoed.toml:1: table: is missing; write [[table]] and its keys below",
@@ -332,18 +344,18 @@ def test_an_empty_file_lacks_a_name_and_a_table(here: Path) -> None:
     [
         ("decks = 9", "decks: 9 is out of range; write a whole number from 4 up to 8"),
         ("decks = 3", "decks: 3 is out of range; write a whole number from 4 up to 8"),
-        ('decks = "8"', 'decks: "8" is no whole number; write a whole number from 4 up to 8'),
-        ("decks = true", "decks: true is no whole number; write a whole number from 4 up to 8"),
-        ("decks = 8.0", "decks: 8.0 is no whole number; write a whole number from 4 up to 8"),
+        ('decks = "8"', 'decks: "8" is not a whole number; write a whole number from 4 up to 8'),
+        ("decks = true", "decks: true is not a whole number; write a whole number from 4 up to 8"),
+        ("decks = 8.0", "decks: 8.0 is not a whole number; write a whole number from 4 up to 8"),
         ('layout = "bean9"', 'layout: "bean9" is unknown; the nearest known is "bean-9"'),
         ('layout = "?"', 'layout: "?" is unknown; write "bean-9" or "bean-7" or "mini-7" or "big-12"'),
         ("seats = 9", "seats: is not a key of commission, whose layouts have names; write layout instead"),
-        ("places = 9", f"places: is no known key; known here: {LAID_OUT}"),
-        ('deck = "8"', "deck: is no known key; the nearest known is decks"),
+        ("places = 9", f"places: is not a known key; write one of {KEYS_WITH_LAYOUT}, or remove the key"),
+        ('deck = "8"', "deck: is not a known key; write decks, or remove the key"),
     ],
 )
 def test_a_wrong_key_of_a_table_is_named(here: Path, line: str, complaint: str) -> None:
-    """Ranges and layouts are those of the game."""
+    """The ranges and the layouts depend on the game."""
     assert complaints(here, SITE + shoe(table=line)) == [f"shoed.toml:7: table.{complaint}"]
 
 
@@ -352,16 +364,19 @@ def test_a_wrong_key_of_a_table_is_named(here: Path, line: str, complaint: str) 
     [
         ("allow_orders = 1", "allow_orders: 1 is neither true nor false; write true or false, without quotes"),
         ("min_draw_gap_ms = -1", "min_draw_gap_ms: -1 is out of range; write a whole number from 0 up to 10000"),
-        ("min_draw_gap_ms = 0.5", "min_draw_gap_ms: 0.5 is no whole number; write a whole number from 0 up to 10000"),
+        (
+            "min_draw_gap_ms = 0.5",
+            f"min_draw_gap_ms: 0.5 {NOT_WHOLE} from 0 up to 10000",
+        ),
         ('firmware = "ii"', 'firmware: "ii" is unknown; write "ii-ex"'),
-        ("bcc_span = true", 'bcc_span: true is no text; write "body" or "whole"'),
+        ("bcc_span = true", 'bcc_span: true is not text; write "body" or "whole"'),
         ('bcc_span = "hole"', 'bcc_span: "hole" is unknown; the nearest known is "whole"'),
         ("copies = 10", "copies: 10 is out of range; write a whole number from 1 up to 9"),
-        ("repeat_ms = 10", "repeat_ms: is no known key; the nearest known is repeat_window_ms"),
+        ("repeat_ms = 10", "repeat_ms: is not a known key; write repeat_window_ms, or remove the key"),
     ],
 )
 def test_a_wrong_key_of_a_shoe_is_named(here: Path, line: str, complaint: str) -> None:
-    """Those of its family are judged by what the family declares."""
+    """The declaration of the family decides the keys of the family."""
     assert complaints(here, SITE + shoe(more=line)) == [f"shoed.toml:11: table.shoe.{complaint}"]
 
 
@@ -370,7 +385,7 @@ def scanner(codes: str, port: str = "tcp://10.0.0.7:4001") -> str:
 
 
 def test_a_scanners_codes_are_a_table_of_cards(here: Path) -> None:
-    """Each code with its card, as cards are written everywhere; the journal has them too."""
+    """Each code has a card; the journal holds the codes, too."""
     (table,) = loaded(here, scanner('[table.shoe.cards]\n0401 = "8S"\n" a-1" = "TH"\n1401 = "8S"')).tables
     assert table.shoe.settings == ScannerSettings(cards={"0401": "8S", " a-1": "10H", "1401": "8S"})
     assert recall(describe(table).decode()) == table
@@ -379,49 +394,46 @@ def test_a_scanners_codes_are_a_table_of_cards(here: Path) -> None:
     assert recall(describe(without).decode()) == without
 
 
-NO_SPEED = "the speed is not known: the device's family has no serial line of its own"
-NO_CARD = 'is no card; write its rank and its suit, as in "8S" or "10H"'
-CODE_SAID = "is no code that the device can tell; write 1 to 64 printable ASCII characters"
+NO_SPEED = "the speed is not known, because the device family declares no serial line"
+WRONG_CARD = 'is not a card; write its rank and its suit, as in "8S" or "10H"'
+WRONG_CODE = "is not a code that the device can send; write 1 to 64 printable ASCII characters"
 
 
 @pytest.mark.parametrize(
     ("codes", "complaint"),
     [
-        ('0401 = "8X"', f'12: table.shoe.cards.0401: "8X" {NO_CARD}'),
-        ('0401 = "10h"', f'12: table.shoe.cards.0401: "10h" {NO_CARD}'),
-        ("0401 = 8", '12: table.shoe.cards.0401: 8 is no text; write its rank and its suit, as in "8S" or "10H"'),
+        ('0401 = "8X"', f'12: table.shoe.cards.0401: "8X" {WRONG_CARD}'),
+        ('0401 = "10h"', f'12: table.shoe.cards.0401: "10h" {WRONG_CARD}'),
+        ("0401 = 8", '12: table.shoe.cards.0401: 8 is not text; write its rank and its suit, as in "8S" or "10H"'),
         ('0401 = "8S"\n"0401" = "9S"', "13: table.shoe.cards.0401: is given twice, first in line 12; write it once"),
-        ('"" = "8S"', f'12: table.shoe.cards."": {CODE_SAID}'),
-        ('"é" = "8S"', f'12: table.shoe.cards."é": {CODE_SAID}'),
-        (f'{"7" * 65} = "8S"', f"12: table.shoe.cards.{'7' * 65}: {CODE_SAID}"),
+        ('"" = "8S"', f'12: table.shoe.cards."": {WRONG_CODE}'),
+        ('"é" = "8S"', f'12: table.shoe.cards."é": {WRONG_CODE}'),
+        (f'{"7" * 65} = "8S"', f"12: table.shoe.cards.{'7' * 65}: {WRONG_CODE}"),
     ],
 )
 def test_a_wrong_code_is_named_with_its_line(here: Path, codes: str, complaint: str) -> None:
-    """A card that is none, a code twice, and what no keyboard types."""
-    (said,) = complaints(here, scanner(f"[table.shoe.cards]\n{codes}"))
-    assert said == f"shoed.toml:{complaint}"
+    """An invalid card, a repeated code, and characters that no keyboard types are problems."""
+    assert complaints(here, scanner(f"[table.shoe.cards]\n{codes}")) == [f"shoed.toml:{complaint}"]
 
 
 def test_codes_are_a_table(here: Path) -> None:
-    """And nothing else."""
+    """Another type of value is a problem."""
     assert complaints(here, scanner('cards = "8S"')) == [
-        'shoed.toml:11: table.shoe.cards: "8S" is no table; write [table.shoe.cards] and its keys below'
+        'shoed.toml:11: table.shoe.cards: "8S" is not a table; write [table.shoe.cards] and its keys below'
     ]
 
 
 @pytest.mark.parametrize("port", ["serial:///dev/ttyS0", "rfc2217://10.0.0.7:4001"])
 def test_a_family_without_a_serial_line_needs_the_speed_of_one(here: Path, port: str) -> None:
-    """Where a converter gives it one."""
-    assert complaints(here, scanner("", port)) == [
-        f"shoed.toml:10: table.shoe.port: {NO_SPEED}; write ?baud=9600 behind it"
-    ]
+    """The family has no default speed: the port must state it."""
+    assert complaints(here, scanner("", port)) == [f"shoed.toml:10: table.shoe.port: {NO_SPEED}; add ?baud=9600"]
     assert loaded(here, scanner("", f"{port}?baud=9600")).tables[0].shoe.port == f"{port}?baud=9600"
 
 
-def test_an_address_is_judged_by_the_port_that_has_to_open_it(here: Path) -> None:
-    """Its words, with our place."""
+def test_a_wrong_address_has_the_message_of_the_port(here: Path) -> None:
+    """The configuration adds the file, the line and the key."""
     assert complaints(here, SITE + shoe(port="tcp://10.0.0.7:0")) == [
-        "shoed.toml:10: table.shoe.port: port 0 does not exist; write one from 1 to 65535"
+        "shoed.toml:10: table.shoe.port: port 0 does not exist; write a number from 1 to 65535"
     ]
 
 
@@ -433,14 +445,14 @@ def test_an_unknown_game_hides_no_other_problem(here: Path) -> None:
         'confirm_void = "yes"\nlimit = 1\n[table.limits]\nminimum = 100\nmaximum = 50\n'
         'minimums = { tiee = 1, player-insurance = 5, tie = 60 }\nreading = "sides"'
     )
-    said = complaints(here, SITE + shoe(table=table).replace('"commission"', '"comission"'))
-    assert [each.removeprefix("shoed.toml:") for each in said] == [
+    found = complaints(here, SITE + shoe(table=table).replace('"commission"', '"comission"'))
+    assert [each.removeprefix("shoed.toml:") for each in found] == [
         '6: table.game: "comission" is unknown; the nearest known is "commission"',
         "7: table.decks: 11 is out of range; write a whole number from 4 up to 10",
         '8: table.layout: "been" is unknown; the nearest known is "bean-9"',
         "9: table.seats: 0 is out of range; write a whole number from 1 up to 99",
         '10: table.rounding: "up" is unknown; write "down" or "half-up"',
-        '11: table.outcome_basis: 1 is no text; write "offered" or "placed"',
+        '11: table.outcome_basis: 1 is not text; write "offered" or "placed"',
         '12: table.insurance: "of" is unknown; the nearest known is "off"',
         '13: table.insurance_forgone: "never" is unknown; write "round" or "stage"',
         '14: table.bets_close: "x" is unknown; write "card" or "command"',
@@ -448,23 +460,23 @@ def test_an_unknown_game_hides_no_other_problem(here: Path) -> None:
         "16: table.rounds_after_cut: -1 is out of range; write a whole number from 0 up to 20",
         '17: table.after_gap: "foo" is unknown; write "ask" or "abandon" or "partial"',
         '18: table.confirm_void: "yes" is neither true nor false; write true or false, without quotes',
-        "19: table.limit: is no known key; the nearest known is limits",
-        "22: table.limits.maximum: 50 is less than minimum, 100; write the larger one here",
+        "19: table.limit: is not a known key; write limits, or remove the key",
+        "22: table.limits.maximum: 50 is less than minimum, 100; write at least the minimum",
         "23: table.limits.minimums.tie: 60 is more than maximum, 50; write at most the maximum of a box",
-        "23: table.limits.minimums.tiee: is no known key; the nearest known is tie",
+        "23: table.limits.minimums.tiee: is not a known key; write tie, or remove the key",
         '24: table.limits.reading: "sides" is unknown; the nearest known is "side"',
     ]
 
 
-def test_an_unknown_game_leaves_unjudged_what_some_game_allows(here: Path) -> None:
-    """It may be right for the game that was meant."""
+def test_with_an_unknown_game_a_value_of_some_game_is_accepted(here: Path) -> None:
+    """The value may be correct for the intended game."""
     allowed = 'decks = 10\nlayout = "big-12"\ninsurance = "off"\n[table.limits]\nminimums = { player-insurance = 5 }'
     toml = SITE + shoe(table=allowed).replace('"commission"', '"x"')
-    assert complaints(here, toml) == [f'shoed.toml:6: table.game: "x" is unknown; {GAMES_SAID}']
+    assert complaints(here, toml) == [f'shoed.toml:6: table.game: "x" is unknown; {WRITE_GAME}']
 
 
-def test_an_unknown_game_leaves_a_right_key_unjudged(here: Path) -> None:
-    """It is right for every game."""
+def test_with_an_unknown_game_a_value_of_every_game_is_accepted(here: Path) -> None:
+    """The value is correct for every game."""
     toml = SITE + shoe(table='rounding = "down"').replace("commission", "comission")
     assert complaints(here, toml) == [
         'shoed.toml:6: table.game: "comission" is unknown; the nearest known is "commission"'
@@ -476,7 +488,7 @@ def test_an_unknown_game_leaves_a_right_key_unjudged(here: Path) -> None:
 )
 @pytest.mark.parametrize("game", printed.GAMES)
 def test_every_game_has_its_decks_and_its_places(here: Path, game: str) -> None:
-    """As its document says; Fortune Six names no layouts, so that its tables say how many seats they have."""
+    """They are as in its document. Fortune Six names no layouts: its tables have a number of seats."""
     seats, layout = (9, None) if game == "fortune-six" else (None, "bean-7")
     places = f"seats = {seats}" if seats else f'layout = "{layout}"'
     fewest, most = printed.DECKS[game]
@@ -496,18 +508,18 @@ def test_every_game_has_its_decks_and_its_places(here: Path, game: str) -> None:
     ("line", "complaint"),
     [
         ('layout = "bean-9"', "layout: is not a key of fortune-six, whose layouts have no names; write seats instead"),
-        ("bet = 9", f"bet: is no known key; known here: {SEATED}"),
+        ("bet = 9", f"bet: is not a known key; write one of {KEYS_WITH_SEATS}, or remove the key"),
         ("seats = 0", "seats: 0 is out of range; write a whole number from 1 up to 99"),
     ],
 )
 def test_fortune_six_has_seats_instead_of_a_layout(here: Path, line: str, complaint: str) -> None:
-    """Its diagrams have no names."""
+    """The diagrams of Fortune Six have no names."""
     toml = SITE + shoe(table=line).replace("commission", "fortune-six")
     assert complaints(here, toml) == [f"shoed.toml:7: table.{complaint}"]
 
 
-def test_what_the_house_settles_is_taken(here: Path) -> None:
-    """Rounding, the basis of an outcome, insurance and limits, where the game has them."""
+def test_house_rules_are_read(here: Path) -> None:
+    """Rounding, outcome basis, insurance and limits are keys of a table."""
     given = SITE + shoe(
         table='rounding = "half-up"\noutcome_basis = "placed"\ninsurance = "off"\ninsurance_forgone = "stage"\n'
         "[table.limits]\nminimum = 100\nmaximum = 50000\nminimums = { tie = 50, player-insurance = 10 }\n"
@@ -516,10 +528,10 @@ def test_what_the_house_settles_is_taken(here: Path) -> None:
     (table,) = loaded(here, given.replace("commission", "super-six-plus")).tables
     assert table.house == HouseRules(
         rounding=Rounding.HALF_UP,
-        outcome_basis=Basis.PLACED,
+        outcome_basis=OutcomeBasis.PLACED,
         insurance=False,
-        insurance_forgone=Forgone.STAGE,
-        limits=Limits(100, 50000, {"tie": 50, "player-insurance": 10}, 10000, Reading.BOX),
+        insurance_forgone=ForgoneFor.STAGE,
+        limits=TableLimits(100, 50000, {"tie": 50, "player-insurance": 10}, 10000, DifferentialReading.BOX),
     )
     assert recall(describe(table).decode()) == table
 
@@ -529,7 +541,7 @@ def test_what_the_house_settles_is_taken(here: Path) -> None:
     [
         (
             "minimum = 100\nmaximum = 99",
-            "9: table.limits.maximum: 99 is less than minimum, 100; write the larger one here",
+            "9: table.limits.maximum: 99 is less than minimum, 100; write at least the minimum",
         ),
         (
             "maximum = 50\nminimums = { tie = 51 }",
@@ -537,34 +549,34 @@ def test_what_the_house_settles_is_taken(here: Path) -> None:
         ),
         (
             'minimum = 100\nmaximum = "50"',
-            '9: table.limits.maximum: "50" is no whole number; write a whole number from 0',
+            '9: table.limits.maximum: "50" is not a whole number; write a whole number from 0',
         ),
     ],
 )
-def test_limits_leave_room_for_a_bet(here: Path, limits: str, complaint: str) -> None:
-    """No bet could be both at the minimum and within the maximum; equal ones leave one stake."""
+def test_limits_must_allow_a_bet(here: Path, limits: str, complaint: str) -> None:
+    """A minimum above the maximum is a problem; equal limits allow one stake."""
     assert complaints(here, SITE + shoe(table=f"[table.limits]\n{limits}")) == [f"shoed.toml:{complaint}"]
     (table,) = loaded(
         here, SITE + shoe(table="[table.limits]\nminimum = 9\nmaximum = 9\nminimums = { tie = 9 }")
     ).tables
-    assert table.house.limits == Limits(9, 9, {"tie": 9})
+    assert table.house.limits == TableLimits(9, 9, {"tie": 9})
 
 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ('insurance = "on"', "7: table.insurance: is of no use: tournament has no insurance; leave it out"),
-        ("limits = {}", "7: table.limits: is of no use: tournament has no limits; leave it out"),
+        ('insurance = "on"', "7: table.insurance: has no effect: tournament has no insurance; remove it"),
+        ("limits = {}", "7: table.limits: has no effect: tournament has no limits; remove it"),
         ('rounding = "up"', '7: table.rounding: "up" is unknown; write "down" or "half-up"'),
     ],
 )
-def test_what_a_game_has_not_cannot_be_settled_for_it(here: Path, line: str, complaint: str) -> None:
-    """It would be silently without effect."""
+def test_a_setting_that_the_game_does_not_have_is_a_problem(here: Path, line: str, complaint: str) -> None:
+    """Otherwise the setting would have no effect, without a message."""
     assert complaints(here, SITE + shoe(table=line).replace("commission", "tournament")) == [f"shoed.toml:{complaint}"]
 
 
-def test_a_table_that_an_earlier_version_described_is_recalled() -> None:
-    """The journal keeps descriptions for ever, those without seats too."""
+def test_a_description_of_an_earlier_version_is_recalled() -> None:
+    """Old journals have descriptions without the newer keys."""
     described = describe(TABLE).decode()
     assert recall(described.replace('"seats":null,', "").replace(',"shuffler":null', "")) == TABLE
 
@@ -578,24 +590,24 @@ quiet_after_s = 60
 
 
 def test_a_table_may_have_a_shuffler(here: Path) -> None:
-    """With the settings of its family; what is on record of it comes back as it was."""
+    """The shuffler has the settings of its family, and its description is recalled."""
     (table,) = loaded(here, SITE + shoe() + SHUFFLER).tables
-    settings = OpenShoeSettings(quiet_after_s=60).standing("shuffler")
+    settings = OpenShoeSettings(quiet_after_s=60).for_role("shuffler")
     assert table.shuffler == ShufflerConfig("open-shoe", FAMILY.firmware[0], "tcp://127.0.0.1:4002", False, settings)  # noqa: FBT003 -- no orders
     assert table.devices == {Device.SHOE: table.shoe, Device.SHUFFLER: table.shuffler}
     assert recall(describe(table).decode()) == table
     assert loaded(here, SITE + shoe()).tables[0].devices == {Device.SHOE: table.shoe}
 
 
-def test_what_a_device_is_follows_from_where_it_stands(here: Path) -> None:
-    """Of a family that can be both: the section says which, and nobody may say otherwise in it."""
+def test_the_section_decides_the_role_of_a_device(here: Path) -> None:
+    """A family that can have both roles accepts no `role` key in the section."""
     toml = SITE + shoe().replace("angel-eye", "open-shoe") + SHUFFLER
     (table,) = loaded(here, toml).tables
-    assert table.shoe.settings == OpenShoeSettings().standing("shoe")
-    assert table.devices[Device.SHUFFLER].settings == OpenShoeSettings(quiet_after_s=60).standing("shuffler")
+    assert table.shoe.settings == OpenShoeSettings().for_role("shoe")
+    assert table.devices[Device.SHUFFLER].settings == OpenShoeSettings(quiet_after_s=60).for_role("shuffler")
     assert recall(describe(table).decode()) == table
     assert complaints(here, toml.replace("quiet_after_s = 60", 'role = "shoe"')) == [
-        "shoed.toml:16: table.shuffler.role: is of no use: this is the table's shuffler; leave it out"
+        "shoed.toml:16: table.shuffler.role: has no effect: this section is for the shuffler; remove it"
     ]
 
 
@@ -606,47 +618,51 @@ def test_what_a_device_is_follows_from_where_it_stands(here: Path) -> None:
         (
             "4002",
             "4001",
-            '15: table.shuffler.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
+            '15: table.shuffler.port: "tcp://127.0.0.1:4001" is also in line 10; give each device its own port',
         ),
-        ("quiet", "quit", "16: table.shuffler.quit_after_s: is no known key; the nearest known is quiet_after_s"),
-        ("quiet_after_s", "min_draw_gap_ms", "16: table.shuffler.min_draw_gap_ms: is no known key; known here: "),
+        (
+            "quiet",
+            "quit",
+            "16: table.shuffler.quit_after_s: is not a known key; write quiet_after_s, or remove the key",
+        ),
+        ("quiet_after_s", "min_draw_gap_ms", "16: table.shuffler.min_draw_gap_ms: is not a known key; write one of "),
         ('protocol = "open-shoe"\n', "", '13: table.shuffler.protocol: is missing; write "open-shoe"'),
     ],
 )
-def test_what_is_wrong_with_a_shuffler_is_named(here: Path, old: str, new: str, complaint: str) -> None:
-    """A family that is none, the shoe's own port, a key that only a shoe has."""
-    (said,) = complaints(here, SITE + shoe() + SHUFFLER.replace(old, new))
-    assert said.startswith(f"shoed.toml:{complaint}")
+def test_a_wrong_key_of_a_shuffler_is_named(here: Path, old: str, new: str, complaint: str) -> None:
+    """A family of shoes, the port of the shoe, and a key that only a shoe has are problems."""
+    (only,) = complaints(here, SITE + shoe() + SHUFFLER.replace(old, new))
+    assert only.startswith(f"shoed.toml:{complaint}")
 
 
-def test_an_unknown_protocol_leaves_the_keys_of_families_unjudged(here: Path) -> None:
-    """They may be right for the protocol that was meant; ours are judged, and so is a key of nobody's."""
+def test_with_an_unknown_protocol_the_keys_of_every_family_are_accepted(here: Path) -> None:
+    """They may be correct for the intended protocol. Keys without a family, and unknown keys, are verified."""
     toml = SITE + shoe(more="copies = 9\nmin_draw_gap_ms = true\ncopys = 3")
     assert complaints(here, toml.replace("angel-eye", "no-such-eye")) == [
-        f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {FAMILIES_SAID}',
-        "shoed.toml:12: table.shoe.min_draw_gap_ms: true is no whole number; write a whole number from 0 up to 10000",
-        "shoed.toml:13: table.shoe.copys: is no known key; the nearest known is copies",
+        f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {WRITE_FAMILY}',
+        f"shoed.toml:12: table.shoe.min_draw_gap_ms: true {NOT_WHOLE} from 0 up to 10000",
+        "shoed.toml:13: table.shoe.copys: is not a known key; write copies, or remove the key",
     ]
 
 
 def test_an_unknown_protocol_hides_no_value_that_every_family_refuses(here: Path) -> None:
-    """A value that some family allows is left unjudged: it may be right for the protocol that was meant."""
+    """A value that some family allows is accepted: it may be correct for the intended protocol."""
     toml = SITE + shoe(more='copies = 99\nfirmware = 3\nquiet_after_s = "x"\ntorn_after_ms = 5000\ncards = 3')
     assert complaints(here, toml.replace("angel-eye", "no-such-eye")) == [
-        f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {FAMILIES_SAID}',
+        f'shoed.toml:9: table.shoe.protocol: "no-such-eye" is unknown; {WRITE_FAMILY}',
         "shoed.toml:11: table.shoe.copies: 99 is out of range; write a whole number from 1 up to 9",
-        f"shoed.toml:12: table.shoe.firmware: 3 is no text; {VERSIONS_SAID}",
-        'shoed.toml:13: table.shoe.quiet_after_s: "x" is no whole number; write a whole number from 10 up to 86400',
-        "shoed.toml:15: table.shoe.cards: 3 is no table; write [table.shoe.cards] and its keys below",
+        f"shoed.toml:12: table.shoe.firmware: 3 is not text; {WRITE_VERSION}",
+        'shoed.toml:13: table.shoe.quiet_after_s: "x" is not a whole number; write a whole number from 10 up to 86400',
+        "shoed.toml:15: table.shoe.cards: 3 is not a table; write [table.shoe.cards] and its keys below",
     ]
 
 
 def test_tables_share_neither_names_nor_devices(here: Path) -> None:
-    """Options of the address make no other device; the line says who was first. Wrong ones are no namesakes."""
+    """An address with other options is the same device. Two invalid names or ports are not compared."""
     assert complaints(here, SITE + shoe() + shoe(port="tcp://127.0.0.1:4001?keepalive_s=5") + shoe("bac-902")) == [
-        'shoed.toml:14: table.name: "bac-901" is taken by line 5; give each table its own',
-        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
-        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is taken by line 10; give each device its own',
+        'shoed.toml:14: table.name: "bac-901" is also in line 5; give each table its own name',
+        'shoed.toml:19: table.shoe.port: "tcp://127.0.0.1:4001" is also in line 10; give each device its own port',
+        'shoed.toml:28: table.shoe.port: "tcp://127.0.0.1:4001" is also in line 10; give each device its own port',
     ]
     assert len(complaints(here, SITE + shoe("A", "a") + shoe("A", "a"))) == 4
 
@@ -654,42 +670,42 @@ def test_tables_share_neither_names_nor_devices(here: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        ('password_file = "f"', "4: mqtt.password_file: is of no use without user; write user = ... as well"),
-        ('url = "mqtts://h"\ncert = "f"', "5: mqtt.cert: is of no use without key; write key = ... as well"),
-        ('url = "mqtts://h"\nkey = "f"', "5: mqtt.key: is of no use without cert; write cert = ... as well"),
-        ('ca = "f"', '4: mqtt.ca: is for TLS, and the url is not; write url = "mqtts://..."'),
-        ('url = "mqtt://h"\nca = "f"', '5: mqtt.ca: is for TLS, and the url is not; write url = "mqtts://..."'),
+        ('password_file = "f"', "4: mqtt.password_file: requires user; write user = ..., too"),
+        ('url = "mqtts://h"\ncert = "f"', "5: mqtt.cert: requires key; write key = ..., too"),
+        ('url = "mqtts://h"\nkey = "f"', "5: mqtt.key: requires cert; write cert = ..., too"),
+        ('ca = "f"', '4: mqtt.ca: requires TLS, and the url has no TLS; write url = "mqtts://..."'),
+        ('url = "mqtt://h"\nca = "f"', '5: mqtt.ca: requires TLS, and the url has no TLS; write url = "mqtts://..."'),
         ('url = "h"\nca = "f"', f'4: mqtt.url: "h" {NO_URL}'),
         ('url = "mqtts://h"\nca = "g"', f"5: mqtt.ca: g cannot be read: No such file or directory; {NO_FILE}"),
         ('user = "u"\npassword_file = "."', f"5: mqtt.password_file: . cannot be read: Is a directory; {NO_FILE}"),
-        ('user = ""', '4: mqtt.user: "" is not allowed; write it between double quotes, and not empty'),
-        ('password = "x"', "4: mqtt.password: is no known key; the nearest known is password_file"),
+        ('user = ""', '4: mqtt.user: "" is not allowed; write text that is not empty, between double quotes'),
+        ('password = "x"', "4: mqtt.password: is not a known key; write password_file, or remove the key"),
         ('version = "4"', '4: mqtt.version: "4" is unknown; write "5" or "3.1.1"'),
     ],
 )
-def test_what_is_wrong_with_the_broker_is_named(here: Path, lines: str, complaint: str) -> None:
-    """Keys that need each other, files that are not there, TLS without TLS."""
+def test_a_wrong_key_of_the_broker_is_named(here: Path, lines: str, complaint: str) -> None:
+    """Keys that require each other, absent files, and TLS files without TLS are problems."""
     (here / "f").touch()
     assert complaints(here, SITE + f"[mqtt]\n{lines}\n" + shoe()) == [f"shoed.toml:{complaint}"]
 
 
 def test_a_key_given_twice_is_one_problem(here: Path) -> None:
-    """As after copying a section and forgetting to change it."""
+    """A copied section without a change is an example."""
     assert complaints(here, EXAMPLE + "[mqtt]\n") == [
         "shoed.toml:17: mqtt: is given twice, first in line 4; write it once"
     ]
 
 
-def test_a_file_that_is_not_there_is_a_settings_error(here: Path) -> None:
-    """Named as it was given."""
+def test_an_absent_file_is_a_settings_error(here: Path) -> None:
+    """The message has the name of the command line."""
     with pytest.raises(SettingsError, match=r"^nowhere\.toml:1: file: cannot be read: No such file or directory; "):
         load("nowhere.toml")
     assert not (here / "nowhere.toml").exists()
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-def test_no_family_takes_a_key_of_ours(family: Family[Settings]) -> None:
-    """Its settings stand in [table.shoe] beside them."""
+def test_no_family_declares_a_key_of_every_device(family: Family[Settings]) -> None:
+    """Both kinds of key are in the same section."""
     assert not declared(family.settings).keys() & set(ShoeConfig.__struct_fields__)
 
 
@@ -705,8 +721,8 @@ game = "commission"
 protocol = "open-shoe"
 port = "PORT"
 """
-ON_A_LINE = OPEN.replace("PORT", "serial:///dev/serial/by-id/usb-1")
-KEYED = f'{ON_A_LINE}key_file = "shoe.key"\n'
+ON_SERIAL_LINE = OPEN.replace("PORT", "serial:///dev/serial/by-id/usb-1")
+KEYED = f'{ON_SERIAL_LINE}key_file = "shoe.key"\n'
 
 
 def key(here: Path, text: str = "00" * 16, mode: int = 0o400) -> Path:
@@ -718,7 +734,7 @@ def key(here: Path, text: str = "00" * 16, mode: int = 0o400) -> Path:
 
 @pytest.mark.parametrize("port", ["serial:///dev/serial/by-id/usb-1", "tcp://h:1", "rfc2217://h:1", "usb://1209:0001"])
 def test_a_device_on_a_real_port_may_have_a_key(here: Path, port: str) -> None:
-    """The file begins beside the configuration; what is in force names the file and holds no key."""
+    """The name begins in the directory of the configuration. The description has the name, and not the key."""
     key(here, "0123456789abcdef" * 2)
     toml = f'{OPEN.replace("PORT", port)}key_file = "shoe.key"\n'
     (here / "shoed.toml").write_text(toml)
@@ -731,13 +747,13 @@ def test_a_device_on_a_real_port_may_have_a_key(here: Path, port: str) -> None:
     assert recall(describe(table).decode()) == table
 
 
-def test_without_a_key_nothing_of_it_is_in_force(here: Path) -> None:
-    """A configuration of an earlier version is described as before."""
-    assert b"key_file" not in describe(loaded(here, ON_A_LINE).tables[0])
+def test_without_a_key_the_description_has_no_key_file(here: Path) -> None:
+    """The configuration of an earlier version keeps its description."""
+    assert b"key_file" not in describe(loaded(here, ON_SERIAL_LINE).tables[0])
 
 
-def judged(here: Path, toml: str) -> list[str]:
-    """All problems that `shoed check` names."""
+def check_problems(here: Path, toml: str) -> list[str]:
+    """All problems that `shoed check` reports."""
     (here / "shoed.toml").write_text(toml)
     with pytest.raises(SettingsError) as caught:
         load("shoed.toml", Purpose.CHECK)
@@ -747,34 +763,34 @@ def judged(here: Path, toml: str) -> list[str]:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("open-shoe", "angel-eye", "is of no use: Angel Eye II-EX has no secure channel; leave it out"),
+        ("open-shoe", "angel-eye", "has no effect: Angel Eye II-EX has no secure channel; remove it"),
         (
             "serial:///dev/serial/by-id/usb-1",
             "replay:one.capture",
-            "is of no use: a capture holds what the device said, without the secure channel; leave it out",
+            "has no effect: a capture holds the reports of the device without the secure channel; remove it",
         ),
         (
             "key_file",
             'acknowledge = "no"\nkey_file',
             (
-                'is of no use with acknowledge = "no": a host that says nothing has no session; '
-                'write acknowledge = "yes", or leave key_file out'
+                'has no effect with acknowledge = "no": the secure channel requires bytes of the host; '
+                'write acknowledge = "yes", or remove key_file'
             ),
         ),
     ],
 )
-def test_a_key_that_is_of_no_use_is_named(here: Path, old: str, new: str, complaint: str) -> None:
-    """With its line, and what to do."""
+def test_a_key_without_effect_is_a_problem(here: Path, old: str, new: str, complaint: str) -> None:
+    """The message has the reason and the remedy."""
     key(here)
-    (said,) = judged(here, KEYED.replace(old, new))
-    assert re.sub(r":[0-9]+:", ":", said, count=1) == f"shoed.toml: table.shoe.key_file: {complaint}"
+    (only,) = check_problems(here, KEYED.replace(old, new))
+    assert re.sub(r":[0-9]+:", ":", only, count=1) == f"shoed.toml: table.shoe.key_file: {complaint}"
 
 
 @pytest.mark.parametrize(
     ("text", "mode", "complaint"),
     [
-        (None, 0, "shoe.key does not exist; write the key of the device into it; `openssl rand -hex 16` makes"),
-        ("0" * 31, 0o400, "shoe.key is not a key; write 32 hexadecimal digits into it, and nothing else"),
+        (None, 0, "shoe.key does not exist; write the key of the device into it; `openssl rand -hex 16` prints"),
+        ("0" * 31, 0o400, "shoe.key does not contain a key; write 32 hexadecimal digits into it, and nothing else"),
         (
             "0" * 32,
             0o404,
@@ -783,27 +799,27 @@ def test_a_key_that_is_of_no_use_is_named(here: Path, old: str, new: str, compla
     ],
 )
 def test_a_wrong_key_file_is_named(here: Path, text: str | None, mode: int, complaint: str) -> None:
-    """For who checks or runs the configuration; a command that needs the state directory alone reads no key."""
+    """`shoed check` and `shoed run` read the key; a command that needs only the state directory does not."""
     if text is not None:
         key(here, text, mode)
-    (said,) = judged(here, KEYED)
-    assert said.startswith(f"shoed.toml:9: table.shoe.key_file: {complaint}")
+    (only,) = check_problems(here, KEYED)
+    assert only.startswith(f"shoed.toml:9: table.shoe.key_file: {complaint}")
     assert load("shoed.toml").tables[0].shoe.key_file == "shoe.key"
 
 
 def test_each_device_has_a_key_of_its_own(here: Path) -> None:
-    """Two devices with one key could take each other's place."""
+    """With one key for two devices, one device could be used in place of the other."""
     key(here)
     shuffler = '[table.shuffler]\nprotocol = "open-shoe"\nport = "usb://1209:0001"\nkey_file = "shoe.key"\n'
-    assert judged(here, KEYED + shuffler) == [
-        'shoed.toml:13: table.shuffler.key_file: "shoe.key" is taken by line 9; give each device its own'
+    assert check_problems(here, KEYED + shuffler) == [
+        'shoed.toml:13: table.shuffler.key_file: "shoe.key" is also in line 9; give each device its own key_file'
     ]
 
 
 @pytest.mark.parametrize(("port", "warned"), [("tcp://h:1", 1), ("rfc2217://h:1", 1), ("usb://1209:0001", 0)])
 def test_an_open_shoe_in_a_network_without_a_key_is_a_warning(here: Path, port: str, warned: int) -> None:
-    """Whoever reaches its port can speak for it."""
+    """Any computer in the network can send false reports."""
     warnings = [str(each) for each in loaded(here, OPEN.replace("PORT", port)).warnings]
     assert len(warnings) == warned
-    assert all(each.startswith("shoed.toml:8: table.shoe.port: everybody in the network") for each in warnings)
+    assert all(each.startswith("shoed.toml:8: table.shoe.port: any computer in the network") for each in warnings)
     assert all("write key_file = " in each for each in warnings)

@@ -1,13 +1,13 @@
-"""What is known about missed reports, through session, watch and table: no loss goes unnamed."""
+"""Missed reports through session, watch and table: each loss is published."""
 
 import msgspec
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
-from shoed.device_events import LineMissed
-from shoed.journal.replay import as_told
-from shoed.observations import AnyObservation, Continuity, Resumed
-from shoed.step import LinkDown, LinkUp
+from shoed.journal.replay import as_published
+from shoed.model.device_events import LineMissed
+from shoed.model.observations import AnyObservation, Continuity, Resumed
+from shoed.model.step import LinkDown, LinkUp
 from tests.angel_eye_line import card_report, report
 from tests.played import PORT, Played
 
@@ -25,8 +25,8 @@ def missed(played: Played) -> list[LineMissed]:
     return [event.data for event in played.events if isinstance(event.data, LineMissed)]
 
 
-def test_reports_lost_between_two_rounds_are_named() -> None:
-    """The line is cut after a round and resumes with a number that jumped: 6 and 7 are missing at least."""
+def test_reports_lost_between_two_rounds_are_published() -> None:
+    """The line is down after a round, and at least the numbers 6 and 7 are missing."""
     played = Played("angel-eye", AngelEyeSettings())
     played.hear(*ROUND)
     played.take(LinkDown("the cable is out"))
@@ -36,7 +36,7 @@ def test_reports_lost_between_two_rounds_are_named() -> None:
 
 
 def test_the_minimum_number_of_lost_reports_is_published() -> None:
-    """Also where whole cycles of the numbers may have been lost with them: nobody can know those."""
+    """Whole cycles of the sequence number may be lost as well, and their count is unknown."""
     played = Played("angel-eye", AngelEyeSettings())
     played.hear(*ROUND[:2])
     played.hear(card_report("6", "P1", "QS"))
@@ -47,8 +47,8 @@ def test_the_minimum_number_of_lost_reports_is_published() -> None:
     assert missed(played)[1:] == [LineMissed(expected="7", seen="5", at_least=7)]
 
 
-def test_another_numbering_says_that_reports_may_be_lost_and_not_how_many() -> None:
-    """A number that no Angel Eye is known to use."""
+def test_an_unknown_sequence_number_publishes_a_loss_without_a_count() -> None:
+    """No known Angel Eye firmware uses this number."""
     played = Played("angel-eye", AngelEyeSettings())
     played.hear(*ROUND[:2], report("A", "P"))
     assert missed(played) == [LineMissed(expected="3", seen="A", at_least=None)]
@@ -62,10 +62,10 @@ def test_another_numbering_says_that_reports_may_be_lost_and_not_how_many() -> N
         ('"proven":false,"expected":"3"', Continuity.LOST),
     ],
 )
-def test_an_old_record_of_an_absence_is_read_and_written_in_the_new_words(
+def test_an_old_record_of_an_absence_is_read_and_written_in_the_new_format(
     recorded: str, continuity: Continuity
 ) -> None:
-    """Until engine 5 a record had one of two values; a number that was due said that reports were lost."""
+    """Before engine 5 a record had one of two values, and an expected number meant a loss."""
     frame = '"frame":{"raw":"05","offset":0,"sequence":"1"}'
     old = msgspec.json.decode(f'{{"saw":"Resumed","at":[0,0],{frame},{recorded}}}', type=AnyObservation)
     assert isinstance(old, Resumed)
@@ -75,8 +75,8 @@ def test_an_old_record_of_an_absence_is_read_and_written_in_the_new_words(
 
 
 def test_an_old_event_of_lost_reports_is_replayed_as_it_was_published() -> None:
-    """An engine before 6 did not say how many; a newer one does, or says that it does not know."""
-    told = LineMissed(expected="2", seen="4")
-    assert as_told(5, told) == {"device": "shoe", "expected": "2", "seen": "4"}
-    assert as_told(4, told) == {"expected": "2", "seen": "4"}
-    assert as_told(6, told) is told
+    """An engine before 6 published no count; a newer engine publishes the count or null."""
+    published = LineMissed(expected="2", seen="4")
+    assert as_published(5, published) == {"device": "shoe", "expected": "2", "seen": "4"}
+    assert as_published(4, published) == {"expected": "2", "seen": "4"}
+    assert as_published(6, published) is published

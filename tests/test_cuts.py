@@ -1,12 +1,12 @@
-"""Kills of the daemon and cuts of its line while a shoe deals at full speed: no two rounds are ever joined into one.
+"""Kills of the daemon and cuts of its line while a shoe deals at full speed: two rounds are never joined into one.
 
-Theory of operation. The rig's Angel Eye deals without a pause over a line of 4800 baud, whether a host hears it or not,
-and logs what it says. Half of the cuts lose whole cycles of nine reports, so that the next number is the successor, and
-begin where the card after them fits the hand before them: a host that believes the number joins two rounds. (Rounds of
-five to seven reports need two cycles for that.) All others, and the kills, last for a random time. What a subscriber
-heard is then compared with the log, by the moments of its events.
+Theory of operation. The rig's Angel Eye deals without a pause over a line of 4800 baud, with or without a host, and
+logs its reports. Half of the cuts lose whole cycles of nine reports, so the next sequence number is the successor.
+These cuts begin where the card after the cut fits the hand before it: a host that trusts the number joins two rounds.
+(Rounds of five to seven reports need two cycles for that.) All other cuts, and the kills, have a random length. The
+test then compares the received events with the log, by their times.
 
-`./dev cuts N` makes N kills and N cuts of each run instead of a few.
+`./dev cuts N` makes N kills and N cuts of each run in place of a few.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ import pytest
 import pytest_asyncio
 
 from firmware_protocols.angel_eye import (
+    AngelEyeFace,
+    AngelEyeReport,
+    AngelEyeResult,
     AngelEyeSettings,
     CardInGame,
-    Face,
-    Report,
-    Result,
     StartOfCommunication,
     Target,
 )
@@ -44,7 +44,7 @@ from shoed.rules import drawing
 from shoed.rules.drawing import Hands as Lying
 from shoed.rules.load import book
 from shoed.session.angel_eye_shoe import FACES
-from tests.tellers import client
+from tests.command_clients import client
 from tests.witnesses import PATIENCE_S, TABLE
 from tests.world import World
 
@@ -53,33 +53,33 @@ EACH: Final = int(os.environ.get("SHOED_CUTS", "2"))  # kills, and as many cuts,
 BAUD: Final = 4800
 CYCLE: Final = 9
 CYCLES: Final = (9, 18, 27, 36)
-AHEAD: Final = 4000  # reports of which the places of cuts are looked for
+AHEAD: Final = 4000  # reports that are searched for the places of cuts
 LONGEST_ROUND: Final = 7  # reports, with the result
 MOST_PEACE: Final = 12  # reports between two absences
 LONGEST_ABSENCE_S: Final = 1.2
-SAME_NUMBER: Final = CYCLE - 1  # so many lost reports lead to the number of the last one, which says nothing
+SAME_NUMBER: Final = CYCLE - 1  # after so many lost reports the number equals the last number, which proves nothing
 CARDS: Final = {face: card for card, face in FACES.items()}
 FIRST: Final = (Target.PLAYER, 1)
-BOOK: Final = book("commission")  # all games draw alike
+BOOK: Final = book("commission")  # all games use the same rules for drawing
 MOST_ANSWERS: Final = 16
 ROLE: Final = "shift-manager"
 SEEDS: Final = {("tcp", True): 1, ("tcp", False): 2, ("pty", True): 3, ("pty", False): 4}
 
 
 class Logged(NamedTuple):
-    """One report as the shoe said it, in all its copies."""
+    """One report of the shoe, with the times of its copies."""
 
     begun_us: int
-    report: Report
-    round: int  # of all that the shoe dealt, from 1; 0: of none
+    report: AngelEyeReport
+    round: int  # the number of the round of the shoe, from 1; 0: no round
 
     @property
     def card(self) -> str | None:
         code = getattr(self.report, "card", None)
-        return str(CARDS[code]) if isinstance(code, Face) else None
+        return str(CARDS[code]) if isinstance(code, AngelEyeFace) else None
 
 
-Hands = tuple[tuple[str, ...], tuple[str, ...]]  # Player's cards and Banker's
+Hands = tuple[tuple[str, ...], tuple[str, ...]]  # Player's cards and Banker's cards
 
 
 def hands_of(logged: list[Logged]) -> Hands:
@@ -91,14 +91,14 @@ def hands_of(logged: list[Logged]) -> Hands:
 
 
 class Rig:
-    """The shoe, and all that it has dealt."""
+    """The shoe, and its log."""
 
     def __init__(self, outlet: TcpOutlet | PtyOutlet, seed: int) -> None:
         self.outlet = outlet
         self.device = AngelEyeDevice(AngelEyeSettings())
         self.transmitter = Transmitter(Line(BAUD))
         dealt = deal(random.Random(seed), 8)
-        self.coming: list[Report] = [next(dealt).report for _ in range(AHEAD)]
+        self.coming: list[AngelEyeReport] = [next(dealt).report for _ in range(AHEAD)]
         self.log: list[Logged] = []
         self.round = 0
 
@@ -111,7 +111,7 @@ class Rig:
             report = self.coming[self.at]
             if slot(report) == FIRST:
                 self.round += 1
-            of = self.round if slot(report) is not None or isinstance(report, Result) else 0
+            of = self.round if slot(report) is not None or isinstance(report, AngelEyeResult) else 0
             self.log.append(Logged(now().utc_us, report, of))
             self.transmitter.send(self.device.say(report, now()))
             await self.transmitter.idle.wait()
@@ -121,41 +121,41 @@ class Rig:
         return hands_of([each for each in self.log if each.round == self.round])
 
     def joins(self) -> tuple[int, int]:
-        """In so many reports a hand lies on the table that the cards after so many lost reports would complete."""
+        """The reports until a hand that the cards after a cut would complete, and the reports that the cut loses."""
         for first in range(self.at, AHEAD):
             begun = max((place for place in range(first + 1) if slot(self.coming[place]) == FIRST), default=first)
             for lost in CYCLES:
                 after = first + 1 + lost
                 lying, rest = self.coming[begun : first + 1], self.coming[after : after + LONGEST_ROUND]
-                there = self.coming[after - len(lying) : after]  # the rest's own cards: by chance they are the same
+                there = self.coming[after - len(lying) : after]  # the cards of that hand: they may be equal by chance
                 if slot(lying[-1]) and slot(rest[0]) and whole([*lying, *rest]) and faces(lying) != faces(there):
                     return first + 1 - self.at, lost
-        raise AssertionError("no such place is left in the shoe")
+        raise AssertionError("the shoe has no such place left")
 
     async def until_the_end_of_a_round(self) -> None:
-        while not isinstance(self.coming[self.at - 1], Result):
+        while not isinstance(self.coming[self.at - 1], AngelEyeResult):
             await self.say()
 
 
-def slot(report: Report) -> tuple[Target, int] | None:
+def slot(report: AngelEyeReport) -> tuple[Target, int] | None:
     if isinstance(report, CardInGame) and report.target in (Target.PLAYER, Target.BANKER):
         return report.target, report.index
     return None
 
 
-def faces(reports: list[Report]) -> list[object]:
+def faces(reports: list[AngelEyeReport]) -> list[object]:
     return [getattr(each, "card", None) for each in reports]
 
 
-def whole(reports: list[Report]) -> bool:
-    """Whether these begin with a round as the Table of Play has it, up to its result."""
+def whole(reports: list[AngelEyeReport]) -> bool:
+    """Whether the reports begin with a round that follows the Table of Play, with its result."""
     hands = Lying()
     for report in reports:
         due = drawing.due(BOOK, hands)
         if due is None:
-            return isinstance(report, Result)
+            return isinstance(report, AngelEyeResult)
         face = getattr(report, "card", None)
-        if slot(report) != (TARGETS[due], len(hands.of(due)) + 1) or not isinstance(face, Face):
+        if slot(report) != (TARGETS[due], len(hands.of(due)) + 1) or not isinstance(face, AngelEyeFace):
             return False
         hands = hands.with_card(due, CARDS[face])
     return False
@@ -179,7 +179,7 @@ async def rig_on(kind: str, place: Path, seed: int) -> AsyncIterator[Rig]:
 
 
 class Run:
-    """One table whose line is cut and whose daemon is killed, and the supervisor, if there is one."""
+    """One table with cuts and kills, and optionally a supervisor."""
 
     def __init__(self, world: World, rig: Rig, rng: random.Random, *, supervised: bool) -> None:
         self.world = world
@@ -199,7 +199,7 @@ class Run:
             [table.shoe]
             protocol = "angel-eye"
             port = "{rig.outlet.at}"
-            min_draw_gap_ms = 0  # the shoe deals as fast as its line carries it
+            min_draw_gap_ms = 0  # the shoe deals at the speed of its line
         """)
         self.commands = 0
 
@@ -210,7 +210,7 @@ class Run:
 
     async def heard(self) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            await self.rig.outlet.attended.wait()
+            await self.rig.outlet.connected.wait()
 
     async def deal_for(self, seconds: float) -> None:
         until_us = now().utc_us + seconds * 1e6
@@ -233,7 +233,7 @@ class Run:
         await self.rig.outlet.pull()
         await self.deal_for(self.rng.uniform(0, LONGEST_ABSENCE_S))
         await self.rig.outlet.plug()
-        await self.deal_for(self.rng.uniform(0, LONGEST_ABSENCE_S))  # until the daemon is back, and perhaps after that
+        await self.deal_for(self.rng.uniform(0, LONGEST_ABSENCE_S))  # until the daemon returns, and perhaps longer
         await self.heard()
 
     async def kill(self) -> None:
@@ -244,7 +244,7 @@ class Run:
         await starting
 
     async def read(self) -> None:
-        """The daemon has published the last card that the shoe said."""
+        """The daemon has published the last card of the shoe."""
         last = next((each for each in reversed(self.rig.log) if each.card), None)
         if last is not None:
             await self.world.recorder.until(lambda: any(at(event) > last.begun_us for event in self.news))
@@ -261,10 +261,10 @@ class Run:
         return asked[-1].json if asked and asked[-1].payload else None
 
     async def supervise(self) -> None:
-        """The dealer waits; each question gets the answer whose cards lie on the table, or the round is void."""
+        """The dealer waits. Each question gets the answer with the cards on the table, or the round is voided."""
         for _ in range(MOST_ANSWERS):
             question = self.question
-            if question is None or question["optional"]:  # of a round that is over
+            if question is None or question["optional"]:  # of a completed round
                 return
             before, choice = self.questions, self.truth(question)
             answer: dict[str, object] = {"command": "void"}
@@ -275,7 +275,7 @@ class Run:
             await self.asked_again(before)
 
     def truth(self, question: Any) -> str | list[str] | None:  # noqa: ANN401  # JSON
-        """The answer by the cards on the table; None: none of the choices is true."""
+        """The answer that matches the cards on the table; None: no choice matches."""
         dealt = [each.card for each in self.rig.log if each.round == self.rig.round and each.card]
         index, listed = question["index"], [each["card"] for each in question["cards"]]
         if question["question"] == "face" and listed[: index - 1] == dealt[: index - 1]:
@@ -300,12 +300,12 @@ class Run:
 
     async def tell(self, command: dict[str, object]) -> bool:
         self.commands += 1
-        told = {"table": TABLE, "id": f"cuts-{self.commands}", "author": "ann", "role": ROLE, "command": command}
+        request = {"table": TABLE, "id": f"cuts-{self.commands}", "author": "ann", "role": ROLE, "command": command}
         async with client(self.world.state_dir) as supervisor:
-            answer = await supervisor.say(msgspec.json.encode(told) + b"\n")
+            answer = await supervisor.request(msgspec.json.encode(request) + b"\n")
         return answer is not None and answer.accepted
 
-    # --- all of it
+    # --- the whole run
 
     async def go(self, each: int) -> None:
         await self.start()
@@ -317,32 +317,32 @@ class Run:
             await absence()
             await self.rig.say()
             if self.supervised:
-                while self.rig.log[-1].card is None:  # no event is sure to come of it
+                while self.rig.log[-1].card is None:  # the last report may cause no event
                     await self.rig.say()
                 await self.read()
                 await self.supervise()
-            if absence == self.joining_cut:  # a hand that was joined is published as a whole
+            if absence == self.joining_cut:  # a joined hand is published as a whole
                 await self.rig.until_the_end_of_a_round()
         await self.rig.until_the_end_of_a_round()
         await self.rig.say()
         await self.rig.until_the_end_of_a_round()
         await self.read()
-        await self.world.all_told()
+        await self.world.all_published()
 
 
 def at(event: Any) -> int:  # noqa: ANN401  # JSON
     return round(datetime.fromisoformat(event["time"]).timestamp() * 1e6)
 
 
-def shown(told: Any) -> Hands:  # noqa: ANN401  # JSON
-    return tuple(told["player"]["cards"]), tuple(told["banker"]["cards"])
+def shown(event: Any) -> Hands:  # noqa: ANN401  # JSON
+    return tuple(event["player"]["cards"]), tuple(event["banker"]["cards"])
 
 
-# --- what a subscriber knows, beside what was dealt
+# --- the events of the subscriber, compared with the log of the shoe
 
 
 class Published:
-    """All events, each once, in their order."""
+    """Every event once, in order."""
 
     def __init__(self, run: Run) -> None:
         self.log = run.rig.log
@@ -353,28 +353,28 @@ class Published:
         return [event for event in self.events if event["type"].removeprefix("shoed.") in kinds]
 
     def completed(self) -> list[Any]:
-        """The data of each round that was completed, as it was last corrected."""
+        """The data of each completed round, with its last correction."""
         last: dict[tuple[int, int], Any] = {}
         for event in self.of("round.completed", "round.corrected"):
             data = event["data"]
             last[data["shoe"], data["round"]] = {**last.get((data["shoe"], data["round"]), {}), **data}
         return list(last.values())
 
-    def said(self, event: Any, places: Iterable[int]) -> int:  # noqa: ANN401  # JSON
-        """Which of these reports an event is of: the last that had begun."""
+    def report_of(self, event: Any, places: Iterable[int]) -> int:  # noqa: ANN401  # JSON
+        """The report of an event among these reports: the last one that had begun."""
         moment = at(event)
         return max(place for place in places if self.log[place].begun_us <= moment)
 
     def heard(self) -> list[int]:
-        """The reports that were published: cards, and results of complete rounds."""
+        """The published reports: cards, and results of complete rounds."""
         places = set()
         for event in self.of("card.drawn", "card.set-aside", "round.confirmed", "round.disputed"):
             card = event["data"].get("card")
-            places.add(self.said(event, self.results() if card is None else self.faced(card)))
+            places.add(self.report_of(event, self.results() if card is None else self.faced(card)))
         return sorted(places)
 
     def results(self) -> list[int]:
-        return [place for place, each in enumerate(self.log) if isinstance(each.report, Result)]
+        return [place for place, each in enumerate(self.log) if isinstance(each.report, AngelEyeResult)]
 
     def faced(self, card: str) -> list[int]:
         return [place for place, each in enumerate(self.log) if each.card == card]
@@ -383,14 +383,14 @@ class Published:
         return [place for place in range(len(self.log)) if str(place % CYCLE + 1) == number]
 
     def absences(self) -> Iterator[tuple[int, int]]:
-        """The last report before each loss of a card, and the first one after it."""
+        """The last report before each loss of a card, and the first report after it."""
         for before, after in pairwise(self.heard()):
             if any(each.card is not None for each in self.log[before + 1 : after]):
                 yield before, after
 
 
 def joined(published: Published) -> list[Hands]:
-    """Completed hands that no round was dealt in, each round once and in its order."""
+    """Completed hands that no round was dealt in, each round once and in order."""
     last = max(each.round for each in published.log)
     rounds = [hands_of([each for each in published.log if each.round == number]) for number in range(1, last + 1)]
     found = []
@@ -403,12 +403,12 @@ def joined(published: Published) -> list[Hands]:
 
 
 def unnamed(published: Published) -> list[tuple[int, int]]:
-    """Losses of a jump that no `line/missed` names, without those whose reports cannot be counted from outside."""
+    """Losses with a jump that no `line/missed` reports, without losses that cannot be counted from the log."""
     named = [at(event) for event in published.of("line.missed")]
     found = []
     for before, after in published.absences():
         between = published.log[before + 1 : after]
-        silent = [each for each in between if each.card is None]  # perhaps heard: no event says so
+        silent = [each for each in between if each.card is None]  # perhaps received: these reports cause no event
         possible = range(len(between) - len(silent), len(between) + 1)
         sure = not any(number % CYCLE in (0, SAME_NUMBER) for number in possible)
         starts = any(isinstance(each.report, StartOfCommunication) for each in published.log[before : after + 1])
@@ -419,15 +419,15 @@ def unnamed(published: Published) -> list[tuple[int, int]]:
 
 
 def limit(published: Published, after: int) -> int:
-    """When the report after an absence may have been taken at the latest."""
+    """The latest time of the report after an absence."""
     return published.log[after].begun_us + 1_000_000
 
 
 def excessive(published: Published) -> list[Any]:
-    """Jumps of more reports than were dealt since the last one that was heard."""
+    """Jumps of more reports than were dealt since the last received report."""
     heard, found = published.heard(), []
     for event in published.of("line.missed"):
-        place = published.said(event, published.numbered(event["data"]["seen"]))
+        place = published.report_of(event, published.numbered(event["data"]["seen"]))
         before = max((each for each in heard if each < place), default=0)
         if event["data"]["at_least"] is None or event["data"]["at_least"] >= place - before:
             found.append(event)
@@ -435,7 +435,7 @@ def excessive(published: Published) -> list[Any]:
 
 
 def incomplete(published: Published) -> list[Hands]:
-    """Rounds that are marked `complete` and had a card that was not heard."""
+    """Rounds with integrity `complete` and a card that was not received."""
     heard = set(published.heard())
     unheard = {each.round for place, each in enumerate(published.log) if each.card is not None and place not in heard}
     lacking = {hands_of([each for each in published.log if each.round == number]) for number in unheard - {0}}
@@ -454,7 +454,7 @@ def incomplete(published: Published) -> list[Hands]:
 async def published(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, broker: Broker
 ) -> Published:
-    """One run, with a supervisor who answers from the true table, or with questions that are left."""
+    """One run, with a supervisor who answers from the cards on the table, or without answers."""
     kind, supervised = request.param
     place = tmp_path_factory.mktemp("cuts")
     seed = SEEDS[request.param]
@@ -464,19 +464,19 @@ async def published(
         return Published(run)
 
 
-def test_every_completed_hand_was_dealt_in_these_cards_as_one_round(published: Published) -> None:
-    """No published hand has cards of two rounds, or lacks one."""
+def test_every_completed_hand_was_dealt_as_one_round(published: Published) -> None:
+    """No published hand contains cards of two rounds, or lacks a card."""
     assert joined(published) == []
 
 
-def test_every_jump_is_named(published: Published) -> None:
-    """By `line/missed`, in a hand and between rounds, with no more reports than were lost."""
+def test_every_jump_is_reported(published: Published) -> None:
+    """`line/missed` reports it, in a hand and between rounds, with no more reports than were lost."""
     assert list(published.absences())
     assert unnamed(published) == []
     assert excessive(published) == []
 
 
-def test_no_round_is_marked_complete_that_lacks_a_report(published: Published) -> None:
-    """A card that no host heard makes its round partial at least."""
+def test_a_round_without_a_report_is_not_marked_complete(published: Published) -> None:
+    """A card that no host received makes its round partial at least."""
     assert published.completed()
     assert incomplete(published) == []

@@ -1,4 +1,4 @@
-"""The dealer: whole shoes of legal rounds, and both roles of the session face to face over them."""
+"""The dealer: complete shoes of legal rounds, and both sessions together over them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,42 +9,42 @@ from typing import Final, NamedTuple
 import pytest
 
 from firmware_protocols.angel_eye import (
+    AngelEyeCutCard,
+    AngelEyeReport,
+    AngelEyeResult,
     AngelEyeSettings,
     CardInGame,
-    CuttingCard,
-    Report,
-    Result,
     StandBy,
     StartOfCommunication,
     Target,
 )
 from firmware_protocols.family import Line
-from shoed import device_events, events
-from shoed.cards import Card
-from shoed.device_events import EventData
 from shoed.engine import Engine
-from shoed.now import Now
-from shoed.observations import Outcome, Pair
+from shoed.model import device_events, events
+from shoed.model.cards import Card
+from shoed.model.device_events import EventData
+from shoed.model.moments import Now
+from shoed.model.observations import Outcome, Pair, Side
+from shoed.model.step import LinkUp, Received
 from shoed.rig.dealer import CUT_FROM_END, PACE, Dealt, deal
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.session.angel_eye import CARDS, AngelEyeSession
 from shoed.session.angel_eye_shoe import AngelEyeShoe
-from shoed.step import LinkUp, Received
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 
 DECKS: Final = 8
 BOOK: Final = book("commission")
-HANDS: Final = {Target.PLAYER: Pair.PLAYER, Target.BANKER: Pair.BANKER}
+HANDS: Final = {Target.PLAYER: Side.PLAYER, Target.BANKER: Side.BANKER}
 SETTINGS: Final = AngelEyeSettings()
 BYTE_NS: Final = round(Line(4800).seconds_per_byte * 1e9)
 SEEDS: Final = range(5)
 
 
-def a_shoe(dealt: Iterator[Dealt]) -> list[Report]:
-    """From the start of communication to the stand-by at its end."""
+def a_shoe(dealt: Iterator[Dealt]) -> list[AngelEyeReport]:
+    """Return the reports from the start of communication to the stand-by at its end."""
     return [each.report for each in takewhile(lambda each: not isinstance(each.report, StandBy), dealt)]
 
 
@@ -53,19 +53,19 @@ def face(report: CardInGame) -> Card:
 
 
 class Round(NamedTuple):
-    """As it was dealt."""
+    """Return the cards in the order of the deal."""
 
     hands: Hands
     outcome: Outcome
     pairs: tuple[Pair, ...]
 
 
-def rounds(reports: list[Report]) -> list[Round]:
+def rounds(reports: list[AngelEyeReport]) -> list[Round]:
     found, hands = [], Hands()
     for report in reports:
         if isinstance(report, CardInGame) and report.target in HANDS:
             hands = hands.with_card(HANDS[report.target], face(report))
-        elif isinstance(report, Result):
+        elif isinstance(report, AngelEyeResult):
             pairs = ((Pair.PLAYER,) if report.player_pair else ()) + ((Pair.BANKER,) if report.banker_pair else ())
             found.append(Round(hands, Outcome[report.outcome.name], pairs))
             hands = Hands()
@@ -74,7 +74,7 @@ def rounds(reports: list[Report]) -> list[Round]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_card_of_a_round_is_the_one_that_is_due(seed: int) -> None:
-    """Hand and index are what the Table of Play asks for; the result comes behind the last card, and is right."""
+    """Hand and index follow the Table of Play; the result follows the last card, and is correct."""
     hands = Hands()
     for report in a_shoe(deal(Random(seed), DECKS)):
         if isinstance(report, CardInGame) and report.target in HANDS:
@@ -82,7 +82,7 @@ def test_every_card_of_a_round_is_the_one_that_is_due(seed: int) -> None:
             assert drawing.due(BOOK, hands) is hand
             hands = hands.with_card(hand, face(report))
             assert report.index == len(hands.of(hand))
-        elif isinstance(report, Result):
+        elif isinstance(report, AngelEyeResult):
             assert drawing.due(BOOK, hands) is None
             assert rounds([report])[0][1:] == (Outcome(drawing.winner(BOOK, hands).value), drawing.pairs(hands))
             hands = Hands()
@@ -91,16 +91,16 @@ def test_every_card_of_a_round_is_the_one_that_is_due(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("decks", [4, 8])
-def test_a_shoe_is_made_of_its_decks(seed: int, decks: int) -> None:
-    """No card more often than there are decks; about one deck, less two rounds at most, stays behind."""
+def test_a_shoe_consists_of_its_decks(seed: int, decks: int) -> None:
+    """No card is more often in it than there are decks; about one deck, less at most two rounds, remains."""
     drawn = Counter(face(each) for each in a_shoe(deal(Random(seed), decks)) if isinstance(each, CardInGame))
     assert max(drawn.values()) <= decks
     assert CUT_FROM_END[0] - 12 <= 52 * decks - drawn.total() <= CUT_FROM_END[-1] - 5
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_shoe_begins_with_its_first_card_and_as_many_burnt_as_it_counts(seed: int) -> None:
-    """Ten for tens and pictures; then the first round."""
+def test_a_shoe_begins_with_its_first_card_and_the_number_of_burn_cards_that_it_counts(seed: int) -> None:
+    """A ten and a picture count ten; then the first round follows."""
     start, first, *others = a_shoe(deal(Random(seed), DECKS))
     assert isinstance(start, StartOfCommunication)
     assert isinstance(first, CardInGame)
@@ -112,21 +112,21 @@ def test_a_shoe_begins_with_its_first_card_and_as_many_burnt_as_it_counts(seed: 
     assert after.target is Target.PLAYER
 
 
-def test_one_more_round_follows_the_one_with_the_cutting_card() -> None:
-    """It comes once, anywhere in a round; that one is finished, the last one dealt, and the shoe stands by."""
+def test_one_more_round_follows_the_round_with_the_cut_card() -> None:
+    """The cut card is drawn once, anywhere in a round; this round and one more are dealt, and the shoe stands by."""
     before = Counter[int]()
     for seed in range(40):
         reports = a_shoe(deal(Random(seed), DECKS))
-        cuts = [number for number, each in enumerate(reports) if isinstance(each, CuttingCard)]
+        cuts = [number for number, each in enumerate(reports) if isinstance(each, AngelEyeCutCard)]
         assert len(cuts) == 1
-        results = [number for number, each in enumerate(reports) if isinstance(each, Result)]
+        results = [number for number, each in enumerate(reports) if isinstance(each, AngelEyeResult)]
         assert sum(number > cuts[0] for number in results) == 2
         assert results[-1] == len(reports) - 1
         before[len(list(takewhile(lambda each: isinstance(each, CardInGame), reversed(reports[: cuts[0]]))))] += 1
-    assert set(before) == {0, 1, 2, 3, 4, 5}  # cards of its round that were out already
+    assert set(before) == {0, 1, 2, 3, 4, 5}  # the cards of its round before it
 
 
-def test_after_a_shoe_comes_another_one() -> None:
+def test_another_shoe_follows() -> None:
     """The shoe stands by, starts communication again, and deals other cards."""
     dealt = deal(Random(1), DECKS)
     first, second = a_shoe(dealt), a_shoe(dealt)
@@ -135,30 +135,30 @@ def test_after_a_shoe_comes_another_one() -> None:
 
 
 def test_the_same_seed_deals_the_same() -> None:
-    """Cards and pauses; another seed deals otherwise."""
+    """Cards and pauses are equal; a different seed deals different cards."""
     once, again, other = (list(islice(deal(Random(seed), DECKS), 1000)) for seed in (3, 3, 4))
     assert once == again
     assert once != other
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_pace_is_that_of_a_brisk_dealer(seed: int) -> None:
-    """No two cards come closer than a hand draws them, and twenty rounds take about a minute."""
+def test_the_pace_is_that_of_a_fast_dealer(seed: int) -> None:
+    """No two cards are closer than a dealer draws them, and twenty rounds take about a minute."""
     elapsed_s, played = 0.0, 0
     for pause_s, report in deal(Random(seed), DECKS):
         elapsed_s += pause_s
         assert pause_s >= (PACE.card[0] if isinstance(report, CardInGame) else PACE.start[0])
-        played += isinstance(report, Result)
+        played += isinstance(report, AngelEyeResult)
         if played == 20:
             break
     assert 45 < elapsed_s < 70
 
 
-# --- face to face: the dealer's shoe says it, a whole table hears it
+# --- both sessions together: the dealer's shoe reports, a complete table observes
 
 
 class Table:
-    """The host's engine on the shoe's line, with each byte at its time."""
+    """The host's engine on the shoe's line; each byte has its time."""
 
     def __init__(self) -> None:
         session = AngelEyeSession(SETTINGS, allow_orders=False)
@@ -169,8 +169,8 @@ class Table:
         self.findings = 0
         self.take(LinkUp("the shoe"))
 
-    def take(self, came: LinkUp | Received) -> None:
-        self.state, step = self.engine.step(self.state, came, Now(0, self.clock_ns))
+    def take(self, incoming: LinkUp | Received) -> None:
+        self.state, step = self.engine.step(self.state, incoming, Now(0, self.clock_ns))
         assert step is not None
         self.events += [event.data for event in step.events]
         self.findings += len(step.findings)
@@ -180,7 +180,7 @@ class Table:
         for number, byte in enumerate(data):
             self.take(Received(bytes((byte,))))
             self.clock_ns += BYTE_NS * (number < len(data) - 1)
-        self.clock_ns -= BYTE_NS * max(0, len(data) - 1)  # a pause is reckoned from the report before
+        self.clock_ns -= BYTE_NS * max(0, len(data) - 1)  # a pause counts from the previous report
 
 
 def played(table: Table, integrity: str) -> list[Round]:
@@ -192,15 +192,15 @@ def played(table: Table, integrity: str) -> list[Round]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_table_sees_every_card_and_result_of_two_whole_shoes(seed: int) -> None:
-    """What was dealt and what was heard are the same, and nothing else was heard."""
+def test_a_table_observes_every_card_and_result_of_two_complete_shoes(seed: int) -> None:
+    """The observed cards and results are exactly those of the dealer."""
     dealt, role, table = deal(Random(seed), DECKS), AngelEyeShoe(SETTINGS), Table()
-    state, reports = role.begin(), list[Report]()
+    state, reports = role.begin(), list[AngelEyeReport]()
     while sum(isinstance(each, StandBy) for each in reports) < 2:
         pause_s, report = next(dealt)
         reports.append(report)
-        state, said = role.say(state, report)
-        table.hear(said, pause_s)
+        state, data = role.say(state, report)
+        table.hear(data, pause_s)
     assert played(table, "complete") == rounds(reports)
     kinds = Counter(type(each) for each in table.events)
     assert kinds[events.RoundConfirmed] == kinds[events.RoundCompleted] == kinds[events.RoundStarted]
@@ -214,16 +214,16 @@ def test_a_table_sees_every_card_and_result_of_two_whole_shoes(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_line_that_loses_reports_never_completes_a_round_wrongly(seed: int) -> None:
-    """A round that is called complete was dealt just so; where reports are missing, the table knows."""
+def test_a_line_that_loses_reports_never_completes_a_round_with_wrong_cards(seed: int) -> None:
+    """A complete round was dealt with exactly these cards; if reports are missing, the table knows it."""
     rng, role, table = Random(seed), AngelEyeShoe(SETTINGS), Table()
-    state, reports = role.begin(), list[Report]()
+    state, reports = role.begin(), list[AngelEyeReport]()
     dealer = deal(Random(seed), DECKS)
-    while sum(isinstance(each, Result) for each in reports) < 60:
+    while sum(isinstance(each, AngelEyeResult) for each in reports) < 60:
         pause_s, report = next(dealer)
         reports.append(report)
-        state, said = role.say(state, report)
-        table.hear(said if rng.randrange(12) else b"", pause_s)
+        state, data = role.say(state, report)
+        table.hear(data if rng.randrange(12) else b"", pause_s)
     dealt = iter(rounds(reports))
     whole = played(table, "complete")
     assert all(each in dealt for each in whole)  # in the order in which they were dealt
@@ -231,4 +231,4 @@ def test_a_line_that_loses_reports_never_completes_a_round_wrongly(seed: int) ->
     kinds = Counter(type(each) for each in table.events)
     assert kinds[device_events.LineMissed]
     assert kinds[events.RoundSuspended]
-    assert not kinds[events.RoundDisputed]  # no result is taken for another round
+    assert not kinds[events.RoundDisputed]  # no result counts for another round

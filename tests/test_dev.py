@@ -1,7 +1,8 @@
-"""`./dev` as a person or CI meets it, in a tree of its own whose .venv is a stand-in that notes what it is asked."""
+"""`./dev` in a tree of its own. The programs in `.venv` of this tree log their arguments and do nothing else."""
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,13 +22,28 @@ PATIENCE_S: Final = 30
 NOTE_ARGUMENTS: Final = '#!/bin/sh\necho "$@" >>"{log}"\n'
 
 UNTIL_INTERRUPTED: Final = f"""\
-#!{sys.executable}
+#!/bin/sh
+exec {shlex.quote(sys.executable)} -c '
 import signal
 try:
     print("running", flush=True)
     signal.pause()
 except KeyboardInterrupt:
     print("cleared up")
+'
+"""
+
+
+HASH: Final = r"    --hash=sha256:[0-9a-f]{64}( \\)?"
+
+CONFIGURATION: Final = """\
+:env:.cert='{folder}/listed'
+:env:.index-url='https://first.invalid/simple'
+global.extra-index-url='https://a.invalid/simple\\nhttps://b.invalid/simple'
+global.find-links='{folder} /no/such/folder https://c.invalid/wheels'
+global.index-url='https://third.invalid/simple'
+global.retries='5'
+install.index-url='https://second.invalid/simple'
 """
 
 
@@ -47,28 +63,31 @@ def load(file: Path) -> ModuleType:
 
 
 class Tree:
-    """A copy of the project's shell, with a .venv whose python writes its arguments down."""
+    """A copy of ./dev and its files, with a .venv whose programs log their arguments."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        root.mkdir()
         self.log = root.parent / "log"
-        for name in ("dev", "requirements.lock", "pyproject.toml", "systemd/shoed.service"):
-            (root / name).parent.mkdir(exist_ok=True)
+        for name in ("dev", "requirements-dev.lock", "pyproject.toml"):
             shutil.copy(ROOT / name, root / name)
         self.dev = load(root / "dev")
         self.python(NOTE_ARGUMENTS.format(log=self.log))
-        script(root / ".venv/bin/pip", "")
-        script(root / ".venv/bin/shoed", NOTE_ARGUMENTS.format(log=self.log))
+        for name in ("uv", "shoed"):
+            script(root / ".venv/bin" / name, NOTE_ARGUMENTS.format(log=self.log))
 
     def python(self, text: str) -> None:
         script(self.root / ".venv/bin/python", text)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        elsewhere = self.root.parent
+        other = self.root.parent
         command: list[str | Path] = [self.root / "dev", *arguments]
-        return subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        return subprocess.run(command, cwd=other, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
-    def asked(self) -> list[str]:
+    def installed(self) -> list[str]:
+        return [line for line in self.logged() if line != "-m pip config list"]
+
+    def logged(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
@@ -84,52 +103,51 @@ def ready(tree: Tree) -> Tree:
 
 
 @pytest.mark.parametrize("arguments", [(), ("deploy",), ("--verbose", "test")])
-def test_wrong_use_is_answered_with_the_commands_there_are(tree: Tree, arguments: tuple[str, ...]) -> None:
-    """No command, or one there is not: usage on standard error, status 2, nothing done."""
+def test_wrong_use_prints_the_commands(tree: Tree, arguments: tuple[str, ...]) -> None:
+    """Without a command, or with an unknown one, the usage is on standard error and the status is 2."""
     result = tree.run(*arguments)
     assert result.returncode == 2
     assert result.stderr.startswith("usage: ./dev COMMAND")
     assert result.stdout == ""
-    assert tree.asked() == []
+    assert tree.logged() == []
 
 
 def test_every_command_is_in_the_usage(tree: Tree) -> None:
-    """What can be run is what the usage names, and the other way round."""
+    """The usage names exactly the commands that exist."""
     result = tree.run("--help")
     assert result.returncode == 0
     assert set(re.findall(r"^  (\w+)", result.stdout, re.MULTILINE)) == set(tree.dev.COMMANDS)
 
 
-def test_a_ready_environment_is_left_alone(ready: Tree) -> None:
-    """With the stamp of this lock in place nothing is installed, so that work goes on without a network."""
+def test_a_ready_environment_does_not_change(ready: Tree) -> None:
+    """While the stamp matches the lock, nothing is installed: no network is necessary."""
     assert ready.run("setup").returncode == 0
-    assert ready.asked() == []
+    assert ready.logged() == []
 
 
-@pytest.mark.parametrize("changed", ["requirements.lock", "pyproject.toml"])
+@pytest.mark.parametrize("changed", ["requirements-dev.lock", "pyproject.toml"])
 def test_a_changed_recipe_is_installed_once(ready: Tree, changed: str) -> None:
-    """A lock or project file other than the stamp's is installed, hashes required, and then counts as ready."""
+    """A lock or project file that differs from the stamp is installed, with hashes. After that .venv is ready."""
     with (ready.root / changed).open("a") as file:
         file.write("# another\n")
     assert ready.run("setup").returncode == 0
-    first, second = ready.asked()
-    assert first.startswith("-m pip install")
-    assert f"--require-hashes -r {ready.root}/requirements.lock" in first
-    assert f"--no-deps --no-build-isolation --editable {ready.root}" in second
+    packages, project = ready.installed()
+    assert packages.startswith(f"pip sync --require-hashes {ready.root}/requirements-dev.lock")
+    assert project.startswith(f"pip install --no-deps --no-build-isolation --editable {ready.root} ")
     assert ready.run("setup").returncode == 0
-    assert len(ready.asked()) == 2
+    assert len(ready.installed()) == 2
 
 
 def test_a_moved_tree_is_set_up_again(ready: Tree) -> None:
-    """Scripts in .venv name their interpreter by its whole path, so a copy elsewhere is not ready."""
+    """Scripts in .venv contain the full path of their interpreter, so a moved .venv is not ready."""
     moved = ready.root.rename(ready.root.parent / "moved")
     subprocess.run([moved / "dev", "setup"], timeout=PATIENCE_S, check=True)
-    assert len(ready.asked()) == 2
+    assert len(ready.installed()) == 2
 
 
-def test_a_failed_installation_is_not_taken_for_a_finished_one(tree: Tree) -> None:
-    """What failed is named, the status is not 0, and the next run begins again."""
-    tree.python("#!/bin/sh\nexit 3\n")
+def test_a_failed_installation_does_not_count_as_finished(tree: Tree) -> None:
+    """The message names the command, the status is not 0, and the next run starts again."""
+    script(tree.root / ".venv/bin/uv", "#!/bin/sh\nexit 3\n")
     for _ in range(2):
         result = tree.run("setup")
         assert result.returncode == 1
@@ -138,34 +156,69 @@ def test_a_failed_installation_is_not_taken_for_a_finished_one(tree: Tree) -> No
     assert not (tree.root / ".venv/set-up-from").exists()
 
 
+def test_pip_installs_uv_with_the_hash_in_the_lock(tree: Tree, tmp_path: Path) -> None:
+    """A .venv without uv gets it from pip. The requirements have the pin of uv and nothing else."""
+    uv = tree.root / ".venv/bin/uv"
+    uv.rename(tmp_path / "uv")
+    # After "-m pip install" the last argument is the file of requirements.
+    tree.python(f'#!/bin/sh\n[ "$3" = install ] && cat "$8" >"{tree.log}" && cp "{tmp_path}/uv" "{uv}"\n')
+    assert tree.run("setup").returncode == 0
+    pin, *hashes = tree.logged()[:-2]
+    assert re.fullmatch(r"uv==[0-9.]+ \\", pin)
+    assert len(hashes) > 1
+    assert [line for line in hashes if not re.fullmatch(HASH, line)] == []
+
+
+def test_without_ensurepip_the_message_has_the_command(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian's Python cannot make .venv without the package python3-venv, and the message has its name."""
+    shutil.rmtree(tree.root / ".venv")
+    monkeypatch.setitem(sys.modules, "ensurepip", None)  # importlib treats the module as absent
+    with pytest.raises(tree.dev.Failed, match=r"Run: sudo apt-get install -y python3-venv$"):
+        tree.dev.setup()
+    assert not (tree.root / ".venv").exists()
+
+
+def test_uv_has_the_configuration_of_pip(tree: Tree, tmp_path: Path) -> None:
+    """A variable of pip precedes its file. A folder that does not exist is omitted, as in pip."""
+    script(tmp_path / "listed", CONFIGURATION.format(folder=tmp_path))
+    tree.python(f'#!/bin/sh\ncat "{tmp_path}/listed"\n')
+    assert tree.dev.pip_configuration() == {
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_DEFAULT_INDEX": "https://first.invalid/simple",
+        "UV_INDEX": "https://a.invalid/simple https://b.invalid/simple",
+        "UV_FIND_LINKS": f"{tmp_path},https://c.invalid/wheels",
+        "SSL_CERT_FILE": f"{tmp_path}/listed",
+    }
+
+
 def test_arguments_and_status_pass_through(ready: Tree) -> None:
-    """A command's arguments reach the tool behind it, from whatever directory; its status comes back."""
+    """A command's arguments reach its tool, from any directory. The status of the tool is the status of the command."""
     ready.python(NOTE_ARGUMENTS.format(log=ready.log) + "exit 7\n")
     assert ready.run("bench", "--only", "latency").returncode == 7
-    assert ready.asked() == [f"{ready.root}/benchmarks/run.py --only latency"]
+    assert ready.logged() == ["benchmarks/run.py --only latency"]
 
 
 def test_the_demo_is_the_installed_program(ready: Tree) -> None:
-    """`./dev demo` becomes `shoed demo`, arguments and all."""
+    """`./dev demo` starts `shoed demo` with the same arguments."""
     assert ready.run("demo", "--rounds", "20").returncode == 0
-    assert ready.asked() == ["demo --rounds 20"]
+    assert ready.logged() == ["demo --rounds 20"]
 
 
-def test_death_by_signal_is_a_status(ready: Tree) -> None:
-    """A tool that a signal ended gives the status a shell gives: 128 and the signal's number."""
+def test_the_end_by_a_signal_is_a_status(ready: Tree) -> None:
+    """If a signal ends the tool, the status is 128 plus the number of the signal, as in a shell."""
     ready.python("#!/bin/sh\nkill -TERM $$\n")
     assert ready.run("bench").returncode == 128 + signal.SIGTERM
 
 
-def test_ctrl_c_waits_for_the_tool_to_clear_up(ready: Tree) -> None:
-    """Ctrl-C ends with status 130 and no traceback, and only after the tool behind it has ended its own way."""
+def test_ctrl_c_waits_for_the_end_of_the_tool(ready: Tree) -> None:
+    """Ctrl-C gives the status 130 without a traceback, after the tool has ended."""
     ready.python(UNTIL_INTERRUPTED)
     with subprocess.Popen(
         [ready.root / "dev", "bench"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # a process group of its own, as a terminal gives it
+        start_new_session=True,  # a new process group, as in a terminal
     ) as process:
         assert process.stdout
         assert process.stdout.readline() == "running\n"
@@ -176,106 +229,59 @@ def test_ctrl_c_waits_for_the_tool_to_clear_up(ready: Tree) -> None:
     assert process.returncode == 130
 
 
-def test_a_broker_that_is_there_is_used(tree: Tree, tmp_path: Path) -> None:
-    """Nothing is installed where mosquitto is on the path."""
-    script(tmp_path / "bin/mosquitto", "")
-    script(tmp_path / "bin/apt-get", NOTE_ARGUMENTS.format(log=tree.log))
-    tree.dev.ensure_broker(str(tmp_path / "bin"), root=True)
-    assert tree.asked() == []
-
-
-def test_without_root_a_missing_broker_costs_one_line(tree: Tree, tmp_path: Path) -> None:
-    """An ordinary user is told the one command to run, and nothing is tried in their name."""
-    script(tmp_path / "bin/apt-get", NOTE_ARGUMENTS.format(log=tree.log))
-    with pytest.raises(tree.dev.Failed, match=r"Run: sudo apt-get install -y mosquitto$"):
-        tree.dev.ensure_broker(str(tmp_path / "bin"), root=False)
-    assert tree.asked() == []
-
-
-def test_off_debian_a_missing_broker_is_named(tree: Tree, tmp_path: Path) -> None:
-    """Where there is no apt-get nobody is told to run it."""
-    with pytest.raises(tree.dev.Failed, match="mosquitto 2: install it with your system's package manager"):
-        tree.dev.ensure_broker(str(tmp_path), root=True)
-
-
-def test_as_root_the_broker_is_installed_and_its_service_stopped(tree: Tree, tmp_path: Path) -> None:
-    """The lists are fetched once, the package is installed, and the service it may have started does not stay."""
-    for name in ("apt-get", "systemctl", "service"):
-        script(tmp_path / "bin" / name, NOTE_ARGUMENTS.format(log=tree.log))
-    tree.dev.ensure_broker(str(tmp_path / "bin"), root=True)
-    update, install, stop = tree.asked()
-    assert update.endswith("update")
-    assert install.endswith("install -y --no-install-recommends mosquitto")
-    assert stop in ("mosquitto stop", "--quiet disable --now mosquitto")
-
-
-def test_only_tests_of_pure_rooms_count_for_their_coverage(tree: Tree) -> None:
-    """A test that reaches a port, a loop or a process, itself or through a helper, is not one of them."""
-    texts = {
-        "test_pure.py": "from shoed.cards import Card\nimport tests.cards_of\n",
-        "cards_of.py": "from shoed import cards\n",
-        "test_loop.py": "def test() -> None:\n    import asyncio.events\n",
-        "test_port.py": "from shoed import ports\n",
-        "test_helped.py": "from tests import house\n",
-        "house.py": "import subprocess\n",
-    }
-    for name, text in texts.items():
-        script(tree.root / "tests" / name, text)
-    impure = tree.dev.IMPURE | {"shoed.ports"}
-    pure = {name for name in texts if tree.dev.is_pure_test(tree.root / "tests" / name, impure)}
-    assert pure == {"test_pure.py", "cards_of.py"}
-
-
 @pytest.mark.parametrize("wrong", [("0",), ("many",), ("1", "2")])
 @pytest.mark.parametrize(
     ("command", "what"),
     [
-        ("cuts", "how many kills"),
-        ("sessions", "how many sessions"),
-        ("stalls", "how many standstills"),
-        ("firmware", "how many steps"),
+        ("cuts", "the number of kills"),
+        ("sessions", "the number of sessions"),
+        ("stalls", "the number of standstills"),
+        ("firmware", "the number of steps"),
     ],
 )
-def test_how_often_is_checked(tree: Tree, command: str, what: str, wrong: tuple[str, ...]) -> None:
-    """Before anything is set up or run."""
+def test_a_wrong_number_of_repetitions_is_an_error(tree: Tree, command: str, what: str, wrong: tuple[str, ...]) -> None:
+    """The error precedes the set-up and the run."""
     with pytest.raises(tree.dev.Failed, match=what):
-        tree.dev.COMMANDS[command](wrong)
-    assert tree.asked() == []
+        tree.dev.COMMANDS[command](*wrong)
+    assert tree.logged() == []
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not on this machine")
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [("WatchdogSec", "WatchdogSecs", "'WatchdogSecs'"), ("Type=notify", "Type=x", "service type, ignoring: x")],
-)
-def test_a_mistake_in_the_unit_is_found(tree: Tree, right: str, wrong: str, said: str) -> None:
-    """What systemd only mutters at, as a key it does not know, the check counts as a failure."""
-    assert tree.dev.unit_is_valid() is None
-    tree.dev.UNIT.write_text(tree.dev.UNIT.read_text().replace(right, wrong))
-    assert said in tree.dev.unit_is_valid()
+NAMED: Final = re.compile(r"(?P<name>[a-z0-9-]+)==[0-9][0-9a-z.]*( ; [^/@]+)? \\")
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not on this machine")
-def test_a_unit_that_opens_up_is_found(tree: Tree) -> None:
-    """A line of the hardening that goes missing takes the unit over its limit of exposure."""
-    assert tree.dev.unit_is_hardened() is None
-    tree.dev.UNIT.write_text(tree.dev.UNIT.read_text().replace("CapabilityBoundingSet=\n", ""))
-    assert "✗ CapabilityBoundingSet=" in tree.dev.unit_is_hardened()
+def lines_of(lock: str) -> list[str]:
+    return [line for line in (ROOT / lock).read_text().splitlines() if not line.startswith("#")]
 
 
-def test_the_lock_pins_everything_and_names_no_place() -> None:
-    """Each line is a pin or a hash of one; every requirement of the project is among them."""
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
-    pin = re.compile(r"(?P<name>[a-z0-9-]+)==[0-9][0-9a-z.]*( ; [^/@]+)? \\")
-    for line in lines:
-        assert pin.fullmatch(line) or re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
-    pinned = {match["name"] for line in lines if (match := pin.fullmatch(line))}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = [
-        *project["build-system"]["requires"],
-        *project["project"]["dependencies"],
-        *(name for extra in project["project"]["optional-dependencies"].values() for name in extra),
-    ]
-    assert pinned >= {re.split(r"[<>=\[ ]", name)[0] for name in wanted}
-    # What has no wheel everywhere is not asked for there.
-    assert {name.replace(";", " ;") for name in wanted if ";" in name} <= {line.removesuffix(" \\") for line in lines}
+def pinned(lock: str) -> set[str]:
+    return {match["name"] for line in lines_of(lock) if (match := NAMED.fullmatch(line))}
+
+
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())
+RUNTIME: Final = PROJECT["project"]["dependencies"]
+WANTED: Final = [
+    *PROJECT["build-system"]["requires"],
+    *RUNTIME,
+    *(each for extra in PROJECT["project"]["optional-dependencies"].values() for each in extra),
+]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[<>=\[ ]", each)[0] for each in requirements}
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_has_pins_and_hashes_only(lock: str) -> None:
+    """Each line is a pin, or a hash of a pin. No line names a package index."""
+    assert [line for line in lines_of(lock) if not NAMED.fullmatch(line) and not re.fullmatch(HASH, line)] == []
+
+
+def test_every_requirement_is_in_the_locks() -> None:
+    """One lock has the runtime dependencies and no tool; the other one has everything, with the same pins."""
+    assert pinned("requirements.lock") >= names(RUNTIME)
+    assert pinned("requirements.lock").isdisjoint(names(WANTED) - names(RUNTIME))
+    assert pinned("requirements-dev.lock") >= names(WANTED)
+    assert set(lines_of("requirements.lock")) <= set(lines_of("requirements-dev.lock"))
+    # A package without a wheel for every platform has a marker, and is installed only where the marker is true.
+    markers = {each.replace(";", " ;") for each in WANTED if ";" in each}
+    assert markers <= {line.removesuffix(" \\") for line in lines_of("requirements-dev.lock")}

@@ -1,4 +1,4 @@
-"""Device orders through the whole engine: a command becomes an order, and the answer of the device an event."""
+"""Device orders through the whole engine: a command becomes an order, and each answer of a device becomes an event."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,16 +10,15 @@ from firmware_protocols.bee_tek import BeeTekSettings
 from firmware_protocols.family import Settings
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.scanner import ScannerSettings
-from shoed.commands import Answer, AnyCommand, Author, ClearFault, LockDevice, UnlockDevice
-from shoed.device_events import DeviceOrderAnswered, OrderResult
 from shoed.engine import Engine, EngineState
-from shoed.events import Event
-from shoed.observations import AnyObservation, Device
-from shoed.session import SessionState
-from shoed.session.asking import NOT_ALLOWED
-from shoed.session.families import DRIVERS
-from shoed.step import (
+from shoed.model.commands import Answer, AnyCommand, Author, ClearFault, LockDevice, UnlockDevice
+from shoed.model.device_events import DeviceOrderAnswered, OrderResult
+from shoed.model.events import Event
+from shoed.model.irregularities import OverdrawnCard, Role
+from shoed.model.observations import AnyObservation, Device
+from shoed.model.step import (
     AnyInput,
+    Commanded,
     DeviceOrder,
     DeviceOrderKind,
     LinkDown,
@@ -28,12 +27,13 @@ from shoed.step import (
     Received,
     Send,
     Step,
-    Told,
     Woken,
 )
+from shoed.session import SessionState
+from shoed.session.device_orders import NOT_ALLOWED
+from shoed.session.families import DRIVERS
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
-from shoed.words import OverdrawnCard, Role
 from tests import shuffler
 from tests.angel_eye_line import ACK, CONFIGURED, PORT, at, report
 
@@ -49,7 +49,7 @@ USE: Final = ClearFault(card=OverdrawnCard.USE)
 
 
 class Desk:
-    """One table and its clock; between any two inputs the state goes through JSON, as a checkpoint does."""
+    """One table and its clock. The state is encoded and decoded between two inputs, as a checkpoint."""
 
     def __init__(
         self,
@@ -70,20 +70,20 @@ class Desk:
 
     def take(self, *several: AnyInput, ms: float | None = None) -> list[Event]:
         self.ms = self.ms + 10 if ms is None else ms
-        told = []
-        for came in several:
+        events = []
+        for incoming in several:
             self.state = self.engine.restore(msgspec.json.encode(self.state).decode())
-            self.state, step = self.engine.step(self.state, came, at(self.ms))
+            self.state, step = self.engine.step(self.state, incoming, at(self.ms))
             self.steps += [] if step is None else [step]
-            told += [] if step is None else list(step.events)
-        return told
+            events += [] if step is None else list(step.events)
+        return events
 
-    def tell(self, command: AnyCommand, by: Author = DEALER, ms: float | None = None) -> Answer:
-        self.take(Told(command, by, str(len(self.steps))), ms=ms)
+    def command(self, given: AnyCommand, by: Author = DEALER, ms: float | None = None) -> Answer:
+        self.take(Commanded(given, by, str(len(self.steps))), ms=ms)
         (answer,) = self.steps[-1].answers
         return answer
 
-    def hear(self, data: bytes, ms: float | None = None) -> list[tuple[str, str, str]]:
+    def receive(self, data: bytes, ms: float | None = None) -> list[tuple[str, str, str]]:
         return results(self.take(Received(data), ms=ms))
 
     @property
@@ -91,15 +91,15 @@ class Desk:
         return self.steps[-1].sends
 
 
-def results(told: Sequence[Event]) -> list[tuple[str, str, str]]:
+def results(events: Sequence[Event]) -> list[tuple[str, str, str]]:
     """Order, result and detail of each answer among these events."""
-    answers = [event.data for event in told if isinstance(event.data, DeviceOrderAnswered)]
+    answers = [event.data for event in events if isinstance(event.data, DeviceOrderAnswered)]
     return [(each.order, each.result.value, each.detail) for each in answers]
 
 
 def asked(command: AnyCommand | None = None) -> Desk:
     desk = Desk()
-    assert desk.tell(command or LockDevice()).accepted
+    assert desk.command(command or LockDevice()).accepted
     return desk
 
 
@@ -107,7 +107,7 @@ def asked(command: AnyCommand | None = None) -> Desk:
 
 
 def test_an_accepted_command_sends_its_order_in_the_same_step() -> None:
-    """The answer says only that the order was sent; no event precedes the answer of the device."""
+    """The answer states only that the order was sent; no event precedes the answer of the device."""
     step = asked().steps[-1]
     assert step.sends == (Send(Device.SHOE, LOCK_FRAME),)
     assert step.orders == (DeviceOrder(DeviceOrderKind.LOCK),)
@@ -116,7 +116,7 @@ def test_an_accepted_command_sends_its_order_in_the_same_step() -> None:
 
 
 def test_the_event_names_the_author_of_the_command() -> None:
-    """With device, order, result and role."""
+    """The event has also device, order, result and role."""
     (event,) = asked().take(Received(ACK))
     assert event.type == "device.order-answered"
     assert msgspec.to_builtins(event.data) == {
@@ -131,77 +131,77 @@ def test_the_event_names_the_author_of_the_command() -> None:
 
 
 def test_a_report_that_shows_the_effect_follows_the_direct_answer() -> None:
-    """Once, behind the event of the report itself."""
+    """It follows once, after the event of the report."""
     desk = asked()
-    assert desk.hear(ACK) == [("lock", "acknowledged", "")]
-    told = desk.take(Received(LOCKED))
-    assert [event.type for event in told] == ["device.locked", "device.order-answered"]
-    assert results(told) == [("lock", "reported", "")]
-    assert desk.hear(UNLOCKED + report("3", "L", 0x01)) == []
+    assert desk.receive(ACK) == [("lock", "acknowledged", "")]
+    events = desk.take(Received(LOCKED))
+    assert [event.type for event in events] == ["device.locked", "device.order-answered"]
+    assert results(events) == [("lock", "reported", "")]
+    assert desk.receive(UNLOCKED + report("3", "L", 0x01)) == []
 
 
 def test_the_report_may_precede_the_direct_answer() -> None:
-    """Each is one event, in the sequence of their arrival."""
+    """Each is one event, in the order of arrival."""
     desk = asked()
-    assert desk.hear(LOCKED) == [("lock", "reported", "")]
-    assert desk.hear(UNLOCKED + report("3", "L", 0x01)) == []
-    assert desk.hear(ACK) == [("lock", "acknowledged", "")]
-    assert desk.hear(report("4", "L", 0x01)) == []
+    assert desk.receive(LOCKED) == [("lock", "reported", "")]
+    assert desk.receive(UNLOCKED + report("3", "L", 0x01)) == []
+    assert desk.receive(ACK) == [("lock", "acknowledged", "")]
+    assert desk.receive(report("4", "L", 0x01)) == []
 
 
-def test_a_report_of_something_else_is_not_the_effect() -> None:
-    """Unlocked after lock, locked after unlock, the clearing of another fault, and a changed preset."""
-    assert asked().hear(ACK + PRESET) == [("lock", "acknowledged", "")]
-    assert asked().hear(ACK + report("1", "L", 0x00)) == [("lock", "acknowledged", "")]
-    assert asked(UnlockDevice()).hear(ACK + LOCKED) == [("unlock", "acknowledged", "")]
+def test_another_report_is_not_the_effect() -> None:
+    """Such reports are unlocked after lock, locked after unlock, another cleared fault, and a changed preset."""
+    assert asked().receive(ACK + PRESET) == [("lock", "acknowledged", "")]
+    assert asked().receive(ACK + report("1", "L", 0x00)) == [("lock", "acknowledged", "")]
+    assert asked(UnlockDevice()).receive(ACK + LOCKED) == [("unlock", "acknowledged", "")]
     desk = Desk()
-    desk.hear(UNREAD)
-    desk.tell(ClearFault())
-    assert desk.hear(ACK + OVERDRAW_CLEARED) == [("clear-fault", "acknowledged", "")]
+    desk.receive(UNREAD)
+    desk.command(ClearFault())
+    assert desk.receive(ACK + OVERDRAW_CLEARED) == [("clear-fault", "acknowledged", "")]
 
 
 def test_a_refusal_has_the_code_in_words_and_ends_the_order() -> None:
-    """A lock by the key after it is the work of a person."""
+    """A person with the key may lock the shoe after the refusal."""
     desk = asked()
-    assert desk.hear(NAK) == [("lock", "refused", "21: busy")]
-    assert desk.hear(LOCKED) == []
+    assert desk.receive(NAK) == [("lock", "refused", "21: busy")]
+    assert desk.receive(LOCKED) == []
 
 
 @pytest.mark.parametrize(("later_ms", "reported"), [(10_000, True), (10_001, False)])
 def test_a_silent_device_may_report_the_effect_for_ten_seconds(later_ms: int, reported: bool) -> None:  # noqa: FBT001
-    """Its answer may be lost; a report after that time is the work of a person."""
+    """The answer may be lost. After this time, a person may have locked the shoe."""
     desk = asked()
     silent_ms = desk.ms + 3000
-    told = desk.take(Woken(), ms=silent_ms)
-    assert results(told) == [("lock", "silent", "no answer in time")]
+    events = desk.take(Woken(), ms=silent_ms)
+    assert results(events) == [("lock", "silent", "no answer in time")]
     expected = [("lock", "reported", "")] if reported else []
-    assert desk.hear(LOCKED, silent_ms + later_ms) == expected
+    assert desk.receive(LOCKED, silent_ms + later_ms) == expected
 
 
 @pytest.mark.parametrize("end", [LinkDown("lost"), CONFIGURED])
-def test_a_link_that_closes_leaves_the_order_silent(end: AnyInput) -> None:
-    """Also if the daemon was restarted; the report after it still counts."""
+def test_an_order_on_a_closed_link_is_silent(end: AnyInput) -> None:
+    """A restart of the daemon has the same effect; a later report still shows the effect of the order."""
     desk = asked()
     assert results(desk.take(end)) == [("lock", "silent", "the link closed")]
     desk.take(LinkUp(PORT))
-    assert desk.hear(LOCKED) == [("lock", "reported", "")]
+    assert desk.receive(LOCKED) == [("lock", "reported", "")]
 
 
-def test_an_order_is_lost_with_the_device_that_was_replaced() -> None:
-    """Another family has another session, which knows nothing of the order."""
+def test_an_order_is_silent_if_the_device_is_replaced() -> None:
+    """The session of another family does not have the order."""
     desk, other = asked(), Desk("bee-tek")
-    other.state = other.engine.suited(desk.state)
-    told = other.take(CONFIGURED, LinkUp(PORT))
-    assert results(told) == [("lock", "silent", "the device was replaced")]
+    other.state = other.engine.fitted(desk.state)
+    events = other.take(CONFIGURED, LinkUp(PORT))
+    assert results(events) == [("lock", "silent", "the device was replaced")]
     assert results(other.take(LinkDown("lost"), LinkUp(PORT))) == []
 
 
 def test_answers_to_another_host_are_not_published() -> None:
-    """They are on record: before an order, and after its answer."""
+    """They are recorded only, before an order and after its answer."""
     desk = Desk()
-    assert desk.hear(ACK) == []
-    desk.tell(LockDevice())
-    assert desk.hear(ACK + NAK + ACK) == [("lock", "acknowledged", "")]
+    assert desk.receive(ACK) == []
+    desk.command(LockDevice())
+    assert desk.receive(ACK + NAK + ACK) == [("lock", "acknowledged", "")]
 
 
 # --- clear-fault
@@ -219,14 +219,14 @@ def test_answers_to_another_host_are_not_published() -> None:
 def test_a_fault_is_cleared_by_the_number_of_its_kind(
     raised: bytes, command: ClearFault, number: str, cleared: bytes
 ) -> None:
-    """00 for an unknown fault too; the decision about the card of an overdraw is in the event."""
+    """The number is 00 for an unknown fault, too. The event has the decision about the card of an overdraw."""
     desk = Desk()
-    desk.hear(raised)
-    assert desk.tell(command, SUPERVISOR).accepted
+    desk.receive(raised)
+    assert desk.command(command, SUPERVISOR).accepted
     assert desk.sent == (Send(Device.SHOE, bytes.fromhex("02 4F 50 45 43" + number)),)
-    told = desk.take(Received(ACK + cleared))
-    assert results(told) == [("clear-fault", "acknowledged", ""), ("clear-fault", "reported", "")]
-    assert {event.data.card for event in told if isinstance(event.data, DeviceOrderAnswered)} == {command.card}
+    events = desk.take(Received(ACK + cleared))
+    assert results(events) == [("clear-fault", "acknowledged", ""), ("clear-fault", "reported", "")]
+    assert {event.data.card for event in events if isinstance(event.data, DeviceOrderAnswered)} == {command.card}
 
 
 @pytest.mark.parametrize(
@@ -262,61 +262,61 @@ def test_a_fault_is_cleared_by_the_number_of_its_kind(
             DEALER,
             "shoe: dealer may not decide about the card of an overdraw; a pit-supervisor or above may",
         ),
-        (b"", LockDevice(device=Device.SHUFFLER), DEALER, "shuffler: this table has none; leave device out, or write"),
-        (b"", LockDevice(), Author("sue", None), "a player tells the house"),
+        (b"", LockDevice(device=Device.SHUFFLER), DEALER, "shuffler: this table has no shuffler; leave device out"),
+        (b"", LockDevice(), Author("sue", None), "a player gives no commands except answers"),
     ],
 )
 def test_a_command_that_is_not_an_order_is_refused(
     raised: bytes, command: AnyCommand, by: Author, refusal: str
 ) -> None:
-    """Nothing is sent, nothing is published, and the next order is free."""
+    """Nothing is sent or published, and the next order is accepted."""
     desk = Desk()
-    desk.hear(raised)
-    answer = desk.tell(command, by)
+    desk.receive(raised)
+    answer = desk.command(command, by)
     assert not answer.accepted
     assert answer.detail.startswith(refusal)
     step = desk.steps[-1]
     assert (step.sends, step.orders, step.observations, step.events) == ((), (), (), ())
-    assert desk.tell(LockDevice()).accepted
+    assert desk.command(LockDevice()).accepted
 
 
-# --- what the session refuses
+# --- refusals of the session
 
 
 def test_without_allow_orders_nothing_is_sent() -> None:
-    """The message says what to change."""
+    """The message has the remedy."""
     desk = Desk(allow_orders=False)
-    answer = desk.tell(LockDevice())
+    answer = desk.command(LockDevice())
     assert (answer.accepted, answer.detail, desk.sent) == (False, f"shoe: {NOT_ALLOWED}", ())
     assert "set allow_orders = true" in answer.detail
-    assert desk.hear(ACK) == []
+    assert desk.receive(ACK) == []
 
 
 def test_a_closed_link_refuses_orders() -> None:
-    """Until it is open again."""
+    """An open link accepts orders again."""
     desk = Desk()
     desk.take(LinkDown("lost"))
-    answer = desk.tell(LockDevice())
+    answer = desk.command(LockDevice())
     assert answer.detail == "shoe: the link is closed; connect the device, then repeat the order"
     desk.take(LinkUp(PORT))
-    assert desk.tell(LockDevice()).accepted
+    assert desk.command(LockDevice()).accepted
 
 
 def test_one_order_at_a_time() -> None:
-    """A second order is refused while the first waits, and does not take its answer."""
+    """A second order is refused while the first waits for its answer."""
     desk = asked()
-    answer = desk.tell(UnlockDevice(), SUPERVISOR)
+    answer = desk.command(UnlockDevice(), SUPERVISOR)
     assert answer.detail == "shoe: the order lock still waits for its answer; repeat this order after it"
-    assert desk.hear(ACK) == [("lock", "acknowledged", "")]
-    assert desk.tell(UnlockDevice()).accepted
+    assert desk.receive(ACK) == [("lock", "acknowledged", "")]
+    assert desk.command(UnlockDevice()).accepted
 
 
-def test_an_order_that_is_given_twice_is_answered_once() -> None:
-    """The second one is refused before it is sent, and the first one waits on."""
+def test_a_repeated_order_is_answered_once() -> None:
+    """The second order is refused and not sent; the first order still waits."""
     desk = asked()
-    assert desk.tell(LockDevice()).detail.startswith("shoe: the order lock still waits for its answer")
+    assert desk.command(LockDevice()).detail.startswith("shoe: the order lock still waits for its answer")
     assert desk.steps[-1].events == ()
-    assert desk.hear(ACK) == [("lock", "acknowledged", "")]
+    assert desk.receive(ACK) == [("lock", "acknowledged", "")]
 
 
 @pytest.mark.parametrize(
@@ -331,31 +331,31 @@ def test_an_order_that_is_given_twice_is_answered_once() -> None:
         ),
     ],
 )
-def test_a_family_without_the_order_says_so(family: str, settings: Settings, detail: str) -> None:
-    """In the answer to the command."""
+def test_a_family_without_the_order_refuses_it(family: str, settings: Settings, detail: str) -> None:
+    """The answer to the command has the reason."""
     desk = Desk(family, settings)
-    answer = desk.tell(LockDevice())
+    answer = desk.command(LockDevice())
     assert (answer.accepted, answer.detail, desk.sent) == (False, detail, ())
 
 
-def test_an_order_to_the_shuffler_is_the_shufflers_alone() -> None:
-    """Each device has its own order at a time."""
+def test_an_order_for_the_shuffler_does_not_affect_the_shoe() -> None:
+    """Each device can have one order at a time."""
     desk = Desk(shuffled=True)
     desk.take(shuffler.UP)
-    assert desk.tell(LockDevice(device=Device.SHUFFLER)).accepted
+    assert desk.command(LockDevice(device=Device.SHUFFLER)).accepted
     assert desk.sent == (Send(Device.SHUFFLER, b"lock"),)
-    assert desk.tell(LockDevice()).accepted
+    assert desk.command(LockDevice()).accepted
     assert desk.sent == (Send(Device.SHOE, LOCK_FRAME),)
-    assert desk.hear(ACK) == [("lock", "acknowledged", "")]
+    assert desk.receive(ACK) == [("lock", "acknowledged", "")]
 
 
 def test_the_answer_names_the_device_of_the_order() -> None:
-    """The event of a shuffler's order is the shuffler's, although most orders are for the shoe."""
+    """The event of an order for the shuffler names the shuffler."""
     desk = Desk(shuffled=True)
     desk.take(shuffler.UP)
-    assert desk.tell(LockDevice(device=Device.SHUFFLER)).accepted
-    told = desk.take(shuffler.UP)  # another device on the same port
-    (answered,) = [each.data for each in told if isinstance(each.data, DeviceOrderAnswered)]
+    assert desk.command(LockDevice(device=Device.SHUFFLER)).accepted
+    events = desk.take(shuffler.UP)  # the link opens again, so the pending order is lost
+    (answered,) = [each.data for each in events if isinstance(each.data, DeviceOrderAnswered)]
     assert (answered.device, answered.result, answered.detail) == (
         Device.SHUFFLER,
         OrderResult.SILENT,
@@ -366,22 +366,22 @@ def test_the_answer_names_the_device_of_the_order() -> None:
 # --- the record
 
 
-def on_record(value: object, kind: Any) -> Any:  # noqa: ANN401  # what goes in comes out
+def on_record(value: object, kind: Any) -> Any:  # noqa: ANN401  # the type is an argument
     return msgspec.json.decode(msgspec.json.encode(value), type=kind)
 
 
 @pytest.mark.parametrize("allow_orders", [True, False])
-def test_the_recorded_observations_give_the_same_again(allow_orders: bool) -> None:  # noqa: FBT001
-    """Without a session: events, answers and state, of accepted and of refused orders."""
+def test_a_replay_gives_the_same_events_answers_and_state(allow_orders: bool) -> None:  # noqa: FBT001
+    """The replay has no session: it uses the recorded observations, of accepted and of refused orders."""
     desk = Desk(allow_orders=allow_orders)
-    desk.tell(LockDevice())
-    desk.tell(UnlockDevice())
-    desk.hear(ACK + LOCKED)
-    desk.hear(report("2", "E", 0x42))
-    desk.tell(USE, SUPERVISOR)
+    desk.command(LockDevice())
+    desk.command(UnlockDevice())
+    desk.receive(ACK + LOCKED)
+    desk.receive(report("2", "E", 0x42))
+    desk.command(USE, SUPERVISOR)
     desk.take(Woken(), ms=desk.ms + 3000)
     desk.take(LinkDown("lost"))
-    desk.tell(LockDevice())
+    desk.command(LockDevice())
     state = desk.engine.begin()
     for step in desk.steps:
         observations = on_record(step.observations, tuple[AnyObservation, ...])
@@ -392,7 +392,7 @@ def test_the_recorded_observations_give_the_same_again(allow_orders: bool) -> No
 
 
 def test_rows_of_earlier_versions_still_decode() -> None:
-    """They have another word for an order to clear a fault, and a number in place of the fault."""
+    """They have the word clear-error, and a number in place of the fault."""
     row = b'{"came":"Ordered","order":{"kind":"clear-error","number":7}}'
     assert msgspec.json.decode(row, type=AnyInput) == Ordered(DeviceOrder(DeviceOrderKind.CLEAR_FAULT))
     with pytest.raises(msgspec.ValidationError):

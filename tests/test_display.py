@@ -1,4 +1,4 @@
-"""What people see of a table, from literal messages of the contract and from whole shoes."""
+"""The display of a table, from literal messages and from whole shoes."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,21 +11,21 @@ import pytest
 from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
-from shoed.bus.messages import Presence, Status, Voice
-from shoed.cards import Card
+from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.display.terminal import CHOICES, SGR, WIDTH, plain, screen
-from shoed.display.view import TableView, Told, hear, read
+from shoed.display.view import ShownEvent, TableView, read, updated
 from shoed.engine import Engine
-from shoed.events import Event
 from shoed.journal import StoredEvent
-from shoed.now import Now
+from shoed.model.cards import Card
+from shoed.model.events import Event
+from shoed.model.moments import Now
+from shoed.model.step import LinkDown, LinkUp, Received
 from shoed.rig.dealer import deal
 from shoed.rules.load import GAMES
 from shoed.session.angel_eye import AngelEyeSession
 from shoed.session.angel_eye_shoe import AngelEyeShoe
-from shoed.step import LinkDown, LinkUp, Received
 from shoed.table import TableSettings, public_state
-from shoed.table.state import Link
+from shoed.table.state import LinkStatus
 from shoed.watch import WatchSettings
 from tests.onlooker import Onlooker
 from tests.shown import questions
@@ -33,7 +33,7 @@ from tests.trouble import troubled_rounds
 
 IDENTITY: Final = ("vendor", "model", "serial", "firmware", "protocol")
 ROOT: Final = "shoed/v1/rws/bac-901"
-VOICE: Final = Voice("rws", "bac-901", "word", "commission", "0")
+VOICE: Final = TableMessages("rws", "bac-901", "word", "commission", "0")
 
 
 class Subscriber:
@@ -41,18 +41,18 @@ class Subscriber:
         self.view = TableView()
         self.lines: list[str] = []
 
-    def hear(self, topic: str, payload: bytes) -> None:
+    def receive(self, topic: str, payload: bytes) -> None:
         found = read(topic, payload)
         if found is None:
             return
         name, heard = found
         assert name == "bac-901"
-        self.view = hear(self.view, heard)
+        self.view = updated(self.view, heard)
         if (line := plain(heard)) is not None:
             self.lines.append(line)
 
-    def told(self, sequence: int, kind: str, data: Mapping[str, object]) -> None:
-        """One event as the contract has it."""
+    def publish(self, sequence: int, kind: str, data: Mapping[str, object]) -> None:
+        """Receive one event in its published form."""
         envelope = {
             "specversion": "1.0",
             "id": f"word-bac-901-{sequence}",
@@ -63,15 +63,15 @@ class Subscriber:
             "sequence": str(sequence),
             "data": data,
         }
-        self.hear(f"{ROOT}/event/{kind.replace('.', '/')}", json.dumps(envelope).encode())
+        self.receive(f"{ROOT}/event/{kind.replace('.', '/')}", json.dumps(envelope).encode())
 
     @property
     def screen(self) -> list[str]:
-        """Without its colours."""
+        """The screen without its colours."""
         return [SGR.sub("", line).rstrip() for line in screen({"bac-901": self.view})]
 
     def shows(self, *words: str) -> bool:
-        """Whether one line of the screen has all of them."""
+        """Whether one line of the screen contains all words."""
         return any(all(word in line for word in words) for line in self.screen)
 
 
@@ -82,20 +82,20 @@ OURS: Final = {"outcome": "player", "pairs": ["banker"]}
 
 
 def deal_a_round(subscriber: Subscriber) -> None:
-    subscriber.told(
+    subscriber.publish(
         3, "round.started", {**ROUND, "game": "commission", "opened_by": "card", "shoe_integrity": "complete"}
     )
     drawn = (("player", "8S", 8, 0), ("banker", "3H", 8, 3), ("player", "QH", 8, 3), ("banker", "3D", 8, 6))
     for index, (hand, card, player, banker) in enumerate(drawn, 1):
         points = {"player": player, "banker": banker}
         data = {**ROUND, "index": index, "hand": hand, "card": card, "points": points, "provenance": 40 + index}
-        subscriber.told(3 + index, "card.drawn", data)
+        subscriber.publish(3 + index, "card.drawn", data)
     completed = {**ROUND, "game": "commission", "player": PLAYER, "banker": BANKER, **OURS, "integrity": "complete"}
-    subscriber.told(8, "round.completed", completed)
+    subscriber.publish(8, "round.completed", completed)
 
 
 def answered(subscriber: Subscriber, kind: str, theirs: Mapping[str, object]) -> None:
-    subscriber.told(9, f"round.{kind}", {**ROUND, "ours": OURS, "theirs": theirs})
+    subscriber.publish(9, f"round.{kind}", {**ROUND, "ours": OURS, "theirs": theirs})
 
 
 STATE: Final[dict[str, Any]] = {
@@ -128,8 +128,8 @@ def subscriber() -> Subscriber:
     return Subscriber()
 
 
-def test_a_round_is_a_plain_line_for_each_thing_worth_reading(subscriber: Subscriber) -> None:
-    """Round, cards, totals, result, and what the shoe says to it; nothing but ASCII."""
+def test_a_round_has_a_plain_line_for_each_event(subscriber: Subscriber) -> None:
+    """Round, cards, totals, result, and the answer of the shoe, in ASCII."""
     deal_a_round(subscriber)
     answered(subscriber, "confirmed", OURS)
     assert subscriber.lines == [
@@ -139,12 +139,12 @@ def test_a_round_is_a_plain_line_for_each_thing_worth_reading(subscriber: Subscr
         "  player QH   player 8, banker 3",
         "  banker 3D   player 8, banker 6",
         "  result: player, player 8 (8S QH), banker 6 (3H 3D), banker pair",
-        "  the shoe confirms it",
+        "  the shoe confirms the result",
     ]
 
 
 def test_a_round_is_drawn_card_by_card(subscriber: Subscriber) -> None:
-    """Both hands with their totals, and in the end who wins, pairs, and the round in the list."""
+    """Both hands with their totals; at the end the winner, the pairs, and the round in the list."""
     deal_a_round(subscriber)
     assert subscriber.shows("bac-901", "commission", "shoe 2", "round 7")
     assert subscriber.shows("8 ", "Q ", "3 ")
@@ -157,7 +157,7 @@ def test_a_round_is_drawn_card_by_card(subscriber: Subscriber) -> None:
 
 
 def test_red_suits_are_red_and_black_ones_are_not(subscriber: Subscriber) -> None:
-    """On the cards, which are white."""
+    """The cards have a white background."""
     deal_a_round(subscriber)
     text = "\n".join(screen({"bac-901": subscriber.view}))
     assert "\x1b[31;107m  ♥  \x1b[0m" in text
@@ -166,73 +166,73 @@ def test_red_suits_are_red_and_black_ones_are_not(subscriber: Subscriber) -> Non
 
 
 def test_a_dispute_is_shown(subscriber: Subscriber) -> None:
-    """In the list, and as a line with what the shoe says."""
+    """The list and a line contain the result of the shoe."""
     deal_a_round(subscriber)
     answered(subscriber, "disputed", {"outcome": "tie", "pairs": ["player"]})
     assert subscriber.shows("7  player", "disputed")
-    assert subscriber.lines[-1] == "  DISPUTED: the shoe says tie, player pair"
+    assert subscriber.lines[-1] == "  DISPUTED: the shoe reports tie, player pair"
 
 
-def test_an_answer_to_another_round_changes_nothing(subscriber: Subscriber) -> None:
-    """Only the last completed round can still be answered."""
+def test_an_answer_to_an_earlier_round_has_no_effect(subscriber: Subscriber) -> None:
+    """Only the last completed round can be answered."""
     deal_a_round(subscriber)
-    subscriber.told(9, "round.unconfirmed", {"shoe": 2, "round": 6})
+    subscriber.publish(9, "round.unconfirmed", {"shoe": 2, "round": 6})
     assert not subscriber.shows("unconfirmed")
 
 
-def test_who_comes_late_sees_the_table_as_it_stands(subscriber: Subscriber) -> None:
-    """The retained state alone: hands, last round, and the device with its fault and its lock."""
-    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+def test_a_late_subscriber_sees_the_present_table(subscriber: Subscriber) -> None:
+    """The retained state is enough: hands, last round, and the device with its fault and its lock."""
+    subscriber.receive(f"{ROOT}/state", json.dumps(STATE).encode())
     assert subscriber.shows("shoe 2", "round 8")
     assert subscriber.shows("7  player  8 : 6", "confirmed")
     assert subscriber.shows("shoe", "online", "fault 1, cannot-read", "locked")
     assert subscriber.lines == []
 
 
-def test_events_that_the_state_includes_already_are_not_drawn_again(subscriber: Subscriber) -> None:
-    """Only what is newer than the state changes the view."""
-    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+def test_events_that_the_state_includes_are_ignored(subscriber: Subscriber) -> None:
+    """Only events after the state change the view."""
+    subscriber.receive(f"{ROOT}/state", json.dumps(STATE).encode())
     before = subscriber.view
     deal_a_round(subscriber)
     assert subscriber.view == before
     data = {"shoe": 2, "round": 8, "index": 2, "hand": "banker", "card": "9C", "points": {"player": 0, "banker": 9}}
-    subscriber.told(51, "card.drawn", {**data, "provenance": 3})
+    subscriber.publish(51, "card.drawn", {**data, "provenance": 3})
     assert subscriber.view.hands.banker.points == 9
 
 
-def test_who_hears_all_from_the_first_event_needs_no_state(subscriber: Subscriber) -> None:
-    """A birth tells the state before the backlog that it includes: the first event begins anew, and all is there."""
-    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
-    subscriber.told(1, "device.online", {"port": "tcp://10.0.0.7:4001"})
+def test_a_subscriber_from_the_first_event_needs_no_state(subscriber: Subscriber) -> None:
+    """A birth publishes the state before the backlog that it includes. The first event resets the view."""
+    subscriber.receive(f"{ROOT}/state", json.dumps(STATE).encode())
+    subscriber.publish(1, "device.online", {"port": "tcp://10.0.0.7:4001"})
     deal_a_round(subscriber)
-    subscriber.hear(f"{ROOT}/state", json.dumps(STATE).encode())
+    subscriber.receive(f"{ROOT}/state", json.dumps(STATE).encode())
     assert [played.round for played in subscriber.view.past] == [7]
     assert subscriber.shows("shoe", "online", "tcp://10.0.0.7:4001")
     assert subscriber.view.sequence == 8
 
 
-def test_a_suspended_round_says_that_it_waits(subscriber: Subscriber) -> None:
-    """And why, until the next round is complete."""
+def test_a_suspended_round_is_shown_as_waiting(subscriber: Subscriber) -> None:
+    """The reason is shown until the next round is complete."""
     deal_a_round(subscriber)
     seen = {"card": "9C", "hand": "banker", "position": 3, "result": None}
-    subscriber.told(
+    subscriber.publish(
         9, "card.set-aside", {**ROUND, "card": "9C", "reason": "not-due", "reported": seen, "provenance": 9}
     )
     assert subscriber.shows("9C set aside: not-due")
-    subscriber.told(10, "round.suspended", {**ROUND, "due": None, "seen": seen, "gap": False})
+    subscriber.publish(10, "round.suspended", {**ROUND, "due": None, "seen": seen, "gap": False})
     assert subscriber.shows("suspended: waits for a person")
-    assert subscriber.shows("SUSPENDED: due was no card, and the shoe said 9C, card 3 of banker")
+    assert subscriber.shows("SUSPENDED: no card was due; the shoe reported 9C, card 3 of banker")
     assert subscriber.lines[-2:] == [
         "9C set aside: not-due",
-        "  SUSPENDED: due was no card, and the shoe said 9C, card 3 of banker",
+        "  SUSPENDED: no card was due; the shoe reported 9C, card 3 of banker",
     ]
 
 
-def test_a_card_with_an_unknown_place_is_shown_with_the_value_of_the_shoe(subscriber: Subscriber) -> None:
-    """The reason alone does not name the value."""
+def test_a_card_with_an_unknown_position_is_shown_with_the_value_of_the_shoe(subscriber: Subscriber) -> None:
+    """The reason alone does not contain the value."""
     seen = {"card": "9C", "hand": None, "position": None, "result": None, "unknown": "target 6"}
     aside = {**ROUND, "card": "9C", "reason": "unknown", "reported": seen, "provenance": 9}
-    subscriber.told(1, "card.set-aside", aside)
+    subscriber.publish(1, "card.set-aside", aside)
     assert subscriber.lines[-1:] == ["9C set aside: unknown target 6"]
 
 
@@ -244,71 +244,71 @@ def test_a_card_with_an_unknown_place_is_shown_with_the_value_of_the_shoe(subscr
         ({"result": {"outcome": "tie", "pairs": []}}, "result tie"),
     ],
 )
-def test_what_suspended_a_round_is_told_in_words(subscriber: Subscriber, seen: dict[str, object], words: str) -> None:
-    """What was due, and what the shoe said instead."""
+def test_the_reason_of_a_suspension_is_one_line(subscriber: Subscriber, seen: dict[str, object], words: str) -> None:
+    """It contains the due card and the report of the shoe."""
     due = {"hand": "player", "position": 3, "index": 5}
-    subscriber.told(1, "round.suspended", {**ROUND, "due": due, "seen": seen, "gap": True})
-    assert subscriber.lines == [f"  SUSPENDED: due was card 3 of player, and the shoe said {words}"]
+    subscriber.publish(1, "round.suspended", {**ROUND, "due": due, "seen": seen, "gap": True})
+    assert subscriber.lines == [f"  SUSPENDED: card 3 of player was due; the shoe reported {words}"]
 
 
-def test_what_has_no_words_of_its_own_is_told_as_it_is(subscriber: Subscriber) -> None:
-    """The event's name, and its data; on the screen no longer than the line."""
+def test_an_event_without_its_own_text_is_shown_as_data(subscriber: Subscriber) -> None:
+    """The line has the name of the event and its data. The screen cuts it to its width."""
     data = {"device": "shoe", "bytes": "05 " * 40, "offset": 0, "reason": "torn", "detail": "", "count": 1}
     data |= {"size": 40, "unkept": 0}
-    subscriber.told(1, "line.rejected", data)
+    subscriber.publish(1, "line.rejected", data)
     assert subscriber.lines == [f"line.rejected {json.dumps(data, separators=(',', ':'))}"]
     assert subscriber.shows('line.rejected {"device":"shoe","bytes":"05 05')
     assert max(map(len, subscriber.screen)) == WIDTH
 
 
 def test_the_health_of_the_device_is_shown(subscriber: Subscriber) -> None:
-    """Quiet, offline with its reason, fault and lock, and that they are over."""
+    """Quiet, offline with its reason, fault and lock, and their ends."""
     port = {"port": "tcp://10.0.0.7:4001"}
     assert subscriber.shows("shoe", "offline")
-    subscriber.told(2, "device.online", port)
+    subscriber.publish(2, "device.online", port)
     assert subscriber.shows("shoe", "● online · tcp://10.0.0.7:4001")
-    subscriber.told(3, "device.quiet", {**port, "since": "2025-03-01T18:00:00.000000Z"})
+    subscriber.publish(3, "device.quiet", {**port, "since": "2025-03-01T18:00:00.000000Z"})
     assert subscriber.shows("shoe", "quiet")
-    subscriber.told(4, "device.fault", {"code": 6, "name": "card-code", "blocking": True})
-    subscriber.told(5, "device.locked", {})
+    subscriber.publish(4, "device.fault", {"code": 6, "name": "card-code", "blocking": True})
+    subscriber.publish(5, "device.locked", {})
     assert subscriber.shows("shoe", "fault 6, card-code", "locked")
-    subscriber.told(6, "device.cleared", {"code": 6, "name": "card-code"})
-    subscriber.told(7, "device.unlocked", {})
+    subscriber.publish(6, "device.cleared", {"code": 6, "name": "card-code"})
+    subscriber.publish(7, "device.unlocked", {})
     assert not subscriber.shows("fault")
     assert not subscriber.shows("locked")
-    subscriber.told(8, "device.doubted", {"reason": "no-hello", "detail": "it says nothing"})
+    subscriber.publish(8, "device.doubted", {"reason": "no-hello", "detail": "it says nothing"})
     assert subscriber.shows("shoe", "no-hello: it says nothing")
-    assert subscriber.lines[-1] == "the shoe cannot be relied on, no-hello: it says nothing"
-    subscriber.told(9, "device.trusted", {"reason": "no-hello"})
+    assert subscriber.lines[-1] == "the shoe is not reliable, no-hello: it says nothing"
+    subscriber.publish(9, "device.trusted", {"reason": "no-hello"})
     assert not subscriber.shows("it says nothing")
-    subscriber.told(10, "device.offline", {**port, "reason": "the cable is out"})
+    subscriber.publish(10, "device.offline", {**port, "reason": "the cable is out"})
     assert subscriber.shows("shoe", "offline · the cable is out")
     assert subscriber.lines[-1] == "the shoe is offline: the cable is out"
 
 
-def test_the_health_of_a_shuffler_is_shown_where_there_is_one(subscriber: Subscriber) -> None:
-    """By its events and by the retained state; the shoe's own is what it was."""
+def test_the_health_of_a_shuffler_is_shown(subscriber: Subscriber) -> None:
+    """Its events and the retained state change it; the shoe's health is separate."""
     assert not subscriber.shows("shuffler")
-    subscriber.told(2, "device.online", {"device": "shuffler", "port": "tcp://10.0.0.7:4002"})
+    subscriber.publish(2, "device.online", {"device": "shuffler", "port": "tcp://10.0.0.7:4002"})
     assert subscriber.lines[-1] == "the shuffler is online: tcp://10.0.0.7:4002"
-    subscriber.told(3, "device.fault", {"device": "shuffler", "code": 5, "name": "door-open", "blocking": True})
-    subscriber.told(4, "device.identified", {"device": "shuffler", **dict.fromkeys(IDENTITY, "7")})
+    subscriber.publish(3, "device.fault", {"device": "shuffler", "code": 5, "name": "door-open", "blocking": True})
+    subscriber.publish(4, "device.identified", {"device": "shuffler", **dict.fromkeys(IDENTITY, "7")})
     assert subscriber.shows("shuffler", "online", "fault 5, door-open")
     assert subscriber.shows("shoe", "offline")
     assert not subscriber.shows("shoe ", "fault")
     late = Subscriber()
     shuffler = {**STATE["device"], "fault": None, "link": "quiet"}
-    late.hear(f"{ROOT}/state", json.dumps(STATE | {"shuffler": shuffler}).encode())
+    late.receive(f"{ROOT}/state", json.dumps(STATE | {"shuffler": shuffler}).encode())
     assert late.shows("shuffler", "quiet")
     assert late.shows("shoe", "online", "fault 1")
 
 
 def test_the_health_of_the_daemon_is_shown(subscriber: Subscriber) -> None:
-    """Its retained status, with the reason."""
+    """It is the retained status with its reason."""
     assert subscriber.shows("daemon", "unknown")
     for status in (Presence.ONLINE, Presence.OFFLINE):
-        message = VOICE.status(Status(status, "because", "2025-03-01T18:00:00.000000Z", "0"))
-        subscriber.hear(message.topic, message.payload)
+        message = VOICE.status(StatusMessage(status, "because", "2025-03-01T18:00:00.000000Z", "0"))
+        subscriber.receive(message.topic, message.payload)
         assert subscriber.shows("daemon", f"{status.value} · because")
     assert subscriber.lines == ["the daemon is online: because", "the daemon is offline: because"]
 
@@ -325,16 +325,16 @@ def test_the_health_of_the_daemon_is_shown(subscriber: Subscriber) -> None:
         ("elsewhere/v1/rws/bac-901/state", b"{}"),
     ],
 )
-def test_what_is_not_in_the_contract_is_ignored(subscriber: Subscriber, topic: str, payload: bytes) -> None:
-    """Whoever may publish on the broker cannot break a screen."""
-    subscriber.hear(topic, payload)
+def test_unknown_topics_and_payloads_are_ignored(subscriber: Subscriber, topic: str, payload: bytes) -> None:
+    """Another publisher on the broker cannot break a screen."""
+    subscriber.receive(topic, payload)
     assert subscriber.view == TableView()
 
 
 def test_the_open_question_is_shown_until_it_is_answered(subscriber: Subscriber) -> None:
-    """What happened, who decides on which ground, and the effect of each choice; the screen stays as wide as it is."""
+    """The text of the question, the deciding role and the ground, and the effect of each choice, within the width."""
     for shown in questions():
-        subscriber.hear(f"{ROOT}/question", msgspec.json.encode(shown.question))
+        subscriber.receive(f"{ROOT}/question", msgspec.json.encode(shown.question))
         screen = " ".join(" ".join(subscriber.screen).split())
         effects = [each.effect for each in shown.question.consequences]
         for text in (shown.question.text, shown.question.decided_by, shown.question.ground, *effects[:CHOICES]):
@@ -342,23 +342,23 @@ def test_the_open_question_is_shown_until_it_is_answered(subscriber: Subscriber)
         assert (f"and {len(effects) - CHOICES} more choices" in screen) is (len(effects) > CHOICES)
         assert max(map(len, subscriber.screen)) <= WIDTH
         assert subscriber.lines[-1].isascii()
-    said = len(subscriber.lines)
-    subscriber.hear(f"{ROOT}/question", b"")
+    before = len(subscriber.lines)
+    subscriber.receive(f"{ROOT}/question", b"")
     assert subscriber.view == TableView()
-    assert len(subscriber.lines) == said
+    assert len(subscriber.lines) == before
 
 
 def test_events_of_a_later_version_are_ignored(subscriber: Subscriber) -> None:
-    """A type that is not known, and a field that is not."""
-    subscriber.told(1, "card.wrapped", {})
+    """The type or a field of the event is unknown."""
+    subscriber.publish(1, "card.wrapped", {})
     assert subscriber.view == TableView()
-    subscriber.told(2, "device.online", {"port": "tcp://10.0.0.7:4001", "colour": "blue"})
+    subscriber.publish(2, "device.online", {"port": "tcp://10.0.0.7:4001", "colour": "blue"})
     assert subscriber.shows("shoe", "online")
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_whole_shoe_fits_the_screen_at_every_moment(seed: int) -> None:
-    """Never wider than it says, always as many lines; who follows the events and who gets the state agree."""
+def test_a_whole_shoe_fits_the_screen_at_every_step(seed: int) -> None:
+    """The width and the number of lines are constant. A view from the events and a view from the state are equal."""
     engine = Engine(
         AngelEyeSession(AngelEyeSettings(), allow_orders=False),
         WatchSettings(0),
@@ -367,54 +367,54 @@ def test_a_whole_shoe_fits_the_screen_at_every_moment(seed: int) -> None:
     state, follower, heights = engine.begin(), Subscriber(), set()
     role = AngelEyeShoe(AngelEyeSettings())
     shoe, utc_us = role.begin(), 0
-    came: list[LinkUp | LinkDown | Received] = [LinkUp("tcp://x:1")]
+    incoming: list[LinkUp | LinkDown | Received] = [LinkUp("tcp://x:1")]
     for pause_s, report in deal(Random(seed), 8):
         if isinstance(report, StandBy):
             break
-        shoe, said = role.say(shoe, report)
+        shoe, sent = role.say(shoe, report)
         utc_us += round(pause_s * 1e6)
-        for each in (*came, Received(said)):
+        for each in (*incoming, Received(sent)):
             state, step = engine.step(state, each, Now(utc_us, utc_us * 1000))
             assert step is not None
             for event in step.events:
                 message = VOICE.event(stored(event), historical=False)
-                follower.hear(message.topic, message.payload)
+                follower.receive(message.topic, message.payload)
                 heights.add(len(follower.screen))
                 assert max(map(len, follower.screen)) <= WIDTH
-        came.clear()
+        incoming.clear()
         late = Subscriber()
         message = VOICE.state(public_state("commission", state.table))
-        late.hear(message.topic, message.payload)
+        late.receive(message.topic, message.payload)
         assert standing(late.view) == standing(follower.view)
     assert len(heights) == 1
     assert len(follower.view.past) > 60
 
 
-def test_a_card_left_over_opens_the_next_round(subscriber: Subscriber) -> None:
-    """An event of its own draws it, and names the event that set it aside."""
+def test_a_card_left_over_starts_the_next_round(subscriber: Subscriber) -> None:
+    """An event draws it, and contains the id of the event that set it aside."""
     deal_a_round(subscriber)
     paid = {"player": {"pays": "1:1", "clause": "4.1.2"}}
     settled = {**ROUND, "outcome": "player", "pays": paid, "returned": [], "carried": ["5D"]}
-    subscriber.told(9, "round.settled", settled)
+    subscriber.publish(9, "round.settled", settled)
     opened = {"shoe": 2, "round": 8, "game": "commission", "opened_by": "announcement", "shoe_integrity": "complete"}
-    subscriber.told(10, "round.started", opened)
+    subscriber.publish(10, "round.started", opened)
     drawn = {"shoe": 2, "round": 8, "index": 1, "hand": "player", "card": "5D", "points": {"player": 5, "banker": 0}}
-    subscriber.told(11, "card.drawn", {**drawn, "provenance": 2, "set_aside": "word-bac-901-8", "source": "device"})
+    subscriber.publish(11, "card.drawn", {**drawn, "provenance": 2, "set_aside": "word-bac-901-8", "source": "device"})
     drawn = {"shoe": 2, "round": 8, "index": 2, "hand": "banker", "card": "9C", "points": {"player": 5, "banker": 9}}
-    subscriber.told(12, "card.drawn", {**drawn, "provenance": 3})
+    subscriber.publish(12, "card.drawn", {**drawn, "provenance": 3})
     assert (subscriber.view.hands.player.cards, subscriber.view.hands.banker.cards) == ((Card.D5,), (Card.C9,))
 
 
-def test_who_follows_the_events_sees_what_the_state_shows_whatever_happens() -> None:
-    """Cards that wait, are put in order, mended, void or left over, and answers of people: after every Step."""
+def test_the_view_from_the_events_equals_the_state_after_every_step() -> None:
+    """The inputs include waiting, reordered, corrected, void and left-over cards, and answers of people."""
 
     class Followed(Onlooker):
         view = TableView()
 
-        def check(self, told: Iterable[Event]) -> None:
-            for event in told:
-                self.view = hear(self.view, Told(event.sequence, event.type, event.data))
-            late = hear(TableView(), self.table.shown)
+        def check(self, publish: Iterable[Event]) -> None:
+            for event in publish:
+                self.view = updated(self.view, ShownEvent(event.sequence, event.type, event.data))
+            late = updated(TableView(), self.table.shown)
             known = self.view if late.past else replace(self.view, past=())  # a round that was reopened has no result
             assert standing(known) == standing(late)
 
@@ -423,8 +423,9 @@ def test_who_follows_the_events_sees_what_the_state_shows_whatever_happens() -> 
 
 
 def standing(view: TableView) -> tuple[object, ...]:
-    past = [replace(each, pays={}) for each in view.past[-1:]]  # which only the state tells
-    up = {device: shown.of.link for device, shown in view.devices.items() if shown.of.link is not Link.OFFLINE}
+    past = [replace(each, pays={}) for each in view.past[-1:]]  # only the state contains them
+    links = {device: shown.public.link for device, shown in view.devices.items()}
+    up = {device: link for device, link in links.items() if link is not LinkStatus.OFFLINE}
     return view.shoe, view.round, view.phase, view.hands, past, up
 
 
@@ -432,8 +433,8 @@ def stored(event: Event) -> StoredEvent:
     return StoredEvent(event.sequence, event.type, event.utc_us, msgspec.json.encode(event.data).decode())
 
 
-def test_several_tables_stand_below_each_other() -> None:
-    """In the order of their names."""
+def test_several_tables_are_shown_one_below_the_other() -> None:
+    """They are sorted by name."""
     lines = [SGR.sub("", line) for line in screen({"b": TableView(), "a": TableView()})]
     assert lines[0].startswith("  a ")
     assert lines[len(lines) // 2].startswith("  b ")

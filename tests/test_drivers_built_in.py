@@ -1,4 +1,4 @@
-"""The families that are built in: each is whole, and asked for by its name."""
+"""The built-in families: each is complete, and found by its name."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from shoed.session.families import DRIVERS
 
 
 def test_every_family_has_its_driver() -> None:
-    """None is declared that cannot be used."""
+    """Every declared family can be used."""
     assert list(DRIVERS) == list(FAMILIES)
     assert len(DRIVERS) == len(FAMILIES)
     with pytest.raises(KeyError):
@@ -15,8 +15,8 @@ def test_every_family_has_its_driver() -> None:
 
 
 @pytest.mark.parametrize("name", DRIVERS)
-def test_a_driver_has_its_family_and_both_ends_of_its_line(name: str) -> None:
-    """The session is the host's; the device's half, where there is one, is made of the same settings."""
+def test_a_driver_has_its_family_and_both_sessions(name: str) -> None:
+    """The host's session and the device's session, if it exists, accept the same settings."""
     driver = DRIVERS[name]
     assert driver.family == FAMILIES[name]
     session = driver.session(driver.family.settings(), allow_orders=False)
@@ -26,8 +26,8 @@ def test_a_driver_has_its_family_and_both_ends_of_its_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DRIVERS)
-def test_what_bears_no_check_is_a_kind_of_the_family(name: str) -> None:
-    """A name that no frame has would say that all of them are checked."""
+def test_an_unchecked_kind_is_a_frame_of_the_family(name: str) -> None:
+    """An unknown name would mean that all frames have a check."""
     driver = DRIVERS[name]
     kinds = {kind.name for kind in driver.family.reports(driver.family.settings()).framing.kinds}
     assert set(driver.unchecked) <= kinds

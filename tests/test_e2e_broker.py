@@ -1,4 +1,4 @@
-"""The broker: absent, killed, frozen, refusing; and what the world hears when it is back."""
+"""The broker is absent, killed, frozen or refusing; the events after its return."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Broker, Kind, running_broker
+from shoed.rig.broker import Broker, BrokerKind, running_broker
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, endless, result
 from tests.mqtt_proxy import Proxy
 from tests.witnesses import TABLE
@@ -17,8 +17,8 @@ from tests.world import World
 
 @pytest.fixture
 async def own_broker() -> AsyncIterator[Broker]:
-    """A broker that a test may do harm to, and that throws nothing away while the recorder is behind."""
-    async with running_broker(Kind.MOSQUITTO, lines=["max_queued_messages 0"]) as running:
+    """A broker that a test may kill, and that keeps every message for a slow recorder."""
+    async with running_broker(BrokerKind.MOSQUITTO, lines=["max_queued_messages 0"]) as running:
         yield running
 
 
@@ -28,14 +28,14 @@ async def world(tmp_path: Path, own_broker: Broker) -> AsyncIterator[World]:
         yield world
 
 
-async def test_broker_and_shoe_that_come_later_are_picked_up(world: World) -> None:
-    """Both are absent at the start. All that was before the connection is historical, all that is after it is not."""
+async def test_a_broker_and_a_shoe_that_start_later_are_connected(world: World) -> None:
+    """Both are absent at the start. Events before the connection are historical, later events are not."""
     async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
         await proxy.shut()
         await shoe.cut()
         daemon = await world.start(shoe, port=proxy.port)
         await daemon.looking(lambda: world.journal.count("device.offline"))
-        await shoe.mend()
+        await shoe.plug_in()
         await shoe.connected()
         await shoe.deal(*ROUNDS[:3])
         await daemon.looking(lambda: world.journal.count("round.confirmed") == 3)
@@ -44,7 +44,7 @@ async def test_broker_and_shoe_that_come_later_are_picked_up(world: World) -> No
         await world.recorder.event("round.confirmed", round=3)
         await shoe.deal(*ROUNDS[3:])
         await world.recorder.event("round.confirmed", round=6)
-        await world.all_told()
+        await world.all_published()
         assert [message.topic.removeprefix(f"{TABLE}/") for message in world.recorder.messages[:4]] == [
             "status",
             "state",
@@ -55,8 +55,8 @@ async def test_broker_and_shoe_that_come_later_are_picked_up(world: World) -> No
         assert [event.get("historical") for event in events] == [True] * last + [None] * (len(events) - last)
 
 
-async def test_a_broker_killed_within_a_hand_misses_nothing(world: World) -> None:
-    """Cards are drawn while it is down; after its return the hand is told to its end, under the same ids."""
+async def test_no_event_is_lost_when_the_broker_is_killed_during_a_hand(world: World) -> None:
+    """Cards are drawn while the broker is down. After its return the other events of the hand have the same ids."""
     async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
         daemon = await world.start(shoe, port=proxy.port)
         await shoe.connected()
@@ -73,21 +73,21 @@ async def test_a_broker_killed_within_a_hand_misses_nothing(world: World) -> Non
         await shoe.say(NATURAL[3], result("player"))
         await world.recorder.event("round.confirmed")
         assert await daemon.stop() == 0
-        await world.all_told()
+        await world.all_published()
     assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
     drawn_ = {event["data"]["index"]: event for event in world.recorder.events() if event["type"].endswith("drawn")}
     assert [drawn_[index].get("historical") for index in (3, 4)] == [True, None]
 
 
-async def test_a_frozen_broker_costs_time_and_no_memory(world: World) -> None:
-    """Thousands of cards pass a broker that takes none; the daemon stays as large as it was, and then all arrives."""
+async def test_a_frozen_broker_needs_no_memory_of_the_daemon(world: World) -> None:
+    """Thousands of cards are dealt while the broker does not read. The memory does not grow, and all events arrive."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.connected()
         reports = endless()
 
         async def deal(cards: int = 3000) -> int:
-            """So many cards, and the results between them; what the daemon then holds, in KB."""
+            """Deal this number of cards, with their results; return the daemon's memory in KB."""
             target = world.journal.count("card.drawn") + cards
             while cards:
                 dealt, place, frame = next(reports)
@@ -96,17 +96,17 @@ async def test_a_frozen_broker_costs_time_and_no_memory(world: World) -> None:
             await daemon.looking(lambda: world.journal.count("card.drawn") == target)
             return daemon.resident_kb
 
-        before_kb = max([await deal() for _ in range(3)])  # as large as such heaps of bytes make it
+        before_kb = max([await deal() for _ in range(3)])  # the size with such amounts of bytes
         world.broker.pause()
         after_kb = max([await deal() for _ in range(4)])
-        assert after_kb - before_kb < 4096  # those events alone are twice as much
+        assert after_kb - before_kb < 4096  # the events alone have twice this size
         world.broker.resume()
-        await world.all_told(patience_s=60)
+        await world.all_published(patience_s=60)
     assert {each["integrity"] for each in world.recorder.of("round.completed")} == {"complete"}
 
 
-async def test_a_frozen_broker_does_not_hold_up_the_journal(world: World) -> None:
-    """A full line pauses the publisher and nothing else: cards are committed while nothing can be told."""
+async def test_a_frozen_broker_does_not_delay_the_journal(world: World) -> None:
+    """A full connection pauses only the publisher: cards are committed while no event can be published."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.connected()
@@ -116,11 +116,11 @@ async def test_a_frozen_broker_does_not_hold_up_the_journal(world: World) -> Non
         assert world.recorder.of("card.drawn") == []
         world.broker.resume()
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
-        await world.all_told()
+        await world.all_published()
 
 
-async def test_a_stolen_connection_disturbs_no_other_table(world: World) -> None:
-    """Somebody takes one table's client id: that table comes back with a new birth, the other never notices."""
+async def test_a_stolen_connection_does_not_affect_other_tables(world: World) -> None:
+    """A client uses the client id of one table. That table publishes a new birth; the other table is not affected."""
     async with TcpShoe() as one, TcpShoe() as other:
         await world.serve(one, other)
         await one.connected()
@@ -135,25 +135,25 @@ async def test_a_stolen_connection_disturbs_no_other_table(world: World) -> None
         assert await reader.readexactly(4) == b"\x20\x02\x00\x00"
         await other.say(NATURAL[2])
         await world.recorder.event("card.drawn", "bac-902", index=3)
-        assert await reader.read() == b""  # the table has taken it back
+        assert await reader.read() == b""  # the table has connected again
         writer.close()
         await world.recorder.born(times=2)
         await one.say(*NATURAL[2:], result("player"))
         await other.say(NATURAL[3], result("player"))
         for table in (TABLE, "bac-902"):
             await world.recorder.event("round.confirmed", table)
-            await world.all_told(table)
+            await world.all_published(table)
         assert len(world.recorder.statuses("bac-902")) == 1
         assert len(world.recorder.on("bac-902/question")) == 1
 
 
-async def test_a_broker_that_refuses_events_is_not_stormed(tmp_path: Path) -> None:
-    """Births are allowed and events are not: every try is a birth, so each pause before one is longer than the last."""
+async def test_a_broker_that_refuses_events_gets_few_attempts(tmp_path: Path) -> None:
+    """Births are allowed, events are not. Every attempt is a birth, and each pause is longer than the previous one."""
     allowed = tmp_path / "allowed"
     allowed.write_text("".join(f"topic write shoed/v1/+/+/{kind}\n" for kind in ("status", "state", "question")))
     allowed.write_text(allowed.read_text() + "topic read #\n")
     async with (
-        running_broker(Kind.MOSQUITTO, lines=[f"acl_file {allowed}"]) as strict,
+        running_broker(BrokerKind.MOSQUITTO, lines=[f"acl_file {allowed}"]) as strict,
         World(tmp_path, strict) as world,
         TcpShoe() as shoe,
     ):
@@ -167,7 +167,7 @@ async def test_a_broker_that_refuses_events_is_not_stormed(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 async def test_every_connection_begins_with_a_birth(world: World, version: str) -> None:
-    """The line to the broker is cut three times: status, state and question come anew each time, before any event."""
+    """The connection is cut three times. Each time, status, state and question are published before any event."""
     async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
         await world.start(shoe, port=proxy.port, version=version)
         await shoe.connected()
@@ -175,7 +175,7 @@ async def test_every_connection_begins_with_a_birth(world: World, version: str) 
             await world.recorder.born(times=births)
             await shoe.say(*NATURAL, result("player"))
             await world.recorder.event("round.confirmed", round=births)
-            await world.all_told()
+            await world.all_published()
             if births < 4:
                 await proxy.cut()
         messages = world.recorder.messages

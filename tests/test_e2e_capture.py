@@ -1,4 +1,4 @@
-"""Captures as people take and play them: from a line, from a running daemon, and back through another one."""
+"""Captures by command: from a line, from a running daemon, and replayed through a daemon."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,14 @@ from typing import Final
 import pytest
 
 from shoed.ports.capture import Capture, Direction, parse
-from shoed.ports.tell import NAME
 from shoed.rig import golden
+from shoed.service.command_socket import NAME
+from tests.command_clients import Finished, client, shoed
 from tests.foreign_shoe import COPIES, ROUNDS, Shoe, TcpShoe
-from tests.tellers import Said, client, shoed
 from tests.witnesses import TABLE
 from tests.world import LINES, SHOED, Daemon, World, shoe_on
 
-SAID: Final = b"".join(bytes.fromhex(frame) * COPIES for each in ROUNDS for frame in each.frames)
+SENT: Final = b"".join(bytes.fromhex(frame) * COPIES for each in ROUNDS for frame in each.frames)
 HEADER: Final = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n\n"
 
 
@@ -40,7 +40,7 @@ def read(path: Path) -> Capture:
 
 @contextlib.asynccontextmanager
 async def capturing(shoe: Shoe, out: Path) -> AsyncIterator[Daemon]:
-    """`shoed capture` on the shoe's line, listening."""
+    """`shoed capture` on the line of the shoe, after the line is open."""
     log = out.with_suffix(".log")
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
@@ -59,12 +59,12 @@ async def capturing(shoe: Shoe, out: Path) -> AsyncIterator[Daemon]:
 
 
 @pytest.mark.parametrize("line", LINES)
-async def test_a_line_is_written_down_as_it_comes(tmp_path: Path, line: str) -> None:
-    """All bytes, in order, each with its moment; a signal ends it with 0, and only its user may read it."""
+async def test_a_line_is_recorded_with_its_times(tmp_path: Path, line: str) -> None:
+    """All bytes are recorded in order. A signal ends the command with 0, and only its user may read the file."""
     out = tmp_path / "one.capture"
     async with shoe_on(line, tmp_path) as shoe, capturing(shoe, out) as running:
         await shoe.deal(*ROUNDS)
-        await running.looking(lambda: heard(read(out)) == SAID)
+        await running.looking(lambda: heard(read(out)) == SENT)
         assert await running.stop() == 0
     found = read(out)
     assert (found.header.family, found.header.firmware, str(found.header.line)) == ("angel-eye", "ii-ex", "4800 8N1")
@@ -74,8 +74,8 @@ async def test_a_line_is_written_down_as_it_comes(tmp_path: Path, line: str) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT])
-async def test_whatever_ends_it_the_file_is_whole(tmp_path: Path, shoe: TcpShoe, number: signal.Signals) -> None:
-    """In the midst of traffic: what is there can be read, and is what was said up to there."""
+async def test_the_file_is_valid_after_any_signal(tmp_path: Path, shoe: TcpShoe, number: signal.Signals) -> None:
+    """The signal arrives during traffic. The file contains the bytes up to the signal."""
     out = tmp_path / "one.capture"
     async with capturing(shoe, out) as running:
         dealing = asyncio.create_task(shoe.deal(*ROUNDS * 20))
@@ -86,53 +86,51 @@ async def test_whatever_ends_it_the_file_is_whole(tmp_path: Path, shoe: TcpShoe,
         await asyncio.gather(dealing, return_exceptions=True)
     found = heard(read(out))
     assert len(found) > 1000
-    assert (SAID * 20).startswith(found)
+    assert (SENT * 20).startswith(found)
 
 
-async def test_a_full_disk_leaves_a_whole_file(tmp_path: Path) -> None:
-    """The record that has no room is taken back, and it is said."""
+async def test_a_full_disk_leaves_a_valid_file(tmp_path: Path) -> None:
+    """An incomplete record is removed, and the error is reported."""
     source, out = tmp_path / "source.capture", tmp_path / "one.capture"
     source.write_text(HEADER + "".join(f"0.000000 < {'05 ' * 40}\n" for _ in range(100)))
     command = shlex.join(
-        ["shoed", "capture", f"replay:{source}?speed=fast", "--protocol", "angel-eye", "--out", str(out)]
+        [SHOED, "capture", f"replay:{source}?speed=fast", "--protocol", "angel-eye", "--out", str(out)]
     )
-    child = await asyncio.create_subprocess_shell(
-        f"ulimit -f 8; exec {command.replace('shoed', SHOED, 1)}", stderr=asyncio.subprocess.PIPE
-    )
-    _, said = await child.communicate()
+    child = await asyncio.create_subprocess_shell(f"ulimit -f 8; exec {command}", stderr=asyncio.subprocess.PIPE)
+    _, finished = await child.communicate()
     assert child.returncode == 1
-    assert b"the capture is whole up to here" in said
+    assert b"the records in the file are complete" in finished
     assert 1000 < len(heard(read(out))) < 4000
 
 
-async def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    """Nobody loses evidence by a name that was used before."""
+async def test_an_existing_file_is_not_changed(tmp_path: Path) -> None:
+    """A name that was used before does not destroy evidence."""
     source = tmp_path / "source.capture"
     source.write_text(HEADER)
-    said = await shoed("capture", f"replay:{source}", "--protocol", "angel-eye", "--out", source)
-    assert (said.status, said.out) == (1, "")
-    assert f"{source}: is there already" in said.err
+    finished = await shoed("capture", f"replay:{source}", "--protocol", "angel-eye", "--out", source)
+    assert (finished.status, finished.out) == (1, "")
+    assert f"{source}: the file exists, and is not changed" in finished.err
     assert source.read_text() == HEADER
 
 
-async def test_a_line_that_cannot_be_had_leaves_no_file(tmp_path: Path) -> None:
-    """So that the same command may be given again."""
+async def test_a_line_that_cannot_be_opened_leaves_no_file(tmp_path: Path) -> None:
+    """The same command can be used again."""
     out = tmp_path / "one.capture"
-    said = await shoed("capture", "tcp://127.0.0.1:1", "--protocol", "angel-eye", "--out", out)
-    assert (said.status, said.out) == (1, "")
-    assert "tcp://127.0.0.1:1" in said.err
+    finished = await shoed("capture", "tcp://127.0.0.1:1", "--protocol", "angel-eye", "--out", out)
+    assert (finished.status, finished.out) == (1, "")
+    assert "tcp://127.0.0.1:1" in finished.err
     assert not out.exists()
 
 
-async def test_it_ends_when_its_time_is_over(shoe: TcpShoe) -> None:
-    """With what came by then: here nothing, on the standard output."""
-    said = await shoed("capture", shoe.port, "--protocol", "angel-eye", "--seconds", "0.05")
-    assert (said.status, said.err) == (0, "")
-    assert parse(said.out, "out").records == ()
+async def test_the_command_ends_at_its_time_limit(shoe: TcpShoe) -> None:
+    """The standard output has the capture; here it has no records."""
+    finished = await shoed("capture", shoe.port, "--protocol", "angel-eye", "--seconds", "0.05")
+    assert (finished.status, finished.err) == (0, "")
+    assert parse(finished.out, "out").records == ()
 
 
-async def test_a_line_that_is_lost_ends_it_with_1(tmp_path: Path, shoe: TcpShoe) -> None:
-    """And the reason: what was to be captured is not all there."""
+async def test_a_lost_line_ends_the_command_with_1(tmp_path: Path, shoe: TcpShoe) -> None:
+    """The error contains the reason, because the capture is not complete."""
     out = tmp_path / "one.capture"
     async with capturing(shoe, out) as running:
         await shoe.connected()
@@ -144,41 +142,41 @@ async def test_a_line_that_is_lost_ends_it_with_1(tmp_path: Path, shoe: TcpShoe)
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        ("tcp://127.0.0.1:1", "no family is named; give --protocol FAMILY, of angel-eye"),
-        ("tcp://127.0.0.1:1 --protocol bee", "--protocol bee: no such family"),
+        ("tcp://127.0.0.1:1", "the option --protocol is missing; add --protocol FAMILY, with one of angel-eye"),
+        ("tcp://127.0.0.1:1 --protocol bee", "--protocol bee: this family does not exist"),
         (
             "tcp://127.0.0.1:1 --protocol angel-eye --firmware 9",
-            "--firmware 9: angel-eye has no such version",
+            "--firmware 9: angel-eye does not have this version",
         ),
         ("/dev/ttyS0 --protocol angel-eye", "write serial:///dev/ttyS0"),
         ("tcp://127.0.0.1:1 bac-901", "shoed capture --help"),
         ("save", "shoed capture --help"),
     ],
 )
-async def test_wrong_use_is_status_2(words: str, wanted: str) -> None:
-    """With what would be right."""
-    said = await shoed("capture", *words.split())
-    assert (said.status, said.out) == (2, "")
-    assert wanted in said.err
+async def test_wrong_use_has_status_2(words: str, wanted: str) -> None:
+    """The error contains a remedy."""
+    finished = await shoed("capture", *words.split())
+    assert (finished.status, finished.out) == (2, "")
+    assert wanted in finished.err
 
 
 # ---------------------------------------------------------------------------------------------- from the daemon
 
 
-async def saved(world: World, *words: str | Path) -> Said:
+async def saved(world: World, *words: str | Path) -> Finished:
     return await shoed("capture", "save", *words, "--state-dir", world.state_dir)
 
 
-async def test_the_daemon_gives_what_a_shoe_said_lately(world: World, shoe: TcpShoe) -> None:
-    """As a capture that plays like any other: the same cards come of it; the daemon itself writes nothing."""
+async def test_the_daemon_returns_the_recent_traffic_of_a_shoe(world: World, shoe: TcpShoe) -> None:
+    """The text is a valid capture with the same cards. The daemon writes no file."""
     await world.serve(shoe)
     await shoe.deal(*ROUNDS)
     await world.settled(shoe)
     out = world.place / "one.capture"
-    said = await saved(world, TABLE, "--out", out)
-    assert said == Said(0, "", "")
+    finished = await saved(world, TABLE, "--out", out)
+    assert finished == Finished(0, "", "")
     found = read(out)
-    assert heard(found).startswith(SAID)
+    assert heard(found).startswith(SENT)
     assert TABLE in (found.header.note or "")
     assert "the link is open" in out.read_text()
     drawn = [each.data for each in golden.play(found.header, golden.script(found)).events if each.type == "card.drawn"]
@@ -186,33 +184,33 @@ async def test_the_daemon_gives_what_a_shoe_said_lately(world: World, shoe: TcpS
     assert {path.name.partition("-")[0] for path in world.state_dir.iterdir()} <= {"journal.db", "lock", NAME}
 
 
-async def test_a_device_that_is_not_there_is_refused(world: World, shoe: TcpShoe) -> None:
-    """With those that are; nothing is written."""
+async def test_an_unknown_device_is_refused(world: World, shoe: TcpShoe) -> None:
+    """The error lists the known devices, and no file is written."""
     await world.start(shoe)
     out = world.place / "one.capture"
     for words, wanted in (
         (("bac-999",), "bac-999: no such table; known: bac-901"),
         ((TABLE, "--device", "oven"), "bac-901 has no oven; known: shoe"),
     ):
-        said = await saved(world, *words, "--out", out)
-        assert (said.status, said.out) == (1, "")
-        assert wanted in said.err
+        finished = await saved(world, *words, "--out", out)
+        assert (finished.status, finished.out) == (1, "")
+        assert wanted in finished.err
     assert not out.exists()
 
 
-async def test_the_socket_gives_it_to_programs(world: World, shoe: TcpShoe) -> None:
-    """One line of JSON each way; the connection stays, also for commands."""
+async def test_the_command_socket_returns_a_capture(world: World, shoe: TcpShoe) -> None:
+    """The request and the answer are one line of JSON each. The connection stays open for commands."""
     await world.start(shoe)
     async with client(world.state_dir) as someone:
         someone.writer.write(b'{"table": "bac-901", "id": "7", "capture": "shoe"}\n')
         line = await someone.reader.readline()
         assert b'"capture":"shoed-capture 1\\n' in line
-        answer = await someone.say(b'{"table": "bac-901", "id": "8", "capture": "shuffler"}\n')
+        answer = await someone.request(b'{"table": "bac-901", "id": "8", "capture": "shuffler"}\n')
         assert answer is not None
         assert (answer.id, answer.accepted) == ("8", False)
 
 
-# ---------------------------------------------------------------------------------------------- and back again
+# ---------------------------------------------------------------------------------------------- replay
 
 
 def play(world: World, shoe: Shoe, path: Path, *words: str) -> tuple[str | Path, ...]:
@@ -220,20 +218,20 @@ def play(world: World, shoe: Shoe, path: Path, *words: str) -> tuple[str | Path,
     return "replay", path, "--config", config, "--table", TABLE, *words
 
 
-async def test_a_capture_goes_through_the_daemon_to_the_last_event(world: World, shoe: TcpShoe) -> None:
-    """As fast as it goes: when the command ends with 0, all is on record and the broker has it."""
+async def test_a_capture_is_replayed_to_the_last_event(world: World, shoe: TcpShoe) -> None:
+    """The test uses the fast speed. At status 0, all Steps are recorded and the broker has all events."""
     path = golden.FAMILIES_HERE / "angel_eye" / "captures" / "rounds.capture"
-    said = await shoed(*play(world, shoe, path, "--fast"))
-    assert (said.status, said.out) == (0, "")
-    await world.all_told()
+    finished = await shoed(*play(world, shoe, path, "--fast"))
+    assert (finished.status, finished.out) == (0, "")
+    await world.all_published()
     wanted = [each.type for each in golden.play(golden.load(path).header, golden.script(golden.load(path))).events]
     assert [row.type for row in world.journal.events()] == wanted
     await world.recorder.status("offline")
     assert (await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)).status == 0
 
 
-async def test_without_a_broker_it_waits_and_a_signal_ends_it(world: World, shoe: TcpShoe, tmp_path: Path) -> None:
-    """With 1, and the reason: not all of it is told. What was played is on record."""
+async def test_without_a_broker_the_replay_waits_until_a_signal(world: World, shoe: TcpShoe, tmp_path: Path) -> None:
+    """The status is 1, with the reason. The whole capture is recorded."""
     path = golden.FAMILIES_HERE / "angel_eye" / "captures" / "both-pairs.capture"
     config = world.configure(shoe, port=1)
     log = tmp_path / "log"
@@ -244,38 +242,38 @@ async def test_without_a_broker_it_waits_and_a_signal_ends_it(world: World, shoe
             env={**os.environ, "NOTIFY_SOCKET": str(world.place / "notify")},
         )
     running = Daemon(process, log)
-    world.daemons.append(running)  # who is told that it is ready
+    world.daemons.append(running)  # the daemon reports READY to its socket
     await running.ready()
     await running.looking(lambda: world.journal.count("device.offline"))
     assert await running.stop() == 1
-    assert "not all of it is told: broker " in str(running)
+    assert "not all events are published (broker: " in str(running)
     assert world.journal.count("round.confirmed") == 1
 
 
-async def test_a_capture_with_damage_in_it_ends_with_1(world: World, shoe: TcpShoe, tmp_path: Path) -> None:
-    """What stands before the damage is played, and its line is named."""
+async def test_a_capture_with_an_error_ends_with_1(world: World, shoe: TcpShoe, tmp_path: Path) -> None:
+    """The records before the error are played, and the message contains the line."""
     path = tmp_path / "one.capture"
     path.write_text(HEADER + "0.000000 < 05 31 44 81 B8 03 34 46\nnonsense\n")
-    said = await shoed(*play(world, shoe, path, "--fast"))
-    assert said.status == 1
-    assert f"{path}:7: " in said.err
+    finished = await shoed(*play(world, shoe, path, "--fast"))
+    assert finished.status == 1
+    assert f"{path}:7: " in finished.err
     assert world.journal.count("card.drawn") == 1
 
 
-async def test_what_cannot_be_played_is_said_before_anything_is_opened(
+async def test_a_capture_that_cannot_be_played_is_refused_before_the_start(
     world: World, shoe: TcpShoe, tmp_path: Path
 ) -> None:
-    """No such table, no such file, no capture, or one of another device."""
+    """The table is unknown, the file does not exist, is not a capture, or is of another device."""
     other = golden.FAMILIES_HERE / "bee_tek" / "captures" / "rounds.capture"
     shuffler = golden.FAMILIES_HERE / "open_shoe" / "captures" / "v1-failures.capture"
     for path, words, status, wanted in (
-        (other, (), 2, "a capture of bee-tek any, and bac-901 has a angel-eye ii-ex"),
-        (shuffler, (), 2, "a capture of a shuffler, and a shoe's is played"),
-        (tmp_path / "none", (), 1, "give a capture"),
+        (other, (), 2, "the capture is of bee-tek any, but the shoe of bac-901 is angel-eye ii-ex"),
+        (shuffler, (), 2, "the capture is of a shuffler; write a capture of a shoe"),
+        (tmp_path / "none", (), 1, "write the path of a capture"),
         (world.configure(shoe), (), 1, "the first line must be shoed-capture 1"),
-        (other, ("--table", "bac-9"), 2, "--table bac-9: no such table; known: bac-901"),
+        (other, ("--table", "bac-9"), 2, "--table bac-9: the configuration does not have this table; known: bac-901"),
     ):
-        said = await shoed(*play(world, shoe, path, *words))
-        assert (said.status, said.out) == (status, "")
-        assert wanted in said.err
+        finished = await shoed(*play(world, shoe, path, *words))
+        assert (finished.status, finished.out) == (status, "")
+        assert wanted in finished.err
     assert not world.state_dir.exists()

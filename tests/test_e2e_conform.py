@@ -1,4 +1,4 @@
-"""`shoed conform` as a process of its own: at the rig over TCP and on a pty, and at broken devices."""
+"""`shoed conform` in its own process: with the rig over TCP and on a pty, and with broken devices."""
 
 import asyncio
 import os
@@ -13,20 +13,20 @@ from typing import Final
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from shoed.conform.command import FAILED, NOT_REACHED
+from shoed.cli.conform import FAILED, NOT_REACHED
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
-from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.outlets import TcpOutlet
 from shoed.rig.virtual import VirtualDevice
-from shoed.session.open_shoe_device import OpenShoeDevice as Role
+from shoed.session.open_shoe_device import OpenShoeDeviceSession as Role
 from tests.broken_shoes import AcceptsAnyAcknowledgement, RepeatsItsNumbers
 from tests.conforming import Made, device
 from tests.keyed_shoe import OTHER_KEY, write_key
 
 PATIENCE_S: Final = 20.0
 FREE: Final = "tcp://127.0.0.1:0"
-# A device that plays this does nothing by itself for a day.
+# A device with this scenario does nothing by itself for a day.
 IDLE: Final = "[[step]]\nafter_ms = 86400000\nfault = 'jam'\n"
 OVER_TCP: Final = ("hello.identify", "hello.open", "frame.torn", "version.unknown", "ack.unknown", "repeat.same")
 IN_A_SESSION: Final = ("hello.identify", "frame.torn", "repeat.same", "channel.refuses", "channel.counts")
@@ -35,7 +35,7 @@ QUICK: Final = ("--answer", "0.5", "--patience", "5")
 
 
 async def conform(address: str, *words: str) -> tuple[int, list[str], str]:
-    """Its exit status, its lines, and what it says of itself."""
+    """Its exit status, its lines, and its errors."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "shoed", "conform", address, *QUICK, *words), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
     )
@@ -50,14 +50,14 @@ def only(*names: str) -> list[str]:
 
 
 def verdicts(lines: list[str]) -> dict[str, str]:
-    """Clause -> its verdict."""
+    """The verdict of each clause."""
     results = [line.partition(": ")[0] for line in lines if not line.startswith(" ") and ": " in line]
     return {name: verdict.strip() for verdict, _, name in (each.rpartition(" ") for each in results)}
 
 
 @asynccontextmanager
 async def rig(tmp_path: Path, *words: str) -> AsyncIterator[str]:
-    """The address of a virtual device in a process of its own."""
+    """The address of a virtual device in its own process."""
     (tmp_path / "idle.toml").write_text(IDLE)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "shoed", "rig", *words, "--scenario", str(tmp_path / "idle.toml")), stdout=PIPE
@@ -65,8 +65,8 @@ async def rig(tmp_path: Path, *words: str) -> AsyncIterator[str]:
     assert process.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE_S):
-            said = (await process.stdout.readline()).decode()
-        yield said.split('port = "')[1].partition('"')[0]
+            printed = (await process.stdout.readline()).decode()
+        yield printed.split('port = "')[1].partition('"')[0]
     finally:
         with suppress(ProcessLookupError):
             process.terminate()
@@ -74,7 +74,7 @@ async def rig(tmp_path: Path, *words: str) -> AsyncIterator[str]:
 
 
 async def test_the_rig_passes_over_tcp(tmp_path: Path) -> None:
-    """It sees that a host connects."""
+    """The rig detects that a host connects."""
     async with rig(tmp_path, "open-shoe", "--listen", FREE) as address:
         status, lines, _ = await conform(address, "--sees-line", *only(*OVER_TCP))
     assert verdicts(lines) == dict.fromkeys(OVER_TCP, "passed")
@@ -83,7 +83,7 @@ async def test_the_rig_passes_over_tcp(tmp_path: Path) -> None:
 
 
 async def test_the_rig_passes_on_a_serial_line(tmp_path: Path) -> None:
-    """Version 2, which sees that a host opens its line."""
+    """Version 2, which detects that a host opens its line."""
     where = ("--pty", str(tmp_path / "tty"), "--firmware", "2")
     async with rig(tmp_path, "open-shoe", *where) as address:
         status, lines, _ = await conform(address, "--sees-line", *only(*ON_A_PTY))
@@ -92,7 +92,7 @@ async def test_the_rig_passes_on_a_serial_line(tmp_path: Path) -> None:
 
 
 async def test_the_rig_passes_in_the_secure_channel(tmp_path: Path) -> None:
-    """With its key; without it, and with another one, the reason is told."""
+    """It passes with its key; without the key, or with another key, the test reports the reason."""
     path = str(write_key(tmp_path / "key"))
     where = ("--listen", FREE, "--firmware", "3", "--key-file", path)
     async with rig(tmp_path, "open-shoe", *where) as address:
@@ -100,16 +100,16 @@ async def test_the_rig_passes_in_the_secure_channel(tmp_path: Path) -> None:
         assert verdicts(lines) == dict.fromkeys(IN_A_SESSION, "passed")
         assert status == 0
         status, lines, _ = await conform(address, *only("hello.identify"))
-        assert lines[-1] == "the device says UNKEYED: it has a key; give the file with the key by --key-file"
+        assert lines[-1] == "the device sends UNKEYED: it has a key; use --key-file with the file of the key"
         assert status == FAILED
         other = str(write_key(tmp_path / "other", OTHER_KEY))
         status, _, err = await conform(address, "--key-file", other)
-        assert "the device has another key than key_file" in err
+        assert "the key of the device is not the key in key_file" in err
         assert status == NOT_REACHED
 
 
 async def test_a_rig_of_version_1_has_no_key(tmp_path: Path) -> None:
-    """That is wrong use."""
+    """A key for version 1 is wrong use."""
     arguments = ("open-shoe", "--listen", FREE, "--key-file", str(write_key(tmp_path / "key")))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "shoed", "rig", *arguments, "--scenario", "none.toml"), stderr=PIPE
@@ -120,20 +120,20 @@ async def test_a_rig_of_version_1_has_no_key(tmp_path: Path) -> None:
 
 
 async def test_a_shuffler_of_the_rig_passes(tmp_path: Path) -> None:
-    """It has nothing to report: clauses that need reports are not tried, and a person is asked once."""
+    """It reports nothing by itself: clauses that need reports are not tested, and a person is asked once."""
     async with rig(tmp_path, "open-shoe-shuffler", "--listen", FREE) as address:
         status, lines, err = await conform(
             address, "--patience", "0.3", *only("hello.identify", "ack.unknown", "ack.forgets")
         )
     assert verdicts(lines) == {"hello.identify": "passed", "ack.unknown": "not tried", "ack.forgets": "not tried"}
-    assert err == "Let the device report: 3 things, for example cards that are drawn.\n"
+    assert err == "Let the device report 3 facts, for example by drawing cards.\n"
     assert status == 0
 
 
 @asynccontextmanager
-async def serving(kind: Made) -> AsyncIterator[tuple[str, str, OpenShoeDevice]]:
-    """The address of a device of this kind in this process, the command that cuts its power, and the device."""
-    virtual = OpenShoeDevice(OpenShoeSettings(), 1)
+async def serving(kind: Made) -> AsyncIterator[tuple[str, str, VirtualOpenShoe]]:
+    """The address of such a device in this process, the command that cuts its power, and the device."""
+    virtual = VirtualOpenShoe(OpenShoeSettings(), 1)
     virtual.role = device(kind)
     virtual.state = virtual.role.begin(1)
     line = VirtualDevice(virtual, None, fast=False, waits=False)
@@ -156,12 +156,12 @@ async def serving(kind: Made) -> AsyncIterator[tuple[str, str, OpenShoeDevice]]:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
 
 
-async def test_a_broken_clause_is_named_with_its_bytes() -> None:
-    """Both directions in hex, and exit status 1."""
+async def test_a_violated_clause_has_its_bytes() -> None:
+    """The bytes of both directions are in hex, and the exit status is 1."""
     async with serving(AcceptsAnyAcknowledgement) as (address, _, _):
         status, lines, _ = await conform(address, *only("ack.unknown", "ack.forgets"))
     assert verdicts(lines) == {"ack.forgets": "passed", "ack.unknown": "failed"}
-    failed = lines.index("failed     ack.unknown: If `upto` is not among those that it keeps, it does nothing.")
+    failed = lines.index("failed     ack.unknown: If the device does not keep `upto`, it does nothing.")
     evidence = lines[failed + 2 : -1]
     assert {each[:6] for each in evidence} == {"    > ", "    < "}
     assert any(each.startswith("    > 7E 01 81 00 00 00 00 00 01") for each in evidence)
@@ -169,7 +169,7 @@ async def test_a_broken_clause_is_named_with_its_bytes() -> None:
 
 
 async def test_a_power_cut_is_a_command() -> None:
-    """A relay in the place of a person: the stream goes on although its reports are lost."""
+    """A relay replaces a person: the stream continues although its reports are lost."""
     async with serving(RepeatsItsNumbers) as (address, power, _):
         status, lines, _ = await conform(address, "--power", power, *only("stream.lost", "hello.power-up"))
     assert verdicts(lines) == {"hello.power-up": "passed", "stream.lost": "failed"}
@@ -177,7 +177,7 @@ async def test_a_power_cut_is_a_command() -> None:
 
 
 async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
-    """A person stops the test while it locks and unlocks the exit; nothing stays with the device."""
+    """A person stops the test while it locks and unlocks the exit; the device keeps no report."""
     async with serving(Role) as (address, _, virtual):
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "shoed", "conform", address, *QUICK, *only("order.done", "window.size")),
@@ -185,8 +185,8 @@ async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
         )
         assert process.stdout is not None
         async with asyncio.timeout(PATIENCE_S):
-            await process.stdout.readline()  # the exit is locked and unlocked from here on
-            while virtual.state.store.next < 10:  # noqa: ASYNC110 -- the device tells no event of its numbers
+            await process.stdout.readline()  # from here on, the exit is locked and unlocked
+            while virtual.state.store.next < 10:  # noqa: ASYNC110 -- the device has no event for its numbers
                 await asyncio.sleep(0)
             process.send_signal(signal.SIGINT)
             await process.communicate()
@@ -196,27 +196,27 @@ async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
-        (("tcp://127.0.0.1:1",), "nothing listens on port 1"),
-        (("replay:one.capture",), "takes no requests"),
+        (("tcp://127.0.0.1:1",), "the server refuses connections to port 1"),
+        (("replay:one.capture",), "accepts no requests"),
         (("tcp://127.0.0.1:1", "--only", "window"), "--only window: is not a clause"),
         (("tcp://127.0.0.1:1", "--answer", "0"), "--answer: is not more than 0"),
         (("shoe",), "not the address of a device"),
     ],
-    ids=["not reachable", "no device", "no clause", "no time", "no address"],
+    ids=["not reachable", "not a device", "not a clause", "no time", "not an address"],
 )
-async def test_wrong_use_has_a_status_of_its_own(words: tuple[str, ...], said: str) -> None:
-    """What is wrong, and what to do."""
+async def test_wrong_use_has_its_own_status(words: tuple[str, ...], error: str) -> None:
+    """The error has the problem and the remedy."""
     status, lines, err = await conform(*words)
-    assert said in err
+    assert error in err
     assert (status, lines) == (NOT_REACHED, [])
 
 
-async def test_a_device_that_says_nothing_is_not_reached(silent: Callable[[], str]) -> None:
-    """A line on which no byte comes is no device that fails."""
+async def test_a_silent_device_is_not_reached(silent: Callable[[], str]) -> None:
+    """A line without a byte is not a device that fails."""
     status, _, err = await conform(silent(), *only("hello.identify"))
-    assert "no byte came" in err
+    assert "no byte arrived" in err
     assert status == NOT_REACHED
 
 

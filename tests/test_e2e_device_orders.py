@@ -1,17 +1,17 @@
-"""Device orders on a real line: `shoed tell`, the daemon, a pty, and the virtual shoe of the rig behind it."""
+"""Device orders on a real line: `shoed tell`, the daemon, a pty, and the virtual shoe of the rig."""
 
 from contextlib import closing
 from typing import Final
 
 import pytest
 
-from shoed.config import recall
-from shoed.daemon import engine_of
 from shoed.engine import Engine
 from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
+from shoed.service.config import recall
+from shoed.service.desk import engine_of
 from shoed.session import SessionState
-from tests.tellers import Said, shoed
+from tests.command_clients import Finished, shoed
 from tests.test_rig import Rig, rig
 from tests.witnesses import TABLE
 from tests.world import World
@@ -33,7 +33,7 @@ async def serve(world: World, shoe: Rig, settings: str = ALLOWED) -> None:
     await world.recorder.event("device.online")
 
 
-async def tell(world: World, command: str, *words: str, role: str = "dealer") -> Said:
+async def tell(world: World, command: str, *words: str, role: str = "dealer") -> Finished:
     return await shoed("tell", "--state-dir", world.state_dir, TABLE, command, *words, f"--role={role}", "--author=ann")
 
 
@@ -41,21 +41,21 @@ def engine_for(word: str, settings: str) -> Engine[SessionState]:
     return engine_of(recall(settings), word)
 
 
-async def proven(world: World) -> None:
-    """Subscribers heard what is on record, and the record gives the same again."""
-    await world.all_told()
+async def verified(world: World) -> None:
+    """Subscribers received the recorded events, and a replay of the journal gives the same events."""
+    await world.all_published()
     assert await world.daemons[-1].stop() == 0
     with closing(Reader(world.state_dir / "journal.db")) as reader:
-        for way in (rehearse, decode_again):
-            assert list(way(reader, TABLE, lambda settings: engine_for(reader.word, settings))) == []
+        for replay in (rehearse, decode_again):
+            assert list(replay(reader, TABLE, lambda settings: engine_for(reader.word, settings))) == []
 
 
 async def test_an_acknowledged_order_is_published_with_its_report(world: World) -> None:
-    """Lock, then unlock: ACK first, then L of each."""
+    """Each of lock and unlock is answered with ACK, and then with the report L."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1") as shoe:
         await serve(world, shoe)
         for command, changed in (("lock", "device.locked"), ("unlock", "device.unlocked")):
-            assert await tell(world, command) == Said(0, "", "")
+            assert await tell(world, command) == Finished(0, "", "")
             answered = await world.recorder.event("device.order-answered", order=command, result="acknowledged")
             assert answered == {
                 "device": "shoe",
@@ -68,56 +68,56 @@ async def test_an_acknowledged_order_is_published_with_its_report(world: World) 
             }
             await world.recorder.event(changed)
             await world.recorder.event("device.order-answered", order=command, result="reported")
-        await proven(world)
+        await verified(world)
 
 
 async def test_an_overdraw_is_cleared_with_the_decision_about_its_card(world: World) -> None:
-    """By a pit supervisor; without the decision the command is refused."""
+    """A pit supervisor clears it; without the decision the command is refused."""
     scenario = world.place / "overdraw.toml"
     scenario.write_text(OVERDRAW)
     async with rig("--pty", str(world.place / "tty"), "--scenario", str(scenario)) as shoe:
         await serve(world, shoe)
         await world.recorder.event("device.fault", name="overdraw")
-        said = await tell(world, "clear-fault", role="pit-supervisor")
-        assert (said.status, said.out) == (1, "")
-        assert "add card=use or card=discard" in said.err
+        done = await tell(world, "clear-fault", role="pit-supervisor")
+        assert (done.status, done.out) == (1, "")
+        assert "add card=use or card=discard" in done.err
         assert (await tell(world, "clear-fault", "card=discard")).status == 1
         assert (await tell(world, "clear-fault", "card=discard", role="pit-supervisor")).status == 0
         await world.recorder.event("device.order-answered", card="discard", result="acknowledged")
         await world.recorder.event("device.cleared", name="overdraw")
         await world.recorder.event("device.order-answered", card="discard", result="reported")
-        await proven(world)
+        await verified(world)
 
 
 @pytest.mark.parametrize("answer", ["nak-21", "nak-byte-21"])
 async def test_a_refused_order_is_published_with_its_code(world: World, answer: str) -> None:
-    """Two digits or one byte; the shoe is not locked."""
+    """The code is two digits or one byte; the shoe is not locked."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1", "--answer", answer) as shoe:
         await serve(world, shoe)
-        assert await tell(world, "lock") == Said(0, "", "")
+        assert await tell(world, "lock") == Finished(0, "", "")
         await world.recorder.event("device.order-answered", order="lock", result="refused", detail="21: busy")
-        await proven(world)
+        await verified(world)
     assert world.recorder.of("device.locked") == []
 
 
-async def test_a_silent_shoe_is_published_when_its_time_is_over(world: World) -> None:
-    """The daemon wakes by itself; the shoe dealt before, and its reports go on."""
+async def test_a_missing_answer_is_published_after_the_time_limit(world: World) -> None:
+    """A deadline of the daemon ends the order; no report of the shoe is necessary."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1", "--answer=silence", "--no-report") as shoe:
         await serve(world, shoe)
-        assert await tell(world, "lock") == Said(0, "", "")
+        assert await tell(world, "lock") == Finished(0, "", "")
         await world.recorder.event("device.order-answered", order="lock", result="silent", detail="no answer in time")
-        await proven(world)
+        await verified(world)
 
 
-async def test_an_order_that_is_not_allowed_reaches_no_shoe(world: World) -> None:
-    """The default. The answer says what to change, and the shoe is not locked."""
+async def test_an_order_that_is_not_allowed_is_not_sent(world: World) -> None:
+    """Orders are not allowed by default. The answer has the remedy, and the shoe is not locked."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1") as shoe:
         await serve(world, shoe, "")
-        said = await tell(world, "lock")
-        assert (said.status, said.out) == (1, "")
-        assert said.err == (
+        done = await tell(world, "lock")
+        assert (done.status, done.out) == (1, "")
+        assert done.err == (
             "shoe: orders to this device are not allowed; set allow_orders = true in its section and restart shoed\n"
         )
         await world.recorder.event("card.drawn", number=2)
-        await proven(world)
+        await verified(world)
     assert world.recorder.of("device.order-answered") + world.recorder.of("device.locked") == []

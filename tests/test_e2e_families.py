@@ -1,4 +1,4 @@
-"""The real daemon with shoes of other families, whose bytes are written out here and share nothing with us."""
+"""The real daemon with devices of other families; the tests hold their bytes and share no code with shoed."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.world import World
 
 
 async def test_a_table_runs_with_a_bee_tek_shoe(world: World, tmp_path: Path) -> None:
-    """Over a pty: two rounds by the order of the cards alone, each card told twice, one burnt, one line unknown."""
+    """A pty carries two rounds without hands; each card is sent twice, one card is burnt, and one line is unknown."""
     async with PtyShoe(tmp_path / "tty") as shoe:
         path = world.configure(shoe, protocol="bee-tek", shoe_settings="repeat_window_ms = 1000")
         daemon = await world.launch(path)
@@ -18,7 +18,7 @@ async def test_a_table_runs_with_a_bee_tek_shoe(world: World, tmp_path: Path) ->
         for card in (b"8S", b"3H", b"JD", b"4C", b"QS", b"TH", b"7D", b"9H"):
             await shoe.send(b"[Game]<Card:%s>\r\n" % card * 2)
         await world.recorder.event("round.completed", round=2)
-        await world.all_told()
+        await world.all_published()
         assert await daemon.stop() == 0
     first, second = world.recorder.of("round.completed")
     assert (first["player"]["cards"], first["banker"]["cards"]) == (["8S", "JD"], ["3H", "4C"])
@@ -28,7 +28,7 @@ async def test_a_table_runs_with_a_bee_tek_shoe(world: World, tmp_path: Path) ->
 
 
 async def test_a_table_runs_with_a_barcode_scanner(world: World) -> None:
-    """Over TCP, by codes of its own: a round, and a code that is not known, for whose face the next one waits."""
+    """TCP carries a round by the codes of the site, and an unknown code, which suspends the next round."""
     codes = {"8S": "0408", "3H": "0203", "JD": "0311", "4C": "0104"}
     table = "".join(f'"{code}" = "{card}"\n' for card, code in codes.items())
     async with TcpShoe() as scanner:
@@ -41,7 +41,7 @@ async def test_a_table_runs_with_a_barcode_scanner(world: World) -> None:
         first = await world.recorder.event("round.completed")
         await scanner.send(scan("9999"))
         suspended = await world.recorder.event("round.suspended", round=2)
-        await world.all_told()
+        await world.all_published()
         assert scanner.heard == b""
         assert await daemon.stop() == 0
     assert (first["player"]["cards"], first["banker"]["cards"]) == (["8S", "JD"], ["3H", "4C"])

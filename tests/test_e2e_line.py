@@ -1,4 +1,4 @@
-"""The line to the shoe: absent, cut, torn, noisy and quiet, and what of a hand survives it."""
+"""The line to the shoe: absent, cut, noisy and quiet lines, and the round on them."""
 
 import random
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from tests.world import LINES, World, shoe_on
 
 @pytest.fixture(params=LINES)
 async def shoe(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Shoe]:
-    """A shoe that the daemon listens to, on either kind of line."""
+    """A shoe that is online, on either kind of line."""
     async with shoe_on(request.param, world.place) as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -21,45 +21,45 @@ async def shoe(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Sh
 
 
 async def away(world: World, shoe: Shoe) -> None:
-    """The line is cut, the daemon has noticed, and the line is back."""
+    """Cut the line until the device is offline, and restore it until the device is online."""
     cuts = len(world.recorder.of("device.offline"))
     await shoe.cut()
     await world.recorder.event("device.offline", number=cuts + 1)
-    await shoe.mend()
+    await shoe.plug_in()
     await world.recorder.event("device.online", number=cuts + 2)
     await shoe.connected()
 
 
-async def test_a_shoe_that_comes_later_is_picked_up(world: World, tmp_path: Path) -> None:
-    """The daemon is ready without it, says that it is offline and why, and takes it when it appears."""
+async def test_a_shoe_that_is_connected_later_is_opened(world: World, tmp_path: Path) -> None:
+    """The daemon is ready without the shoe and publishes `device.offline` with the reason."""
     async with PtyShoe(tmp_path / "tty") as shoe:
         await shoe.cut()
         await world.start(shoe)
         offline = await world.recorder.event("device.offline")
         assert offline["reason"]
         assert world.recorder.of("device.online") == []
-        await shoe.mend()
+        await shoe.plug_in()
         await world.recorder.event("device.online")
         await shoe.deal(ROUNDS[0])
         await world.recorder.event("round.confirmed")
     assert len(world.recorder.of("device.offline")) == 1
 
 
-async def test_a_cut_cable_is_told_with_its_reason_and_so_is_its_return(world: World, shoe: Shoe) -> None:
-    """Offline once, also where the line hangs up and its node is gone then; the state shows the link."""
+async def test_a_cut_cable_is_published_with_its_reason_and_its_return(world: World, shoe: Shoe) -> None:
+    """There is one `device.offline`, even if the node disappears after the line; the state shows the link."""
     await shoe.cut()
     offline = await world.recorder.event("device.offline")
     assert offline["reason"]
     await world.recorder.until(lambda: world.recorder.states()[-1]["device"]["link"] == "offline")
-    await shoe.mend()
+    await shoe.plug_in()
     await world.recorder.event("device.online", number=2)
     await world.recorder.until(lambda: world.recorder.states()[-1]["device"]["link"] == "online")
     assert len(world.recorder.of("device.offline")) == 1
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
-async def test_a_cut_within_a_hand_does_no_harm_if_the_successor_follows(world: World, shoe: Shoe, after: int) -> None:
-    """The sequence proves that nothing was missed: the round is complete, and so is the next."""
+async def test_a_cut_within_a_hand_has_no_effect_if_no_number_is_missing(world: World, shoe: Shoe, after: int) -> None:
+    """The sequence number proves that no report was missed: this round and the next one are complete."""
     await shoe.say(*NATURAL[:after])
     await world.recorder.event("card.drawn", index=after)
     await away(world, shoe)
@@ -70,7 +70,7 @@ async def test_a_cut_within_a_hand_does_no_harm_if_the_successor_follows(world: 
 
 
 async def test_a_cut_between_the_copies_of_a_card_makes_no_second_card(world: World, shoe: Shoe) -> None:
-    """The two copies that come after the return are copies still."""
+    """The two copies after the return are still copies."""
     raw = report(str(shoe.sequence + 1), NATURAL[0])
     await shoe.say(NATURAL[0], copies=1)
     await world.recorder.event("card.drawn", index=1)
@@ -83,10 +83,10 @@ async def test_a_cut_between_the_copies_of_a_card_makes_no_second_card(world: Wo
     assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
 
 
-async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(world: World, tmp_path: Path) -> None:
-    """The daemon was away for longer than copies are apart: what it then finds is a copy still, and no new round."""
+async def test_copies_from_before_a_start_make_no_second_card(world: World, tmp_path: Path) -> None:
+    """The daemon is off for longer than the repeat window: the reports after its start are copies, not a new round."""
     async with PtyShoe(tmp_path / "tty") as shoe:
-        path = world.configure(shoe, shoe_settings="repeat_window_ms = 100")  # less than any start takes
+        path = world.configure(shoe, shoe_settings="repeat_window_ms = 100")  # shorter than any start
         first = await world.launch(path)
         await first.ready()
         raw = report("1", NATURAL[0])
@@ -97,7 +97,7 @@ async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(w
         await (await world.launch(path)).ready()
         await shoe.say(*NATURAL[1:], result("player"))
         await world.recorder.event("round.confirmed")
-        await world.all_told()
+        await world.all_published()
         assert [row.data["card"] for row in world.journal.events() if row.type == "card.drawn"] == [
             "8S",
             "3H",
@@ -107,8 +107,8 @@ async def test_copies_that_outlast_the_window_in_the_cable_make_no_second_card(w
         assert world.recorder.of("round.abandoned") == []
 
 
-async def test_a_round_with_a_loss_waits_for_a_person_and_the_next_one_is_whole(world: World, shoe: Shoe) -> None:
-    """A report was lost while the line was cut: without an answer the round has no result."""
+async def test_a_round_with_a_loss_waits_for_a_person_and_the_next_one_is_complete(world: World, shoe: Shoe) -> None:
+    """A report is lost while the line is cut: without an answer the round has no result."""
     await shoe.say(*NATURAL[:2])
     await world.recorder.event("card.drawn", index=2)
     shoe.lose()
@@ -120,7 +120,7 @@ async def test_a_round_with_a_loss_waits_for_a_person_and_the_next_one_is_whole(
 
 
 async def test_a_card_lost_in_a_cut_suspends_with_the_gap_named(world: World, shoe: Shoe) -> None:
-    """What was due, what was seen instead, and that the line was away."""
+    """The event has the due card, the reported card, and the gap."""
     await shoe.say(*NATURAL[:2])
     await world.recorder.event("card.drawn", index=2)
     shoe.lose()
@@ -134,7 +134,7 @@ async def test_a_card_lost_in_a_cut_suspends_with_the_gap_named(world: World, sh
 
 
 async def test_a_cut_between_rounds_does_not_mark_the_next_one(world: World, shoe: Shoe) -> None:
-    """A gap belongs to the round that was open in it."""
+    """A gap belongs to the round that was open during the gap."""
     await shoe.say(*NATURAL, result("player"))
     await world.recorder.event("round.confirmed")
     shoe.lose(3)
@@ -145,7 +145,7 @@ async def test_a_cut_between_rounds_does_not_mark_the_next_one(world: World, sho
 
 
 async def test_noise_of_any_kind_is_rejected_and_the_line_recovers(world: World, shoe: Shoe) -> None:
-    """Random bytes between whole rounds: every card is taken, and the bytes that were none are told."""
+    """Random bytes arrive between rounds: every card is accepted, and the other bytes are published as rejected."""
     rng = random.Random(20)
     for dealt in ROUNDS:
         await shoe.send(rng.randbytes(rng.randint(1, 60)))
@@ -159,8 +159,8 @@ async def test_noise_of_any_kind_is_rejected_and_the_line_recovers(world: World,
     assert len(set(reasons)) == len(reasons)
 
 
-async def test_what_takes_ten_seconds(world: World, tmp_path: Path) -> None:
-    """Rejected bytes are told at once, then counted until ten seconds are over; a line that says nothing is quiet."""
+async def test_rejections_are_counted_for_ten_seconds_and_a_silent_line_is_quiet(world: World, tmp_path: Path) -> None:
+    """The first rejection is published at once, and the others together after ten seconds."""
     async with TcpShoe() as noisy, PtyShoe(tmp_path / "tty") as silent:
         path = world.configure(noisy, silent, shoe_settings="quiet_after_s = 10")
         await (await world.launch(path)).ready()
@@ -184,8 +184,8 @@ async def test_what_takes_ten_seconds(world: World, tmp_path: Path) -> None:
         await world.recorder.until(lambda: states("bac-902")[-1]["device"]["link"] == "online")
 
 
-async def test_one_tables_cut_line_is_nobody_elses_business(world: World, tmp_path: Path) -> None:
-    """Three tables in one process: one shoe comes and goes, and the others' hands are told card by card."""
+async def test_a_cut_line_does_not_affect_another_table(world: World, tmp_path: Path) -> None:
+    """One daemon has three tables: one line is cut repeatedly, and the rounds of the others are complete."""
     async with TcpShoe() as one, TcpShoe() as other, PtyShoe(tmp_path / "tty") as third:
         await world.serve(one, other, third)
         for shoe in (one, other, third):

@@ -1,4 +1,4 @@
-"""A daemon and a virtual Open Shoe whose cable is pulled while cards are drawn: each card has its own moment."""
+"""A daemon and a virtual Open Shoe with a pulled cable: each card drawn meanwhile has its own moment."""
 
 from datetime import datetime
 from itertools import pairwise
@@ -21,7 +21,7 @@ deal = ["3H", "JD", "4C"]
 gap_ms = 400
 
 [[step]]
-after_ms = 3000  # the cable is back: the shoe waits for its host
+after_ms = 3000  # the cable is connected again: the shoe waits for its host
 lock = true
 
 [[step]]
@@ -31,8 +31,8 @@ unlock = true
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
-async def test_cards_that_were_drawn_without_a_line_have_their_own_moments(world: World, version: str) -> None:
-    """They arrive together, and were drawn 400 ms apart. A device of version 2 may have been without power."""
+async def test_cards_drawn_without_a_line_have_their_own_moments(world: World, version: str) -> None:
+    """They arrive together, and were drawn 400 ms apart. A device of version 2 may have lost its power."""
     scenario = world.place / "cut.toml"
     scenario.write_text(CUT)
     options = ("--pty", str(world.place / "tty"), "--scenario", str(scenario), "--firmware", version)
@@ -40,15 +40,15 @@ async def test_cards_that_were_drawn_without_a_line_have_their_own_moments(world
         daemon = await world.launch(world.configure(shoe, protocol="open-shoe"))
         await daemon.ready()
         await world.recorder.event("round.completed")
-        await world.all_told()
+        await world.all_published()
         assert await daemon.stop() == 0
-    told = [each for each in world.recorder.events() if each["type"] == "shoed.card.drawn"]
-    first, *late = [each["data"]["measured"] for each in told]
+    drawn = [each for each in world.recorder.events() if each["type"] == "shoed.card.drawn"]
+    first, *late = [each["data"]["measured"] for each in drawn]
     moments = [datetime.fromisoformat(each["drawn_at"]) for each in late]
-    arrivals = [datetime.fromisoformat(each["time"]) for each in told[1:]]
+    arrivals = [datetime.fromisoformat(each["time"]) for each in drawn[1:]]
     assert arrivals[-1].timestamp() - arrivals[0].timestamp() < GAP_S
-    for before, behind in pairwise(moments):
-        assert behind.timestamp() - before.timestamp() == pytest.approx(GAP_S, abs=0.15)
+    for before, after in pairwise(moments):
+        assert after.timestamp() - before.timestamp() == pytest.approx(GAP_S, abs=0.15)
     assert all(drawn < arrived for drawn, arrived in zip(moments, arrivals, strict=True))
     assert [each["quality"] for each in late] == [100, 100, 100]
     assert {each["passage_us"] for each in (first, *late)} == {120_000}

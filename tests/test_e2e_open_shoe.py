@@ -1,7 +1,7 @@
-"""A daemon and an Open Shoe on a pseudo-terminal: killed before its commit and behind it, each card once.
+"""A daemon and an Open Shoe on a pseudo-terminal: killed before and after its commit, each card once.
 
-The shoe is our own session in the device's role, so that what it keeps can be looked at. Its clock runs
-ahead by a second with every card: cards are dealt as fast as they are recorded, and were not drawn together.
+The shoe is our own session in the role of the device, so that a test can read its kept reports. Its clock advances
+by a second with every card: the cards are recorded quickly, and do not count as drawn together.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from pathlib import Path
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from firmware_protocols.open_shoe.messages import Reported
-from shoed.config import recall
-from shoed.daemon import engine_of
+from firmware_protocols.open_shoe.messages import ReportBody
 from shoed.engine import Engine
 from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
+from shoed.service.config import recall
+from shoed.service.desk import engine_of
 from shoed.session import SessionState
-from shoed.session.open_shoe_device import OpenShoeDevice
+from shoed.session.open_shoe_device import OpenShoeDeviceSession
 from tests.foreign_shoe import GLANCE_S, PtyShoe
 from tests.open_shoe_line import MS, A
 from tests.test_open_shoe_table import card
@@ -37,19 +37,19 @@ ROUND = ("8S", "3H", "JD", "4C")  # a natural: the next card opens a round
 
 
 class OpenShoe(PtyShoe):
-    """It answers whatever is on the line, unless it is deaf: then that is lost."""
+    """It answers every request, unless it is deaf: then requests are lost."""
 
     def __init__(self, node: Path) -> None:
         super().__init__(node)
-        self.role = OpenShoeDevice(OpenShoeSettings(), version=2)
+        self.role = OpenShoeDeviceSession(OpenShoeSettings(), version=2)
         self.state = self.role.begin(A)
         self.ahead_ms = 0
         self.deaf = False
         self.waking: asyncio.TimerHandle | None = None
         self.listening: asyncio.TimerHandle | None = None
 
-    async def mend(self) -> None:
-        await super().mend()
+    async def plug_in(self) -> None:
+        await super().plug_in()
         self.listen()
 
     async def cut(self) -> None:
@@ -59,13 +59,13 @@ class OpenShoe(PtyShoe):
         await super().cut()
 
     def read(self) -> None:
-        with contextlib.suppress(OSError):  # nothing is there, or nobody
+        with contextlib.suppress(OSError):  # no byte is available, or no host has the other end open
             while data := os.read(self.master, 4096):
                 if not self.deaf:
                     self.hear(data)
 
     def listen(self) -> None:
-        """Nobody is told that a host opened its end: look again and again."""
+        """A pseudo-terminal does not report that a host opens it: check repeatedly."""
         self.read()
         self.listening = asyncio.get_running_loop().call_later(GLANCE_S, self.listen)
 
@@ -85,8 +85,8 @@ class OpenShoe(PtyShoe):
         due_s = (due_ns - self.at().at.mono_ns) / 1e9
         self.waking = asyncio.get_running_loop().call_later(due_s, self.hear)
 
-    def report(self, *said: Reported) -> None:
-        for each in said:
+    def report(self, *bodies: ReportBody) -> None:
+        for each in bodies:
             self.ahead_ms += 1000
             self.state, out = self.role.say(self.state, each, self.at().at)
             self.write(out)
@@ -117,18 +117,18 @@ async def acknowledged(world: World, shoe: OpenShoe, cards: int) -> None:
     await world.daemons[-1].looking(lambda: not shoe.state.store.kept)
 
 
-async def killed_behind_the_commit(world: World, shoe: OpenShoe, text: str, cards: int) -> None:
-    """The card is on the disk, and its acknowledgement never arrives."""
+async def killed_after_the_commit(world: World, shoe: OpenShoe, text: str, cards: int) -> None:
+    """The card is on the disk, and its acknowledgement does not arrive."""
     shoe.deaf = True
     shoe.report(card(text))
     await recorded(world, cards)
     await world.daemons[-1].kill()
-    shoe.read()  # what it said before it died
+    shoe.read()  # the frames that the daemon sent before the kill
     shoe.deaf = False
 
 
 async def killed_before_the_commit(world: World, shoe: OpenShoe, text: str, cards: int) -> None:
-    """The daemon has read the card; the record is somebody else's until the daemon is dead."""
+    """The daemon has read the card; the test holds the database until the daemon is killed."""
     with world.journal.locked():
         shoe.report(card(text))
         await shoe.taken()
@@ -136,17 +136,17 @@ async def killed_before_the_commit(world: World, shoe: OpenShoe, text: str, card
     assert world.journal.count("card.drawn") == cards - 1
 
 
-@pytest.mark.parametrize("kill", [killed_behind_the_commit, killed_before_the_commit])
+@pytest.mark.parametrize("kill", [killed_after_the_commit, killed_before_the_commit])
 async def test_a_kill_between_commit_and_acknowledgement_takes_each_card_once(
     world: World, shoe: OpenShoe, kill: Callable[[World, OpenShoe, str, int], Awaitable[None]]
 ) -> None:
-    """Three kills within a round: it is complete all the same, and the record folds again from its bytes."""
+    """After three kills within a round, the round is complete, and the record folds again from its bytes."""
     await start(world, shoe)
     shoe.report(card(ROUND[0]))
     await acknowledged(world, shoe, 1)
     for cards, text in enumerate(ROUND[1:], start=2):
         await kill(world, shoe, text, cards)
-        assert [each.said for each in shoe.state.store.kept] == [card(text)]
+        assert [each.body for each in shoe.state.store.kept] == [card(text)]
         await start(world, shoe)
         await acknowledged(world, shoe, cards)
     shoe.report(card("2C"))
@@ -163,34 +163,34 @@ async def test_a_kill_between_commit_and_acknowledgement_takes_each_card_once(
         assert list(differences) == []
 
 
-async def restart_in_sight(shoe: OpenShoe, _: list[Reported]) -> None:
-    """It says HELLO on the open line."""
+async def restart_in_sight(shoe: OpenShoe, _: list[ReportBody]) -> None:
+    """The shoe sends HELLO on the open line."""
     shoe.state, out = shoe.role.opened(shoe.role.begin(A), shoe.at().at)
     shoe.write(out)
 
 
-async def restart_unseen(shoe: OpenShoe, _: list[Reported]) -> None:
+async def restart_unseen(shoe: OpenShoe, _: list[ReportBody]) -> None:
     """Its HELLO is lost."""
     shoe.state = shoe.role.begin(A)
 
 
-async def restart_away(shoe: OpenShoe, rest: list[Reported]) -> None:
-    """With the cable out; so many cards are dealt then that the number due is one of theirs."""
+async def restart_away(shoe: OpenShoe, rest: list[ReportBody]) -> None:
+    """The shoe restarts while the cable is out; then it deals enough cards to reuse the due number."""
     await shoe.cut()
     shoe.state = shoe.role.begin(A)
     while len(rest) > 4:
         shoe.ahead_ms += 1000
         shoe.state, _ = shoe.role.say(shoe.state, rest.pop(0), shoe.at().at)
-    await shoe.mend()
+    await shoe.plug_in()
 
 
 @pytest.mark.parametrize("restart", [restart_in_sight, restart_unseen, restart_away])
-async def test_numbers_that_begin_again_under_the_same_stream_lose_no_card(
-    world: World, shoe: OpenShoe, restart: Callable[[OpenShoe, list[Reported]], Awaitable[None]]
+async def test_reused_numbers_under_the_same_stream_lose_no_card(
+    world: World, shoe: OpenShoe, restart: Callable[[OpenShoe, list[ReportBody]], Awaitable[None]]
 ) -> None:
-    """20 cards over a shoe that restarts in the second round: each is published, and the loss that may be is named."""
+    """20 cards over a shoe that restarts in the second round: each card and the possible loss are published."""
     faces = ROUND * 5
-    rest: list[Reported] = [card(text) for text in faces]
+    rest: list[ReportBody] = [card(text) for text in faces]
     await start(world, shoe)
     shoe.report(*(rest.pop(0) for _ in range(6)))
     await acknowledged(world, shoe, 6)
@@ -198,7 +198,7 @@ async def test_numbers_that_begin_again_under_the_same_stream_lose_no_card(
     shoe.report(*rest)
     await world.daemons[-1].looking(lambda: world.journal.count("card.drawn", "card.set-aside") == len(faces))
     await world.daemons[-1].looking(lambda: not shoe.state.store.kept)
-    await world.all_told()
+    await world.all_published()
     assert await world.daemons[-1].stop() == 0
 
     record = world.journal.events()
@@ -215,8 +215,8 @@ async def test_numbers_that_begin_again_under_the_same_stream_lose_no_card(
         assert list(differences) == []
 
 
-async def test_a_shoe_is_online_once_it_has_said_who_it_is(world: World, shoe: OpenShoe) -> None:
-    """An open line that says nothing, and then noise, is no shoe yet."""
+async def test_a_shoe_is_online_after_its_hello(world: World, shoe: OpenShoe) -> None:
+    """A silent line is not a shoe yet, and a line with noise is not."""
     shoe.deaf = True
     await start(world, shoe)
     await world.daemons[-1].looking(lambda: "is open" in str(world.daemons[-1]))
@@ -235,8 +235,8 @@ async def test_a_shoe_is_online_once_it_has_said_who_it_is(world: World, shoe: O
     await world.recorder.event("device.offline")
 
 
-def test_a_capture_without_a_greeting_is_decoded_all_the_same(tmp_path: Path) -> None:
-    """Who only listens takes what it hears: here the page's second report."""
+def test_a_capture_without_hello_is_decoded(tmp_path: Path) -> None:
+    """A host that only listens accepts every report: here the second report of the page."""
     file = tmp_path / "line"
     file.write_bytes(
         bytes.fromhex("7E 01 20 00 02 A1 B2 C3 D4 00 00 00 00 00 1E 84 80 18 01 01 00 01 E8 48 00 E6 9C D6 17 7F")

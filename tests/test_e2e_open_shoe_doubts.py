@@ -1,4 +1,4 @@
-"""A daemon and an Open Shoe that cannot be relied on: the state, an event and the log say so while it lasts."""
+"""A daemon and a defective Open Shoe: the state, an event and the log report each doubt while it is active."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings, build
-from firmware_protocols.open_shoe.messages import Notice, Unkeyed
+from firmware_protocols.open_shoe.messages import OpenShoeNotice, Unkeyed
 from shoed.ports.clock import now
-from shoed.session.open_shoe_device import OpenShoeDevice
+from shoed.session.open_shoe_device import OpenShoeDeviceSession
 from tests.open_shoe_line import A
 from tests.test_e2e_open_shoe import OpenShoe, acknowledged, start
 from tests.test_open_shoe_table import card
@@ -19,20 +19,20 @@ from tests.world import World
 
 BEGIN: Final = b"\x7e"
 ACKNOWLEDGE: Final = 0x81
-WITHIN_S: Final = 5.0  # of the evidence: a second, and what a busy machine adds; the pure tests have the exact moments
-# From the opening of the line, or from the report, to the evidence.
+WITHIN_S: Final = 5.0  # of the evidence, on a busy machine; the pure tests have the exact moments
+# The time from the opening of the line, or from the report, to the evidence.
 EVIDENCE_S: Final = {
     "no-hello": 1.0,  # the second IDENTIFY
     "unknown-version": 0.0,
     "wrong-role": 0.0,
     "key-needed": 0.0,
-    "ignores-acknowledgements": 1.5,  # the first copy, and the repeats of one more second
+    "ignores-acknowledgements": 1.5,  # the first copy, and the copies of one more second
     "clock-jumps": 0.0,
 }
 OF_A_KNOWN_DEVICE: Final = {
     "ignores-acknowledgements",
     "clock-jumps",
-}  # the others have not said that they are the shoe
+}  # a device with another doubt has not identified itself as the shoe
 DAY_MS: Final = 86_400_000
 
 
@@ -53,7 +53,7 @@ class OddShoe(OpenShoe):
                 return
             case "key-needed":
                 if data:
-                    self.write(build(Notice(3, Unkeyed())))
+                    self.write(build(OpenShoeNotice(3, Unkeyed())))
                 return
             case "ignores-acknowledgements":
                 frames = data.split(BEGIN)[1:]
@@ -65,11 +65,11 @@ class OddShoe(OpenShoe):
     def begin(self, defect: str) -> None:
         self.defect = defect
         if defect == "wrong-role":
-            self.role = OpenShoeDevice(OpenShoeSettings().standing("shuffler"))
+            self.role = OpenShoeDeviceSession(OpenShoeSettings().for_role("shuffler"))
 
     def repair(self) -> None:
         self.defect = ""
-        self.role = OpenShoeDevice(OpenShoeSettings(), version=2)
+        self.role = OpenShoeDeviceSession(OpenShoeSettings(), version=2)
         self.state, out = self.role.opened(self.state, self.at().at)
         self.write(out)
 
@@ -81,20 +81,18 @@ async def shoe(tmp_path: Path) -> AsyncIterator[OddShoe]:
 
 
 def reason(world: World) -> str | None:
-    """Of the device, in the last state."""
+    """The reason of the device in the last state."""
     states = world.recorder.states()
     return states[-1]["device"]["reason"] if states else "no state yet"
 
 
 @pytest.mark.parametrize("defect", EVIDENCE_S)
-async def test_a_device_that_cannot_be_relied_on_is_named_until_it_is_repaired(
-    world: World, shoe: OddShoe, defect: str
-) -> None:
-    """In the state over MQTT, in an event and in the log; a device that has said who it is stays online."""
+async def test_a_defective_device_is_doubted_until_it_is_repaired(world: World, shoe: OddShoe, defect: str) -> None:
+    """The doubt is in the state over MQTT, in an event and in the log; an identified device stays online."""
     begun_us = 0
     if defect in OF_A_KNOWN_DEVICE:
         await start(world, shoe)
-        await world.recorder.event("device.identified")  # what it reports from now on does not wait at the device
+        await world.recorder.event("device.identified")  # later reports do not wait at the device
         shoe.report(card("8S"))
         await acknowledged(world, shoe, 1)
         begun_us = now().utc_us
@@ -118,7 +116,7 @@ async def test_a_device_that_cannot_be_relied_on_is_named_until_it_is_repaired(
     shoe.report(card("JD"))
     await world.recorder.event("device.trusted", device="shoe", reason=defect)
     await world.recorder.until(lambda: reason(world) is None)
-    await world.daemons[-1].looking(lambda: f"{defect}: this has ended" in str(world.daemons[-1]))
-    await world.all_told()
+    await world.daemons[-1].looking(lambda: f"{defect}: the doubt has ended" in str(world.daemons[-1]))
+    await world.all_published()
     assert await asyncio.wait_for(world.daemons[-1].stop(), 20) == 0
     assert shoe.state.store.stream == A

@@ -1,4 +1,4 @@
-"""A daemon and an Open Shoe of version 3 that loses its power: what changed without power is shown when it returns."""
+"""A daemon and an Open Shoe of version 3 that loses its power: the changes during the loss are published later."""
 
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -13,7 +13,7 @@ from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.messages import FaultChanged, Lock
 from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
-from shoed.session.open_shoe_device import OpenShoeDevice
+from shoed.session.open_shoe_device import OpenShoeDeviceSession
 from tests.open_shoe_line import A
 from tests.test_e2e_open_shoe import OpenShoe, acknowledged, engine_for, start
 from tests.test_open_shoe_table import card
@@ -27,11 +27,11 @@ LID: Final = {"code": 4, "name": "lid-open", "blocking": True}
 class LatestShoe(OpenShoe):
     def __init__(self, node: Path) -> None:
         super().__init__(node)
-        self.role = OpenShoeDevice(OpenShoeSettings(), version=3)
+        self.role = OpenShoeDeviceSession(OpenShoeSettings(), version=3)
         self.state = self.role.powered(self.role.begin(A), self.at().at, boot=7)
 
     def power_returns(self, *, memory: bool) -> None:
-        """Meanwhile somebody unlocked the exit, took the stuck card out and left the lid open."""
+        """Meanwhile, a person unlocked the exit, removed the stuck card and left the lid open."""
         state = self.state if memory else self.role.begin(0xB)
         lid = FaultChanged(4, raised=True, blocking=True)
         self.state = self.role.powered(replace(state, locked=False, faults=(lid,)), self.at().at)
@@ -61,7 +61,7 @@ async def test_a_shoe_that_lost_its_power_shows_its_state(
     hello: str,
     memory: bool,  # noqa: FBT001 -- a column
 ) -> None:
-    """Locked and at fault before, and neither when the power is back; the record folds again from its bytes."""
+    """Before the loss, the exit is locked and a fault is active; after it, neither. The record folds from its bytes."""
     await start(world, shoe)
     await world.recorder.event("device.identified", protocol="3", capabilities=["passage", "lock", "clear"])
     shoe.report(card("8S"), FaultChanged(2, raised=True, blocking=True), Lock(locked=True))
@@ -73,17 +73,17 @@ async def test_a_shoe_that_lost_its_power_shows_its_state(
     if hello == "heard":
         shoe.say_hello()
     if hello == "cable":
-        await shoe.mend()
+        await shoe.plug_in()
     else:
         shoe.report(card("3H"))
     await world.recorder.until(lambda: shown(world) == (LID, False))
     await world.daemons[-1].looking(lambda: not shoe.state.store.kept)
-    await world.all_told()
+    await world.all_published()
     assert await world.daemons[-1].stop() == 0
 
     types = [row.type for row in world.journal.events()]
-    told = [each for each in types if each in {"device.fault", "device.cleared", "device.locked", "device.unlocked"}]
-    assert told == ["device.fault", "device.locked", "device.unlocked", "device.cleared", "device.fault"]
+    changes = [each for each in types if each in {"device.fault", "device.cleared", "device.locked", "device.unlocked"}]
+    assert changes == ["device.fault", "device.locked", "device.unlocked", "device.cleared", "device.fault"]
     assert types.count("device.identified") == 2
     assert ("line.missed" in types) is not memory
     assert "device.doubted" not in types

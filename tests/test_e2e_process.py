@@ -1,4 +1,4 @@
-"""The process: how it starts, refuses, tells systemd, and ends; and what a failing disk does to it."""
+"""The process: its start, refusals, notifications to systemd, its end, and a failing disk."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Kind, running_broker
+from shoed.rig.broker import BrokerKind, running_broker
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, result
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
@@ -23,39 +23,39 @@ async def shoe() -> AsyncIterator[TcpShoe]:
 
 
 async def refused(world: World, shoe: TcpShoe) -> str:
-    """It does not start: exit status 1, and what it says instead, in a line and without a traceback."""
+    """Start a daemon that must refuse: the exit status is 1. Return its message, which has no traceback."""
     daemon = await world.launch(world.configure(shoe))
     assert await daemon.ended() == 1
-    said = str(daemon).strip()
-    assert said
-    assert "Traceback" not in said
-    return said
+    message = str(daemon).strip()
+    assert message
+    assert "Traceback" not in message
+    return message
 
 
 # ---------------------------------------------------------------------------------------------- stopping
 
 
-async def test_a_clean_stop_says_goodbye_and_exits_with_0(world: World, shoe: TcpShoe) -> None:
-    """SIGTERM: what is committed is told, then a retained status with the reason is the last word."""
+async def test_a_stop_publishes_the_status_and_exits_with_0(world: World, shoe: TcpShoe) -> None:
+    """After SIGTERM, the committed events are published, and then a retained status with the reason."""
     daemon = await world.serve(shoe)
     await shoe.connected()
     await shoe.deal(ROUNDS[0])
     assert await daemon.stop() == 0
     await world.recorder.status("offline")
-    await world.all_told()
+    await world.all_published()
     last = world.recorder.messages[-1]
     assert (last.topic, last.retain) == (f"{TABLE}/status", True)
     assert last.json["status"] == "offline"
     assert last.json["reason"] not in {"", "connection lost"}
     assert world.recorder.states()[-1]["sequence"] == world.recorder.events()[-1]["sequence"]
-    assert "STOPPING=1" in daemon.told
+    assert "STOPPING=1" in daemon.notified
     await world.recorder.listen(world.broker)
     await world.recorder.until(lambda: world.recorder.messages[-1].json["status"] == "offline")
 
 
-async def test_a_stop_needs_no_broker(tmp_path: Path, shoe: TcpShoe) -> None:
-    """With a broker that is frozen, or not there at all, SIGTERM still ends it with 0."""
-    async with running_broker(Kind.MOSQUITTO) as own, World(tmp_path, own) as world:
+async def test_a_stop_requires_no_broker(tmp_path: Path, shoe: TcpShoe) -> None:
+    """With a frozen broker, and without a broker, SIGTERM ends the daemon with 0."""
+    async with running_broker(BrokerKind.MOSQUITTO) as own, World(tmp_path, own) as world:
         daemon = await world.serve(shoe)
         await shoe.connected()
         own.pause()
@@ -70,7 +70,7 @@ async def test_a_stop_needs_no_broker(tmp_path: Path, shoe: TcpShoe) -> None:
 
 
 async def test_a_stop_within_a_hand_is_a_gap_that_the_sequence_may_close(world: World, shoe: TcpShoe) -> None:
-    """The next process goes on in the same round, under the next numbers, and tells what was not told."""
+    """The next process continues the same round and the event numbers, and publishes the missing events."""
     daemon = await world.serve(shoe)
     await shoe.connected()
     await shoe.say(*NATURAL[:3])
@@ -82,13 +82,13 @@ async def test_a_stop_within_a_hand_is_a_gap_that_the_sequence_may_close(world: 
     await shoe.connected()
     await shoe.say(NATURAL[3], result("player"))
     await world.recorder.event("round.confirmed")
-    await world.all_told()
+    await world.all_published()
     assert world.recorder.of("round.completed")[0]["integrity"] == "complete"
     assert world.journal.word == word
 
 
-async def test_a_killed_daemon_leaves_its_will(world: World, shoe: TcpShoe) -> None:
-    """By kill -9: the broker says offline in our name, retained, with the birth of that connection."""
+async def test_after_a_kill_the_broker_publishes_the_will(world: World, shoe: TcpShoe) -> None:
+    """After kill -9, the broker publishes the retained status offline, with the birth of the connection."""
     daemon = await world.serve(shoe)
     birth = (await world.recorder.status("online"))["birth"]
     await daemon.kill()
@@ -101,20 +101,20 @@ async def test_a_killed_daemon_leaves_its_will(world: World, shoe: TcpShoe) -> N
 # ---------------------------------------------------------------------------------------------- refusing
 
 
-async def test_one_daemon_at_a_time_holds_a_state_directory(world: World, shoe: TcpShoe) -> None:
-    """The second says who holds it, ends with 1, and does the first no harm."""
+async def test_one_daemon_at_a_time_locks_a_state_directory(world: World, shoe: TcpShoe) -> None:
+    """The second daemon ends with 1 and names the process of the first, which is not affected."""
     daemon = await world.serve(shoe)
-    said = await refused(world, shoe)
-    assert str(world.state_dir) in said
-    assert str(daemon.pid) in said
+    message = await refused(world, shoe)
+    assert str(world.state_dir) in message
+    assert str(daemon.pid) in message
     await shoe.connected()
     await shoe.deal(ROUNDS[0])
     await world.recorder.event("round.confirmed")
     assert len(world.recorder.statuses()) == 1
 
 
-async def test_a_file_that_is_no_journal_is_left_alone(world: World, shoe: TcpShoe) -> None:
-    """Not a database, or somebody else's: refused with its name, and unchanged."""
+async def test_a_file_that_is_not_a_journal_is_not_changed(world: World, shoe: TcpShoe) -> None:
+    """A file that is not a database, and another database, are refused with their names."""
     world.state_dir.mkdir()
     world.journal.path.write_bytes(b"This is a diary.\n" * 400)
     assert str(world.journal.path) in await refused(world, shoe)
@@ -129,19 +129,19 @@ async def test_a_file_that_is_no_journal_is_left_alone(world: World, shoe: TcpSh
 
 
 async def test_a_journal_of_a_newer_schema_is_refused(world: World, shoe: TcpShoe) -> None:
-    """An older daemon never writes into it, and says what to do."""
+    """An older daemon does not write to it; the message has the schema."""
     daemon = await world.serve(shoe)
     assert await daemon.stop() == 0
     with closing(sqlite3.connect(world.journal.path)) as journal:
         journal.execute("PRAGMA user_version = 99")
-    said = await refused(world, shoe)
-    assert str(world.journal.path) in said
-    assert "99" in said
+    message = await refused(world, shoe)
+    assert str(world.journal.path) in message
+    assert "99" in message
 
 
 @pytest.mark.parametrize("keep", [0.1, 0.3, 0.5, 0.7])
-async def test_a_damaged_journal_is_refused_in_words(world: World, shoe: TcpShoe, keep: float) -> None:
-    """From some place on its pages are rubbish: nothing is guessed from it, and the message names the file."""
+async def test_a_damaged_journal_is_refused_with_a_message(world: World, shoe: TcpShoe, keep: float) -> None:
+    """The pages after some offset are overwritten; the message has the name of the file."""
     daemon = await world.serve(shoe)
     await shoe.connected()
     await shoe.deal(*ROUNDS)
@@ -154,14 +154,14 @@ async def test_a_damaged_journal_is_refused_in_words(world: World, shoe: TcpShoe
 
 
 async def test_a_state_directory_that_cannot_be_written_is_refused(world: World, shoe: TcpShoe) -> None:
-    """Its line and its name are in the message, and nothing was told to anybody."""
+    """The message has the line and the name, and nothing is published."""
     world.state_dir.write_text("a file")
     assert f': site.state_dir: "{world.state_dir}" cannot be used' in await refused(world, shoe)
     assert world.recorder.messages == []
 
 
 async def test_a_wrong_configuration_is_refused_with_its_lines(world: World, shoe: TcpShoe) -> None:
-    """FILE:LINE: key: problem; what would be right, and exit status 1."""
+    """The message is FILE:LINE: key: problem; remedy. The exit status is 1."""
     path = world.configure(shoe)
     path.write_text(path.read_text().replace("protocol =", "protocl ="))
     daemon = await world.launch(path)
@@ -173,13 +173,13 @@ async def test_a_wrong_configuration_is_refused_with_its_lines(world: World, sho
 
 
 def fill_disk(daemon: Daemon, journal: Path) -> None:
-    """From now on no file of the daemon's may grow: what the kernel says is that of a limit, not of a full disk."""
+    """No file of the daemon may grow. The kernel reports a file size limit in place of a full disk."""
     size = max(path.stat().st_size for path in journal.parent.iterdir())
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size, size))
 
 
-async def test_a_commit_that_fails_ends_all_and_says_so(world: World, shoe: TcpShoe) -> None:
-    """The disk takes no more: status offline names the journal, exit status 1, and nothing unrecorded was told."""
+async def test_a_failed_commit_ends_the_daemon(world: World, shoe: TcpShoe) -> None:
+    """The status offline names the journal, the exit status is 1, and only committed events are published."""
     async with TcpShoe() as other:
         daemon = await world.serve(shoe, other)
         await shoe.connected()
@@ -187,17 +187,17 @@ async def test_a_commit_that_fails_ends_all_and_says_so(world: World, shoe: TcpS
         await shoe.deal(ROUNDS[0])
         await world.recorder.event("round.confirmed")
         fill_disk(daemon, world.journal.path)
-        for _ in range(200):  # what is left of the write-ahead log's last page takes a few
+        for _ in range(200):  # the last page of the write-ahead log has room for some rounds
             await shoe.deal(*ROUNDS)
         assert await daemon.ended() == 1
         for table in (TABLE, "bac-902"):
             offline = await world.recorder.status("offline", table)
             assert "journal failed" in offline["reason"]
-            await world.all_told(table)
+            await world.all_published(table)
 
 
-async def test_after_the_disk_is_free_again_it_goes_on(world: World, shoe: TcpShoe) -> None:
-    """The next start serves the same journal; the numbers go on without a gap."""
+async def test_after_a_full_disk_the_next_start_continues(world: World, shoe: TcpShoe) -> None:
+    """The journal is the same, and the event numbers continue without a gap."""
     daemon = await world.serve(shoe)
     await shoe.connected()
     fill_disk(daemon, world.journal.path)
@@ -210,12 +210,12 @@ async def test_after_the_disk_is_free_again_it_goes_on(world: World, shoe: TcpSh
     await shoe.connected()
     await shoe.deal(ROUNDS[0])
     await world.recorder.until(lambda: world.recorder.of("round.confirmed"))
-    await world.all_told()
+    await world.all_published()
     assert world.journal.word == word
 
 
-async def test_a_disk_that_is_full_at_the_start_is_refused_in_words(world: World, shoe: TcpShoe) -> None:
-    """No journal can be begun: exit status 1 and a message."""
+async def test_a_full_disk_at_the_first_start_is_an_error_with_a_message(world: World, shoe: TcpShoe) -> None:
+    """The journal cannot be created: the exit status is 1."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
@@ -229,36 +229,36 @@ async def test_a_disk_that_is_full_at_the_start_is_refused_in_words(world: World
 # ---------------------------------------------------------------------------------------------- systemd
 
 
-async def test_the_watchdog_is_fed_while_all_is_well_and_only_then(world: World, shoe: TcpShoe) -> None:
-    """Fed with neither shoe nor news; not fed while the journal cannot commit; fed again afterwards."""
+async def test_the_watchdog_signal_is_sent_only_while_every_part_makes_progress(world: World, shoe: TcpShoe) -> None:
+    """It is sent without any input. It is not sent while the journal cannot commit, and is sent again afterwards."""
     daemon = await world.start(shoe, settings={"WATCHDOG_USEC": "300000"})
     await shoe.connected()
-    await daemon.until(lambda: daemon.told.count("WATCHDOG=1") >= 4)
+    await daemon.until(lambda: daemon.notified.count("WATCHDOG=1") >= 4)
     with world.journal.locked():
         await shoe.say(NATURAL[0])
-        await daemon.until(lambda: any("stuck" in line and "journal" in line for line in daemon.told))
-        fed = daemon.told.count("WATCHDOG=1")
-        warned = len(daemon.told)
-        await daemon.until(lambda: len(daemon.told) > warned + 2)
-        assert daemon.told.count("WATCHDOG=1") == fed
-    await daemon.until(lambda: daemon.told.count("WATCHDOG=1") > fed)
+        await daemon.until(lambda: any("stuck" in line and "journal" in line for line in daemon.notified))
+        signals = daemon.notified.count("WATCHDOG=1")
+        notified = len(daemon.notified)
+        await daemon.until(lambda: len(daemon.notified) > notified + 2)
+        assert daemon.notified.count("WATCHDOG=1") == signals
+    await daemon.until(lambda: daemon.notified.count("WATCHDOG=1") > signals)
     await world.recorder.event("card.drawn")
 
 
-async def test_a_watchdog_meant_for_another_process_is_not_fed_faster(world: World, shoe: TcpShoe) -> None:
-    """WATCHDOG_PID names somebody else: the short time is not ours."""
+async def test_a_watchdog_period_of_another_process_is_ignored(world: World, shoe: TcpShoe) -> None:
+    """WATCHDOG_PID names another process: the default period applies."""
     daemon = await world.start(shoe, settings={"WATCHDOG_USEC": "100000", "WATCHDOG_PID": str(os.getpid())})
     await world.recorder.event("device.online")
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
-            await daemon.until(lambda: daemon.told.count("WATCHDOG=1") > 1)
+            await daemon.until(lambda: daemon.notified.count("WATCHDOG=1") > 1)
 
 
-async def test_ready_is_said_once_and_before_device_and_broker(tmp_path: Path) -> None:
-    """Start-up waits for neither: no broker listens and no shoe is there."""
-    async with running_broker(Kind.MOSQUITTO) as own, World(tmp_path, own) as world, TcpShoe() as shoe:
+async def test_ready_is_sent_once_without_device_and_broker(tmp_path: Path) -> None:
+    """The start waits neither for the broker nor for the shoe."""
+    async with running_broker(BrokerKind.MOSQUITTO) as own, World(tmp_path, own) as world, TcpShoe() as shoe:
         own.kill()
         await shoe.cut()
         daemon = await world.start(shoe)
-        assert daemon.told.count("READY=1") == 1
+        assert daemon.notified.count("READY=1") == 1
         assert await daemon.stop() == 0

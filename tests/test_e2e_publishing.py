@@ -1,35 +1,35 @@
-"""What is published once more, what is published beside the events, and what must not be taken for published."""
+"""Messages published twice, retained messages beside the events, and messages that the broker denies."""
 
 from pathlib import Path
 
 import pytest
 
-from shoed.rig.broker import Kind, running_broker
+from shoed.rig.broker import BrokerKind, running_broker
 from tests.foreign_shoe import ROUNDS, TcpShoe, drawn
 from tests.witnesses import TABLE
 from tests.world import World
 
 
-async def test_what_the_broker_has_is_not_told_again_after_a_clean_stop(world: World) -> None:
-    """The cursor is on the disk: the next start tells what came since, and nothing of before."""
+async def test_acknowledged_events_are_not_published_again_after_a_clean_stop(world: World) -> None:
+    """The cursor is committed, so the next start publishes only later events."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
         assert await daemon.stop() == 0
-        await world.all_told()
-        told = len(world.recorder.events())
+        await world.all_published()
+        count = len(world.recorder.events())
         daemon = await world.serve(shoe)
         await shoe.connected()
         await world.recorder.event("device.online", number=2)
         assert await daemon.stop() == 0
-        again = world.recorder.events()[told:]
+        again = world.recorder.events()[count:]
         assert [event["type"] for event in again] == ["shoed.device.online", "shoed.device.offline"]
 
 
-async def test_a_suspended_round_s_question_stays_retained_over_the_next_round(world: World) -> None:
-    """It says what was due and what was seen, as the event did; play does not wait for it in the next round."""
+async def test_the_question_of_a_suspended_round_stays_retained_in_the_next_round(world: World) -> None:
+    """It contains the due card and the seen card, like the event. The next round does not wait for its answer."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -47,13 +47,13 @@ async def test_a_suspended_round_s_question_stays_retained_over_the_next_round(w
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
-async def test_events_that_the_broker_denies_are_kept_for_it(tmp_path: Path, version: str) -> None:
-    """It allows the births and no event: the status says so, the cursor stays, and no event counts as told."""
+async def test_denied_events_are_kept(tmp_path: Path, version: str) -> None:
+    """The broker accepts births and denies events: the status contains the reason, and the cursor does not move."""
     allowed = tmp_path / "allowed"
     kinds = ("status", "state", "question")
     allowed.write_text("".join(f"topic readwrite shoed/v1/+/+/{kind}\n" for kind in kinds))
     async with (
-        running_broker(Kind.MOSQUITTO, lines=[f"acl_file {allowed}"]) as strict,
+        running_broker(BrokerKind.MOSQUITTO, lines=[f"acl_file {allowed}"]) as strict,
         World(tmp_path, strict) as world,
         TcpShoe() as shoe,
     ):
@@ -64,13 +64,13 @@ async def test_events_that_the_broker_denies_are_kept_for_it(tmp_path: Path, ver
         assert world.journal.ask("SELECT * FROM cursor") == []
 
 
-async def test_a_journal_that_cannot_be_read_ends_the_daemon_in_words(world: World) -> None:
-    """Written it can be, but not told: the status says why, and the exit status is 1."""
+async def test_a_journal_that_cannot_be_read_ends_the_daemon_with_a_reason(world: World) -> None:
+    """The journal can be written but not read. The status contains the reason; the exit status is 1."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.connected()
         await shoe.deal(ROUNDS[0])
-        await world.all_told()
+        await world.all_published()
         assert await daemon.stop() == 0
         ((page,),) = world.journal.ask("SELECT rootpage FROM sqlite_schema WHERE name = 'cursor'")
         with world.journal.path.open("r+b") as file:

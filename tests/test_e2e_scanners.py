@@ -1,6 +1,6 @@
-"""The real daemon, and scanners whose nodes are pseudo-terminals: which device each is stands in a sysfs of the test.
+"""The real daemon with scanners: their nodes are pseudo-terminals, and a sysfs of the test identifies them.
 
-umockdev's preload shows that sysfs, and the names of udev, to the daemon in place of the machine's own.
+The preload library of umockdev replaces the sysfs and the udev names of the machine for the daemon.
 """
 
 import ctypes.util
@@ -22,14 +22,14 @@ from tests.sysfs import usb_node
 from tests.usb_kernel import DONE, WORDS
 from tests.world import SHOED, World
 
-# umockdev's requests and answers: let the kernel do it, and what came of that
+# The protocol of umockdev: RUN passes a request to the kernel, RAN has the result of the kernel.
 RUN, RAN = 4, 2
 ROUND: Final = ("8S", "3H", "JD", "4C")  # a natural
 
 
 @dataclass
 class Scanner:
-    """One device: what it writes to, its node, and the name that its table has for it."""
+    """One device: its end of the pseudo-terminal, its node, and the port of its table."""
 
     device: int
     node: str
@@ -41,7 +41,7 @@ class Scanner:
 
 
 class Machine:
-    """What its kernel and its udev show."""
+    """The sysfs and the udev names of a machine."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -58,7 +58,7 @@ class Machine:
     def scanner(
         self, name: str, serial: str = "", ids: str = "0c2e:0204", product: str = "Scanner"
     ) -> Iterator[Scanner]:
-        """A device that is plugged in; `name` is a name of udev's that leads to it, right or wrong."""
+        """A connected device; `name` is a udev name of its node, which may be out of date."""
         device, node = os.openpty()
         tty.setraw(node)
         path = os.ttyname(node)
@@ -68,36 +68,36 @@ class Machine:
             self.root / "sys", f"hidraw{self.count}", number, socket=place, serial=serial, ids=ids, product=product
         )
         self.count += 1
-        self.lead(name, path)
+        self.add_name(name, path)
         try:
             yield Scanner(device, path, f"hidraw:///dev/shoed/hid-{name}")
         finally:
             os.close(node)
             os.close(device)
 
-    def lead(self, name: str, path: str) -> None:
-        """What is done with a node under a name of ours, the kernel does: umockdev asks who else would."""
+    def add_name(self, name: str, path: str) -> None:
+        """Make a udev name of a node, and the socket on which umockdev sends each ioctl of this name."""
         link = self.names / f"hid-{name}"
         link.unlink(missing_ok=True)
         link.symlink_to(path)
-        door = self.root / f"ioctl/dev/shoed/hid-{name}"
-        door.parent.mkdir(parents=True, exist_ok=True)
-        if not door.exists():
+        ioctls = self.root / f"ioctl/dev/shoed/hid-{name}"
+        ioctls.parent.mkdir(parents=True, exist_ok=True)
+        if not ioctls.exists():
             listening = socket.socket(socket.AF_UNIX)
-            listening.bind(str(door))
+            listening.bind(str(ioctls))
             listening.listen()
-            threading.Thread(target=let_the_kernel, args=(listening,), daemon=True).start()
+            threading.Thread(target=pass_to_kernel, args=(listening,), daemon=True).start()
 
 
-def let_the_kernel(door: socket.socket) -> None:
+def pass_to_kernel(listening: socket.socket) -> None:
     def answer(client: socket.socket) -> None:
         with client, suppress(OSError):
-            while asked := client.recv(WORDS.size, socket.MSG_WAITALL):
-                what, result, error = WORDS.unpack(asked)
+            while request := client.recv(WORDS.size, socket.MSG_WAITALL):
+                what, result, error = WORDS.unpack(request)
                 client.sendall(WORDS.pack(DONE, result, error) if what == RAN else WORDS.pack(RUN, 0, 0))
 
     while True:
-        threading.Thread(target=answer, args=(door.accept()[0],), daemon=True).start()
+        threading.Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
 
 
 @pytest.fixture
@@ -109,10 +109,10 @@ def machine(tmp_path: Path) -> Machine:
 
 
 async def test_no_table_takes_the_cards_of_another_device(world: World, machine: Machine) -> None:
-    """A name that is out of date, and a keyboard: those tables are offline with the reason, and the third one plays."""
-    with ExitStack() as plugged:
+    """Tables with an outdated name, or with a keyboard, are offline with the reason; a third table is online."""
+    with ExitStack() as connected:
         right, stale, keyboard = (
-            plugged.enter_context(each)
+            connected.enter_context(each)
             for each in (
                 machine.scanner("A7", "A7"),
                 machine.scanner("B8", "C9"),
@@ -126,15 +126,13 @@ async def test_no_table_takes_the_cards_of_another_device(world: World, machine:
             scanner.scan(*ROUND)
         await world.recorder.event("round.completed", "bac-901")
         reasons = [(await world.recorder.event("device.offline", table))["reason"] for table in ("bac-902", "bac-903")]
-        assert reasons[0].startswith(f"{stale.port}: the node is another device, Scanner (0c2e:0204): ")
+        assert reasons[0].startswith(f"{stale.port}: the node belongs to another device, Scanner (0c2e:0204): ")
         assert "its serial number is C9" in reasons[0]
-        assert reasons[1].startswith(
-            f"{keyboard.port}: the device is Keyboard (046d:c31c), which is not known to speak"
-        )
+        assert reasons[1].startswith(f"{keyboard.port}: the device is Keyboard (046d:c31c), which is not known to use")
 
-        with machine.scanner("B8", "B8") as its_own:
+        with machine.scanner("B8", "B8") as correct:
             await world.recorder.event("device.online", "bac-902")
-            its_own.scan(*ROUND)
+            correct.scan(*ROUND)
             await world.recorder.event("round.completed", "bac-902")
             assert world.recorder.of("device.offline", "bac-901") == []
             assert world.recorder.of("card.drawn", "bac-903") == []
@@ -147,10 +145,10 @@ def check(machine: Machine, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
 
 
-def test_a_path_that_follows_the_order_of_plugging_is_named_with_the_one_that_does_not(
+def test_a_path_that_depends_on_the_order_of_connection_is_reported_with_a_stable_one(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """Of a HID device it is an error, for the daemon too; of a serial line it is a warning."""
+    """For a HID device it is an error, also for the daemon; for a serial line it is a warning."""
     usb_node(machine.root / "sys", "hidraw3", os.makedev(240, 3), serial="A7")
     usb_node(machine.root / "sys", "ttyUSB0", os.makedev(188, 0), socket="2", serial="FT1", ids="0403:6001")
     for node, name in (("hidraw3", "hid-A7"), ("ttyUSB0", "FT1")):
@@ -171,7 +169,7 @@ port = "serial:///dev/ttyUSB0?baud=9600"
     done = check(machine, path)
     assert (done.returncode, done.stdout) == (0, f"{path}: good: one at s\n")
     assert done.stderr == (
-        f'warning: {path}:9: table.shoe.port: "/dev/ttyUSB0" may be another device after the next start;'
+        f'warning: {path}:9: table.shoe.port: "/dev/ttyUSB0" may name another device after the next start;'
         " write serial:///dev/shoed/FT1?baud=9600; `shoed ports` lists it\n"
     )
     path.write_text(
@@ -180,7 +178,7 @@ port = "serial:///dev/ttyUSB0?baud=9600"
     done = check(machine, path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f'{path}:9: table.shoe.port: "/dev/hidraw3" may be another device after the next start;'
+        f'{path}:9: table.shoe.port: "/dev/hidraw3" may name another device after the next start;'
         " write hidraw:///dev/shoed/hid-A7; `shoed ports` lists it\n"
     )
     run = subprocess.run([SHOED, "run", "--config", str(path)], capture_output=True, text=True, check=False)
@@ -195,8 +193,8 @@ port = "serial:///dev/ttyUSB0?baud=9600"
 
 
 @pytest.mark.parametrize("node", ["/dev/my-scanner", "/dev/input/event3", "/dev/shoed/../hidraw0", "/dev/shoed/x/y"])
-def test_a_hid_device_has_a_name_that_udev_keeps(machine: Machine, tmp_path: Path, node: str) -> None:
-    """A link that a person made may lead to another device after the next start."""
+def test_a_hid_device_requires_a_name_of_udev(machine: Machine, tmp_path: Path, node: str) -> None:
+    """A symbolic link of a person may name another device after the next start."""
     path = tmp_path / "c.toml"
     path.write_text(f"""[site]
 name = "s"
@@ -210,16 +208,15 @@ port = "hidraw://{node}"
 """)
     done = check(machine, path)
     assert done.returncode == 1
-    assert "may be another device after the next start; write its name in /dev/shoed" in done.stderr
+    assert "may name another device after the next start; write its name in /dev/shoed" in done.stderr
 
 
-def test_a_hid_device_without_a_name_of_its_own_is_listed_so(machine: Machine) -> None:
-    """What would be refused in a configuration is shown with the way to a name."""
+def test_a_hid_device_without_a_name_is_listed_with_the_remedy(machine: Machine) -> None:
+    """A configuration with this path would be refused."""
     usb_node(machine.root / "sys", "hidraw0", os.makedev(240, 3), ids="046d:c31c", product="Keyboard")
     listed = subprocess.run(
         [SHOED, "ports"], env={**os.environ, **machine.settings}, capture_output=True, text=True, check=True
     )
-    assert "hidraw:///dev/hidraw0\n    Keyboard (usb 046d:c31c, /dev/hidraw0)\n    no family is known behind it\n" in (
-        listed.stdout
-    )
-    assert "it has no name of its own: install shoed's udev rules" in listed.stdout
+    assert "hidraw:///dev/hidraw0\n    Keyboard (usb 046d:c31c, /dev/hidraw0)\n" in listed.stdout
+    assert "    no known family has this adapter\n" in listed.stdout
+    assert "no stable name: install shoed's udev rules" in listed.stdout

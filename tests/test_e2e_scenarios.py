@@ -1,9 +1,9 @@
-"""The same situations through real daemons: each table a pty with a shoe, told by the socket, heard by a broker.
+"""The scenarios through real daemons: each table has a pty with a shoe, the command socket, and a broker.
 
-Theory of operation: all situations are dealt at once, as tables of one daemon; those in which a daemon is killed are
-tables of another, which waits until all of them are so far. How many events a step has is known from the engine: so
-nobody waits for what does not come, and whatever comes beyond is found with the next step, or behind the last.
-Where moments count, a situation is not judged if the daemon stood still and read late, as its record says.
+Theory of operation: the scenarios run at the same time, as tables of one daemon. The scenarios with a kill are tables
+of another daemon, which is killed when all of them have reached the kill. The engine gives the number of events of
+each step: the test does not wait for further events, and finds an unexpected event at the next step or at the end. If
+a scenario depends on moments, its result is ignored when the daemon read late, as its journal shows.
 """
 
 import asyncio
@@ -16,26 +16,36 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from shoed.telling import Request, line_of
+from shoed.model.requests import Request, json_line
 from tests import scenario
 from tests.angel_eye_line import report
+from tests.command_clients import Client, client, shoed
 from tests.foreign_shoe import PtyShoe
-from tests.scenario import EXPECTED_TO_FAIL, OF_THE_LINE, Came, Ended, Scenario, check, check_end, every, matter_of
-from tests.scenario_table import COPIES, play, told
-from tests.tellers import Client, client, shoed
+from tests.scenario import (
+    EXPECTED_TO_FAIL,
+    NOT_COMPARED,
+    Scenario,
+    StepOutput,
+    TableEnd,
+    check,
+    check_end,
+    every,
+    identity_of,
+)
+from tests.scenario_table import COPIES, command_of, play
 from tests.witnesses import PATIENCE_S, Message, Recorder
 from tests.world import SLOW_PORT, World
 
-APART_MS: Final = 400  # where spacing is evidence, and the file says nothing else
-TELLERS: Final = 8  # at a time; the socket serves 32
+DRAW_GAP_MS: Final = 400  # the default, if the scenario has a minimum draw gap
+CLIENTS: Final = 8  # the socket serves 32 at the same time
 
 BY_LINE: Final = [each for each in every() if each.by_line and each.name not in EXPECTED_TO_FAIL]
 KILLS: Final = [each for each in BY_LINE if any(step.daemon for step in each.step)]
 QUIET: Final = [each for each in BY_LINE if each not in KILLS]
 
 
-class Ears(Recorder):
-    """A recorder that wakes a table's people for their own table alone."""
+class TableRecorder(Recorder):
+    """A recorder with an event for each table."""
 
     def __init__(self, site: str) -> None:
         super().__init__(site)
@@ -56,12 +66,12 @@ class Ears(Recorder):
 
 
 class Site:
-    """One daemon for many situations, and those who wait for its death."""
+    """One daemon for many scenarios, and its kill."""
 
-    def __init__(self, world: World, ears: Ears, killed: int) -> None:
+    def __init__(self, world: World, recorder: TableRecorder, killed: int) -> None:
         self.world = world
-        self.ears = ears
-        self.tellers: asyncio.Queue[Client] = asyncio.Queue()
+        self.recorder = recorder
+        self.clients: asyncio.Queue[Client] = asyncio.Queue()
         self.connections = AsyncExitStack()
         self.down = asyncio.Barrier(max(1, killed))
         self.up = asyncio.Barrier(max(1, killed))
@@ -70,8 +80,8 @@ class Site:
     async def start(self) -> None:
         daemon = await self.world.launch(self.path)
         await daemon.ready()
-        for _ in range(TELLERS):
-            self.tellers.put_nowait(await self.connections.enter_async_context(client(self.world.state_dir)))
+        for _ in range(CLIENTS):
+            self.clients.put_nowait(await self.connections.enter_async_context(client(self.world.state_dir)))
 
     async def away(self) -> None:
         if await self.down.wait() == 0:
@@ -79,7 +89,7 @@ class Site:
             await self.world.daemons[-1].kill()
 
     async def leave(self) -> None:
-        self.tellers = asyncio.Queue()
+        self.clients = asyncio.Queue()
         await self.connections.aclose()
 
     async def back(self) -> None:
@@ -88,66 +98,66 @@ class Site:
 
 
 class Sitting:
-    """One table of a situation."""
+    """One table of a scenario."""
 
     def __init__(self, site: Site, name: str, shoe: PtyShoe) -> None:
         self.site = site
         self.name = name
         self.shoe = shoe
-        self.seen = 0  # events that steps were held against
-        self.links = 0  # how often it was online
-        self.spoke_s = 0.0  # when the last report was said, where spacing is evidence
-        self.senders = count(1)
+        self.compared = 0  # the number of events that steps were compared with
+        self.links = 0  # the number of links so far
+        self.reported_s = 0.0  # the moment of the last report, if the scenario has a minimum draw gap
+        self.command_ids = count(1)
 
     @property
     def events(self) -> list[Any]:
-        """Each once: what no broker had acknowledged at a kill comes again, under its id."""
-        heard = {each["id"]: each for each in self.site.ears.events(self.name)}
-        told = [{"type": each["type"].removeprefix("shoed."), "data": each["data"]} for each in heard.values()]
-        return [each for each in told if each["type"] not in OF_THE_LINE]
+        """Each event once: an event without an acknowledgement before a kill is published again, with the same id."""
+        by_id = {each["id"]: each for each in self.site.recorder.events(self.name)}
+        events = [{"type": each["type"].removeprefix("shoed."), "data": each["data"]} for each in by_id.values()]
+        return [each for each in events if each["type"] not in NOT_COMPARED]
 
     @property
     def question(self) -> Any:  # noqa: ANN401  # JSON
-        return self.site.ears.retained(f"{self.name}/question")
+        return self.site.recorder.retained(f"{self.name}/question")
 
     @property
     def state(self) -> Any:  # noqa: ANN401  # JSON
-        return self.site.ears.retained(f"{self.name}/state")
+        return self.site.recorder.retained(f"{self.name}/state")
 
     async def until(self, predicate: Callable[[], object], what: str) -> None:
-        news = self.site.ears.at(self.name)
+        news = self.site.recorder.at(self.name)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while not predicate():
                     news.clear()
                     await news.wait()
         except TimeoutError:
-            told = "\n".join(map(scenario.line, self.events))
-            raise AssertionError(f"{what} did not come; there was:\n{told}\nand {self.question}") from None
+            events = "\n".join(map(scenario.line, self.events))
+            raise AssertionError(f"{what} is missing; there are:\n{events}\nand {self.question}") from None
 
     async def online(self) -> None:
         self.links += 1
-        await self.until(lambda: len(self.site.ears.of("device.online", self.name)) >= self.links, "the link")
+        await self.until(lambda: len(self.site.recorder.of("device.online", self.name)) >= self.links, "the link")
 
     async def do(self, written: Scenario, step: scenario.Step) -> Any:  # noqa: ANN401  # JSON
-        """The answer, if somebody told something."""
+        """Play a step; return the answer if the step is a command."""
         if step.shoe is not None:
             for words in scenario.listed(step.shoe):
                 command, data = scenario.report(words)
                 if written.min_draw_gap_ms:
-                    await self.pause(step.after_ms or APART_MS)
+                    await self.pause(step.after_ms or DRAW_GAP_MS)
                 await self.shoe.send(report(self.shoe.number(), command, *data) * COPIES)
             await self.shoe.taken()
-        if step.unheard is not None:
-            self.shoe.lose(len(scenario.listed(step.unheard)))
+        if step.lost is not None:
+            self.shoe.lose(len(scenario.listed(step.lost)))
         if step.tell is not None or step.answer is not None:
             question = self.question
-            return await self.tell(step, question["id"] if question else "none")
+            return await self.command(step, question["id"] if question else "none")
         if step.line == "away":
             await self.shoe.cut()
-            await self.until(lambda: len(self.site.ears.of("device.offline", self.name)) >= self.links, "its end")
+            await self.until(lambda: len(self.site.recorder.of("device.offline", self.name)) >= self.links, "its end")
         if step.line == "back":
-            await self.shoe.mend()
+            await self.shoe.plug_in()
             await self.online()
         if step.daemon == "away":
             await self.site.away()
@@ -157,45 +167,45 @@ class Sitting:
         return None
 
     async def pause(self, ms: int) -> None:
-        """Since the report before: how long it took to hear what came of that is no part of it."""
+        """Wait for a time since the previous report, which includes the time for its events."""
         loop = asyncio.get_running_loop()
-        await asyncio.sleep(max(0.0, self.spoke_s + ms / 1000 - loop.time()))
-        self.spoke_s = loop.time()
+        await asyncio.sleep(max(0.0, self.reported_s + ms / 1000 - loop.time()))
+        self.reported_s = loop.time()
 
-    async def tell(self, step: scenario.Step, question: str) -> Any:  # noqa: ANN401  # JSON
-        request = Request(self.name, told(step, str(next(self.senders)), question))
-        someone = await self.site.tellers.get()
-        answer = await someone.say(line_of(request))
-        self.site.tellers.put_nowait(someone)
+    async def command(self, step: scenario.Step, question: str) -> Any:  # noqa: ANN401  # JSON
+        request = Request(self.name, command_of(step, str(next(self.command_ids)), question))
+        one_client = await self.site.clients.get()
+        answer = await one_client.request(json_line(request))
+        self.site.clients.put_nowait(one_client)
         return msgspec.to_builtins(answer)
 
-    async def told(self, events: int, *, and_more: bool) -> list[Any]:
-        """So many further events, and all that came behind them."""
-        await self.until(lambda: len(self.events) >= self.seen + events, f"{events} events")
-        new = self.events[self.seen :] if and_more else self.events[self.seen : self.seen + events]
-        self.seen += len(new)
+    async def next_events(self, events: int, *, and_more: bool) -> list[Any]:
+        """Wait for a number of further events; return them, and with `and_more` all later events, too."""
+        await self.until(lambda: len(self.events) >= self.compared + events, f"{events} events")
+        new = self.events[self.compared :] if and_more else self.events[self.compared : self.compared + events]
+        self.compared += len(new)
         return new
 
     async def asked(self, question: bytes) -> Any:  # noqa: ANN401  # JSON
-        """The question as it is retained."""
-        await self.until(lambda: matter_of(self.question) == question, f"question {question!r}")
+        """Wait for a retained question."""
+        await self.until(lambda: identity_of(self.question) == question, f"question {question!r}")
         return self.question
 
     async def stated(self) -> Any:  # noqa: ANN401  # JSON
-        """The state as it is retained, with every event that was told."""
-        last = self.site.ears.events(self.name)[-1]["sequence"]
+        """Wait for the retained state after the last event."""
+        last = self.site.recorder.events(self.name)[-1]["sequence"]
         await self.until(lambda: self.state and self.state["sequence"] == last, "the last state")
         return self.state
 
-    async def ended(self) -> Ended:
-        """Behind the last step: a preset that was changed."""
+    async def ended(self) -> TableEnd:
+        """Send a changed preset after the last step, and wait for its event."""
         await self.shoe.say("M 30 31 30 30 30 31")
-        await self.until(lambda: self.site.ears.of("device.changed", self.name), "the changed preset")
-        return Ended(await self.stated(), self.question, self.events)
+        await self.until(lambda: self.site.recorder.of("device.changed", self.name), "the changed preset")
+        return TableEnd(await self.stated(), self.question, self.events)
 
 
 def bursts(written: Scenario) -> list[list[int]]:
-    """The steps, those together that follow each other too soon to hear what comes of the first."""
+    """The steps; steps with a shorter gap than the minimum draw gap are one group."""
     together: list[list[int]] = []
     for number, step in enumerate(written.step):
         if step.after_ms is not None and step.after_ms < written.min_draw_gap_ms:
@@ -209,20 +219,20 @@ async def deal(written: Scenario, sittings: dict[int, Sitting]) -> None:
     played = play(written)
     for sitting in sittings.values():
         await sitting.online()
-        sitting.spoke_s = asyncio.get_running_loop().time()  # what comes right behind the link comes in a heap
+        sitting.reported_s = asyncio.get_running_loop().time()  # reports directly after the link may be read together
     for burst in bursts(written):
         answer = None
         for number in burst:
             answer = await sittings[written.step[number].table].do(written, written.step[number])
         for number in burst:
             sitting, last = sittings[written.step[number].table], number == burst[-1]
-            events = await sitting.told(played.told[number], and_more=last)
-            question = await sitting.asked(played.asked[number]) if last else None
+            events = await sitting.next_events(played.event_counts[number], and_more=last)
+            question = await sitting.asked(played.questions[number]) if last else None
             state = await sitting.stated() if written.step[number].state is not None else None
-            check(written, number, Came(events, answer, question, state))
+            check(written, number, StepOutput(events, answer, question, state))
     for number, sitting in sittings.items():
         check_end(written, number, await sitting.ended())
-        assert len(sitting.events) == sitting.seen, f"{written.name}: told behind its end: {sitting.events[-1]}"
+        assert len(sitting.events) == sitting.compared, f"{written.name}: an event after its end: {sitting.events[-1]}"
 
 
 def configuration(world: World, tables: Sequence[tuple[Scenario, Sitting]]) -> str:
@@ -252,11 +262,11 @@ def configuration(world: World, tables: Sequence[tuple[Scenario, Sitting]]) -> s
 
 
 @pytest.mark.parametrize("all_of_them", [QUIET, KILLS], ids=["one-daemon", "a-daemon-killed"])
-async def test_it_comes_as_it_is_written(world: World, tmp_path: Path, all_of_them: list[Scenario]) -> None:
-    """All at once; and each table's record gives the same events again."""
-    ears = Ears(world.site)
-    await ears.listen(world.broker)
-    site = Site(world, ears, len(all_of_them))
+async def test_every_scenario_has_its_events(world: World, tmp_path: Path, all_of_them: list[Scenario]) -> None:
+    """The scenarios run at the same time, and a replay of each journal gives the same events."""
+    recorder = TableRecorder(world.site)
+    await recorder.listen(world.broker)
+    site = Site(world, recorder, len(all_of_them))
     dealt = [
         (
             written,
@@ -270,16 +280,16 @@ async def test_it_comes_as_it_is_written(world: World, tmp_path: Path, all_of_th
     flat = [(written, sitting) for written, sittings in dealt for sitting in sittings.values()]
     try:
         for _, sitting in flat:
-            await sitting.shoe.mend()
+            await sitting.shoe.plug_in()
         site.path.write_text(configuration(world, flat))
         await site.start()
         faults = []
-        for spaced in (False, True):  # nothing else goes on where moments count
+        for spaced in (False, True):  # scenarios that depend on moments run alone
             now = [each for each in dealt if bool(each[0].min_draw_gap_ms) is spaced]
-            came = await asyncio.gather(*(named(deal(*each), each[0].name) for each in now))
+            results = await asyncio.gather(*(named(deal(*each), each[0].name) for each in now))
             faults += [
                 fault
-                for fault, (_, sittings) in zip(came, now, strict=True)
+                for fault, (_, sittings) in zip(results, now, strict=True)
                 if not spaced or not any(world.journal.read_late(each.name) for each in sittings.values())
             ]
         assert not any(faults), "\n\n".join(filter(None, faults))
@@ -287,14 +297,14 @@ async def test_it_comes_as_it_is_written(world: World, tmp_path: Path, all_of_th
         for _, sitting in flat:
             await sitting.shoe.cut()
         await site.leave()
-        await ears.leave()
+        await recorder.leave()
     await world.daemons[-1].stop()
-    said = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
-    assert (said.status, said.err) == (0, ""), said
+    done = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
+    assert (done.status, done.err) == (0, ""), done
 
 
 async def named(dealing: Any, name: str) -> str:  # noqa: ANN401  # a coroutine
-    """What went wrong, of one situation; the others go on."""
+    """Play one scenario; return its failure, so that the other scenarios continue."""
     try:
         await dealing
     except AssertionError as error:

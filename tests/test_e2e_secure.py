@@ -10,10 +10,10 @@ from firmware_protocols.open_shoe import build
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.channel import UNKEYED
 from firmware_protocols.open_shoe.codec import seal
-from shoed.config import recall
-from shoed.daemon import engine_of
 from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
+from shoed.service.config import recall
+from shoed.service.desk import engine_of
 from tests.keyed_shoe import KEY, OTHER_KEY, KeyedShoe, attacked, write_key
 from tests.open_shoe_line import A
 from tests.test_open_shoe_table import card
@@ -43,7 +43,7 @@ def device_of(world: World) -> dict[str, object]:
 
 
 async def offline_with(world: World, words: str) -> str:
-    """Wait until state has such a reason of a device that is offline; it."""
+    """Wait until the state of an offline device has such a reason, and return the reason."""
 
     def reason() -> str:
         device = device_of(world)
@@ -53,7 +53,7 @@ async def offline_with(world: World, words: str) -> str:
 
 
 def judged_again(world: World) -> None:
-    """The record gives the same observations and events, without the key."""
+    """The record folds to the same observations and events, without the key."""
     (world.place / "shoe.key").unlink(missing_ok=True)
     with closing(Reader(world.state_dir / "journal.db")) as reader:
         assert [*rehearse(reader, TABLE, lambda settings: engine_of(recall(settings), reader.word))] == []
@@ -61,7 +61,7 @@ def judged_again(world: World) -> None:
 
 
 async def test_a_round_is_published(world: World, shoe: KeyedShoe) -> None:
-    """With the same key at both ends; the record holds plain frames, and no key."""
+    """Both ends have the same key; the record contains plain frames, and no key."""
     await start(world, shoe)
     await world.recorder.event("device.online")
     shoe.deal(*ROUND)
@@ -75,8 +75,8 @@ async def test_a_round_is_published(world: World, shoe: KeyedShoe) -> None:
     judged_again(world)
 
 
-async def test_a_killed_daemon_goes_on(world: World, shoe: KeyedShoe) -> None:
-    """Its next session is another one, and the reports that it missed are in it."""
+async def test_a_killed_daemon_continues(world: World, shoe: KeyedShoe) -> None:
+    """Its next session is another one, and contains the reports that the daemon missed."""
     await start(world, shoe)
     shoe.deal(*ROUND[:2])
     await world.recorder.event("card.drawn", number=2)
@@ -87,7 +87,7 @@ async def test_a_killed_daemon_goes_on(world: World, shoe: KeyedShoe) -> None:
     assert world.journal.count("card.drawn") == 4
 
 
-async def test_a_device_that_restarts_is_found_again(world: World, shoe: KeyedShoe) -> None:
+async def test_a_device_that_restarts_reconnects(world: World, shoe: KeyedShoe) -> None:
     """The line stays open: UNKEYED begins a session, and the port is never closed."""
     await start(world, shoe)
     shoe.deal(*ROUND)
@@ -99,13 +99,13 @@ async def test_a_device_that_restarts_is_found_again(world: World, shoe: KeyedSh
     assert world.recorder.of("device.offline") == []
 
 
-async def test_another_key_is_named(world: World) -> None:
-    """Within two seconds, once, in state and in the event; and nothing is taken."""
+async def test_another_key_is_reported(world: World) -> None:
+    """Within two seconds, once, in the state and in the event; no report is accepted."""
     async with KeyedShoe(OTHER_KEY) as shoe:
         await start(world, shoe)
-        reason = await offline_with(world, "another key")
+        reason = await offline_with(world, "is not the key in key_file")
         assert reason == (
-            f"{shoe.port}: the device has another key than key_file; "
+            f"{shoe.port}: the key of the device is not the key in key_file; "
             "write the key of this device into the file, then restart shoed"
         )
         shoe.deal(*ROUND)
@@ -114,8 +114,8 @@ async def test_another_key_is_named(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-async def test_a_device_without_a_key_is_named(world: World, version: int) -> None:
-    """It says HELLO in plain frames; no card of it is taken."""
+async def test_a_device_without_a_key_is_reported(world: World, version: int) -> None:
+    """The device sends HELLO in plain frames. No card of this device is accepted."""
     async with KeyedShoe(None, version=version) as shoe:
         await start(world, shoe)
         reason = await offline_with(world, "outside the secure channel")
@@ -125,8 +125,8 @@ async def test_a_device_without_a_key_is_named(world: World, version: int) -> No
         assert world.recorder.of("card.drawn") == []
 
 
-async def test_a_host_without_the_key_is_named(world: World) -> None:
-    """The device says UNKEYED alone; it is doubted and offline, and the rejection says what is missing."""
+async def test_a_device_with_a_key_is_doubted_if_the_table_has_no_key_file(world: World) -> None:
+    """The events are a rejection that names `key_file`, and `device.doubted` with `key-needed`; no `device.online`."""
     async with KeyedShoe() as shoe:
         await start(world, shoe, key=None)
         rejected = await world.recorder.event("line.rejected")
@@ -135,25 +135,25 @@ async def test_a_host_without_the_key_is_named(world: World) -> None:
         assert world.recorder.of("device.online") == []
 
 
-async def test_a_silent_device_is_named(world: World) -> None:
-    """A port at which nothing speaks is not open."""
+async def test_a_silent_device_is_reported(world: World) -> None:
+    """A port without a byte is not open."""
     async with KeyedShoe() as shoe:
         shoe.fall_silent()
         await start(world, shoe)
-        await offline_with(world, "nothing came from the device within 2 s")
+        await offline_with(world, "no byte arrived from the device within 2 s")
 
 
 async def test_an_attacker_who_injects_gets_nothing(world: World) -> None:
-    """A CARD, an ACK and an ORDER in plain frames: the first is named, the others have no effect at the device."""
+    """A CARD, an ACK and an ORDER in plain frames: the first is reported, the others have no effect at the device."""
     async with attacked() as (shoe, attacker):
         await start(world, attacker)
         await world.recorder.event("device.online")
-        forged = build(theirs.Report(3, 1, A, 10**12, card("9S")))
+        forged = build(theirs.OpenShoeReport(3, 1, A, 10**12, card("9S")))
         attacker.inject(forged)
         rejected = await world.recorder.event("line.rejected")
         assert (rejected["reason"], bytes.fromhex(rejected["bytes"])) == ("unsealed", forged)
-        for request in (theirs.Acknowledge(A, 1), theirs.Order(theirs.OrderKind.LOCK)):
-            attacker.inject(build(theirs.Request(3, request)), to_device=True)
+        for request in (theirs.OpenShoeAcknowledge(A, 1), theirs.OpenShoeOrder(theirs.OrderKind.LOCK)):
+            attacker.inject(build(theirs.OpenShoeRequest(3, request)), to_device=True)
         attacker.inject(seal(UNKEYED))
         attacker.inject(seal(UNKEYED), to_device=True)
         shoe.deal(*ROUND)
@@ -166,7 +166,7 @@ async def test_an_attacker_who_injects_gets_nothing(world: World) -> None:
 
 
 async def test_an_attacker_who_replays_gets_nothing(world: World) -> None:
-    """What was recorded, both ways, is said again: each copy is named, and no card comes twice."""
+    """Recorded frames of both directions are sent again: each copy is reported, and no card is recorded twice."""
     async with attacked() as (shoe, attacker):
         await start(world, attacker)
         await world.recorder.event("device.online")
@@ -184,13 +184,13 @@ async def test_an_attacker_who_replays_gets_nothing(world: World) -> None:
         judged_again(world)
 
 
-async def test_a_key_file_that_is_wrong_stops_the_start(world: World) -> None:
-    """The problem has its line, its key, and what to do; no byte of the file is shown."""
+async def test_a_wrong_key_file_stops_the_start(world: World) -> None:
+    """The problem has its line, its key, and the remedy; no byte of the file is shown."""
     async with KeyedShoe() as shoe:
         path = world.place / "shoe.key"
         path.write_text("hunter2")
         path.chmod(0o400)
         daemon = await world.launch(world.configure(shoe, protocol="open-shoe", shoe_settings=f'key_file = "{path}"'))
         assert await daemon.ended() == 1
-        assert f"table.shoe.key_file: {path} is not a key; write 32 hexadecimal digits" in str(daemon)
+        assert f"table.shoe.key_file: {path} does not contain a key; write 32 hexadecimal digits" in str(daemon)
         assert "hunter2" not in str(daemon)

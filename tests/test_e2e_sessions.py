@@ -1,10 +1,10 @@
-"""Random sessions at tables of all games, watched over MQTT by a checker that shares no code with the project.
+"""Random sessions at tables of all games, verified over MQTT by a checker that shares no code with the project.
 
 Theory of operation: `played` runs the sessions, several tables at one daemon, and gives the checker the messages of
-each table. One more table plays a lesson without chance. Each damage changes the messages of the lesson in one way, and
-the checker must name the law that is broken: a checker that cannot fail proves nothing.
+each table. One more table plays a fixed session, the lesson. Each damage changes the messages of the lesson in one way,
+and the checker must name the broken law.
 
-`./dev sessions N` plays N sessions instead of a few, and prints what was in them.
+`./dev sessions N` plays N sessions instead of a few, and prints their contents, counted.
 """
 
 import ast
@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 import pytest_asyncio
 
-from shoed.cards import Card
-from shoed.observations import Pair
+from shoed.model.cards import Card
+from shoed.model.observations import Side
 from shoed.rig.broker import Broker
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
@@ -52,39 +52,39 @@ Message = tuple[str, bytes]
 class Sessions(NamedTuple):
     defects: list[str]
     counts: Counter[str]
-    lesson: list[Message]  # of a Commission table
+    lesson: list[Message]  # the messages of the lesson, at a table of Commission
 
 
-def heard(table: Table) -> list[Message]:
+def messages_of(table: Table) -> list[Message]:
     return [(each.topic, each.payload) for each in table.recorder.messages]
 
 
 ENDS_A_WAIT: Final = tuple(f"event/round/{end}" for end in ("resumed", "voided", "abandoned", "overtaken"))
 
 
-def unlike(table: Table) -> str | None:
-    """Every card that the shoe reported is one event, in its order; a report may be lost with its cable only."""
+def difference(table: Table) -> str | None:
+    """Each reported card has one event, in the order of the reports; only a cable that is out may lose a report."""
     faces: list[str | None] = []
     waits, cable_out = False, False
-    for topic, payload in heard(table):
+    for topic, payload in messages_of(table):
         cable_out = cable_out or topic == "event/device/offline"
         waits = topic == "event/round/suspended" or (waits and topic not in ENDS_A_WAIT)
         if not topic.startswith("event/card/"):
             continue
         card = json.loads(payload)["data"]
         later = "set_aside" in card or "source" in card or (waits and topic == "event/card/drawn")
-        faces += [] if later else [card["card"]]  # one that is drawn later was reported before, or not at all
-    lost = iter(table.shoe.reported)
-    in_order = all(face in lost for face in faces)
+        faces += [] if later else [card["card"]]  # a card that is drawn later was reported earlier, or never
+    reported = iter(table.shoe.reported)
+    in_order = all(face in reported for face in faces)
     if in_order and (cable_out or len(faces) == len(table.shoe.reported)):
         return None
-    return f"events {faces}, and reported were {table.shoe.reported}"
+    return f"the cards of the events are {faces}; the shoe reported {table.shoe.reported}"
 
 
 async def play(world: World, seeds: range) -> list[Table]:
-    """All sessions of these seeds, and the lesson."""
+    """Play the sessions of these seeds, and the lesson."""
     lesson = Table(world, 900, "commission", "angel-eye", 0)
-    lesson.gap_ms = 0  # spacing is no evidence: a busy machine makes no finding
+    lesson.gap_ms = 0  # without evidence from spacing, a busy machine causes no finding
     tables = [
         Table(world, 901 + seed - seeds[0], checker_book.GAMES[seed % 5], FAMILIES[(seed + seed // 5) % 5], seed)
         for seed in seeds
@@ -92,7 +92,7 @@ async def play(world: World, seeds: range) -> list[Table]:
     async with dealing(world, [lesson, *tables]), asyncio.TaskGroup() as going:
         going.create_task(lesson.lesson())
         for table in tables:
-            going.create_task(table.go(ROUNDS))
+            going.create_task(table.play(ROUNDS))
     return [lesson, *tables]
 
 
@@ -102,26 +102,26 @@ async def played(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> As
     for first in range(0, SESSIONS, AT_ONCE):
         async with World(tmp_path_factory.mktemp("sessions"), broker) as world:
             lesson, *tables = await play(world, range(first, min(first + AT_ONCE, SESSIONS)))
-        sessions.lesson[:] = heard(lesson)
+        sessions.lesson[:] = messages_of(lesson)
         for table in tables:
-            defects, counts = check(table.game, heard(table))
-            named = [f"{each.law} at {each.sequence}: {each.text}" for each in defects] + [unlike(table) or ""]
+            defects, counts = check(table.game, messages_of(table))
+            named = [f"{each.law} at {each.sequence}: {each.text}" for each in defects] + [difference(table) or ""]
             found = [f"seed {table.seed}, {table.game}, {table.shoe.family}: {each}" for each in named if each]
             if found:
                 kept = world.place / f"messages-{table.seed}"
-                kept.write_text("".join(f"{topic} {payload.decode()}\n" for topic, payload in heard(table)))
+                kept.write_text("".join(f"{topic} {payload.decode()}\n" for topic, payload in messages_of(table)))
                 sessions.defects.extend([*found, f"its messages are in {kept}"])
             sessions.counts.update(counts + table.shoe.counts)
     yield sessions
 
 
 def test_no_law_is_broken_in_a_random_session(played: Sessions) -> None:
-    """Cards and slots once, results, pays, questions, suspensions, consequences and states, by their messages alone."""
+    """The checker reads the messages alone, and knows the laws of cards, results, questions and states."""
     assert not played.defects, "\n".join(played.defects)
 
 
-def test_the_sessions_have_what_can_go_wrong(played: Sessions) -> None:
-    """Sessions without questions and voids would prove little."""
+def test_the_sessions_contain_irregularities(played: Sessions) -> None:
+    """Each type of event in `PLAYED` occurs."""
     width = max(map(len, played.counts))
     print(f"\n{SESSIONS} sessions")
     for name, count in sorted(played.counts.items()):
@@ -130,7 +130,7 @@ def test_the_sessions_have_what_can_go_wrong(played: Sessions) -> None:
 
 
 def test_the_checker_shares_no_code_with_the_project() -> None:
-    """Its modules import the standard library and each other."""
+    """The modules of the checker import the standard library and each other only."""
     for module in (checker, checker_book, checker_round):
         assert module.__file__ is not None
         named: set[str] = set()
@@ -147,7 +147,7 @@ def test_the_checker_shares_no_code_with_the_project() -> None:
 
 
 class Tape:
-    """The messages of a table, to be damaged."""
+    """The messages of a table, and functions that damage them."""
 
     def __init__(self, messages: list[Message]) -> None:
         self.topics = [topic for topic, _ in messages]
@@ -161,7 +161,7 @@ class Tape:
         ]
 
     def at(self, topic: str, number: int = 0, **data: Json) -> int:
-        """The place of a message with this topic and data; `number` counts such messages from 0."""
+        """The position of a message with this topic and data; `number` counts such messages from 0."""
         found = [
             at
             for at, (each, payload) in enumerate(zip(self.topics, self.payloads, strict=True))
@@ -181,7 +181,7 @@ class Tape:
         del self.topics[at], self.payloads[at]
 
     def renumber(self) -> None:
-        """Number the events without a gap again, after one was dropped or added."""
+        """Number the events again without a gap, after an event was removed or added."""
         sequence = 0
         for topic, payload in zip(self.topics, self.payloads, strict=True):
             if topic.startswith("event/"):
@@ -224,18 +224,18 @@ def twice(topic: str, number: int = 0) -> Callable[[Tape], None]:
 def changed(topic: str, number: int = 0, **values: Json) -> Callable[[Tape], None]:
     def damage(tape: Tape) -> None:
         data = tape.data(topic, number)
-        assert {**data, **values} != data, "no damage"
+        assert {**data, **values} != data, "the damage changes nothing"
         data.update(values)
 
     return damage
 
 
-def told_again(tape: Tape) -> None:
+def repeated(tape: Tape) -> None:
     tape.copy(tape.at(DRAWN, 1))
 
 
-def told_otherwise(tape: Tape) -> None:
-    """A repetition after a reconnection, with other data."""
+def repeated_with_other_data(tape: Tape) -> None:
+    """An event is repeated after a reconnection, with other data."""
     at = tape.at(DRAWN, 1)
     tape.copy(at)
     tape.payloads[at + 1].update(historical=True)
@@ -255,27 +255,27 @@ def pay_of_the_settlement(tape: Tape) -> None:
     tape.data("event/round/settled")["pays"]["player"]["pays"] = "0.95:1"
 
 
-def would(tape: Tape) -> Json:
-    """The consequence that was chosen."""
+def chosen(tape: Tape) -> Json:
+    """The consequence of the choice that was made."""
     shown = tape.data("question", -1, question="reading")
-    (chosen,) = [each for each in shown["consequences"] if each["choice"] == ["due"]]
-    return chosen
+    (found,) = [each for each in shown["consequences"] if each["choice"] == ["due"]]
+    return found
 
 
 def pay_of_a_consequence(tape: Tape) -> None:
-    would(tape)["pays"]["banker-pair"] = "11:1"
+    chosen(tape)["pays"]["banker-pair"] = "11:1"
 
 
 def void_in_a_consequence(tape: Tape) -> None:
-    would(tape)["void"] = "5.12"
+    chosen(tape)["void"] = "5.12"
 
 
 def question_in_a_consequence(tape: Tape) -> None:
-    would(tape)["then_asks"] = "option"
+    chosen(tape)["then_asks"] = "option"
 
 
 def hand_of_a_consequence(tape: Tape) -> None:
-    hand = would(tape)["banker"]["cards"]
+    hand = chosen(tape)["banker"]["cards"]
     hand[-1] = f"{hand[-1][:-1]}{'H' if hand[-1][-1] != 'H' else 'S'}"
 
 
@@ -284,7 +284,7 @@ def question_not_retained(tape: Tape) -> None:
 
 
 def question_left_open(tape: Tape) -> None:
-    """The session ends before the answer, and the last state lists no question."""
+    """The messages end before the answer, and the last state lists no question."""
     at = tape.at(ANSWERED)
     del tape.topics[at:], tape.payloads[at:]
     tape.data("state", -1)["questions"] = []
@@ -308,12 +308,12 @@ def before_its_time(tape: Tape) -> None:
 
 DAMAGES: Final[dict[str, tuple[str, Callable[[Tape], None]]]] = {
     "an event is dropped": ("sequence", dropped(DRAWN)),
-    "an event comes twice": ("sequence", told_again),
-    "an id has two contents": ("sequence", told_otherwise),
-    "two events change places": ("sequence", swapped),
+    "an event is repeated": ("sequence", repeated),
+    "an id has two contents": ("sequence", repeated_with_other_data),
+    "two events are exchanged": ("sequence", swapped),
     "an event is on another topic": ("envelope", on_another_topic),
     "a card is published twice": ("card-once", twice(DRAWN, 2)),
-    "a card is another one": ("hands", changed(DRAWN, 1, card="3S")),
+    "a card has another face": ("hands", changed(DRAWN, 1, card="3S")),
     "a card that did not leave the shoe": ("card-once", changed(DRAWN, 7, card="9C")),
     "a card is in no hand": ("lost", changed("event/card/set-aside", 0, reason="not-due")),
     "a card is left out": ("slot", left_out(DRAWN, 1)),
@@ -321,57 +321,57 @@ DAMAGES: Final[dict[str, tuple[str, Callable[[Tape], None]]]] = {
     "an index is wrong": ("index", changed(DRAWN, 1, index=1)),
     "points are wrong": ("points", changed(DRAWN, 1, points={"player": 8, "banker": 4})),
     "the slot that is due is wrong": ("slot", changed("event/round/resumed", 0, due={"hand": "player"})),
-    "a result is another one": ("result", changed(COMPLETED, 0, outcome="tie")),
+    "a result has another outcome": ("result", changed(COMPLETED, 0, outcome="tie")),
     "a pair is added": ("result", changed(COMPLETED, 0, pairs=["player"])),
-    "a correction is another one": ("result", changed(CORRECTED, 0, outcome="banker")),
+    "a correction has another outcome": ("result", changed(CORRECTED, 0, outcome="banker")),
     "a correction supersedes nothing": ("supersedes", changed(CORRECTED, 0, supersedes="x")),
-    "a result of the shoe is not ours": ("result", changed("event/round/confirmed", 0, theirs=None)),
+    "a confirmed result differs": ("result", changed("event/round/confirmed", 0, theirs=None)),
     "a pay of the state is wrong": ("pays", pay_in_the_state),
     "a pay of the settlement is wrong": ("pays", pay_of_the_settlement),
     "a pay of a consequence is wrong": ("pays", pay_of_a_consequence),
     "a round is skipped": ("round", changed("event/round/started", 1, round=3)),
     "a round has no end": ("phase", left_out(COMPLETED)),
     "a suspension has no end": ("suspension", left_out("event/round/resumed")),
-    "a suspension comes twice": ("suspension", twice("event/round/suspended")),
+    "a suspension is repeated": ("suspension", twice("event/round/suspended")),
     "a question is asked twice": ("question", twice("event/question/asked")),
     "an answer is left out": ("questions", left_out(ANSWERED)),
-    "an answer is of another revision": ("question", changed(ANSWERED, 0, revision=9)),
+    "an answer has another revision": ("question", changed(ANSWERED, 0, revision=9)),
     "a question is left open": ("questions", question_left_open),
     "the question is not retained": ("first-question", question_not_retained),
     "a consequence has another hand": ("consequence", hand_of_a_consequence),
     "a consequence is void": ("consequence", void_in_a_consequence),
     "a consequence names a question": ("consequence", question_in_a_consequence),
-    "the phase is another one": ("state", changed("state", -1, phase="complete")),
+    "the state has another phase": ("state", changed("state", -1, phase="complete")),
     "the state has another hand": ("state", another_hand_in_the_state),
-    "the state is of another round": ("state", changed("state", -1, round=7)),
+    "the state has another round": ("state", changed("state", -1, round=7)),
     "the last state is missing": ("state", no_end_of_the_messages),
-    "a device was heard too early": ("state", before_its_time),
+    "heard_at is too early": ("state", before_its_time),
 }
 
 
 @pytest.mark.parametrize("game", checker_book.GAMES)
 def test_the_checker_reads_the_documents_as_the_books_do(game: str) -> None:
-    """Next card, outcome, pairs, pays and insurance of random hands: two readings of one text."""
+    """Both compute the same next card, outcome, pairs, pays and insurance for random hands."""
     dice = random.Random(game)
     ours = book(game)
     for _ in range(3000):
         hands = Hands()
         while (due := drawing.due(ours, hands)) is not None:
-            lying = [[str(card) for card in hands.of(side)] for side in (Pair.PLAYER, Pair.BANKER)]
-            assert checker_book.due(*lying) == due.value
+            both_hands = [[str(card) for card in hands.of(side)] for side in (Side.PLAYER, Side.BANKER)]
+            assert checker_book.due(*both_hands) == due.value
             for stage, count in CARDS_AT.items() if ours.insurances else ():
                 if count == len(hands):
                     offered = offers(ours, hands)[stage] or ()
-                    assert checker_book.insurance(*lying) == {each.bet: each.odds.text for each in offered}
+                    assert checker_book.insurance(*both_hands) == {each.bet: each.odds.text for each in offered}
             hands = hands.with_card(due, dice.choice([*Card]))
-        lying = [[str(card) for card in hands.of(side)] for side in (Pair.PLAYER, Pair.BANKER)]
-        assert checker_book.due(*lying) is None
+        both_hands = [[str(card) for card in hands.of(side)] for side in (Side.PLAYER, Side.BANKER)]
+        assert checker_book.due(*both_hands) is None
         paid = {bet: row.pays.text for bet, row in rows(ours, hands).items() if row is not None}
-        assert checker_book.pays(game, *lying) == paid
+        assert checker_book.pays(game, *both_hands) == paid
 
 
 def test_each_law_has_a_damage() -> None:
-    """A law that no damage breaks is not tested."""
+    """A law without a damage would not be tested."""
     source = Path(checker.__file__).read_text() + Path(checker_round.__file__).read_text()
     laws = set(re.findall(r'require\(\s*"([a-z-]+)"', source))
     assert laws == {law for law, _ in DAMAGES.values()}
@@ -379,7 +379,7 @@ def test_each_law_has_a_damage() -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_damage_is_detected_by_name(played: Sessions, damage: str) -> None:
-    """The undamaged lesson has no defect; with the damage, the law that it breaks is among the defects."""
+    """The lesson has no defect. With the damage, the broken law is among the defects."""
     assert check("commission", Tape(played.lesson).messages)[0] == []
     law, done = DAMAGES[damage]
     tape = Tape(played.lesson)

@@ -1,6 +1,6 @@
-"""A daemon with an Open Shoe and a shuffler on lines of their own: the set that is delivered is the set that is dealt.
+"""A daemon with an Open Shoe and a shuffler on two lines: the delivered set is compared with the dealt cards.
 
-Each device is our own session in the device's role; its clock runs ahead by a second with every report.
+Each device is the session of shoed in the role of the device. Its clock advances by a second with every report.
 """
 
 import asyncio
@@ -13,23 +13,23 @@ import pytest
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.messages import (
     Delivered,
-    Failed,
     Inventory,
     Loaded,
+    OpenShoeFailed,
     Recognised,
-    Reported,
+    ReportBody,
     Shuffled,
     Shuffling,
 )
-from shoed.config import recall
-from shoed.daemon import engine_of
 from shoed.engine import Engine
 from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
+from shoed.service.config import recall
+from shoed.service.desk import engine_of
 from shoed.session import SessionState
-from shoed.session.open_shoe_device import OpenShoeDevice
+from shoed.session.open_shoe_device import OpenShoeDeviceSession
 from tests.foreign_shoe import TcpShoe
 from tests.open_shoe_line import MS, A
 from tests.test_open_shoe_table import card
@@ -43,7 +43,7 @@ ROUND = ("8S", "3H", "JD", "4C")  # a natural
 class OpenDevice(TcpShoe):
     def __init__(self, role: str) -> None:
         super().__init__()
-        self.role = OpenShoeDevice(OpenShoeSettings().standing(role), version=2)
+        self.role = OpenShoeDeviceSession(OpenShoeSettings().for_role(role), version=2)
         self.state = self.role.begin(A)
         self.ahead_ms = 0
 
@@ -62,8 +62,8 @@ class OpenDevice(TcpShoe):
         moment = now()
         return Chunk(data, Now(moment.utc_us, moment.mono_ns + self.ahead_ms * MS))
 
-    async def report(self, *said: Reported) -> None:
-        for each in said:
+    async def report(self, *reports: ReportBody) -> None:
+        for each in reports:
             self.ahead_ms += 1000
             self.state, out = self.role.say(self.state, each, self.at().at)
             await self.send(out)
@@ -92,10 +92,10 @@ async def start(world: World, shoe: OpenDevice, shuffler: OpenDevice) -> None:
     await shuffler.connected()
 
 
-async def test_the_set_that_is_delivered_is_the_set_that_is_dealt(
+async def test_the_delivered_set_is_compared_with_the_dealt_cards(
     world: World, devices: tuple[OpenDevice, OpenDevice]
 ) -> None:
-    """Delivered while the daemon is dead, loaded, dealt; then a shuffle that fails, which the next shoe waits for."""
+    """A set is delivered while the daemon is off, loaded and dealt. A failed shuffle then suspends the next shoe."""
     shoe, shuffler = devices
     await start(world, shoe, shuffler)
     await shuffler.report(Recognised("A7"), Shuffling())
@@ -106,13 +106,13 @@ async def test_the_set_that_is_delivered_is_the_set_that_is_dealt(
     await shuffler.acknowledged()
     await shoe.report(Loaded("A7"), *map(card, ROUND))
     await shoe.acknowledged()
-    await shuffler.report(Failed(1))
+    await shuffler.report(OpenShoeFailed(1))
     await shuffler.acknowledged()
     await shoe.report(Loaded("B2"), card("2C"))
     await shoe.acknowledged()
     assert await world.daemons[-1].stop() == 0
-    told = [row.type for row in world.journal.events() if not row.type.startswith("device.")]
-    assert told == [
+    types = [row.type for row in world.journal.events() if not row.type.startswith("device.")]
+    assert types == [
         *("set.recognised", "set.shuffling", "set.shuffled", "set.delivered", "shoe.started", "round.started"),
         *(["card.drawn"] * 4),
         *("round.completed", "set.failed", "shoe.started"),
@@ -126,5 +126,5 @@ async def test_the_set_that_is_delivered_is_the_set_that_is_dealt(
         ),
     ]
     with closing(Reader(world.journal.path)) as reader:
-        ways = [way(reader, TABLE, engine_for) for way in (rehearse, decode_again)]
-        assert list(chain(*ways)) == []
+        replays = [replay(reader, TABLE, engine_for) for replay in (rehearse, decode_again)]
+        assert list(chain(*replays)) == []

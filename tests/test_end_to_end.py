@@ -1,4 +1,4 @@
-"""The main job, from the wire to the world: `shoed run`, a real broker, and a shoe that shares nothing with us."""
+"""The main task, from the wire to the subscribers: `shoed run`, a real broker, and a shoe without code of shoed."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -13,8 +13,10 @@ from tests.world import LINES, World, shoe_on
 VERSIONS = ("5", "3.1.1")
 
 
-def told(dealt: Round, *, shoe: int, number: int, shoe_integrity: str = "partial") -> list[tuple[str, dict[str, Any]]]:
-    """What the contract says of a whole round without irregularities, but for the provenance of its cards."""
+def events_of(
+    dealt: Round, *, shoe: int, number: int, shoe_integrity: str = "partial"
+) -> list[tuple[str, dict[str, Any]]]:
+    """The documented events of a round without irregularities, without `provenance`."""
     place = {"shoe": shoe, "round": number}
     result = {"outcome": dealt.outcome, "pairs": list(dealt.pairs)}
     events: list[tuple[str, dict[str, Any]]] = [
@@ -49,45 +51,44 @@ def without_provenance(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_whole_rounds_become_exactly_the_events_of_the_contract(world: World, line: str, version: str) -> None:
-    """Six rounds, with 4, 5 and 6 cards, naturals, pairs and ties: every event, its data and order; nothing else."""
+async def test_complete_rounds_are_published_as_documented(world: World, line: str, version: str) -> None:
+    """Rounds with 4, 5 and 6 cards, naturals, pairs and ties have exactly these events, in this order."""
     async with shoe_on(line, world.place) as shoe:
         await world.serve(shoe, version=version)
         await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
         await world.settled(shoe)
-    heard = [without_provenance(event) for event in world.recorder.events()]
-    expected = [event for number, dealt in enumerate(ROUNDS, 1) for event in told(dealt, shoe=1, number=number)]
-    assert heard[1:-1] == expected
-    assert (heard[0][0], heard[-1][0]) == ("device.online", "device.changed")
+    published = [without_provenance(event) for event in world.recorder.events()]
+    expected = [event for number, dealt in enumerate(ROUNDS, 1) for event in events_of(dealt, shoe=1, number=number)]
+    assert published[1:-1] == expected
+    assert (published[0][0], published[-1][0]) == ("device.online", "device.changed")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_birth_comes_in_order_before_any_event(world: World, version: str) -> None:
-    """Status, state, question, each retained and the question empty; then the backlog."""
+async def test_the_birth_messages_precede_every_event(world: World, version: str) -> None:
+    """Status, state and an empty question are retained messages; then the events follow."""
     async with TcpShoe() as shoe:
         await world.serve(shoe, version=version)
-    heard = world.recorder.messages
-    births = [message.topic for message in heard if message.topic.endswith("status")]
+    received = world.recorder.messages
+    births = [message.topic for message in received if message.topic.endswith("status")]
     assert births == [f"{TABLE}/status"]
-    # Under 3.1.1 the state may be preceded by nothing else than the status either.
-    assert [message.topic.removeprefix(f"{TABLE}/") for message in heard[:4]] == [
+    assert [message.topic.removeprefix(f"{TABLE}/") for message in received[:4]] == [
         "status",
         "state",
         "question",
         "event/device/online",
     ]
-    assert [message.retain for message in heard[:4]] == [True, True, True, False]
-    assert heard[2].payload == b""
-    status = heard[0].json
+    assert [message.retain for message in received[:4]] == [True, True, True, False]
+    assert received[2].payload == b""
+    status = received[0].json
     assert status["status"] == "online"
     assert status["version"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", status["birth"])
 
 
-async def test_envelope_is_cloudevents_with_our_names_and_numbers(world: World) -> None:
-    """specversion, id, source, type, time and sequence as the contract has them; live events are not historical."""
+async def test_the_envelope_is_cloudevents(world: World) -> None:
+    """The keys specversion, id, source, type, time and sequence are as documented; live events are not historical."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -114,8 +115,8 @@ async def test_envelope_is_cloudevents_with_our_names_and_numbers(world: World) 
         assert not message.retain
 
 
-async def test_a_card_points_to_the_bytes_that_it_was_made_of(world: World) -> None:
-    """Its provenance is a row of the journal, and the first good copy of its frame ends in that row's bytes."""
+async def test_the_provenance_of_a_card_is_the_row_of_its_bytes(world: World) -> None:
+    """The first valid copy of its frame ends within the bytes of the row."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -132,8 +133,8 @@ async def test_a_card_points_to_the_bytes_that_it_was_made_of(world: World) -> N
         assert len(before) < end <= len(before) + len(here)
 
 
-async def test_a_frame_that_comes_byte_by_byte_is_one_card(world: World) -> None:
-    """The line cuts where it likes: the card is taken at its last byte."""
+async def test_a_frame_in_single_bytes_is_one_card(world: World) -> None:
+    """The card is drawn at the last byte of its frame."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -146,8 +147,8 @@ async def test_a_frame_that_comes_byte_by_byte_is_one_card(world: World) -> None
         assert (before + here).endswith(bytes.fromhex(ROUNDS[0].frames[0]))
 
 
-async def test_state_draws_the_table_for_a_late_joiner(world: World) -> None:
-    """In the middle of a hand: phase, shoe, round, hands with points, the round before and the device."""
+async def test_the_state_is_complete_for_a_new_subscriber(world: World) -> None:
+    """Within a round it has phase, shoe, round, hands with points, the previous round and the device."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.connected()
@@ -173,7 +174,7 @@ async def test_state_draws_the_table_for_a_late_joiner(world: World) -> None:
 
 
 async def test_every_state_follows_the_events_that_it_includes(world: World) -> None:
-    """A subscriber that reads states and events never sees a state that knows more than it was told."""
+    """A state never includes an event that is published after it."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -190,8 +191,8 @@ async def test_every_state_follows_the_events_that_it_includes(world: World) -> 
 
 
 @pytest.mark.parametrize("line", LINES)
-async def test_a_corrupted_first_copy_does_no_harm(world: World, line: str) -> None:
-    """The second copy is the card: one event, under the time and the row of the good copy, and a rejected frame."""
+async def test_a_corrupted_first_copy_has_no_effect(world: World, line: str) -> None:
+    """The second copy is the card; the corrupted copy is published as rejected."""
     async with shoe_on(line, world.place) as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -208,12 +209,12 @@ async def test_a_corrupted_first_copy_does_no_harm(world: World, line: str) -> N
         assert rejected["reason"]
 
 
-async def test_equal_reports_nine_later_are_no_copies(world: World) -> None:
-    """Sequences wrap after 9: the same bytes come again in honest play and are a card each time."""
+async def test_equal_reports_after_nine_reports_are_not_copies(world: World) -> None:
+    """Sequence numbers return to 1 after 9: the same bytes are another card."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
-        for _ in range(4):  # 1 to 5 and four more that are no cards: the next round has the same bytes
+        for _ in range(4):  # five reports and four without a card: the next round has the same bytes
             await shoe.deal(ROUNDS[0])
             await shoe.say("P", "P", "P", "P")
         await world.recorder.event("round.confirmed", round=4)
@@ -222,8 +223,8 @@ async def test_equal_reports_nine_later_are_no_copies(world: World) -> None:
     assert world.recorder.of("line.rejected") == []
 
 
-async def test_same_sequence_with_other_bytes_is_taken_and_warned_of(world: World) -> None:
-    """Some shoes do not advance: the report counts, and the clash is told."""
+async def test_the_same_number_with_other_bytes_is_accepted_with_a_warning(world: World) -> None:
+    """Some shoes do not advance the number: the card is drawn, and `line.clashed` is published."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
         await shoe.connected()
@@ -234,8 +235,8 @@ async def test_same_sequence_with_other_bytes_is_taken_and_warned_of(world: Worl
         assert bytes.fromhex(clash["bytes"]) == report("1", "D 91 C3")
 
 
-async def test_nothing_is_ever_written_to_a_shoe_unasked(world: World) -> None:
-    """Read-only is the default: a whole shoe with errors and locks hears not one byte from us."""
+async def test_by_default_nothing_is_written_to_the_shoe(world: World) -> None:
+    """Errors, locks and invalid bytes of the shoe cause no byte of the daemon."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.connected()

@@ -1,17 +1,20 @@
-"""The published events: their names, the exact JSON of each, and the page that tells the world of them."""
+"""The published events: their names, the exact JSON of each, and their page of documentation."""
 
 import re
+from enum import Enum
 
 import msgspec
 import pytest
+from msgspec.structs import fields
 
+from docs.events_page import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
 from firmware_protocols.family import Reason
-from shoed.cards import Card
-from shoed.contract import MOVE_MEANINGS, PHASES, SET_ASIDE, WORDS, events_page
-from shoed.device_events import (
+from shoed.model.cards import Card
+from shoed.model.device_events import (
     DeviceChanged,
     DeviceCleared,
     DeviceDoubted,
+    DeviceEvent,
     DeviceFault,
     DeviceIdentified,
     DeviceLocked,
@@ -25,7 +28,6 @@ from shoed.device_events import (
     LineClashed,
     LineMissed,
     LineRejected,
-    OfDevice,
     OrderResult,
     SetDelivered,
     SetFailed,
@@ -33,7 +35,7 @@ from shoed.device_events import (
     SetShuffled,
     SetShuffling,
 )
-from shoed.events import (
+from shoed.model.events import (
     TYPES,
     BetsClosed,
     BetsLate,
@@ -51,13 +53,14 @@ from shoed.events import (
     QuestionAsked,
     QuestionLapsed,
     QuestionRevised,
-    Result,
+    ReturnedBets,
     RoundAbandoned,
     RoundCompleted,
     RoundConfirmed,
     RoundCorrected,
     RoundDisputed,
     RoundOvertaken,
+    RoundResult,
     RoundResumed,
     RoundSettled,
     RoundStarted,
@@ -69,22 +72,24 @@ from shoed.events import (
     ShoeEmptied,
     ShoeStarted,
     Slot,
-    TookBack,
 )
-from shoed.observations import Capability, Device, DeviceDoubt, Outcome, Pair
+from shoed.model.observations import Capability, Device, DeviceDoubt, Outcome, Pair, Side
+from shoed.rules.book import BetAction, LateEffect, Then
 from shoed.table.phase import MOVES, Move, Phase
+from shoed.table.public_state import LastRound, PublicDevice
+from shoed.table.state import Comparison, LinkStatus
 from tests.listener import OUTSIDE
-from tests.observed import Sitting, card, cards
+from tests.observed import TableRun, card, cards
 
 MEASURED = Measured("2023-11-14T22:13:20.123456Z", 75, 97, None, 120_000)
 HAND = Hand((Card.S8, Card.H10), 8)
 HAND_JSON = '{"cards":["8S","10H"],"points":8}'
-TIE = Result(Outcome.TIE, ())
+TIE = RoundResult(Outcome.TIE, ())
 TIE_JSON = '{"outcome":"tie","pairs":[]}'
 FORCED_JSON = '{"outcome":"forced-end","pairs":["player","banker"]}'
 NOTHING = Hand((), 0)
 NOTHING_JSON = '{"cards":[],"points":0}'
-DUE = Slot(Pair.BANKER, 2, 4)
+DUE = Slot(Side.BANKER, 2, 4)
 DUE_JSON = '{"hand":"banker","position":2,"index":4}'
 
 EXAMPLES: list[tuple[str, EventData, str]] = [
@@ -106,7 +111,7 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             shoe=1,
             round=2,
             index=3,
-            hand=Pair.PLAYER,
+            hand=Side.PLAYER,
             card=Card.H10,
             points=Points(8, 0),
             provenance=9,
@@ -163,7 +168,7 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "round.disputed",
-        RoundDisputed(shoe=1, round=2, ours=TIE, theirs=Result(Outcome.FORCED_END, (Pair.PLAYER, Pair.BANKER))),
+        RoundDisputed(shoe=1, round=2, ours=TIE, theirs=RoundResult(Outcome.FORCED_END, (Pair.PLAYER, Pair.BANKER))),
         f'{{"shoe":1,"round":2,"ours":{TIE_JSON},"theirs":{FORCED_JSON}}}',
     ),
     ("round.unconfirmed", RoundUnconfirmed(shoe=1, round=2), '{"shoe":1,"round":2}'),
@@ -234,7 +239,7 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             round=2,
             outcome=Outcome.TIE,
             pays={"tie": Paid("8:1", "4.1.3")},
-            returned=(TookBack("others", "5.12.2"),),
+            returned=(ReturnedBets("others", "5.12.2"),),
             carried=(Card.CA,),
             supersedes="word-bac-901-9",
         ),
@@ -408,10 +413,12 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
     ),
     (
         "line.rejected",
-        LineRejected(bytes="05 05", offset=7, reason="torn", detail="report broken off by 05", count=1, size=2),
+        LineRejected(
+            bytes="05 05", offset=7, reason="torn", detail="incomplete report: the next byte is 05", count=1, size=2
+        ),
         (
-            '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn","detail":"report broken off by 05","count":1,'
-            '"size":2,"unkept":0}'
+            '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn",'
+            '"detail":"incomplete report: the next byte is 05","count":1,"size":2,"unkept":0}'
         ),
     ),
     ("line.missed", LineMissed(expected="2", seen="4"), '{"device":"shoe","expected":"2","seen":"4","at_least":null}'),
@@ -425,21 +432,21 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
 
 @pytest.mark.parametrize(("name", "data", "text"), EXAMPLES)
 def test_the_json_of_each_event_has_exactly_its_fields(name: str, data: EventData, text: str) -> None:
-    """Byte for byte, `null` where nothing is known, and its type is its name."""
+    """The JSON is compared byte for byte, an unknown value is `null`, and the type is the name."""
     assert msgspec.json.encode(data).decode() == text
     assert Event(1, 0, data).type == name
 
 
-def test_every_event_has_its_name_and_no_name_serves_two() -> None:
-    """`<noun>.<verb>`, in lower case; what has no name could not be told."""
-    assert set(TYPES) == {*EventData.__subclasses__(), *OfDevice.__subclasses__()} - {OfDevice}
+def test_each_event_has_a_unique_name() -> None:
+    """The form is `<noun>.<verb>` in lower case."""
+    assert set(TYPES) == {*EventData.__subclasses__(), *DeviceEvent.__subclasses__()} - {DeviceEvent}
     assert all(re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", name) for name in TYPES.values())
     assert len(set(TYPES.values())) == len(TYPES)
     assert {name for name, _, _ in EXAMPLES} == set(TYPES.values())
 
 
-def test_the_page_tells_of_every_event_and_every_field() -> None:
-    """A section for each, with a row for each field of its JSON."""
+def test_the_page_describes_each_event_and_each_field() -> None:
+    """Each event has a section, and each field of its JSON has a row."""
     page = events_page()
     for name, _, text in EXAMPLES:
         _, found, section = page.partition(f"\n#### `{name.replace('.', '/')}`\n")
@@ -448,8 +455,8 @@ def test_the_page_tells_of_every_event_and_every_field() -> None:
         assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(msgspec.json.decode(text))
 
 
-def test_the_page_leads_to_every_shape_that_it_names() -> None:
-    """No link without its heading."""
+def test_each_link_of_the_page_has_a_heading() -> None:
+    """The page links to each shape."""
     page = events_page()
     headings = {heading.lower() for heading in re.findall(r"^#+ (\w+)$", page, re.MULTILINE)}
     links = set(re.findall(r"\]\(#(\w+)\)", page))
@@ -458,18 +465,18 @@ def test_the_page_leads_to_every_shape_that_it_names() -> None:
         "hand",
         "points",
         "slot",
-        "result",
+        "roundresult",
         "seen",
         "lastround",
         "publicdevice",
-        "fault",
+        "raisedfault",
         "events",
         "state",
     } <= links
 
 
-def test_the_page_draws_every_legal_move() -> None:
-    """Each row of MOVES is on one arrow of the diagram, and every phase and move is explained."""
+def test_the_page_draws_each_legal_move() -> None:
+    """Each row of MOVES is on one arrow of the diagram, and each phase and move has an explanation."""
     arrows = re.findall(r"^    ([\w-]+) --> ([\w-]+): (.*)$", events_page(), re.MULTILINE)
     drawn = {(Phase(one), Move(move)): Phase(other) for one, other, moves in arrows for move in moves.split(", ")}
     assert drawn == MOVES
@@ -477,29 +484,53 @@ def test_the_page_draws_every_legal_move() -> None:
     assert set(MOVE_MEANINGS) == set(Move)
 
 
-def test_no_paragraph_of_the_page_is_shown_as_code() -> None:
-    """Four blanks at the beginning of a line make code of it; only the diagram and the example are code."""
+def test_the_page_marks_each_field_that_may_be_absent() -> None:
+    """The type of a field contains "or absent" exactly if an event without a value for the field lacks the field."""
+    page = events_page()
+    for name, data, _ in EXAMPLES:
+        shortest = type(data)(**{each.name: getattr(data, each.name) for each in fields(data) if each.required})
+        present = msgspec.json.decode(msgspec.json.encode(shortest))
+        _, _, section = page.partition(f"\n#### `{name.replace('.', '/')}`\n")
+        rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", re.split(r"\n#{2,4} ", section)[0], re.MULTILINE)
+        assert [field for field, kind in rows if kind.endswith(", or absent")] == [
+            field for field, _ in rows if field not in present
+        ]
+
+
+def test_no_paragraph_of_the_page_is_formatted_as_code() -> None:
+    """Four spaces at the start of a line format it as code; only the diagram and the example are code."""
     prose = re.sub(r"```.*?```", "", events_page(), flags=re.DOTALL)
     assert [line for line in prose.split("\n") if line.startswith(" ") or line.endswith(" ")] == []
 
 
-def test_the_page_has_the_words_that_fields_hold() -> None:
-    """Why a card was set aside, and why bytes were rejected: every word that can come is there."""
+def test_the_page_lists_each_value_of_the_reason_fields() -> None:
+    """It covers the reasons of card/set-aside and of line/rejected."""
     page = events_page()
     assert all(f"- `{word}`: {meaning}\n" in page for words in WORDS.values() for word, meaning in words.items())
     assert set(SET_ASIDE) == {*OUTSIDE, "not-due", "no-round"}
-    assert set(WORDS[LineRejected, "reason"]) == {reason.value for reason in Reason}
+    enums: dict[tuple[type, str], type[Enum]] = {
+        (LineRejected, "reason"): Reason,
+        (BetsLate, "act"): BetAction,
+        (BetsLate, "then"): LateEffect,
+        (IrregularityRuled, "then"): Then,
+        (DeviceDoubted, "reason"): DeviceDoubt,
+        (DeviceIdentified, "capabilities"): Capability,
+        (LastRound, "answer"): Comparison,
+        (PublicDevice, "link"): LinkStatus,
+    }
+    for field, values in enums.items():
+        assert set(WORDS[field]) == {each.value for each in values}
 
 
-def test_a_card_is_set_aside_for_a_reason_that_the_page_knows() -> None:
-    """Every place with and without a face, before a round, in it and after it."""
+def test_each_reason_of_a_card_set_aside_is_on_the_page() -> None:
+    """It covers each place, with and without a face, before, in and after a round."""
     places = ["P1", "P2", "B1", "B2", "B3", "burn", "first-card", "locked", "error", "set-up", "overdraw", "unknown"]
     reasons = set()
     for before in ("", "P1 8S", "P1 8S,B1 3H,P2 KS,B2 4H"):
         for place in places:
             for face in ("8S", "?"):
-                table = Sitting()
+                table = TableRun()
                 table.hear_each(cards(before) if before else [])
-                told = table.hear(card(place, face))
-                reasons |= {each.reason for each in told if isinstance(each, CardSetAside)}
+                published = table.hear(card(place, face))
+                reasons |= {each.reason for each in published if isinstance(each, CardSetAside)}
     assert reasons == set(SET_ASIDE)

@@ -1,35 +1,35 @@
-"""Defects that the explorer found, with the shortest known inputs."""
+"""Defects found by the explorer, with the shortest known inputs."""
 
 from typing import Final
 
-from shoed.cards import Card
-from shoed.commands import Notice
-from shoed.words import Event as Kind
+from shoed.model.cards import Card
+from shoed.model.commands import ReportIrregularity
+from shoed.model.irregularities import IrregularityKind as Kind
 from tests.observed import after, card, cards, together
 
 ENDS: Final = {"round.resumed", "round.completed", "round.voided", "round.abandoned", "round.overtaken"}
 
 
 def test_the_next_round_publishes_the_end_of_a_suspension() -> None:
-    """A card follows a complete round; before the answer the next round begins."""
+    """A card was reported after a complete round, and the next round begins before the answer."""
     table = after(*cards("P1 4S,B1 3H,P2 2D,B2 4D,P3 9D"))
-    assert table.told[-1].type == "question.asked"
-    waits = len(table.told)
+    assert table.events[-1].type == "question.asked"
+    waits = len(table.events)
     table.hear_each(cards("P1 9D"))
-    types = [event.type for event in table.told[waits:]]
+    types = [event.type for event in table.events[waits:]]
     assert ENDS & set(types[: types.index("round.started")])
 
 
 def test_an_altered_order_may_name_a_card_in_excess() -> None:
-    """The order of two cards was altered, and the second one was in excess: the question has its consequences."""
+    """The order of two cards was altered, and the second card was in excess: the question has both consequences."""
     table = after(*cards("P1 4S,B1 3H,P2 2D,B2 KD,P3 9D"))
     table.answer("yes")
-    table.tell(Notice(kind=Kind.ORDER_ALTERED, at=4, order=(Card.D9, Card.DK)))
+    table.tell(ReportIrregularity(kind=Kind.ORDER_ALTERED, at=4, order=(Card.D9, Card.DK)))
     assert table.asks("reconstructable", "yes", "no")
 
 
 def test_a_card_may_be_drawn_together_with_both_its_neighbours() -> None:
-    """The order of the first two cards was decided; the second one was also drawn together with the third."""
+    """The order of the first two cards is decided; then the second and the third card are drawn together."""
     table = after(*cards("P1 4S"))
     table.step(card("B1", "3H"), found=(together("4S 3H"),))
     for choice in (("3H", "4S"), "return", "yes"):

@@ -1,4 +1,4 @@
-"""What every family declares, whoever asks for it."""
+"""The declarations that every family has."""
 
 import pytest
 
@@ -6,26 +6,26 @@ from firmware_protocols import FAMILIES
 from shoed.errors import DriverError
 
 
-def test_a_name_of_nobody_is_no_family() -> None:
-    """Neither is that of a module which stands beside them."""
+def test_an_unknown_name_is_not_a_family() -> None:
+    """The name of a module beside the families is not a family either."""
     for name in ("page", "open_shoe", ""):
         with pytest.raises(KeyError):
             FAMILIES[name]
 
 
 @pytest.mark.parametrize("name", ["angel-eye", "bee-tek", "scanner"])
-def test_a_family_of_one_role_is_set_as_it_is_whatever_it_stands_as(name: str) -> None:
-    """And its host says nothing but orders, so that one which only listens is no other."""
+def test_the_settings_of_a_family_with_one_role_never_change(name: str) -> None:
+    """Its host sends only orders, so a host that only listens has the same settings."""
     settings = FAMILIES[name].settings()
-    assert settings.standing("shoe") is settings
+    assert settings.for_role("shoe") is settings
     assert settings.listening() is settings
 
 
-def test_a_driver_that_is_no_good_is_told_with_what_to_do() -> None:
-    """Problem and remedy can be told apart."""
-    error = DriverError("the package is broken", "install it anew")
+def test_an_unusable_driver_is_reported_with_a_remedy() -> None:
+    """The problem and the remedy are separate."""
+    error = DriverError("the package is broken", "install it again")
     assert (str(error), error.problem, error.remedy) == (
-        "the package is broken; install it anew",
+        "the package is broken; install it again",
         "the package is broken",
-        "install it anew",
+        "install it again",
     )

@@ -1,4 +1,4 @@
-"""Devices written from Open Shoe's page alone, which share nothing with us: on bad lines, and at a real daemon."""
+"""Devices written only from the page of Open Shoe, which share no code with us: on bad lines, and at a real daemon."""
 
 import asyncio
 import sys
@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from firmware_protocols.open_shoe.layout import CARD_CODES
-from firmware_protocols.open_shoe.messages import Card, Reported
-from shoed.observations import Identified, Resumed
+from firmware_protocols.open_shoe.messages import OpenShoeCard, ReportBody
+from shoed.model.observations import Identified, Resumed
 from tests import foreign_open_shoe
 from tests.foreign_shoe import PATIENCE_S, Shoe
 from tests.open_shoe_line import A, Clock, Device, Host, Table, numbered
@@ -20,7 +20,7 @@ from tests.world import World
 
 
 class ForeignDevice:
-    """It stands where ours does, on the same line."""
+    """It replaces our own device on the same line."""
 
     def __init__(self, clock: Clock, version: int) -> None:
         self.clock = clock
@@ -37,18 +37,18 @@ class ForeignDevice:
     def hear(self, data: bytes = b"") -> bytes:
         return (self.device.hear(data, self.s) if data else b"") + self.device.tick(self.s)
 
-    def say(self, said: Reported) -> bytes:
-        assert isinstance(said, Card)
+    def say(self, body: ReportBody) -> bytes:
+        assert isinstance(body, OpenShoeCard)
         added = pack(">BH", 97, 0) if self.device.version == 2 else b""
-        payload = pack(">BBBIB", CARD_CODES[said.card], 0, 0, said.passage_us, 0) + added
-        return self.device.report(foreign_open_shoe.CARD, payload, self.s, since_us=said.passage_us)
+        payload = pack(">BBBIB", CARD_CODES[body.card], 0, 0, body.passage_us, 0) + added
+        return self.device.report(foreign_open_shoe.CARD, payload, self.s, since_us=body.passage_us)
 
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("every", [0, 40, 300])
 @pytest.mark.parametrize("seed", range(4))
-def test_each_card_of_a_device_by_the_page_comes_out_once_and_in_order(seed: int, every: int, version: int) -> None:
-    """Over a line that loses, doubles, flips and swaps bytes, with a cable that is pulled and a host that is killed."""
+def test_each_card_of_a_foreign_device_is_recorded_once_and_in_order(seed: int, every: int, version: int) -> None:
+    """The line loses, doubles, flips and swaps bytes; the cable is pulled and the host is killed."""
     clock = Clock()
     device = ForeignDevice(clock, version)
     table = Table(f"foreign {seed}", every, cast("Device", device), Host(clock))
@@ -71,7 +71,7 @@ def test_each_card_of_a_device_by_the_page_comes_out_once_and_in_order(seed: int
 
 
 class Program:
-    """The program in a process of its own, on a TCP port, played line by line."""
+    """The program in its own process, on a TCP port, with a script line by line."""
 
     def __init__(self, process: asyncio.subprocess.Process, port: str) -> None:
         self.process = process
@@ -82,7 +82,7 @@ class Program:
         self.process.stdin.write("".join(f"{line}\n" for line in lines).encode())
 
     async def ends(self) -> int:
-        """It does so once all that it said is acknowledged."""
+        """It exits when all its reports are acknowledged."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return await asyncio.wait_for(self.process.wait(), PATIENCE_S)
@@ -97,16 +97,16 @@ async def program(role: str, version: int) -> AsyncIterator[Program]:
     )
     assert process.stderr is not None
     try:
-        said = await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)
-        yield Program(process, "tcp://" + said.decode().split()[-1])
+        printed = await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)
+        yield Program(process, "tcp://" + printed.decode().split()[-1])
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
 
 
-async def test_a_shoe_and_a_shuffler_by_the_page_run_a_table(world: World) -> None:
-    """The set that one counts is dealt by the other; between two cards the daemon is killed, and no card is lost."""
+async def test_a_foreign_shoe_and_shuffler_run_a_table(world: World) -> None:
+    """The shoe deals the set that the shuffler counted; the daemon is killed between two cards, and no card is lost."""
     async with program("shoe", 2) as shoe, program("shuffler", 1) as shuffler:
         path = world.configure(cast("Shoe", shoe), protocol="open-shoe")
         of_shuffler = f'\n[table.shuffler]\nprotocol = "open-shoe"\nport = "{shuffler.port}"\n'
@@ -122,8 +122,8 @@ async def test_a_shoe_and_a_shuffler_by_the_page_run_a_table(world: World) -> No
         await (await world.launch(path)).ready()
         assert await shoe.ends() == 0
         assert await world.daemons[-1].stop() == 0
-    told = [row for row in world.journal.events() if not row.type.startswith(("device.", "line."))]
-    assert [row.type for row in told] == [
+    events = [row for row in world.journal.events() if not row.type.startswith(("device.", "line."))]
+    assert [row.type for row in events] == [
         *("set.recognised", "set.shuffling", "set.shuffled", "set.delivered", "shoe.started", "round.started"),
         *(["card.drawn"] * 4),
         "round.completed",

@@ -1,4 +1,4 @@
-"""What the fuzzer is told to look for: it holds for what is there, and is found where it does not."""
+"""The checks of the fuzzer: they pass for the present code, and they fail for broken code."""
 
 from random import Random
 from typing import Any, Final
@@ -12,16 +12,20 @@ from tests.fuzz.targets import TARGETS, Every, Target
 
 FEW: Final = 200
 MANY: Final = 4000
-READ: Final = ("an exception for what is not known", "no reason for what is rejected")
+READ: Final = ("an exception for unknown bytes", "a rejection without a reason")
 KEPT: Final = (
-    *("a state without bounds", "a state that JSON changes", "a link that closes once only"),
-    *("a link that opens unsaid", "a waking for nothing", "a greeting where nothing may be sent"),
-    "an order that is none",
+    *("a state without bounds", "a state that JSON changes", "a link that closes only once"),
+    *(
+        "an opening of the link that is not observed",
+        "a waking without a reason",
+        "a greeting of a host that only listens",
+    ),
+    "bytes that are not an order",
 )
 
 
 def tried(target: Target, more: int) -> None:
-    """The seeds, and so many of them with something changed and something behind it."""
+    """Return the seeds, and this number of variants with changed and appended bytes."""
     dice, seeds = Random(20), target.seeds()
     for seed in seeds:
         target(seed)
@@ -33,13 +37,13 @@ def tried(target: Target, more: int) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_takes_whatever_comes(name: str) -> None:
-    """Every law holds for the seeds and for what is near them."""
+def test_a_target_accepts_any_input(name: str) -> None:
+    """Every law holds for the seeds and for inputs close to them."""
     tried(TARGETS[name], FEW)
 
 
 def test_one_process_can_try_every_target() -> None:
-    """Each has its seeds among those of all of them."""
+    """Each target has its seeds among those of all targets."""
     every = Every()
     assert {seed[0] for seed in every.seeds()} == set(range(len(TARGETS)))
     for seed in every.seeds():
@@ -48,7 +52,7 @@ def test_one_process_can_try_every_target() -> None:
 
 @pytest.mark.parametrize("fault", READ)
 def test_a_decoder_that_breaks_a_law_is_found(fault: str) -> None:
-    """Whatever is raised names it."""
+    """The raised error names the law."""
     driver: Driver[Any, Any] = BROKEN[fault].driver
     target = Decoder(driver, orders=False)
     with pytest.raises((AssertionError, KeyError)):
@@ -57,7 +61,7 @@ def test_a_decoder_that_breaks_a_law_is_found(fault: str) -> None:
 
 @pytest.mark.parametrize("fault", KEPT)
 def test_a_session_that_breaks_a_law_is_found(fault: str) -> None:
-    """In what it says, sends, keeps, or is woken for."""
+    """The defect is in its observations, its sends, its state, or its waking."""
     driver: Driver[Any, Any] = BROKEN[fault].driver
     target = SessionTarget(driver)
     with pytest.raises((AssertionError, ValueError)):

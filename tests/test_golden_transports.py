@@ -1,6 +1,6 @@
-"""Golden captures over every kind of line: what the device says comes out of the port whole and in order.
+"""Golden captures over every kind of line: the bytes of the device leave the port completely and in order.
 
-Nothing else has to be tried over each of them: how the bytes are cut changes nothing of what follows.
+No other property depends on the line, because the division into chunks changes nothing.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tests.links import receive
 from tests.test_ports_rfc2217 import Server
 from tests.world import shoe_on
 
-ANY: Final = Line(9600)  # of a converter, where the device itself has no serial line
+ANY: Final = Line(9600)  # the line of a converter, if the device itself has no serial line
 
 pytestmark = pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarning")  # pyserial 3.5
 
@@ -70,12 +70,12 @@ async def rfc2217(_: Path) -> AsyncIterator[Far]:
 
 @asynccontextmanager
 async def usb(_: Path) -> AsyncIterator[Far]:
-    """A bus that is not there, behind pyusb; the device says packets of the size that its endpoint has."""
+    """A simulated bus below pyusb; the device sends packets of the size of its endpoint."""
     device = FakeDevice()
 
     async def say(data: bytes) -> None:
         for at in range(0, len(data), device.packet):
-            device.says.put(data[at : at + device.packet])
+            device.outgoing.put(data[at : at + device.packet])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(libusb1, "get_backend", lambda: FakeUsb(device))
@@ -84,7 +84,7 @@ async def usb(_: Path) -> AsyncIterator[Far]:
 
 @asynccontextmanager
 async def hidraw(_: Path) -> AsyncIterator[Far]:
-    """A pseudo-terminal stands in for the node."""
+    """A pseudo-terminal replaces the node."""
     device, node = os.openpty()
     tty.setraw(node)
 
@@ -99,7 +99,7 @@ async def hidraw(_: Path) -> AsyncIterator[Far]:
         os.close(device)
 
 
-# docs/devices.md names them; each key is the scheme of an address.
+# docs/devices.md names these lines; each key is the scheme of an address.
 LINES: Final[Mapping[str, Callable[[Path], AbstractAsyncContextManager[Far]]]] = {
     "serial": serial,
     "tcp": tcp,
@@ -111,8 +111,8 @@ LINES: Final[Mapping[str, Callable[[Path], AbstractAsyncContextManager[Far]]]] =
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("scheme", LINES)
-async def test_a_device_is_heard_whole(scheme: str, family: str, tmp_path: Path) -> None:
-    """All that its captures hold, one after the other, over this kind of line."""
+async def test_every_byte_is_received(scheme: str, family: str, tmp_path: Path) -> None:
+    """The test sends the bytes of all captures, one after the other, over this kind of line."""
     captures = [capture for path in golden.captures() if (capture := golden.load(path)).header.family == family]
     records = [record.data for each in captures for record in each.records if record.direction is Direction.FROM_DEVICE]
     async with LINES[scheme](tmp_path) as far:

@@ -1,14 +1,14 @@
-"""What a link has received and no consumer has taken: when it was read, and what a pause leaves unread."""
+"""Received bytes that no consumer has read yet: their possible age, and the effect of a pause."""
 
 import asyncio
 
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
 from shoed.ports.inbox import LIMIT_BYTES, Inbox
-from shoed.ports.pulse import GRACE_NS
+from shoed.ports.loop_delay import GRACE_NS
 
 PAUSED_NS = 10_000_000_000
-BUSY_NS = GRACE_NS + 10_000_000  # of a loop, until it reads again
+BUSY_NS = GRACE_NS + 10_000_000  # the time until a busy event loop reads again
 
 
 def after(at: Now, ns: int) -> Now:
@@ -16,7 +16,7 @@ def after(at: Now, ns: int) -> Now:
 
 
 async def paused() -> tuple[Inbox, Now]:
-    """An inbox that has been full for 10 s, and the moment of its last reading."""
+    """An inbox that has been full for 10 s, and the time of its last reading."""
     inbox = Inbox(lambda: None, lambda: None)
     at = after(now(), -PAUSED_NS)
     for _ in range(2):
@@ -24,8 +24,8 @@ async def paused() -> tuple[Inbox, Now]:
     return inbox, at
 
 
-async def test_what_is_first_read_after_a_pause_may_be_as_old_as_the_pause() -> None:
-    """The line held the bytes meanwhile, however long the busy loop needs until it reads."""
+async def test_bytes_read_first_after_a_pause_may_be_as_old_as_the_pause() -> None:
+    """The line buffered the bytes during the pause, however long the busy event loop needs to read them."""
     inbox, at = await paused()
     await inbox.receive()
     inbox.heard(Chunk(b"1", after(now(), BUSY_NS)))
@@ -34,8 +34,8 @@ async def test_what_is_first_read_after_a_pause_may_be_as_old_as_the_pause() -> 
     inbox.end("closed")
 
 
-async def test_no_silence_is_known_before_the_line_is_read_again() -> None:
-    """The inbox is empty, and the line may hold bytes."""
+async def test_silence_is_unknown_until_the_line_is_read_again() -> None:
+    """The inbox is empty, but the line may hold bytes."""
     inbox, at = await paused()
     for _ in range(2):
         await inbox.receive()
@@ -43,8 +43,8 @@ async def test_no_silence_is_known_before_the_line_is_read_again() -> None:
     inbox.end("closed")
 
 
-async def test_a_pause_is_over_once_the_loop_has_read() -> None:
-    """What is read after that is not as old as the pause."""
+async def test_a_pause_is_over_when_the_event_loop_has_read() -> None:
+    """Bytes read after that are not as old as the pause."""
     inbox, _ = await paused()
     for _ in range(2):
         await inbox.receive()

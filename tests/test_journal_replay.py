@@ -1,4 +1,4 @@
-"""The record folded again: it gives the same events byte for byte, and whoever doctored it is found."""
+"""The recomputation of a journal: the events are equal byte for byte, and a changed journal is detected."""
 
 import asyncio
 import sqlite3
@@ -10,28 +10,28 @@ import msgspec
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
-from shoed.commands import Author, Decide
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal import Store, Writer
 from shoed.journal.replay import Difference, decode_again, rebuild, rehearse
 from shoed.journal.store import SCHEMAS, Reader
-from shoed.now import Now
-from shoed.observations import LinkOpened
-from shoed.session import Heard, Session, SessionState
+from shoed.model.commands import Author, Decide
+from shoed.model.irregularities import Role
+from shoed.model.moments import Now
+from shoed.model.observations import LinkOpened
+from shoed.model.step import AnyInput, Commanded, Configured, LinkDown, LinkUp, Received
+from shoed.session import Session, SessionOutput, SessionState
 from shoed.session.families import DRIVERS
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Told
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
-from shoed.words import Role
-from tests.angel_eye_line import CONFIGURED, PORT, Came, at, card_report, traffic
+from tests.angel_eye_line import CONFIGURED, PORT, Inputs, at, card_report, traffic
 
 FROZEN: Final = Path(__file__).resolve().parent / "data" / "journal-v1.sql"
 PATIENCE_S: Final = 30
 
 
 class Deaf:
-    """A session of another family, which hears nothing but its link."""
+    """A session of another family, which uses only the state of its link."""
 
     class State(SessionState, frozen=True):
         links: int = 0
@@ -41,17 +41,17 @@ class Deaf:
     def begin(self) -> State:
         return Deaf.State()
 
-    def step(self, state: State, came: AnyInput, now: Now) -> tuple[State, Heard]:
-        if isinstance(came, LinkUp):
-            return Deaf.State(state.links + 1), Heard((LinkOpened(at=now, port=came.port),))
-        return state, Heard()
+    def step(self, state: State, incoming: AnyInput, now: Now) -> tuple[State, SessionOutput]:
+        if isinstance(incoming, LinkUp):
+            return Deaf.State(state.links + 1), SessionOutput((LinkOpened(at=now, port=incoming.port),))
+        return state, SessionOutput()
 
     def wake_at(self, _: State) -> int | None:
         return None
 
 
 def engine_for(settings: str) -> Engine[SessionState]:
-    """The settings on record say the port, and whether the shoe is of the other family."""
+    """The recorded settings contain the port, and the family of the shoe."""
     in_force = msgspec.json.decode(settings, type=dict[str, str])
     session: Session[SessionState] = DRIVERS["angel-eye"].session(AngelEyeSettings(), allow_orders=True)
     if in_force.get("family") == "deaf":
@@ -63,15 +63,15 @@ def in_force(**settings: str) -> Configured:
     return Configured(msgspec.json.encode(settings).decode(), ENGINE, "0.0")
 
 
-async def record(folder: Path, came: Came, table: str = "t") -> tuple[Store, EngineState[SessionState]]:
-    """Let a table hear all this, under the settings that it brings, and write it down; give what it left behind."""
+async def record(folder: Path, incoming: Inputs, table: str = "t") -> tuple[Store, EngineState[SessionState]]:
+    """Step a table through the inputs under its settings, record the Steps, and return the last state."""
     store = Store(folder)
     with closing(store.read()) as reader:
         before = rebuild(reader, table, engine_for)
     writer = Writer(store, ENGINE)
     engine = engine_for("{}")
     state = before or engine.begin()
-    for each, now in came:
+    for each, now in incoming:
         if isinstance(each, Configured):
             engine = engine_for(each.settings)
             if not isinstance(state.session, engine.session.state_type):
@@ -99,7 +99,7 @@ def doctor(store: Store, statement: str) -> None:
         connection.commit()
 
 
-SHORT: Final[Came] = [
+SHORT: Final[Inputs] = [
     (CONFIGURED, at(0)),
     (LinkUp(PORT), at(1)),
     (Received(card_report("1", "P1", "8S")), at(1000)),
@@ -109,12 +109,12 @@ SHORT: Final[Came] = [
 ]
 
 
-TOLD: Final = Told(Decide(question="none", choice="void"), Author("ann", Role.PIT_SUPERVISOR), "7f3a")
+COMMAND: Final = Commanded(Decide(question="none", choice="void"), Author("ann", Role.PIT_SUPERVISOR), "7f3a")
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_the_record_gives_the_same_again(tmp_path: Path, seed: int) -> None:
-    """Observations give the events, bytes give the observations, and both end in the state of the checkpoint."""
+async def test_the_journal_is_recomputed_without_a_difference(tmp_path: Path, seed: int) -> None:
+    """Observations produce the events, bytes produce the observations, and both end in the state of the checkpoint."""
     store, state = await record(tmp_path, traffic(seed))
     assert rehearsed(store) == []
     assert decoded(store) == []
@@ -126,8 +126,8 @@ async def test_the_record_gives_the_same_again(tmp_path: Path, seed: int) -> Non
         assert checkpoint.state == msgspec.json.encode(again).decode()
 
 
-async def test_tables_are_rehearsed_by_themselves(tmp_path: Path) -> None:
-    """One file, two tables, and each has its own record."""
+async def test_tables_are_recomputed_separately(tmp_path: Path) -> None:
+    """One file has the records of two tables."""
     await record(tmp_path, traffic(1), "a")
     store, _ = await record(tmp_path, traffic(2), "b")
     assert rehearsed(store, "a") == rehearsed(store, "b") == []
@@ -136,12 +136,12 @@ async def test_tables_are_rehearsed_by_themselves(tmp_path: Path) -> None:
     assert rehearsed(store, "b") == []
 
 
-async def test_a_table_that_was_never_served_has_nothing_to_rehearse(tmp_path: Path) -> None:
-    """No record, no difference, and no state."""
+async def test_a_table_without_a_record_has_no_difference(tmp_path: Path) -> None:
+    """Its state is None."""
     store, _ = await record(tmp_path, SHORT)
-    assert rehearsed(store, "nobody") == decoded(store, "nobody") == []
+    assert rehearsed(store, "unknown") == decoded(store, "unknown") == []
     with closing(store.read()) as reader:
-        assert rebuild(reader, "nobody", engine_for) is None
+        assert rebuild(reader, "unknown", engine_for) is None
 
 
 @pytest.mark.parametrize(
@@ -162,15 +162,15 @@ async def test_a_table_that_was_never_served_has_nothing_to_rehearse(tmp_path: P
         ("DELETE FROM step WHERE row = 4", 4),
     ],
 )
-async def test_a_doctored_record_is_found_by_its_row(tmp_path: Path, statement: str, row: int) -> None:
-    """Whatever was changed, taken out or put in: the first row that does not come out names it, both ways told."""
-    store, _ = await record(tmp_path, [*SHORT, (TOLD, at(5000))])
+async def test_a_changed_record_is_detected_with_its_row(tmp_path: Path, statement: str, row: int) -> None:
+    """The first difference is in the row that was changed, removed or inserted, and has both values."""
+    store, _ = await record(tmp_path, [*SHORT, (COMMAND, at(5000))])
     assert rehearsed(store) == []
     doctor(store, statement)
     found = rehearsed(store)
     assert found
     assert found[0].row == row
-    assert found[0].recorded != found[0].again
+    assert found[0].recorded != found[0].recomputed
 
 
 @pytest.mark.parametrize(
@@ -180,15 +180,15 @@ async def test_a_doctored_record_is_found_by_its_row(tmp_path: Path, statement: 
         "INSERT INTO event SELECT table_name, 8, 99, type, utc_us, data FROM event WHERE sequence = 7",
     ],
 )
-async def test_an_event_without_its_step_is_found(tmp_path: Path, statement: str) -> None:
-    """At the end of the record too: nothing was told to the world that the record does not account for."""
+async def test_an_event_without_its_step_is_detected(tmp_path: Path, statement: str) -> None:
+    """It is detected at the end of the record, too."""
     store, _ = await record(tmp_path, SHORT)
     doctor(store, statement)
     assert rehearsed(store) != []
 
 
-async def test_a_step_that_told_nothing_cannot_be_taken_out_unseen(tmp_path: Path) -> None:
-    """A copy changes nothing for anybody, but its row is missing."""
+async def test_a_removed_step_without_events_is_detected(tmp_path: Path) -> None:
+    """A copy of a frame has no events, but its row is missing."""
     copy = SHORT[-1][0]
     store, _ = await record(tmp_path, [*SHORT, (copy, at(4017)), (copy, at(4034))])
     doctor(store, "DELETE FROM step WHERE row = 7")
@@ -205,33 +205,33 @@ async def test_a_step_that_told_nothing_cannot_be_taken_out_unseen(tmp_path: Pat
         ("DELETE FROM step WHERE row = 2", 3),
     ],
 )
-async def test_bytes_that_say_something_else_are_found(tmp_path: Path, statement: str, row: int) -> None:
-    """The second check shares nothing with the first but the record: the bytes are decoded again."""
+async def test_changed_bytes_are_detected(tmp_path: Path, statement: str, row: int) -> None:
+    """The second check is independent of the first: it decodes the bytes again."""
     store, _ = await record(tmp_path, SHORT)
     doctor(store, statement)
     assert decoded(store)[0].row == row
 
 
-async def test_each_part_of_the_record_is_folded_under_its_own_settings(tmp_path: Path) -> None:
-    """The settings in force are an input like any other: a port that was changed is told as it was then."""
-    came: Came = [(in_force(port="one"), at(0)), (LinkUp("one"), at(1)), (LinkDown("stopped"), at(2))]
-    came += [(in_force(port="two"), at(3)), (LinkUp("two"), at(4))]
-    store, _ = await record(tmp_path, came)
+async def test_each_part_of_the_record_is_recomputed_under_its_own_settings(tmp_path: Path) -> None:
+    """The settings are a recorded input: the events contain the port that was configured at their time."""
+    incoming: Inputs = [(in_force(port="one"), at(0)), (LinkUp("one"), at(1)), (LinkDown("stopped"), at(2))]
+    incoming += [(in_force(port="two"), at(3)), (LinkUp("two"), at(4))]
+    store, _ = await record(tmp_path, incoming)
     with closing(store.read()) as reader:
         ports = [msgspec.json.decode(event.data, type=dict[str, str])["port"] for event in reader.events("t", 0, 9)]
     assert ports == ["one", "one", "two"]
     assert rehearsed(store) == decoded(store) == []
 
 
-async def test_a_table_may_get_a_shoe_of_another_family(tmp_path: Path) -> None:
-    """Its session begins anew, its shoe and round go on."""
-    came: Came = [
+async def test_a_table_may_change_to_a_shoe_of_another_family(tmp_path: Path) -> None:
+    """The session restarts; the numbers of shoe and round continue."""
+    incoming: Inputs = [
         *SHORT,
         (LinkDown("stopped"), at(5000)),
         (in_force(family="deaf"), at(6000)),
         (LinkUp(PORT), at(6001)),
     ]
-    store, state = await record(tmp_path, came)
+    store, state = await record(tmp_path, incoming)
     assert state.session == Deaf.State(1)
     assert state.table.record.number == 1
     assert rehearsed(store) == decoded(store) == []
@@ -239,31 +239,31 @@ async def test_a_table_may_get_a_shoe_of_another_family(tmp_path: Path) -> None:
         assert rebuild(reader, "t", engine_for) == state
 
 
-async def test_a_row_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """What stands there is not what this program writes."""
+async def test_a_row_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
+    """Shoed does not write such a row."""
     store, _ = await record(tmp_path, SHORT)
     doctor(store, "UPDATE step SET observations = replace(observations, '3H', '3X') WHERE row = 4")
     with pytest.raises(JournalUnusable, match=r"t: row 4 cannot be read: .*3X"):
         rehearsed(store)
 
 
-async def test_a_record_without_settings_is_not_whole(tmp_path: Path) -> None:
-    """Under which settings it was made cannot be guessed."""
+async def test_a_record_without_settings_is_not_complete(tmp_path: Path) -> None:
+    """The settings of its rows are unknown."""
     store, _ = await record(tmp_path, SHORT[1:])
-    with pytest.raises(JournalUnusable, match="row 1 stands before any settings"):
+    with pytest.raises(JournalUnusable, match="row 1 has no settings before it"):
         rehearsed(store)
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A journal of version 1. It was frozen when that was new, and is never made anew."""
+    """A journal of version 1, written when version 1 was new. It does not change."""
     with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
         connection.executescript(FROZEN.read_text())
     return tmp_path
 
 
-def test_a_journal_of_version_1_is_still_read(old: Path) -> None:
-    """It opens and is brought up, its record holds, and its table is where it was."""
+def test_a_journal_of_version_1_can_be_read(old: Path) -> None:
+    """It is migrated, its record has no difference, and its table has the same state."""
     store = Store(old)
     assert store.word == "k3v9x2mq"
     assert rehearsed(store) == decoded(store) == []
@@ -279,27 +279,27 @@ def test_a_journal_of_version_1_is_still_read(old: Path) -> None:
     assert shown.last_round.answer.value == "confirmed"
 
 
-async def test_a_table_of_version_1_goes_on(old: Path) -> None:
-    """The round that was open waits with its next card, a command gets its answer; old and new rows make one record."""
-    came: Came = [
+async def test_a_table_of_version_1_continues(old: Path) -> None:
+    """The open round gets its next card, and a command gets its answer. Old and new rows are one record."""
+    incoming: Inputs = [
         (CONFIGURED, at(10_000)),
         (LinkUp(PORT), at(10_001)),
         (Received(card_report("7", "B1", "3H")), at(11_000)),
-        (TOLD, at(12_000)),
+        (COMMAND, at(12_000)),
     ]
-    store, _ = await record(old, came)
+    store, _ = await record(old, incoming)
     assert rehearsed(store) == decoded(store) == []
     with closing(store.read()) as reader:
-        told = reader.answer("t", TOLD.id)
+        answer = reader.answer("t", COMMAND.id)
         aside = [event.data for event in reader.events("t", 11, 99) if event.type == "card.set-aside"]
-    assert told is not None
-    assert msgspec.json.decode(told.told, type=Told) == TOLD
-    # How long the daemon was away is not known: a person says whether the cards shown are those on the table.
+    assert answer is not None
+    assert msgspec.json.decode(answer.command, type=Commanded) == COMMAND
+    # The length of the daemon's absence is unknown: a person confirms the cards on the table.
     assert [(each["round"], each["card"]) for each in map(msgspec.json.decode, aside)] == [(2, "3H")]
 
 
-def test_a_copy_of_version_1_is_checked_as_it_is(old: Path) -> None:
-    """Whoever only reads brings nothing up."""
+def test_a_copy_of_version_1_is_checked_without_migration(old: Path) -> None:
+    """A reader does not change the file."""
     with closing(Reader(old / "journal.db")) as reader:
         assert list(rehearse(reader, "t", engine_for)) == []
         assert list(decode_again(reader, "t", engine_for)) == []

@@ -1,10 +1,10 @@
-"""A hundred kills of the daemon, where it hurts: nothing committed is lost, and no id is ever told with other data.
+"""Fifty kills of the daemon per line, at critical places: no event is lost, and no id is published with other data.
 
-Theory of operation. A Run deals one endless shoe: some reports in peace, then one up to the place of the next kill.
-After the kill a new daemon starts, and the shoe says the rest of its three copies, on a pty perhaps already while
-nobody has the line open. So no report is ever lost altogether. The line is slow: no nine reports can pass while a
-daemon restarts, so the sequences prove that, and every round has to come out complete. What a subscriber heard at the
-broker, around the proxy, is compared with the journal again and again.
+Theory of operation. A Run deals one endless shoe: some reports without a kill, then one report up to the place of the
+next kill. After the kill a new daemon starts, and the shoe sends the rest of its three copies; on a pty it may send
+them before the daemon opens the line. So no report is lost completely. The line is slow: fewer than nine reports can
+pass while a daemon restarts. The sequence numbers prove this, so every round must be complete. The messages at the
+broker, outside the proxy, are repeatedly compared with the journal.
 """
 
 import random
@@ -15,12 +15,12 @@ from typing import Final
 
 import pytest
 
-from shoed.config import recall
-from shoed.daemon import engine_of
 from shoed.engine import Engine
 from shoed.journal.replay import decode_again, rehearse
 from shoed.journal.store import Reader
 from shoed.rig.broker import Broker
+from shoed.service.config import recall
+from shoed.service.desk import engine_of
 from shoed.session import SessionState
 from tests.foreign_shoe import COPIES, PtyShoe, Shoe, endless
 from tests.mqtt_proxy import PUBACK, PUBLISH, Proxy, Way
@@ -28,12 +28,12 @@ from tests.witnesses import TABLE
 from tests.world import World, shoe_on
 
 EACH: Final = 10  # kills at each of the five places, on each of the two lines
-GIVEN: Final = ("card.drawn", "round.confirmed")  # each report of the endless shoe gives one of these
+GIVEN: Final = ("card.drawn", "round.confirmed")  # each report of the endless shoe causes one of these events
 TOPICS: Final = ("card/drawn", "round/confirmed")
 
 
 class Run:
-    """One shoe and its daemons, one after the other."""
+    """One shoe and its daemons, one after another."""
 
     def __init__(self, world: World, shoe: Shoe, proxy: Proxy, rng: random.Random) -> None:
         self.world = world
@@ -41,11 +41,11 @@ class Run:
         self.proxy = proxy
         self.rng = rng
         self.reports = endless()
-        self.cards: list[tuple[int, str, str]] = []  # round, hand and card, as the shoe showed them
+        self.cards: list[tuple[int, str, str]] = []  # round, hand and card, as sent by the shoe
         self.rounds = 0
-        self.said = 0  # reports
+        self.sent = 0  # reports
         self.in_hand = False
-        self.before = 0  # how many connections the proxy had had at the last kill
+        self.before = 0  # the connections of the proxy before the last kill
         self.places = (
             self.before_the_commit,
             self.after_the_commit,
@@ -67,7 +67,7 @@ class Run:
         """The next report of the shoe: one copy."""
         dealt, place, frame = next(self.reports)
         self.rounds += place == 0
-        self.said += 1
+        self.sent += 1
         self.in_hand = place < len(dealt.drawn)
         if self.in_hand:
             self.cards.append((self.rounds, *dealt.drawn[place]))
@@ -77,7 +77,7 @@ class Run:
         await self.shoe.send(self.report() * COPIES)
 
     async def begin(self, most: int) -> bytes:
-        """Say one whole copy of the next report and perhaps more, at most so many copies; the rest of all three."""
+        """Send between one and `most` copies of the next report; return the unsent bytes of its three copies."""
         frame = self.report()
         cut = self.rng.choice((*range(1, most + 1), self.rng.uniform(1, most)))
         here = int(cut * len(frame))
@@ -85,27 +85,27 @@ class Run:
         return (frame * COPIES)[here:]
 
     def on_record(self) -> bool:
-        return self.world.journal.count(*GIVEN) == self.said
+        return self.world.journal.count(*GIVEN) == self.sent
 
     async def recorded(self) -> None:
         await self.world.daemons[-1].looking(self.on_record)
 
-    def told(self) -> int:
-        """Reports of which the subscriber has heard."""
+    def published_reports(self) -> int:
+        """The reports whose events the subscriber has received."""
         return len({event["id"] for event in self.world.recorder.events() if event["type"].endswith(GIVEN)})
 
     async def idle(self) -> None:
-        """Everything is recorded, told, and acknowledged on a connection of this daemon's."""
+        """Everything is recorded, published, and acknowledged on a connection of this daemon."""
         await self.recorded()
         proxy = self.proxy
         await proxy.until(lambda: proxy.connections > self.before and proxy.count(PUBACK, "question") > 0)
-        await self.world.all_told()
+        await self.world.all_published()
         await proxy.until(lambda: proxy.count(PUBLISH, *TOPICS) == proxy.count(PUBACK, *TOPICS))
 
-    # --- the places of a kill; each gives what the shoe has not said yet
+    # --- the places of a kill; each returns the bytes that the shoe has not sent yet
 
     async def before_the_commit(self) -> bytes:
-        """The daemon has read the report; the record is somebody else's until the daemon is dead."""
+        """The daemon has read the report. Another connection locks the journal until the daemon is killed."""
         await self.recorded()
         with self.world.journal.locked():
             rest = await self.begin(COPIES - 1)
@@ -115,30 +115,30 @@ class Run:
         return rest
 
     async def after_the_commit(self) -> bytes:
-        """It is on record, and nothing of it passes to the broker."""
+        """The report is recorded, and none of its events reaches the broker."""
         await self.idle()
         self.proxy.hold(Way.UP)
         rest = await self.begin(COPIES)
         await self.recorded()
         await self.kill()
-        assert self.told() == self.said - 1
+        assert self.published_reports() == self.sent - 1
         return rest
 
     async def after_publish(self) -> bytes:
-        """The subscriber has it, and no acknowledgement passes to the daemon."""
+        """The subscriber has the event, and no acknowledgement reaches the daemon."""
         await self.idle()
         acknowledged = self.proxy.count(PUBACK, *TOPICS)
         self.proxy.hold(Way.DOWN)
         rest = await self.begin(COPIES)
         await self.recorded()
-        await self.world.all_told()
+        await self.world.all_published()
         await self.kill()
-        assert self.told() == self.said
+        assert self.published_reports() == self.sent
         assert self.proxy.count(PUBACK, *TOPICS) == acknowledged
         return rest
 
     async def after_puback(self) -> bytes:
-        """Its acknowledgement has just passed to the daemon."""
+        """The acknowledgement of the event has just reached the daemon."""
         await self.idle()
         acknowledged = self.proxy.count(PUBACK, *TOPICS)
         rest = await self.begin(COPIES)
@@ -147,7 +147,7 @@ class Run:
         return rest
 
     async def between_copies(self) -> bytes:
-        """The first copy is on record, and the others or their halves come to the next daemon."""
+        """The first copy is recorded, and the next daemon receives the rest of the copies."""
         await self.recorded()
         rest = await self.begin(COPIES - 1)
         await self.recorded()
@@ -180,10 +180,8 @@ def engine_for(settings: str) -> Engine[SessionState]:
 
 
 @pytest.mark.parametrize(("line", "seed"), [("pty", 1), ("tcp", 2)])
-async def test_fifty_kills_lose_nothing_and_invent_nothing(
-    tmp_path: Path, broker: Broker, line: str, seed: int
-) -> None:
-    """Ten each before and after the commit, after PUBLISH, after PUBACK and between copies; then a replay."""
+async def test_fifty_kills_lose_no_event_and_add_no_event(tmp_path: Path, broker: Broker, line: str, seed: int) -> None:
+    """Ten kills each: before and after the commit, after PUBLISH, after PUBACK and between copies; then a replay."""
     async with (
         World(tmp_path, broker) as world,
         shoe_on(line, tmp_path) as shoe,
@@ -193,7 +191,7 @@ async def test_fifty_kills_lose_nothing_and_invent_nothing(
         await run.go(EACH)
         assert len(world.daemons) == 1 + len(run.places) * EACH
         assert await world.daemons[-1].stop() == 0
-        await world.all_told()
+        await world.all_published()
 
         record = world.journal.events()
         assert {int(event["sequence"]) for event in world.recorder.events()} == {row.sequence for row in record}

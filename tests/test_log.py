@@ -1,4 +1,4 @@
-"""The log of the daemon, whose reader may stand still."""
+"""The log of the daemon, whose reader may stop reading."""
 
 import asyncio
 import logging
@@ -6,21 +6,21 @@ import os
 import threading
 from contextlib import suppress
 
-from shoed.log import Log
+from shoed.service.log import Log
 from tests.foreign_shoe import TcpShoe
 from tests.witnesses import PATIENCE_S
 from tests.world import SHOED, World
 
 
 class Writer:
-    """It writes nothing until it may."""
+    """Blocks each write until `may_write` is set."""
 
     def __init__(self) -> None:
-        self.may = threading.Event()
+        self.may_write = threading.Event()
         self.texts: list[str] = []
 
     def write(self, text: str) -> None:
-        self.may.wait()
+        self.may_write.wait()
         self.texts.append(text)
 
 
@@ -29,7 +29,7 @@ def line(text: str) -> logging.LogRecord:
 
 
 def test_lines_beyond_the_room_are_dropped_and_counted() -> None:
-    """The first line after them names their number; what waits at the end is written."""
+    """The next line after them has their number; the end writes the lines in the queue."""
     writer = Writer()
     log = Log(writer.write, room=5)
     for number in range(12):
@@ -37,16 +37,16 @@ def test_lines_beyond_the_room_are_dropped_and_counted() -> None:
     log.lines.get_nowait()
     log.lines.get_nowait()
     log.handle(line("again"))
-    writer.may.set()
+    writer.may_write.set()
     log.thread.start()
     log.lines.put(None)
     log.thread.join()
-    lost = "WARNING shoed: 7 log lines were dropped: the reader of the log does not read; check it"
-    assert writer.texts == [*(f"INFO shoed: {text}" for text in "234"), lost, "INFO shoed: again"]
+    dropped = "WARNING shoed: 7 log lines were dropped: the reader of the log stopped reading; check the reader"
+    assert writer.texts == [*(f"INFO shoed: {text}" for text in "234"), dropped, "INFO shoed: again"]
 
 
-def test_a_reader_that_stands_still_does_not_hold_up_the_end() -> None:
-    """The queue is full, and stays so."""
+def test_a_reader_that_stops_reading_does_not_delay_the_end() -> None:
+    """The queue is full and stays full."""
     log = Log(Writer().write, room=1)
     log.handle(line("one"))
     log.end()
@@ -54,7 +54,7 @@ def test_a_reader_that_stands_still_does_not_hold_up_the_end() -> None:
 
 
 async def test_no_table_waits_for_the_reader_of_the_log(world: World) -> None:
-    """The pipe is full before the daemon starts. It deals, and it ends when it is asked to."""
+    """The pipe is full before the daemon starts. The daemon still serves its table and ends at a signal."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with suppress(BlockingIOError):

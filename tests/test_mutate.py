@@ -125,13 +125,13 @@ def test_code_has_mutants(source: str, before: str, after: str) -> None:
         '"""Text."""',
         "def f(a: Annotated[int, 1]) -> Literal[True]: 'text'",
         "class A(Struct, frozen=True): a: tuple[int, Literal[1]]",
-        "Box = Hand | tuple[int, Literal[1]]",
+        "Group = Side | tuple[int, Literal[1]]",
         "def f(a): evidence = f'{a + 1} cards'",
         "def f(a): assert_never(a)",
     ],
 )
-def test_what_is_for_people_or_types_has_no_mutants(source: str) -> None:
-    """Annotations, docstrings, declarations of structs and messages are left as they are."""
+def test_texts_and_types_have_no_mutants(source: str) -> None:
+    """Annotations, docstrings, declarations of structs and messages are not changed."""
     assert keys(source) == set()
 
 
@@ -173,14 +173,14 @@ def test_an_endless_loop_ends(tmp_path: Path) -> None:
 
 
 def test_a_known_survivor_is_accepted() -> None:
-    """A survivor that the list explains does not fail the command."""
+    """A survivor in the list does not fail the command."""
     mutant = first_mutant()
     report = Report([Survivor(*mutant.key, "equivalent")], [mutant])
     report.add(mutant, Verdict.SURVIVED)
     assert report.end(1) == 0
 
 
-def test_an_unknown_survivor_fails_and_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_survivor_fails_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     """The message has the place, the change, and an entry for the list."""
     mutant = first_mutant()
     report = Report([], [mutant])
@@ -194,7 +194,7 @@ def test_an_unknown_survivor_fails_and_says_what_to_do(capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("verdict", [Verdict.KILLED, Verdict.TIMED_OUT])
 def test_an_entry_whose_mutant_is_killed_is_stale(verdict: Verdict, capsys: pytest.CaptureFixture[str]) -> None:
-    """A test was added since: the list has no place for the mutant any more."""
+    """A later test kills the mutant, so the entry must be removed from the list."""
     mutant = first_mutant()
     report = Report([Survivor(*mutant.key, "not tested")], [mutant])
     report.add(mutant, verdict)
@@ -209,8 +209,8 @@ def test_an_entry_without_code_is_stale(capsys: pytest.CaptureFixture[str]) -> N
     assert "stale: no code has this mutant" in capsys.readouterr().out
 
 
-def test_too_few_killed_of_a_large_sample_fail() -> None:
-    """97 % of a thousand mutants are killed, however well the others are explained."""
+def test_a_large_sample_fails_below_97_percent_of_killed_mutants() -> None:
+    """The tests must kill at least 97 % of a thousand mutants, even if the list explains every survivor."""
     mutant = first_mutant()
     known = [Survivor(*mutant.key, "equivalent")]
     for survivors, status in ((30, 0), (31, 1)):

@@ -1,4 +1,4 @@
-"""A line that rejects without end: bounded rows, observations and events, and each byte kept or counted."""
+"""A line with endless rejections: rows, observations and events are bounded, and each byte is kept or counted."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,33 +10,43 @@ import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
 from firmware_protocols.family import Reason
-from shoed.commands import SettleRound
 from shoed.engine import Engine, EngineState
-from shoed.events import Event
-from shoed.kept import BOUND, HOUR_NS
-from shoed.now import Now
-from shoed.observations import (
+from shoed.model.commands import SettleRound
+from shoed.model.events import Event
+from shoed.model.moments import Now
+from shoed.model.noise_budget import HOUR_NS, LIMIT_BYTES
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     Device,
     DeviceDoubt,
-    DeviceDoubted,
-    DeviceTrusted,
+    DoubtEnded,
+    DoubtRaised,
     FrameRejected,
     LinkOpened,
     OrderAnswered,
 )
+from shoed.model.step import (
+    AnyInput,
+    BytesRefused,
+    DeviceOrder,
+    DeviceOrderKind,
+    LinkUp,
+    Ordered,
+    Received,
+    Step,
+    Woken,
+)
 from shoed.session import SessionState
 from shoed.session.families import DRIVERS
 from shoed.session.rejections import OBSERVED
-from shoed.step import AnyInput, BytesRefused, DeviceOrder, DeviceOrderKind, LinkUp, Ordered, Received, Step, Woken
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import ACK, CARD, CONFIGURED, PORT, Host, at, card_report, connected, kinds
-from tests.observed import OPENED, SECOND_NS, STOOD_BY, Sitting, after, card, closed, dealt, rejected, result
+from tests.observed import OPENED, SECOND_NS, STOOD_BY, TableRun, after, card, closed, dealt, rejected, result
 
 PIECE: Final = 700
-JUNK: Final = b"\xff"  # it begins nothing, and is rejected in pieces of a frame's length
+JUNK: Final = b"\xff"  # it begins no frame, and is rejected in pieces of a frame's length
 HOUR_MS: Final = HOUR_NS / 1e6
 
 
@@ -47,7 +57,7 @@ def engine(_: str = "") -> Engine[SessionState]:
 
 
 class Line:
-    """A table whose devices say anything; the engine is woken whenever it wants to be."""
+    """A table with devices that send any bytes; the engine is woken at every moment that it names."""
 
     def __init__(self) -> None:
         self.engine = engine()
@@ -58,9 +68,9 @@ class Line:
         self.take(LinkUp(PORT))
         self.take(LinkUp(PORT, device=Device.SHUFFLER))
 
-    def take(self, came: AnyInput, ms: float | None = None) -> None:
+    def take(self, incoming: AnyInput, ms: float | None = None) -> None:
         self.ms = self.ms if ms is None else ms
-        self.state, step = self.engine.step(self.state, came, at(self.ms))
+        self.state, step = self.engine.step(self.state, incoming, at(self.ms))
         if step is not None:
             self.steps.append((step, self.state))
 
@@ -98,11 +108,8 @@ def noise(size: int, seed: int = 1) -> bytes:
 # --- the session
 
 
-def test_rejections_beyond_the_first_few_are_counted_and_observed_every_ten_seconds() -> None:
-    """One observation for each reason, with the last rejection, the number of them and their bytes.
-
-    The first for another reason is observed at once.
-    """
+def test_further_rejections_are_counted_and_observed_every_ten_seconds() -> None:
+    """Each count has the last rejection and all bytes; the first rejection for another reason is observed at once."""
     host = connected()
     first = host.hear(b"\x05" * 100, 1000)
     assert len(first) == OBSERVED
@@ -119,7 +126,7 @@ def test_rejections_beyond_the_first_few_are_counted_and_observed_every_ten_seco
 
 
 def test_ten_seconds_without_a_rejection_end_the_counting() -> None:
-    """Then each is observed at once again; so it is after another boot, whose clock begins anew."""
+    """Each rejection is then observed at once again; the same holds after a reboot, which restarts the clock."""
     host = connected()
     host.hear(b"\x05\x00" * 50, 1000)
     host.wake(11_000)
@@ -129,15 +136,15 @@ def test_ten_seconds_without_a_rejection_end_the_counting() -> None:
     assert len(host.hear(b"\x05\x00" * 3, 500)) == 3
 
 
-def test_a_link_that_closes_tells_what_was_counted() -> None:
-    """No byte is left out."""
+def test_the_counts_are_observed_when_the_link_closes() -> None:
+    """No byte is omitted."""
     host = connected()
     seen = host.hear(b"\x05" * 100, 1000) + host.down(2000)
     assert sum(each.size for each in seen if isinstance(each, FrameRejected)) == 100
 
 
-def test_an_answer_without_an_order_is_noise_in_noise_alone() -> None:
-    """On a good line another host may have asked; an order of ours is answered on any line."""
+def test_an_answer_without_an_order_is_rejected_only_in_noise() -> None:
+    """On a good line another host may have sent the order; the answer to an own order is accepted on any line."""
     host = Host(allow_orders=True)
     host.up()
     assert len([each for each in host.hear(ACK + b"\x15\x21", 900) if isinstance(each, OrderAnswered)]) == 2
@@ -150,46 +157,46 @@ def test_an_answer_without_an_order_is_noise_in_noise_alone() -> None:
 # --- the record
 
 
-def test_bytes_beyond_the_bound_are_counted_by_their_reason() -> None:
-    """Rows, bytes and events are bounded; what was sent is kept, or counted as not kept."""
+def test_bytes_beyond_the_limit_are_counted_by_their_reason() -> None:
+    """Rows, bytes and events are bounded. Each sent byte is kept, or counted as not kept."""
     line = Line()
-    line.say(noise(3 * BOUND))
+    line.say(noise(3 * LIMIT_BYTES))
     line.wait(line.ms + 20_000)
-    assert line.bytes < BOUND + PIECE
+    assert line.bytes < LIMIT_BYTES + PIECE
     assert len(line.steps) < 2000
     unkept = sum(each.unkept for each in line.rejected)
-    assert pytest.approx(line.bytes + unkept, abs=PIECE) == 3 * BOUND
-    assert sum(each.size for each in line.rejected) == 3 * BOUND
-    told = [each.data for each in line.events if each.type == "line.rejected"]
-    assert len(told) < 20
-    assert sum(each.unkept for each in told) == unkept  # type: ignore[attr-defined]
-    assert sum(each.size for each in told) == 3 * BOUND  # type: ignore[attr-defined]
-    assert all(step.left.keys() == {"shoe"} for step, _ in line.steps[-3:])
+    assert pytest.approx(line.bytes + unkept, abs=PIECE) == 3 * LIMIT_BYTES
+    assert sum(each.size for each in line.rejected) == 3 * LIMIT_BYTES
+    rejected = [each.data for each in line.events if each.type == "line.rejected"]
+    assert len(rejected) < 20
+    assert sum(each.unkept for each in rejected) == unkept  # type: ignore[attr-defined]
+    assert sum(each.size for each in rejected) == 3 * LIMIT_BYTES  # type: ignore[attr-defined]
+    assert all(step.after_noise.keys() == {"shoe"} for step, _ in line.steps[-3:])
 
 
-def test_bytes_that_a_port_refuses_are_bounded_like_noise() -> None:
-    """Each is observed or counted; they are no sign of life, and nothing but their record follows from them."""
+def test_bytes_that_a_port_rejects_are_bounded_like_noise() -> None:
+    """Each rejected chunk is observed or counted. Rejected bytes do not prove that the device is connected."""
     line = Line()
     before = line.state
     frame = bytes(100)
-    for _ in range(3 * BOUND // len(frame)):
+    for _ in range(3 * LIMIT_BYTES // len(frame)):
         line.wait(line.ms + 1)
         line.take(BytesRefused(frame, Reason.UNSEALED, "outside"))
     line.wait(line.ms + 20_000)
     assert len([step for step, _ in line.steps if isinstance(step.input, BytesRefused)]) < 6000
     kept = sum(len(step.input.data) for step, _ in line.steps if isinstance(step.input, BytesRefused))
-    assert kept < BOUND
-    assert sum(each.size for each in line.rejected) == 3 * BOUND // len(frame) * len(frame)
+    assert kept < LIMIT_BYTES
+    assert sum(each.size for each in line.rejected) == 3 * LIMIT_BYTES // len(frame) * len(frame)
     assert kept + sum(each.unkept for each in line.rejected) == sum(each.size for each in line.rejected)
-    told = [each for each in line.events if each.type == "line.rejected"]
-    assert len(told) < 20 + (line.ms // 10_000)
-    assert {each.data.reason for each in told} == {"unsealed"}  # type: ignore[attr-defined]
+    rejected = [each for each in line.events if each.type == "line.rejected"]
+    assert len(rejected) < 20 + (line.ms // 10_000)
+    assert {each.data.reason for each in rejected} == {"unsealed"}  # type: ignore[attr-defined]
     assert {type(each) for each in line.seen} == {LinkOpened, FrameRejected}
     assert line.state.session.heard == before.session.heard  # type: ignore[attr-defined]
 
 
-def test_bytes_that_a_port_refuses_tear_no_frame() -> None:
-    """A card whose bytes came before them and after them is whole."""
+def test_bytes_that_a_port_rejects_do_not_end_a_frame() -> None:
+    """A card with bytes before and after them is complete."""
     line = Line()
     card = card_report("1", "P1", "8S")
     line.take(Received(card[:4]), 1000)
@@ -198,10 +205,10 @@ def test_bytes_that_a_port_refuses_tear_no_frame() -> None:
     assert [type(each) for each in line.seen if isinstance(each, CardSeen | FrameRejected)] == [FrameRejected, CardSeen]
 
 
-def test_no_accepted_card_is_dropped_beyond_the_bound() -> None:
-    """It is on record with its own bytes; those around it are not."""
+def test_accepted_cards_are_kept_beyond_the_limit() -> None:
+    """A card is on record with its own bytes; the bytes around it are not."""
     line = Line()
-    line.say(JUNK * 2 * BOUND)
+    line.say(JUNK * 2 * LIMIT_BYTES)
     line.say(b"\x00" * 40 + card_report("1", "P1", "8S") + b"\x00" * 40)
     (seen,) = [each for each in line.seen if isinstance(each, CardSeen)]
     assert bytes.fromhex(seen.frame.raw) == card_report("1", "P1", "8S")
@@ -211,14 +218,14 @@ def test_no_accepted_card_is_dropped_beyond_the_bound() -> None:
 
 
 def test_bytes_are_kept_again_in_the_next_hour() -> None:
-    """By a waking that the engine asked for; on another boot by the first input."""
+    """The engine is woken at the end of the hour. After a reboot the first input has the same effect."""
     line = Line()
-    line.say(JUNK * 2 * BOUND)
+    line.say(JUNK * 2 * LIMIT_BYTES)
     line.wait(line.ms + HOUR_MS)
     before = line.bytes
     line.say(b"\x05" * 50)
     assert line.bytes == before + 50
-    line.say(JUNK * 2 * BOUND)
+    line.say(JUNK * 2 * LIMIT_BYTES)
     line.take(CONFIGURED, -1000)
     line.take(LinkUp(PORT))
     before = line.bytes
@@ -226,21 +233,21 @@ def test_bytes_are_kept_again_in_the_next_hour() -> None:
     assert line.bytes == before + 50
 
 
-def test_the_bound_is_that_of_an_hour() -> None:
-    """What was spent in the hour before is not counted."""
+def test_the_bound_is_for_one_hour() -> None:
+    """Bytes of the previous hour do not count."""
     line = Line()
     for _ in range(3):
-        line.say(JUNK * (BOUND // 2))
+        line.say(JUNK * (LIMIT_BYTES // 2))
         line.wait(line.ms + HOUR_MS)
-    assert line.bytes == BOUND // 2 * 3
+    assert line.bytes == LIMIT_BYTES // 2 * 3
 
 
-def test_small_pieces_spend_the_bound_by_their_rows() -> None:
-    """Noise that comes byte by byte takes a row a byte; honest reports that do spend nothing."""
+def test_small_pieces_count_by_their_rows() -> None:
+    """Noise in single bytes occupies one row per byte; accepted reports in single bytes count nothing."""
     line = Line()
     for _ in range(20_000):
         line.take(Received(b"\x05"), line.ms + 1)
-    assert len(line.steps) < BOUND // 100 + 100
+    assert len(line.steps) < LIMIT_BYTES // 100 + 100
     good = Line()
     for number in range(2000):
         for byte in card_report(str(number % 9 + 1), "P1", "8S"):
@@ -248,161 +255,161 @@ def test_small_pieces_spend_the_bound_by_their_rows() -> None:
     assert good.bytes == 2000 * 8
 
 
-def test_one_device_has_its_own_bound() -> None:
-    """The shuffler's bytes are kept while the shoe's are not, and the other way round."""
+def test_each_device_has_its_own_bound() -> None:
+    """The shuffler's bytes are kept while the shoe's bytes are not, and the reverse."""
     for noisy, other in ((Device.SHOE, Device.SHUFFLER), (Device.SHUFFLER, Device.SHOE)):
         line = Line()
-        line.say(JUNK * 2 * BOUND, noisy)
+        line.say(JUNK * 2 * LIMIT_BYTES, noisy)
         before = line.bytes
         line.say(b"\x05" * 50, other)
         assert line.bytes == before + 50
 
 
 @pytest.mark.parametrize("noisy", Device)
-def test_a_state_goes_on_from_what_a_row_of_noise_left(noisy: Device) -> None:
-    """In place of its bytes: the session of the noisy device, and what is kept of it."""
+def test_the_state_can_be_restored_from_a_row_without_bytes(noisy: Device) -> None:
+    """The row has the session of the noisy device and the counts of its bytes instead."""
     line = Line()
-    line.say(JUNK * 2 * BOUND, noisy)
+    line.say(JUNK * 2 * LIMIT_BYTES, noisy)
     line.wait(line.ms + 20_000)
-    step, after = next(each for each in reversed(line.steps) if each[0].left)
-    resumed = line.engine.resumed(line.engine.begin(), step.left)
+    step, after = next(each for each in reversed(line.steps) if each[0].after_noise)
+    resumed = line.engine.resumed(line.engine.begin(), step.after_noise)
     sessions = [(each.session, each.shuffler)[noisy is Device.SHUFFLER] for each in (resumed, after)]
     assert sessions[0] == sessions[1]
-    assert resumed.kept[noisy] == after.kept[noisy]
+    assert resumed.noise[noisy] == after.noise[noisy]
 
 
 # --- the table
 
 
 def test_one_reason_does_not_hide_another() -> None:
-    """The first for each reason is told at once, and each has its own count."""
-    table = Sitting()
+    """The first rejection for each reason is published at once, and each reason has its own count."""
+    table = TableRun()
     seen: Sequence[AnyObservation] = [rejected(reason="torn"), rejected(reason="junk"), rejected(reason="bad-check")]
     assert [each.reason for each in table.hear(*seen)] == ["torn", "junk", "bad-check"]  # type: ignore[attr-defined]
     table.hear(rejected(reason="torn"), rejected(reason="torn"), rejected(reason="junk"), after_s=1)
-    told = table.hear(after_s=10)
-    assert [(each.reason, each.count, each.size) for each in told] == [  # type: ignore[attr-defined]
+    published = table.hear(after_s=10)
+    assert [(each.reason, each.count, each.size) for each in published] == [  # type: ignore[attr-defined]
         ("torn", 2, 4),
         ("junk", 1, 2),
     ]
 
 
 def test_counted_rejections_are_added() -> None:
-    """Their numbers and their bytes, kept or not."""
+    """The event has the sum of their numbers and of their bytes, kept or not."""
     table = after(rejected())
     many = msgspec.structs.replace(rejected(), count=100, earlier=198, unkept=150)
     table.hear(many, rejected(), many)
-    (told,) = table.hear(after_s=10)
-    assert (told.count, told.size, told.unkept) == (201, 402, 300)  # type: ignore[attr-defined]
+    (published,) = table.hear(after_s=10)
+    assert (published.count, published.size, published.unkept) == (201, 402, 300)  # type: ignore[attr-defined]
 
 
-def test_cards_faster_than_any_hand_are_counted() -> None:
-    """Each is observed; the events are bounded, and the last of them has the number."""
-    table = Sitting()
-    told = Counter[str]()
+def test_cards_faster_than_any_dealer_are_counted() -> None:
+    """Each card is observed; the events are bounded, and the last event has the count."""
+    table = TableRun()
+    events = Counter[str]()
     for _ in range(6000):
-        told.update(event.type for event in table.step(card("B3", "9C"), after_s=0.001))
-    assert told["card.set-aside"] == 40
-    told.update(event.type for event in table.step(after_s=5))
-    (aside,) = [each for each in table.told if each.type == "card.set-aside"][40:]
+        events.update(event.type for event in table.step(card("B3", "9C"), after_s=0.001))
+    assert events["card.set-aside"] == 40
+    events.update(event.type for event in table.step(after_s=5))
+    (aside,) = [each for each in table.events if each.type == "card.set-aside"][40:]
     assert aside.data.count == 5960  # type: ignore[attr-defined]
-    assert sum(told.values()) < 60
+    assert sum(events.values()) < 60
     table.step(card("B3", "9C"), after_s=1)
-    assert table.told[-1].data.count == 5960  # type: ignore[attr-defined]  # the next window counts
+    assert table.events[-1].data.count == 5960  # type: ignore[attr-defined]  # the next window counts
     table.step(after_s=10)
-    assert table.told[-1].data.count == 1  # type: ignore[attr-defined]
+    assert table.events[-1].data.count == 1  # type: ignore[attr-defined]
     table.step(after_s=10)
     assert [each.type for each in table.step(card("B3", "9C"), after_s=1)] == ["card.set-aside"]
 
 
 @pytest.mark.parametrize("stage", ["none", "over", "settled", "open"])
 @pytest.mark.parametrize("place", ["B3", "overdraw", "error", "unknown"])
-def test_what_follows_from_cards_is_bounded_too(place: str, stage: str) -> None:
-    """No matter of its own for a card that is only counted, wherever the round stands."""
-    table = Sitting()
+def test_events_about_counted_cards_are_bounded(place: str, stage: str) -> None:
+    """A card that is only counted makes no matter, in any phase of the round."""
+    table = TableRun()
     if stage != "none":
         table.hear_each([card("P1", "8S")] if stage == "open" else [*dealt("8S KH", "3D KC"), result("player")])
     if stage == "settled":
         table.tell(SettleRound())
-    since = len(table.told)
+    since = len(table.events)
     for number in range(2000):
         face = "23456789"[number % 8] + "SHDC"[number % 4]
         table.step(card(place, face), after_s=0.004)
-    kinds = Counter(each.type for each in table.told[since:])
+    kinds = Counter(each.type for each in table.events[since:])
     assert max(kinds.values()) <= 80, kinds
 
 
-def test_a_link_that_comes_and_goes_without_a_report_is_counted() -> None:
-    """Ten openings are told, then both numbers once a minute; the last event is how the link stands."""
-    table = Sitting()
+def test_a_flapping_link_without_reports_is_counted() -> None:
+    """Ten openings are published, then both counts once a minute; the last event is the present state of the link."""
+    table = TableRun()
     for _ in range(40):
         table.step(OPENED, after_s=1)
         table.step(closed("reset"), after_s=0)
-    assert len(table.told) == 20
+    assert len(table.events) == 20
     table.step(after_s=21)
-    online, offline = (each.data for each in table.told[20:])
+    online, offline = (each.data for each in table.events[20:])
     assert (online.count, offline.count, offline.reason) == (30, 30, "reset")  # type: ignore[attr-defined]
     table.step(OPENED, after_s=1)
     table.step(after_s=60)
-    assert [each.type for each in table.told[22:]] == ["device.online"]
+    assert [each.type for each in table.events[22:]] == ["device.online"]
     table.step(closed("reset"), after_s=1)
     table.step(after_s=60)
-    assert [each.type for each in table.told[23:]] == ["device.offline"]
+    assert [each.type for each in table.events[23:]] == ["device.offline"]
     table.step(OPENED, after_s=1)
     table.step(closed("reset"), after_s=1)
     table.step(OPENED, after_s=1)
     table.step(after_s=60)
-    assert [each.type for each in table.told[24:]] == ["device.offline", "device.online"]
+    assert [each.type for each in table.events[24:]] == ["device.offline", "device.online"]
     table.step(closed("reset"), after_s=61)
-    assert table.told[-1].type == "device.offline"
+    assert table.events[-1].type == "device.offline"
 
 
 def test_a_link_with_reports_is_never_counted() -> None:
-    """Each of its ends is told at once."""
-    table = Sitting()
+    """Each opening and closing is published at once."""
+    table = TableRun()
     for _ in range(40):
         table.step(OPENED, STOOD_BY, after_s=1)
         table.step(closed("cable"), after_s=0)
-    assert len(table.told) == 80
+    assert len(table.events) == 80
 
 
-def test_what_was_counted_is_told_after_another_boot() -> None:
-    """The monotonic clock begins anew."""
-    table = Sitting()
+def test_counts_are_published_after_a_reboot() -> None:
+    """The monotonic clock restarts."""
+    table = TableRun()
     for _ in range(41):
         table.step(OPENED, card("B3", "9C"), after_s=0.01)
         table.step(closed("reset"), after_s=0)
         table.step(card("B3", "9C"), OPENED, after_s=0)
     table.now = Now(table.now.utc_us, 5 * SECOND_NS)
-    told = [each.type for each in table.step(after_s=0)]
-    assert "card.set-aside" in told
+    kinds_published = [each.type for each in table.step(after_s=0)]
+    assert "card.set-aside" in kinds_published
 
 
-# --- a line of which nothing is understood
+# --- a line without valid frames
 
 
 def doubts(seen: list[AnyObservation]) -> list[AnyObservation]:
-    return [each for each in seen if isinstance(each, DeviceDoubted | DeviceTrusted)]
+    return [each for each in seen if isinstance(each, DoubtRaised | DoubtEnded)]
 
 
-def test_a_device_of_which_nothing_is_understood_is_doubted_within_seconds() -> None:
-    """A Bee-Tek where an Angel Eye belongs; one valid frame ends the doubt."""
+def test_a_device_without_valid_frames_is_doubted_within_seconds() -> None:
+    """A Bee-Tek shoe is connected instead of an Angel Eye; one valid frame ends the doubt."""
     host = connected()
     line = b"[Game]<Card:8S>\r\n"
     found = [doubts(host.hear(line, 1000 + 300 * number)) for number in range(12)]
-    said = [number for number, each in enumerate(found) if each]
-    assert said == [8]  # each line is rejected once the next one begins
+    doubted_at = [number for number, each in enumerate(found) if each]
+    assert doubted_at == [8]  # each line is rejected when the next line begins
     (doubted,) = found[8]
-    assert isinstance(doubted, DeviceDoubted)
+    assert isinstance(doubted, DoubtRaised)
     assert doubted.reason is DeviceDoubt.NOT_UNDERSTOOD
-    assert "the device on this port is the one of the configuration" in doubted.detail
+    assert "check that this port has the configured device" in doubted.detail
     (trusted,) = doubts(host.hear(CARD, 6000))
-    assert trusted == DeviceTrusted(at=trusted.at, reason=DeviceDoubt.NOT_UNDERSTOOD)
+    assert trusted == DoubtEnded(at=trusted.at, reason=DeviceDoubt.NOT_UNDERSTOOD)
     assert doubts(host.hear(line, 7000)) == []
 
 
-def test_bytes_that_a_port_refuses_are_on_record_while_the_link_is_open() -> None:
-    """A refusal of a link that has closed is of no line."""
+def test_bytes_that_a_port_rejects_are_on_record_while_the_link_is_open() -> None:
+    """Bytes of a closed link belong to no line."""
     host = connected()
     refused = BytesRefused(b"7E", Reason.UNSEALED, "plain")
     assert kinds(list(host.take(refused, 1000).observations)) == [FrameRejected]
@@ -410,15 +417,15 @@ def test_bytes_that_a_port_refuses_are_on_record_while_the_link_is_open() -> Non
     assert list(host.take(refused, 2000).observations) == []
 
 
-def test_noise_of_a_moment_is_no_doubt() -> None:
-    """A plug that is moved gives many bytes at once."""
+def test_a_moment_of_noise_raises_no_doubt() -> None:
+    """Moving a plug causes many bytes at once."""
     host = connected()
     assert doubts(host.hear(b"\x05\x00" * 500, 1000)) == []
     assert doubts(host.hear(b"\x05\x00" * 500, 1900)) == []
 
 
-def test_a_link_that_closes_forgets_what_was_not_understood() -> None:
-    """The next device on it begins without a doubt."""
+def test_a_closed_link_ends_the_count_of_invalid_bytes() -> None:
+    """The next device on the link begins without a doubt."""
     host = connected()
     host.hear(b"\x05\x00" * 100, 1000)
     host.down(1500)

@@ -1,4 +1,4 @@
-"""A noisy line on record: what was not kept leaves no hole in what is folded again."""
+"""A noisy line on record: bytes that were not kept leave no gap in a replay."""
 
 import asyncio
 from contextlib import closing
@@ -10,24 +10,24 @@ from firmware_protocols.family import Reason
 from shoed.engine import ENGINE
 from shoed.journal import Store, Writer
 from shoed.journal.replay import decode_again, rebuild, rehearse
-from shoed.kept import BOUND
-from shoed.observations import Device
-from shoed.step import BytesRefused, LinkDown, LinkUp
+from shoed.model.noise_budget import LIMIT_BYTES
+from shoed.model.observations import Device
+from shoed.model.step import BytesRefused, LinkDown, LinkUp
 from tests.angel_eye_line import PORT, card_report
 from tests.test_noise import HOUR_MS, JUNK, Line, engine, noise
 
 
 @pytest.mark.parametrize("noisy", Device)
-async def test_a_noisy_record_comes_out_again(tmp_path: Path, noisy: Device) -> None:
-    """From the observations, and from the bytes where they are kept; the last state is that of the checkpoint."""
+async def test_a_noisy_record_can_be_replayed(tmp_path: Path, noisy: Device) -> None:
+    """The source is the observations, and the bytes if they are kept; the last state equals the checkpoint."""
     line = Line()
-    line.say(noise(BOUND // 2) + JUNK * BOUND, noisy)
+    line.say(noise(LIMIT_BYTES // 2) + JUNK * LIMIT_BYTES, noisy)
     line.say(card_report("1", "P1", "8S"))
-    for each in range(BOUND // 200):
+    for each in range(LIMIT_BYTES // 200):
         line.take(BytesRefused(each.to_bytes(100, "big"), Reason.NOT_AUTHENTIC, "a copy", device=noisy))
     line.take(LinkDown("gone", device=noisy))
     line.take(LinkUp(PORT, device=noisy))
-    line.say(JUNK * BOUND, noisy)
+    line.say(JUNK * LIMIT_BYTES, noisy)
     line.wait(line.ms + HOUR_MS)
     line.say(card_report("2", "B1", "3H") + b"\x05" * 5000, noisy)
     line.wait(line.ms + 20_000)
@@ -45,4 +45,4 @@ async def test_a_noisy_record_comes_out_again(tmp_path: Path, noisy: Device) -> 
         assert checkpoint is not None
         assert again == line.engine.restore(checkpoint.state) == line.state
         ((stored,),) = reader.rows("SELECT sum(length(bytes)) FROM step")
-    assert stored < BOUND // 2 + BOUND // 20
+    assert stored < LIMIT_BYTES // 2 + LIMIT_BYTES // 20

@@ -1,11 +1,12 @@
-"""The clauses of Open Shoe are the page's rules: each is on the page, and each sentence of the page is in one."""
+"""The clauses of Open Shoe are the rules of the page: each is on the page, and each sentence of the page is in one."""
 
 import re
 from pathlib import Path
 from typing import Final
 
 from firmware_protocols import open_shoe
-from firmware_protocols.open_shoe.clauses import CLAUSES, REMARKS, SECTIONS
+from firmware_protocols.open_shoe.clauses import CLAUSES
+from tests.open_shoe_remarks import REMARKS, SECTIONS
 
 TEXT: Final = Path(open_shoe.__file__).with_name("PROTOCOL.md").read_text()
 
@@ -15,7 +16,7 @@ def plain(text: str) -> str:
 
 
 def prose() -> str:
-    """The sections that bind a device, without tables, code and marks."""
+    """The sections with rules for a device, without tables, code and marks."""
     parts = re.split(r"^#+ (.*)$", TEXT, flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     lines = "\n".join(found[each] for each in SECTIONS).splitlines()
@@ -27,13 +28,13 @@ def quotes() -> list[str]:
 
 
 def test_a_clause_quotes_the_page() -> None:
-    """A rule that was changed on the page is changed here."""
+    """A rule that changes on the page must change in the clauses."""
     page = plain(re.sub(r"^- ", "", TEXT, flags=re.MULTILINE))
     assert [quote for quote in quotes() if quote not in page] == []
 
 
 def test_every_sentence_of_the_page_is_in_a_clause_or_is_a_remark() -> None:
-    """A new rule without a clause is visible: what is left here is the text of it."""
+    """A new rule without a clause is visible: its text is left here."""
     left = prose()
     for quote in sorted(quotes(), key=len, reverse=True):
         left = left.replace(quote, "\0")
@@ -41,6 +42,6 @@ def test_every_sentence_of_the_page_is_in_a_clause_or_is_a_remark() -> None:
 
 
 def test_a_clause_has_its_own_name() -> None:
-    """It is what a manufacturer reads in the result."""
+    """The names are unique, because a vendor reads them in the result."""
     names = [each.name for each in CLAUSES]
     assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""When cards of an Open Shoe were drawn: by a clock that drifts, on a line that delays, over absences and restarts."""
+"""The moments at which cards of an Open Shoe were drawn: with clock drift, delays, absences and restarts."""
 
 from itertools import pairwise
 from random import Random
@@ -9,24 +9,24 @@ import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings, build, orders
 from firmware_protocols.open_shoe.messages import (
-    Acknowledge,
     Alive,
     Hello,
     Identify,
     Inquire,
     Lock,
-    Notice,
-    Report,
-    Reported,
+    OpenShoeAcknowledge,
+    OpenShoeNotice,
+    OpenShoeReport,
+    OpenShoeRole,
+    OpenShoeStatus,
+    ReportBody,
     Resend,
-    Role,
-    Status,
 )
 from shoed import wire
-from shoed.now import Chunk, Now
-from shoed.observations import CardSeen, Drawn
+from shoed.model.moments import Chunk, Now
+from shoed.model.observations import CardSeen, DrawTime
+from shoed.model.step import Configured, LinkDown, LinkUp, Received, Woken
 from shoed.session.open_shoe_clock import ANCHORS, Anchor, Arrival, of_alive, of_hello, of_report
-from shoed.step import Configured, LinkDown, LinkUp, Received, Woken
 from shoed.wire import Frame, LineState
 from tests.open_shoe_line import PORT, START, A, Clock, Host, number_of, numbered
 
@@ -37,7 +37,7 @@ REPEAT_US: Final = SECOND // 2
 
 
 class World:
-    """A device whose clock runs wrong, and a host with a true one. All moments are in microseconds of the host."""
+    """A device with a wrong clock, and a host with a right clock. All moments are in microseconds of the host."""
 
     def __init__(self, seed: str, version: int) -> None:
         self.dice = Random(seed)
@@ -47,30 +47,30 @@ class World:
         self.rate = 1 + self.dice.uniform(-limit, limit) / 1e6 * 0.99
         self.host = Host(Clock())
         self.at = 0
-        self.clock_began = -self.dice.randrange(3600 * SECOND)  # when the clock showed nothing
+        self.clock_began = -self.dice.randrange(3600 * SECOND)  # the moment at which the clock showed 0
         self.boot = self.dice.randrange(0x10000) if version > 2 else 0
         self.stream = A
         self.next = 1
-        self.kept: list[Report] = []
+        self.kept: list[OpenShoeReport] = []
         self.clock_us = 0  # of the last report
         self.plugged = self.open = False
         self.stalled_us = 0
-        self.turned = True  # now and then its key is
+        self.turned = True  # whether the key of the exit is turned now and then
         self.arrived = self.read = 0
-        self.said = 0
+        self.sent_at = 0
         self.truth: list[int] = []
-        self.absent: set[int] = set()  # cards of an absence
+        self.absent: set[int] = set()  # cards drawn during an absence
 
     def shows(self, at: int) -> int:
         return round((at - self.clock_began) * self.rate)
 
     # --- the line
 
-    def carry(self, said: Report | Notice) -> None:
-        self.said = self.at
+    def carry(self, message: OpenShoeReport | OpenShoeNotice) -> None:
+        self.sent_at = self.at
         if not self.plugged:
             return
-        data = build(said)
+        data = build(message)
         self.arrived = max(self.arrived, self.at + len(data) * BYTE_US + self.dice.randrange(15_000))
         self.read = max(self.read, self.arrived + self.dice.randrange(1000))
         if self.stalled_us:
@@ -78,35 +78,38 @@ class World:
         late = self.read - self.arrived
         self.take(self.read, Received(data, late * 1000 if late > 50_000 else 0))
 
-    def take(self, at: int, came: Received | LinkUp | LinkDown | Woken) -> None:
+    def take(self, at: int, incoming: Received | LinkUp | LinkDown | Woken) -> None:
         self.host.clock.ms = at / 1000
-        answer = self.host.take(came)
+        answer = self.host.take(incoming)
         _, found = wire.receive(orders(OpenShoeSettings()), LineState(), Chunk(answer, START))
         for each in found:
             if self.plugged and isinstance(each, Frame):
                 self.at = max(self.at, at)
-                self.answer(each.message.said)
+                self.answer(each.message.body)
 
-    def answer(self, said: object) -> None:
-        match said:
+    def answer(self, request: object) -> None:
+        match request:
             case Identify():
                 self.hello()
-            case Acknowledge(upto=upto):
+            case OpenShoeAcknowledge(upto=upto):
                 self.kept = [each for each in self.kept if (each.sequence - upto) % 65535 in range(1, 32768)]
             case Resend(start=start):
                 for each in [each for each in self.kept if each.sequence >= start][:32]:
                     self.carry(each)
             case Inquire():
-                self.report(Status(locked=False, set_id="", faults=()), self.shows(self.at))
+                self.report(OpenShoeStatus(locked=False, set_id="", faults=()), self.shows(self.at))
             case _:
-                raise AssertionError(said)
+                raise AssertionError(request)
 
     def hello(self) -> None:
         oldest = self.kept[0].sequence if self.kept else self.next
         clock_us, drift = (self.shows(self.at), self.known_ppm) if self.version > 2 else (0, None)
         names = ("Acme", "S1", "0042", "1.0")
         self.carry(
-            Notice(self.version, Hello(self.stream, Role.SHOE, self.next, oldest, *names, self.boot, clock_us, drift))
+            OpenShoeNotice(
+                self.version,
+                Hello(self.stream, OpenShoeRole.SHOE, self.next, oldest, *names, self.boot, clock_us, drift),
+            )
         )
 
     def plug(self) -> None:
@@ -114,7 +117,7 @@ class World:
         if not self.open:
             self.open = True
             self.take(max(self.at, self.read), LinkUp(PORT))
-        else:  # the cable was cut unseen: the window is repeated
+        else:  # the cut was not detected: the device repeats the window
             self.wait(self.dice.randrange(REPEAT_US))
             for each in self.kept[:32]:
                 self.carry(each)
@@ -126,26 +129,26 @@ class World:
             self.take(max(self.at, self.read), LinkDown("the cable was pulled"))
 
     def wait(self, duration: int) -> None:
-        """ALIVE is said, and the host is woken, when they are due."""
+        """Send ALIVE and wake the host, when they are due."""
         end = self.at + duration
         while True:
             due_ns = self.host.session.wake_at(self.host.state)
             woken = end if due_ns is None else max(self.at, self.read, (due_ns - START.mono_ns) // 1000 + 1)
-            at = min(end, woken, max(self.at, self.said + ALIVE_US))
+            at = min(end, woken, max(self.at, self.sent_at + ALIVE_US))
             self.at = at
             if at >= end:
                 return
-            if at >= self.said + ALIVE_US:
+            if at >= self.sent_at + ALIVE_US:
                 clock_us = self.shows(at) if self.version > 2 else 0
-                self.carry(Notice(self.version, Alive(self.stream, self.next, self.boot, clock_us)))
+                self.carry(OpenShoeNotice(self.version, Alive(self.stream, self.next, self.boot, clock_us)))
             else:
                 self.take(at, Woken())
 
     # --- the device
 
-    def report(self, said: Reported, clock_us: int) -> None:
+    def report(self, body: ReportBody, clock_us: int) -> None:
         self.clock_us = max(clock_us, self.clock_us)
-        report = Report(self.version, self.next, self.stream, self.clock_us, said, self.boot)
+        report = OpenShoeReport(self.version, self.next, self.stream, self.clock_us, body, self.boot)
         self.next += 1
         self.kept.append(report)
         self.carry(report)
@@ -156,14 +159,14 @@ class World:
         if not self.plugged:
             self.absent.add(len(self.truth) - 1)
         clock_us = self.shows(self.at)
-        if self.turned and not self.dice.randrange(8):  # while it is in the window, the key is turned
+        if self.turned and not self.dice.randrange(8):  # the key is turned while the card is in the window
             self.at += self.dice.randrange(card.passage_us)
             self.report(Lock(locked=bool(self.dice.randrange(2))), self.shows(self.at))
         self.at = max(self.at, self.truth[-1] + card.passage_us)
         self.report(card, clock_us)
 
     def restart(self) -> None:
-        """Its memory survives; the clock of versions 1 and 2 goes on where it stood."""
+        """The memory survives; the clock of versions 1 and 2 continues at its last value."""
         stood = self.shows(self.at) if self.version < 3 else 0
         self.wait_dark(self.dice.randrange(SECOND, 100 * SECOND))
         self.clock_began = self.at - round(stood / self.rate)
@@ -204,7 +207,7 @@ def live(seed: str, version: int, steps: int = 150) -> World:
 def away(world: World) -> None:
     dice, seen = world.dice, bool(world.dice.randrange(2))
     world.pull(seen=seen)
-    world.wait(0 if seen or world.version > 2 else 12 * SECOND)  # a shorter cut is not seen by versions 1 and 2
+    world.wait(0 if seen or world.version > 2 else 12 * SECOND)  # versions 1 and 2 do not detect a shorter cut
     for _ in range(dice.randrange(8)):
         world.wait(dice.choice([dice.randrange(SECOND // 4, 4 * SECOND), dice.randrange(100 * SECOND)]))
         world.draw()
@@ -216,7 +219,7 @@ def away(world: World) -> None:
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_the_true_moment_of_a_card_is_within_the_bound(version: int, seed: int) -> None:
-    """Whatever the clock, the line and the host do; and it is never later than the arrival."""
+    """The clock, the line and the host have no effect on this; the moment is never later than the arrival."""
     world = live(f"{version} {seed}", version)
     cards, known = world.cards, 0
     assert len(cards) == len(world.truth)
@@ -229,8 +232,8 @@ def test_the_true_moment_of_a_card_is_within_the_bound(version: int, seed: int) 
     assert known > len(world.truth) * 0.6
 
 
-def absent(version: int, *, cards: int = 10, ppm: int | None = None) -> tuple[World, list[Drawn | None]]:
-    """Two cards on an open line, and others while the cable is out: what the host makes of these."""
+def absent(version: int, *, cards: int = 10, ppm: int | None = None) -> tuple[World, list[DrawTime | None]]:
+    """Two cards on an open line, and others while the cable is out: the observations of the host."""
     world = World("absent", version)
     world.known_ppm, world.turned = ppm, False
     world.plug()
@@ -249,7 +252,7 @@ def absent(version: int, *, cards: int = 10, ppm: int | None = None) -> tuple[Wo
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_cards_that_waited_have_their_own_moments(version: int) -> None:
-    """All arrive at once, ten minutes later, and are as far from each other as they were drawn."""
+    """All cards arrive ten minutes later at the same time, with the intervals at which they were drawn."""
     world, found = absent(version)
     moments = [each.utc_us for each in found if each is not None]
     arrivals = {world.cards[number].at.utc_us // SECOND for number in world.absent}
@@ -260,8 +263,8 @@ def test_cards_that_waited_have_their_own_moments(version: int) -> None:
         assert abs((b - a) - (true_b - true_a)) < 5_000
 
 
-def test_a_clock_that_is_known_bounds_a_card_that_waited() -> None:
-    """By its drift from the nearer end of the absence; versions 1 and 2 may have been without power in it."""
+def test_a_known_clock_bounds_a_card_that_waited() -> None:
+    """The drift counts from the nearer end of the absence; versions 1 and 2 may have lost their power during it."""
     _, exact = absent(3, ppm=10)
     _, unknown = absent(3)
     _, old = absent(2)
@@ -270,7 +273,7 @@ def test_a_clock_that_is_known_bounds_a_card_that_waited() -> None:
     assert min(each.within_us for each in old if each) > 600 * SECOND
 
 
-# --- one rule each
+# --- single rules
 
 
 NAMES: Final = ("Acme", "S1", "0042", "1.0")
@@ -278,9 +281,11 @@ CARD: Final = numbered(7)
 PASSED: Final = CARD.passage_us
 
 
-def said_hello(at: int, clock_us: int, ppm: int | None = 50, *, boot: int = 7, late_ns: int = 0) -> tuple[Anchor, ...]:
-    said = Hello(A, Role.SHOE, 1, 1, *NAMES, boot, clock_us, ppm)
-    return of_hello((), said, 3, Arrival(moment_of(at), 10, late_ns))
+def hello_anchor(
+    at: int, clock_us: int, ppm: int | None = 50, *, boot: int = 7, late_ns: int = 0
+) -> tuple[Anchor, ...]:
+    hello = Hello(A, OpenShoeRole.SHOE, 1, 1, *NAMES, boot, clock_us, ppm)
+    return of_hello((), hello, 3, Arrival(moment_of(at), 10, late_ns))
 
 
 def moment_of(at: int) -> Now:
@@ -291,41 +296,41 @@ def alive(anchors: tuple[Anchor, ...], at: int, clock_us: int) -> tuple[Anchor, 
     return of_alive(anchors, Alive(A, 1, 7, clock_us), 3, Arrival(moment_of(at), 10))
 
 
-def drawn(anchors: tuple[Anchor, ...], at: int, clock_us: int, *, boot: int = 7, before_us: int = 0) -> Drawn | None:
-    report = Report(3, 1, A, clock_us, CARD, boot)
+def drawn(anchors: tuple[Anchor, ...], at: int, clock_us: int, *, boot: int = 7, before_us: int = 0) -> DrawTime | None:
+    report = OpenShoeReport(3, 1, A, clock_us, CARD, boot)
     return of_report(anchors, report, before_us, Arrival(moment_of(at), 10), prompt=True)[1]
 
 
-SOON: Final = 10 * 87 + 70_000 + 1  # after a frame of ten bytes was made
+SOON: Final = 10 * 87 + 70_000 + 1  # the maximum delay of a frame of ten bytes
 
 
-def test_hello_shows_what_the_clock_is() -> None:
-    """The bound is its delay, and the drift of both clocks."""
-    found = drawn(said_hello(0, 0), 20 * SECOND, 10 * SECOND)
-    assert found == Drawn(START.utc_us + 10 * SECOND, SOON + 10 * 150 + 2)
-    found = drawn(said_hello(0, 0, None), 20 * SECOND, 10 * SECOND)
-    assert found == Drawn(START.utc_us + 10 * SECOND, SOON + 10 * 300 + 2)
-    found = drawn(said_hello(0, 0, late_ns=400_000_000), 20 * SECOND, 10 * SECOND)
-    assert found == Drawn(START.utc_us + 10 * SECOND, SOON + 400_000 + 10 * 150 + 2)
+def test_hello_shows_the_clock() -> None:
+    """The bound is the delay of HELLO, and the drift of both clocks."""
+    found = drawn(hello_anchor(0, 0), 20 * SECOND, 10 * SECOND)
+    assert found == DrawTime(START.utc_us + 10 * SECOND, SOON + 10 * 150 + 2)
+    found = drawn(hello_anchor(0, 0, None), 20 * SECOND, 10 * SECOND)
+    assert found == DrawTime(START.utc_us + 10 * SECOND, SOON + 10 * 300 + 2)
+    found = drawn(hello_anchor(0, 0, late_ns=400_000_000), 20 * SECOND, 10 * SECOND)
+    assert found == DrawTime(START.utc_us + 10 * SECOND, SOON + 400_000 + 10 * 150 + 2)
 
 
 def test_nothing_is_known_of_another_power_up() -> None:
-    """Each has a clock of its own; a few are remembered, because their reports may still be kept."""
-    anchors = said_hello(0, 0)
+    """Each power-up has its own clock; the last few are stored, because the device may still keep their reports."""
+    anchors = hello_anchor(0, 0)
     assert drawn(anchors, 20 * SECOND, 10 * SECOND, boot=8) is None
     assert drawn((), 20 * SECOND, 10 * SECOND) is None
     for boot in range(8, 7 + ANCHORS):
-        said = Hello(A, Role.SHOE, 1, 1, *NAMES, boot, 0, 50)
-        anchors = of_hello(anchors, said, 3, Arrival(moment_of(boot * SECOND), 10))
+        hello = Hello(A, OpenShoeRole.SHOE, 1, 1, *NAMES, boot, 0, 50)
+        anchors = of_hello(anchors, hello, 3, Arrival(moment_of(boot * SECOND), 10))
     assert drawn(anchors, 90 * SECOND, 10 * SECOND) is not None
-    anchors = of_hello(anchors, Hello(A, Role.SHOE, 1, 1, *NAMES, 99, 0, 50), 3, Arrival(moment_of(0), 10))
+    anchors = of_hello(anchors, Hello(A, OpenShoeRole.SHOE, 1, 1, *NAMES, 99, 0, 50), 3, Arrival(moment_of(0), 10))
     assert len(anchors) == ANCHORS
     assert drawn(anchors, 90 * SECOND, 10 * SECOND) is None
 
 
 def test_the_smallest_delay_is_the_best_and_the_anchor_is_renewed() -> None:
-    """A later frame that was quicker corrects the first one; a slower one does not."""
-    anchors = alive(said_hello(60_000, 0), 10 * SECOND, 10 * SECOND)
+    """A later frame with a smaller delay corrects the anchor; a frame with a larger delay does not."""
+    anchors = alive(hello_anchor(60_000, 0), 10 * SECOND, 10 * SECOND)
     found = drawn(anchors, 20 * SECOND, 11 * SECOND)
     assert found is not None
     assert found.utc_us == START.utc_us + 11 * SECOND
@@ -335,9 +340,9 @@ def test_the_smallest_delay_is_the_best_and_the_anchor_is_renewed() -> None:
     assert found.utc_us == START.utc_us + 20 * SECOND + 1501
 
 
-def test_a_frame_that_was_delayed_moves_no_anchor_until_all_are() -> None:
-    """For 30 s: then the clock itself is another."""
-    anchors = said_hello(0, 0)
+def test_a_delayed_frame_moves_no_anchor_until_all_frames_are_delayed() -> None:
+    """After 30 s of delayed frames, the clock counts as another one."""
+    anchors = hello_anchor(0, 0)
     for at in range(10, 40, 10):
         anchors = alive(anchors, (at + 5) * SECOND, at * SECOND)
         found = drawn(anchors, 90 * SECOND, at * SECOND)
@@ -349,52 +354,52 @@ def test_a_frame_that_was_delayed_moves_no_anchor_until_all_are() -> None:
 
 
 def test_a_frame_that_arrives_before_it_can_have_been_made_proves_the_anchor_wrong() -> None:
-    """Of a notice there is a new one; after a report nothing is known."""
-    anchors = said_hello(60 * SECOND, 0)
+    """A notice gives a new anchor; after a report there is no anchor."""
+    anchors = hello_anchor(60 * SECOND, 0)
     found = drawn(alive(anchors, 61 * SECOND, 10 * SECOND), 90 * SECOND, 20 * SECOND)
     assert found is not None
     assert found.utc_us == START.utc_us + 71 * SECOND
     assert drawn(anchors, 61 * SECOND, 10 * SECOND) is None
 
 
-def test_a_clock_that_goes_back_is_another() -> None:
-    """A report may be overtaken by a notice, but not by more than a second."""
-    anchors = alive(said_hello(0, 100 * SECOND), SECOND, 50 * SECOND)
+def test_a_clock_that_goes_back_is_another_clock() -> None:
+    """A notice may overtake a report, but not by more than a second."""
+    anchors = alive(hello_anchor(0, 100 * SECOND), SECOND, 50 * SECOND)
     found = drawn(anchors, 9 * SECOND, 51 * SECOND)
     assert found is not None
     assert found.utc_us == START.utc_us + 2 * SECOND
-    anchors = said_hello(0, 100 * SECOND)
+    anchors = hello_anchor(0, 100 * SECOND)
     assert alive(anchors, SECOND, 99_500_000) == anchors
 
 
-def test_a_card_is_drawn_before_it_arrives_and_its_passage_is_over() -> None:
-    """Whatever the anchor says."""
-    found = drawn(said_hello(60_000, 0), 10 * SECOND + PASSED, 10 * SECOND)
+def test_the_passage_of_a_card_ends_before_its_arrival() -> None:
+    """The anchor has no effect on this."""
+    found = drawn(hello_anchor(60_000, 0), 10 * SECOND + PASSED, 10 * SECOND)
     assert found is not None
     assert found.utc_us == START.utc_us + 10 * SECOND
 
 
-def test_a_card_with_the_clock_of_the_report_before_may_have_come_earlier() -> None:
-    """By its passage at most."""
-    sure = drawn(said_hello(0, 0), 20 * SECOND, 10 * SECOND)
-    found = drawn(said_hello(0, 0), 20 * SECOND, 10 * SECOND, before_us=10 * SECOND)
+def test_a_card_with_the_clock_of_the_previous_report_may_be_earlier() -> None:
+    """The difference is its passage at most."""
+    sure = drawn(hello_anchor(0, 0), 20 * SECOND, 10 * SECOND)
+    found = drawn(hello_anchor(0, 0), 20 * SECOND, 10 * SECOND, before_us=10 * SECOND)
     assert sure is not None
-    assert found == Drawn(sure.utc_us, sure.within_us + PASSED)
+    assert found == DrawTime(sure.utc_us, sure.within_us + PASSED)
 
 
 @pytest.mark.parametrize("clock_us", [0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
 def test_no_clock_is_too_large(clock_us: int) -> None:
-    """The state can be written, and what a year makes of a drift tells nothing."""
-    anchors = said_hello(0, clock_us)
+    """The state can be written, and the drift of a year gives no moment."""
+    anchors = hello_anchor(0, clock_us)
     for other in (0, 1 << 62, (1 << 64) - 1):
         found = drawn(alive(anchors, SECOND, other), 2 * SECOND, clock_us)
         assert found is None or found.within_us <= 86_400 * SECOND
     assert msgspec.json.decode(msgspec.json.encode(anchors), type=tuple[Anchor, ...]) == anchors
-    assert drawn(said_hello(0, 0), SECOND, 1 << 60) is None
+    assert drawn(hello_anchor(0, 0), SECOND, 1 << 60) is None
 
 
-def test_a_host_that_started_again_knows_no_anchor() -> None:
-    """Its monotonic clock began again, so that the two clocks do not agree."""
+def test_a_restarted_host_has_no_valid_anchor() -> None:
+    """Its monotonic clock restarted, so that the difference to UTC has changed."""
     for since_ns, known in ((60_000_000_000, True), (-5_000_000_000, False)):
         host, clock = known_host()
         at = clock.now
@@ -407,22 +412,22 @@ def known_host() -> tuple[Host, Clock]:
     clock = Clock()
     host = Host(clock)
     host.take(LinkUp(PORT))
-    host.hear(build(Notice(3, Hello(A, Role.SHOE, 1, 1, *NAMES, 7, 0))))
+    host.hear(build(OpenShoeNotice(3, Hello(A, OpenShoeRole.SHOE, 1, 1, *NAMES, 7, 0))))
     return host, clock
 
 
-def test_a_clock_that_jumps_tells_no_moment() -> None:
-    """As long as the doubt stands; then HELLO or ALIVE begin again."""
+def test_a_clock_that_jumps_gives_no_moment() -> None:
+    """The rule applies while the doubt is active; then HELLO or ALIVE gives a new anchor."""
     host, clock = known_host()
     seen = []
     for number, clock_s in enumerate((5, 500, 501), start=1):
         clock.ms = number * 1000.0
-        seen += host.hears(build(Report(3, number, A, clock_s * SECOND, CARD, 7)))
+        seen += host.hears(build(OpenShoeReport(3, number, A, clock_s * SECOND, CARD, 7)))
     found = [each.drawn for each in seen if isinstance(each, CardSeen)]
     assert found[1:] == [None, None]
     clock.ms += 1000
-    host.hear(build(Notice(3, Alive(A, 4, 7, 502 * SECOND))))
+    host.hear(build(OpenShoeNotice(3, Alive(A, 4, 7, 502 * SECOND))))
     clock.ms += 1000
-    (card,) = host.hears(build(Report(3, 4, A, 503 * SECOND - PASSED, CARD, 7)))
+    (card,) = host.hears(build(OpenShoeReport(3, 4, A, 503 * SECOND - PASSED, CARD, 7)))
     assert isinstance(card, CardSeen)
     assert card.drawn is not None

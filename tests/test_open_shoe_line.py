@@ -1,4 +1,4 @@
-"""Open Shoe, host and device against each other over bad lines: each card once and in order, or the loss on record."""
+"""Open Shoe, host and device on bad lines: each card once and in order, or a recorded loss."""
 
 import pytest
 
@@ -6,26 +6,26 @@ from firmware_protocols.open_shoe.layout import FACES
 from firmware_protocols.open_shoe.messages import (
     CardOrder,
     Delivered,
-    Face,
     Inventory,
+    OpenShoeFace,
     Recognised,
-    Reported,
+    ReportBody,
     Shuffled,
     Shuffling,
 )
-from shoed.observations import (
+from shoed.model.observations import (
     CardSeen,
     Continuity,
     FaultCleared,
     FaultRaised,
     FrameRejected,
     Resumed,
-    SetDelivered,
+    SetDeliverySeen,
     ShuffleEnded,
 )
+from shoed.model.step import LinkUp
+from shoed.session.open_shoe_observations import CARDS as OURS
 from shoed.session.open_shoe_stream import Intake
-from shoed.session.open_shoe_words import CARDS as OURS
-from shoed.step import LinkUp
 from tests.open_shoe_line import (
     LISTENING,
     PORT,
@@ -53,10 +53,10 @@ def table(seed: str, every: float, *, version: int = 1, first: int = 1, room: in
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("first", [1, 65_450], ids=["from 1", "wrapping"])
 @pytest.mark.parametrize("every", [40, 100, 400, 3000])
-def test_each_card_comes_out_once_and_in_order(
+def test_each_card_is_recorded_once_and_in_order(
     every: int, first: int, version: int, request: pytest.FixtureRequest
 ) -> None:
-    """Lost, doubled, flipped and swapped bytes, pulled cables and a killed host leave no trace in what is taken."""
+    """Lost, doubled, flipped and swapped bytes, pulled cables and a killed host do not change the accepted cards."""
     play = table(request.node.name, every, version=version, first=first)
     dice = play.dice
     for number in range(CARDS):
@@ -79,7 +79,7 @@ def test_each_card_comes_out_once_and_in_order(
 @pytest.mark.parametrize("seen", [True, False], ids=["noticed", "unnoticed"])
 @pytest.mark.parametrize("out_ms", [100, 3_000, 60_000, 86_400_000])
 def test_a_pulled_cable_loses_nothing_however_long(out_ms: int, seen: bool) -> None:  # noqa: FBT001 -- a column
-    """A whole shoe is dealt meanwhile; it comes in order, and the first thing said proves that it is whole."""
+    """Meanwhile, a whole shoe is dealt. Its cards arrive in order, and the first frame proves that none is missing."""
     play = table("cable", 0)
     for number in range(10):
         play.say(numbered(number))
@@ -96,8 +96,8 @@ def test_a_pulled_cable_loses_nothing_however_long(out_ms: int, seen: bool) -> N
 
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("at", range(40))
-def test_a_kill_anywhere_in_a_step_takes_each_card_once(at: int, committed: bool) -> None:  # noqa: FBT001 -- a column
-    """Between commit and acknowledgement, or before the commit; the device is asked and says the rest again."""
+def test_a_kill_at_any_point_of_a_step_records_each_card_once(at: int, committed: bool) -> None:  # noqa: FBT001 -- a column
+    """The kill is between commit and acknowledgement, or before the commit; the device repeats the other reports."""
     play = table(f"kill {at}", 0)
     play.settle(5)
     for number in range(20):
@@ -112,8 +112,8 @@ def test_a_kill_anywhere_in_a_step_takes_each_card_once(at: int, committed: bool
 
 @pytest.mark.parametrize("every", [0, 60, 400])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_full_memory_is_on_record_where_the_cards_are_missing(seed: int, every: int) -> None:
-    """What was kept comes out; then nothing is proven any more, the device says why, and goes on."""
+def test_a_full_memory_is_recorded_at_the_position_of_the_missing_cards(seed: int, every: int) -> None:
+    """The kept reports arrive; then continuity is not known, the device reports fault 8, and continues."""
     play = table(f"memory {seed} {every}", every, room=16)
     play.settle(5)
     play.line.every = every
@@ -137,15 +137,15 @@ def test_a_full_memory_is_on_record_where_the_cards_are_missing(seed: int, every
     assert len(play.cards) < 70
     assert losses_on_record(play.host.seen)
     (lost,) = unproven(play.host.seen)
-    behind = [each for each in play.host.seen[play.host.seen.index(lost) :] if not isinstance(each, FrameRejected)]
-    raised, cleared = [each for each in behind if isinstance(each, FaultRaised | FaultCleared)]
+    later = [each for each in play.host.seen[play.host.seen.index(lost) :] if not isinstance(each, FrameRejected)]
+    raised, cleared = [each for each in later if isinstance(each, FaultRaised | FaultCleared)]
     assert (raised.name, cleared.name) == ("memory-full", "memory-full")
-    assert behind.index(raised) < next(at for at, each in enumerate(behind) if isinstance(each, CardSeen))
+    assert later.index(raised) < next(at for at, each in enumerate(later) if isinstance(each, CardSeen))
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_whatever_happens_no_card_is_invented_and_no_loss_unnoticed(seed: int) -> None:
-    """Worn bytes, cables, kills, a device that loses its power, a small memory: all of them at once."""
+def test_no_card_is_invented_and_every_loss_is_recorded(seed: int) -> None:
+    """Damaged bytes, pulled cables, kills, losses of power and a small memory, all at the same time."""
     play = table(f"all {seed}", 200, version=1 + seed % 3, room=48)
     dice = play.dice
     for number in range(CARDS):
@@ -172,12 +172,12 @@ def test_whatever_happens_no_card_is_invented_and_no_loss_unnoticed(seed: int) -
     assert play.cards[-1] == CARDS
 
 
-@pytest.mark.parametrize("clock_too", [True, False], ids=["clock begins again", "clock goes on"])
+@pytest.mark.parametrize("clock_too", [True, False], ids=["clock restarts", "clock continues"])
 @pytest.mark.parametrize("hello", ["heard", "lost", "cable noticed", "cable unnoticed"])
 @pytest.mark.parametrize("before", [1, 3, 40, 100])
 @pytest.mark.parametrize("meanwhile", [0, 1, 3, 30, 90, 120])
-def test_numbers_that_begin_again_lose_no_card(before: int, meanwhile: int, hello: str, clock_too: bool) -> None:  # noqa: FBT001 -- a column
-    """The stream id stays: every card comes out, in order and once, and one observation names the restart."""
+def test_reused_numbers_lose_no_card(before: int, meanwhile: int, hello: str, clock_too: bool) -> None:  # noqa: FBT001 -- a column
+    """The stream id stays the same: each card is recorded once and in order, and one observation names the restart."""
     play = table("again", 0)
     for number in range(before):
         play.say(numbered(number))
@@ -202,26 +202,26 @@ def test_numbers_that_begin_again_lose_no_card(before: int, meanwhile: int, hell
     (lost,) = unproven(play.host.seen)
     assert isinstance(lost, Resumed)
     assert (lost.continuity, lost.expected, lost.frame.sequence) == (Continuity.UNKNOWN, str(before + 1), "1")
-    behind = [each for each in play.host.seen[play.host.seen.index(lost) :] if isinstance(each, CardSeen)]
-    assert number_of(behind[0]) == before
+    later = [each for each in play.host.seen[play.host.seen.index(lost) :] if isinstance(each, CardSeen)]
+    assert number_of(later[0]) == before
     assert play.device.state.store.kept == ()
 
 
 @pytest.mark.parametrize("every", [60, 200, 1000])
 @pytest.mark.parametrize("seed", range(12))
-def test_numbers_that_begin_again_on_a_worn_line_lose_no_card(seed: int, every: int) -> None:
-    """Also where HELLO, reports and acknowledgements of the new numbering are lost, and the host is killed."""
+def test_reused_numbers_on_a_bad_line_lose_no_card(seed: int, every: int) -> None:
+    """HELLO, reports and acknowledgements of the new numbering are lost, and the host is killed."""
     play = table(f"again {seed} {every}", every, version=1 + seed % 2)
-    dice, said = play.dice, 0
+    dice, cards = play.dice, 0
     for _ in range(4):
         for _ in range(dice.randrange(5, 40)):
-            play.say(numbered(said))
-            said += 1
+            play.say(numbered(cards))
+            cards += 1
             if dice.random() < 0.03:
                 play.kill = dice.random() < 0.5
             play.tick(dice.choice((5, 50, 700)))
         play.settle(400)
-        assert play.cards == [*range(said)]
+        assert play.cards == [*range(cards)]
         play.line.every = every
         play.device.lose_power(A, clock_too=True)
         play.up = play.device.open()
@@ -230,8 +230,8 @@ def test_numbers_that_begin_again_on_a_worn_line_lose_no_card(seed: int, every: 
     assert losses_on_record(play.host.seen)
 
 
-def test_a_memory_that_was_restored_is_compared_report_by_report() -> None:
-    """A device is set back to an older state of its memory: what is the same is a copy, the first difference is not."""
+def test_a_restored_memory_is_compared_report_by_report() -> None:
+    """The memory of a device is reset to an older state: equal reports are copies, the first difference is new."""
     play = table("restored", 0)
     play.settle(5)
     play.pull(seen=False)
@@ -258,20 +258,20 @@ def test_a_memory_that_was_restored_is_compared_report_by_report() -> None:
 
 @pytest.mark.parametrize("every", [60, 300, 1000])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_set_of_a_shuffler_arrives_whole(seed: int, every: int) -> None:
-    """Its long messages are torn more often than cards; the order of each set is put together all the same."""
+def test_a_set_of_a_shuffler_arrives_completely(seed: int, every: int) -> None:
+    """Its long messages are torn more often than cards; the order of each set is still joined."""
     clock = Clock()
     device = Device(clock, role="shuffler", version=2)
     play = Table(f"sets {seed} {every}", every, device, Host(clock, role="shuffler", intake=Intake(A)))
     orders = [play.dice.sample(FACES * 8, 416) for _ in range(4)]
     for number, order in enumerate(orders):
-        for said in shuffled(f"set {number}", order):
-            play.say(said)
+        for body in shuffled(f"set {number}", order):
+            play.say(body)
             if play.dice.random() < 0.1:
                 play.kill = play.dice.random() < 0.5
             play.tick(play.dice.choice((5, 50, 700)))
     play.settle()
-    sets = [each for each in play.host.seen if isinstance(each, SetDelivered)]
+    sets = [each for each in play.host.seen if isinstance(each, SetDeliverySeen)]
     assert [each.set_id for each in sets] == [f"set {number}" for number in range(4)]
     assert [each.order for each in sets] == [tuple(OURS[face] for face in order) for order in orders]
     assert all(set(each.counts.values()) == {8} for each in sets)
@@ -279,15 +279,15 @@ def test_a_set_of_a_shuffler_arrives_whole(seed: int, every: int) -> None:
     assert unproven(play.host.seen) == []
 
 
-def shuffled(name: str, order: list[Face]) -> list[Reported]:
+def shuffled(name: str, order: list[OpenShoeFace]) -> list[ReportBody]:
     counts = tuple(order.count(face) for face in FACES)
     parts = [CardOrder(name, at + 1, tuple(order[at : at + 100])) for at in range(0, len(order), 100)]
     return [Recognised(name), Shuffling(), Shuffled(), Inventory(name, counts, 0), *parts, Delivered(name)]
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_second_host_that_only_listens_has_its_losses_on_record(seed: int) -> None:
-    """It hears the same device over a line of its own, asks for nothing, and is told of no card twice."""
+def test_a_second_host_that_only_listens_records_its_losses(seed: int) -> None:
+    """It listens to the same device on its own line, sends no requests, and records no card twice."""
     play = table(f"listener {seed}", 400)
     worn, listener = Worn(play.dice, 300), Host(play.clock, LISTENING)
     listener.take(LinkUp(PORT))

@@ -1,7 +1,7 @@
-"""An Open Shoe of version 3 that restarts, over bad lines: each card once, and the state of the device as it is.
+"""An Open Shoe of version 3 that restarts, on bad lines: each card once, and the true state of the device.
 
-The state that the host knows is that of the reports and of each STATUS, in their order. No report says what changed
-without power: STATUS alone shows it.
+The host knows the state from the reports and from each STATUS, in their order. No report contains a change during a
+loss of power: only STATUS shows it.
 """
 
 from typing import Final
@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from firmware_protocols.open_shoe.messages import FaultChanged, Lock, Reported
-from shoed.observations import (
+from firmware_protocols.open_shoe.messages import FaultChanged, Lock, ReportBody
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     DeviceStatus,
@@ -36,7 +36,7 @@ def table(seed: str, every: float = 0, *, room: int = 1024) -> Table:
 
 
 def known(seen: list[AnyObservation]) -> tuple[bool, set[int]]:
-    """Whether the exit is locked and which faults stand, as the host has it."""
+    """Whether the exit is locked, and the active faults, as the host knows them."""
     locked, faults = False, set[int]()
     for each in seen:
         match each:
@@ -58,7 +58,7 @@ def true(play: Table) -> tuple[bool, set[int]]:
     return state.locked, {each.code for each in state.faults}
 
 
-def something(play: Table, number: int) -> Reported:
+def something(play: Table, number: int) -> ReportBody:
     """A card, or a change of the device."""
     dice = play.dice
     match dice.randrange(10):
@@ -71,7 +71,7 @@ def something(play: Table, number: int) -> Reported:
 
 
 def changed_without_power(play: Table) -> None:
-    """Somebody turns the key, and a fault goes, while nothing can report it."""
+    """A person turns the key, and a fault ends, while the device cannot report it."""
     state = play.device.state
     play.device.state = replace(state, locked=not state.locked, faults=state.faults[1:])
 
@@ -80,7 +80,7 @@ def changed_without_power(play: Table) -> None:
 @pytest.mark.parametrize("before", [0, 1, 40])
 @pytest.mark.parametrize("meanwhile", [0, 1, 40])
 def test_a_restart_with_a_memory_loses_no_card_and_shows_the_state(before: int, meanwhile: int, hello: str) -> None:
-    """However it is noticed: nothing is missed, the clocks of two power-ups raise no doubt, and the device is named."""
+    """No report is missed, the clocks of two power-ups raise no doubt, and the device is identified."""
     play = table("restart")
     play.settle(10)
     for number in range(before):
@@ -109,14 +109,14 @@ def test_a_restart_with_a_memory_loses_no_card_and_shows_the_state(before: int, 
 
 @pytest.mark.parametrize("every", [60, 300, 2000])
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_happens_to_a_device_with_a_memory_its_cards_and_its_state_arrive(seed: int, every: int) -> None:
-    """Restarts, worn bytes, cables and kills: no card is lost, none is doubted, and at last the state is true."""
+def test_cards_and_state_of_a_device_with_a_memory_always_arrive(seed: int, every: int) -> None:
+    """Restarts, damaged bytes, pulled cables and kills: no card is lost or doubtful, and the last state is true."""
     play = table(f"memory {seed} {every}", every)
     dice, cards = play.dice, 0
     for _ in range(120):
-        said = something(play, cards)
-        cards += said == numbered(cards)
-        play.say(said)
+        body = something(play, cards)
+        cards += body == numbered(cards)
+        play.say(body)
         match dice.randrange(20):
             case 0:
                 changed_without_power(play)
@@ -140,14 +140,14 @@ def test_whatever_happens_to_a_device_with_a_memory_its_cards_and_its_state_arri
 
 @pytest.mark.parametrize("every", [0, 200, 1000])
 @pytest.mark.parametrize("seed", range(12))
-def test_a_device_without_a_memory_shows_its_state_behind_the_loss(seed: int, every: int) -> None:
-    """It draws a stream and a power-up; the loss is on record, and the state is true."""
+def test_a_device_without_a_memory_reports_its_state_after_the_loss(seed: int, every: int) -> None:
+    """It draws a stream and a power-up; the loss is recorded, and the state is true."""
     play = table(f"forgetful {seed} {every}", every)
     dice, cards = play.dice, 0
     for _ in range(80):
-        said = something(play, cards)
-        cards += said == numbered(cards)
-        play.say(said)
+        body = something(play, cards)
+        cards += body == numbered(cards)
+        play.say(body)
         if dice.random() < 0.05:
             play.device.lose_power(dice.getrandbits(32), boot=dice.getrandbits(16))
             play.device.state = replace(play.device.state, locked=dice.random() < 0.5)
@@ -163,8 +163,8 @@ def test_a_device_without_a_memory_shows_its_state_behind_the_loss(seed: int, ev
 
 @pytest.mark.parametrize("boot", [BOOT - 1, BOOT - 30_000, BOOT, BOOT + 5, 3])
 @pytest.mark.parametrize("hello", [True, False])
-def test_a_count_of_power_ups_that_is_wrong_loses_no_card(boot: int, hello: bool) -> None:  # noqa: FBT001 -- a column
-    """It goes back, stands still or jumps: HELLO decides, and each card comes out."""
+def test_a_wrong_count_of_power_ups_loses_no_card(boot: int, hello: bool) -> None:  # noqa: FBT001 -- a column
+    """The count goes back, does not change, or jumps: HELLO decides, and each card arrives."""
     play = table("count")
     play.settle(10)
     for number in range(40):
@@ -184,16 +184,16 @@ def test_a_count_of_power_ups_that_is_wrong_loses_no_card(boot: int, hello: bool
 
 @pytest.mark.parametrize("every", [0, 60, 400])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_full_memory_is_followed_by_the_state(seed: int, every: int) -> None:
-    """What changed while reports were lost is in STATUS; LOCK and FAULT of it never come."""
+def test_the_state_follows_a_full_memory(seed: int, every: int) -> None:
+    """STATUS contains the changes during the loss; no LOCK and no FAULT reports them."""
     play = table(f"full {seed} {every}", room=16)
     play.settle(10)
     play.line.every = every
     play.pull(seen=bool(seed % 2))
     for number in range(40):
         play.say(numbered(number))
-    for said in (Lock(locked=True), FaultChanged(2, raised=True, blocking=True)):
-        play.say(said)
+    for body in (Lock(locked=True), FaultChanged(2, raised=True, blocking=True)):
+        play.say(body)
     for _ in range(seed):
         play.tick(100)
     play.plug()
@@ -202,20 +202,20 @@ def test_a_full_memory_is_followed_by_the_state(seed: int, every: int) -> None:
     play.settle()
     assert play.cards == [*range(16)]
     (lost,) = unproven(play.host.seen)
-    behind = [each for each in play.host.seen[play.host.seen.index(lost) :] if not isinstance(each, FrameRejected)]
-    told = [each for each in behind if isinstance(each, LockChanged | FaultRaised | FaultCleared | DeviceStatus)]
-    assert [type(each) for each in told[:3]] == [FaultRaised, FaultCleared, DeviceStatus]
-    assert not [each for each in told if isinstance(each, LockChanged)]
+    later = [each for each in play.host.seen[play.host.seen.index(lost) :] if not isinstance(each, FrameRejected)]
+    states = [each for each in later if isinstance(each, LockChanged | FaultRaised | FaultCleared | DeviceStatus)]
+    assert [type(each) for each in states[:3]] == [FaultRaised, FaultCleared, DeviceStatus]
+    assert not [each for each in states if isinstance(each, LockChanged)]
     assert known(play.host.seen) == true(play) == (True, {2})
-    assert not [each for each in behind if isinstance(each, CardSeen)]
+    assert not [each for each in later if isinstance(each, CardSeen)]
 
 
-def test_a_state_that_is_lost_on_the_way_is_said_again() -> None:
-    """As any report: the device keeps it, and the host asks no more once it is taken."""
+def test_a_lost_state_is_repeated() -> None:
+    """The device keeps it like any report, and the host sends no request after it is accepted."""
     play = table("lost")
     play.tick()
     assert play.down
-    for _ in range(10):  # all that the device says is lost, and INQUIRE with it
+    for _ in range(10):  # all frames of the device are lost, and INQUIRE, too
         play.tick(100)
         play.up = b""
     play.settle(200)

@@ -1,4 +1,4 @@
-"""Device addresses: what is understood, what is canonical, and what a refusal says."""
+"""Device addresses: valid texts, canonical texts, refusals."""
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,9 @@ from shoed.ports.address import (
     UsbAddress,
     parse_address,
 )
-from shoed.settings import Wrong
+from shoed.settings import SeveralProblems
 
-CUSTOM = Line(4800)
+FAMILY_LINE = Line(4800)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ CUSTOM = Line(4800)
         ("replay:/srv/one.capture?speed=fast", ReplayAddress("/srv/one.capture", Speed.FAST)),
     ],
 )
-def test_an_address_is_understood_and_its_text_is_canonical(text: str, address: Address) -> None:
-    """Parsing gives the value, and the value's text is the same address."""
+def test_an_address_is_parsed_and_its_text_is_canonical(text: str, address: Address) -> None:
+    """`parse_address` returns the value, and the text of the value is the address."""
     assert parse_address(text) == address
     assert str(address) == text
 
@@ -61,26 +61,26 @@ def test_an_address_is_understood_and_its_text_is_canonical(text: str, address: 
     ],
 )
 def test_two_spellings_of_an_address_have_one_text(text: str, canonical: str) -> None:
-    """A default that is spelled out, an order of options and leading zeros make no difference."""
+    """A written default, the order of options and leading zeros make no difference."""
     assert str(parse_address(text)) == canonical
 
 
-def test_what_a_serial_address_leaves_open_is_the_familys_custom() -> None:
-    """Options replace the family's line settings one by one."""
-    assert SerialAddress("/dev/ttyS0").line(CUSTOM) == CUSTOM
+def test_the_family_line_applies_to_missing_options_of_a_serial_address() -> None:
+    """Each option replaces one setting of the family's line."""
+    assert SerialAddress("/dev/ttyS0").line(FAMILY_LINE) == FAMILY_LINE
     given_all = SerialAddress("/dev/ttyS0", 9600, 7, Parity.ODD, 2)
-    assert given_all.line(CUSTOM) == Line(9600, 7, Parity.ODD, 2)
-    assert Rfc2217Address("host", 4001, stopbits=2).line(CUSTOM) == Line(4800, stopbits=2)
-    assert SerialAddress("/dev/ttyS0", parity=Parity.EVEN).line(CUSTOM) == Line(4800, 8, Parity.EVEN, 1)
+    assert given_all.line(FAMILY_LINE) == Line(9600, 7, Parity.ODD, 2)
+    assert Rfc2217Address("host", 4001, stopbits=2).line(FAMILY_LINE) == Line(4800, stopbits=2)
+    assert SerialAddress("/dev/ttyS0", parity=Parity.EVEN).line(FAMILY_LINE) == Line(4800, 8, Parity.EVEN, 1)
 
 
 @pytest.mark.parametrize("text", ["serial:///dev/ttyS0", "rfc2217://host:4001?parity=E"])
-def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) -> None:
-    """It must name one; the rest is as almost everywhere."""
+def test_without_a_family_line_the_address_must_contain_the_speed(text: str) -> None:
+    """The other settings have the usual defaults."""
     assert SerialAddress("/dev/ttyS0", baud=9600).line(None) == Line(9600)
     address = parse_address(text)
     assert isinstance(address, SerialAddress | Rfc2217Address)
-    with pytest.raises(ValueError, match=r"the speed is not known: .*; write "):
+    with pytest.raises(ValueError, match=r"the speed is not known, .*; add "):
         address.line(None)
 
 
@@ -96,45 +96,45 @@ def test_a_family_without_a_serial_line_leaves_the_speed_to_the_site(text: str) 
         ("serial:/dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
         ("serial://", "write serial:///dev/NODE"),
         ("serial:////dev/ttyUSB0", "write serial:///dev/ttyUSB0"),
-        ("serial:///dev/ttyUSB0?bauds=4800", "the nearest known is baud"),
+        ("serial:///dev/ttyUSB0?bauds=4800", "the nearest known option is baud"),
         ("serial:///dev/ttyUSB0?baud=fast", "write a whole number from 50 to 4000000"),
         ("serial:///dev/ttyUSB0?baud=-1", "write a whole number from 50"),
         ("serial:///dev/ttyUSB0?baud=", "write a whole number from 50"),
         ("serial:///dev/ttyUSB0?bytesize=9", "write a whole number from 5 to 8"),
         ("serial:///dev/ttyUSB0?parity=even", "write one of N, E, O"),
         ("serial:///dev/ttyUSB0?stopbits=1.5", "write a whole number from 1 to 2"),
-        ("serial:///dev/ttyUSB0?baud=1200&baud=4800", "remove one of them"),
+        ("serial:///dev/ttyUSB0?baud=1200&baud=4800", "remove one"),
         ("tcp://host", "write tcp://HOST:PORT"),
         ("tcp:host:4001", "write tcp://HOST:PORT"),
         ("tcp://host:4001/", "write tcp://HOST:PORT"),
         ("tcp://fd00::7:4001", "brackets around an IPv6 address"),
-        ("tcp://[fd00::x]:4001", "write one, as in tcp://[fd00::7]:4001"),
+        ("tcp://[fd00::x]:4001", "write an IPv6 address, as in tcp://[fd00::7]:4001"),
         ("tcp://:4001", "write a name or an address"),
         ("tcp://a..b:4001", "write a name or an address"),
         ("tcp://ho st:4001", "write a name or an address"),
-        ("tcp://host:0", "write one from 1 to 65535"),
-        ("tcp://host:65536", "write one from 1 to 65535"),
-        ("tcp://host:4001?keepalive=5", "the nearest known is keepalive_s"),
+        ("tcp://host:0", "write a number from 1 to 65535"),
+        ("tcp://host:65536", "write a number from 1 to 65535"),
+        ("tcp://host:4001?keepalive=5", "the nearest known option is keepalive_s"),
         ("tcp://host:4001?keepalive_s=0", "write a whole number from 1 to 3600"),
         ("replay:", "write replay:FILE"),
         ("replay:///one.capture", "write replay:FILE"),
         ("replay:one.capture?speed=slow", "write one of real, fast"),
         ("rfc2217://host", "write rfc2217://HOST:PORT"),
-        ("rfc2217://[fd00::x]:4001", "write one, as in rfc2217://[fd00::7]:4001"),
+        ("rfc2217://[fd00::x]:4001", "write an IPv6 address, as in rfc2217://[fd00::7]:4001"),
         ("rfc2217://host:4001?keepalive_s=5", "known: baud, bytesize, parity, stopbits"),
-        ("usb://1209", "write usb://VENDOR:PRODUCT in four hex digits each"),
-        ("usb://1209:1", "write usb://VENDOR:PRODUCT in four hex digits each"),
+        ("usb://1209", "write usb://VENDOR:PRODUCT with four hex digits each"),
+        ("usb://1209:1", "write usb://VENDOR:PRODUCT with four hex digits each"),
         ("usb://1209:0001/", "as in usb://1209:0001/A7"),
         ("usb:///dev/bus/usb/001/002", "write usb://VENDOR:PRODUCT"),
         ("usb://1209:0001?interface=256", "write a whole number from 0 to 255"),
         ("usb://1209:0001?baud=9600", "known: interface"),
         ("hidraw://hidraw0", "write hidraw:///hidraw0"),
         ("hidraw:///dev/hidraw0?baud=9600", "known: id"),
-        ("hidraw:///dev/hidraw0?id=c2e:1", "write VENDOR:PRODUCT in four hex digits each"),
+        ("hidraw:///dev/hidraw0?id=c2e:1", "write VENDOR:PRODUCT with four hex digits each"),
     ],
 )
-def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remedy: str) -> None:
-    """Every refusal is `problem; remedy`."""
+def test_an_invalid_address_is_refused_with_a_remedy(text: str, remedy: str) -> None:
+    """Every refusal has the form `problem; remedy`."""
     with pytest.raises(ValueError, match=r".+; .+") as refusal:
         parse_address(text)
     assert remedy in str(refusal.value)
@@ -153,8 +153,8 @@ def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remed
         (
             "serial:/dev/ttyUSB0?parity=even&parity=N",
             [
-                '"serial:/dev/ttyUSB0" names no node by its whole path; write serial:///dev/ttyUSB0',
-                "option parity is given twice; remove one of them",
+                '"serial:/dev/ttyUSB0" is not the full path of a device node; write serial:///dev/ttyUSB0',
+                "option parity is given twice; remove one",
                 'option parity: "even" is unknown; write one of N, E, O',
             ],
         ),
@@ -162,30 +162,30 @@ def test_what_is_no_address_is_refused_with_what_would_be_right(text: str, remed
             "tcp://a b:0?keepalive_s=0",
             [
                 '"a b" is not a host; write a name or an address, as in tcp://10.0.0.7:4001',
-                "port 0 does not exist; write one from 1 to 65535",
+                "port 0 does not exist; write a number from 1 to 65535",
                 'option keepalive_s: "0" is not allowed; write a whole number from 1 to 3600',
             ],
         ),
         (
             "hidraw:hidraw0?x&y",
             [
-                '"hidraw:hidraw0" names no node by its whole path; write hidraw:///hidraw0',
+                '"hidraw:hidraw0" is not the full path of a device node; write hidraw:///hidraw0',
                 'option "x" is unknown; known: id',
                 'option "y" is unknown; known: id',
             ],
         ),
     ],
 )
-def test_all_that_is_wrong_with_an_address_is_reported_at_once(text: str, problems: list[str]) -> None:
-    """The place and each option are judged by themselves."""
-    with pytest.raises(Wrong) as refusal:
+def test_all_problems_of_an_address_are_reported_together(text: str, problems: list[str]) -> None:
+    """The place and each option are checked separately."""
+    with pytest.raises(SeveralProblems) as refusal:
         parse_address(text)
     assert list(refusal.value.problems) == problems
 
 
 @given(st.text())
 def test_any_text_is_an_address_or_a_value_error(text: str) -> None:
-    """Nothing that a person may type ends in another exception, and an address's text means itself."""
+    """No text raises another exception, and the text of an address parses to the same address."""
     for scheme in ("", "serial:///", "tcp://", "tcp://host:1?", "usb://1209:0001/", "hidraw:///", "replay:"):
         try:
             address = parse_address(scheme + text)

@@ -1,4 +1,4 @@
-"""The capture format: exact both ways, and every error with its line."""
+"""The capture format: exact reading and writing, and errors with the line number."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from firmware_protocols.family import Line, Parity
 from shoed.errors import CaptureError
-from shoed.ports.capture import Capture, Direction, Header, Record, header_text, parse, record_text, stream, write
+from shoed.ports.capture import (
+    Capture,
+    CaptureRecord,
+    Direction,
+    Header,
+    header_text,
+    parse,
+    record_text,
+    stream,
+    write,
+)
 
 HEADER = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n"
 
@@ -36,7 +46,7 @@ headers = st.builds(
 )
 records = st.lists(
     st.builds(
-        Record,
+        CaptureRecord,
         at_us=st.integers(0, 999_999_999_999_999),
         direction=st.sampled_from(Direction),
         data=st.binary(min_size=1, max_size=40),
@@ -45,15 +55,15 @@ records = st.lists(
 
 
 @given(st.builds(Capture, header=headers, records=records))
-def test_what_is_written_is_read_back_exactly(capture: Capture) -> None:
-    """Value to text to value, and text to value to text."""
+def test_a_written_capture_is_read_back_exactly(capture: Capture) -> None:
+    """From value to text to value, and from text to value to text."""
     text = write(capture)
     assert parse(text, "a.capture") == capture
     assert write(parse(text, "a.capture")) == text
 
 
 def test_a_file_read_by_lines_is_the_same_capture(tmp_path: Path) -> None:
-    """A file's own lines, with either line ending, give what its text gives."""
+    """A file with either line ending is the same capture as its text."""
     text = HEADER + "\n0.000001 < 05\n0.000001 > 06 15\n"
     for ending in ("\n", "\r\n"):
         path = tmp_path / "one.capture"
@@ -62,34 +72,33 @@ def test_a_file_read_by_lines_is_the_same_capture(tmp_path: Path) -> None:
             assert parse(file, "one.capture") == parse(text, "one.capture")
 
 
-def test_comments_blank_lines_case_and_spaces_mean_nothing() -> None:
-    """People may lay a capture out as they like."""
+def test_comments_blank_lines_case_and_spaces_are_ignored() -> None:
+    """People may format a capture freely."""
     text = (
-        HEADER
-        + "# by hand\nnote  a # is no comment here \n\n\n# dealt\n  1.500000  <  0a  fF # an ace\n\n1.500000 > 15"
+        HEADER + "# by hand\nnote  a # is not a comment \n\n\n# dealt\n  1.500000  <  0a  fF # an ace\n\n1.500000 > 15"
     )
     capture = parse(text, "a.capture")
-    assert capture.header == Header("angel-eye", "ii-ex", Line(4800), note="a # is no comment here")
+    assert capture.header == Header("angel-eye", "ii-ex", Line(4800), note="a # is not a comment")
     assert capture.records == (
-        Record(1_500_000, Direction.FROM_DEVICE, b"\x0a\xff"),
-        Record(1_500_000, Direction.TO_DEVICE, b"\x15"),
+        CaptureRecord(1_500_000, Direction.FROM_DEVICE, b"\x0a\xff"),
+        CaptureRecord(1_500_000, Direction.TO_DEVICE, b"\x15"),
     )
 
 
-def test_a_device_without_a_serial_line_has_none_in_its_captures() -> None:
-    """The header says so, in both directions."""
+def test_a_device_without_a_serial_line_has_no_line_settings_in_its_captures() -> None:
+    """The parser and the writer use the header value `none`."""
     capture = parse(HEADER.replace("4800 8N1", "none"), "a.capture")
     assert capture.header.line is None
     assert header_text(capture.header).splitlines()[3] == "line none"
 
 
-def test_a_header_alone_is_a_capture_of_silence() -> None:
+def test_a_header_without_records_is_a_capture() -> None:
     """A recording that was stopped before the first byte can be read."""
     assert parse(HEADER, "a.capture").records == ()
 
 
-def test_unknown_header_keys_are_kept_in_their_order() -> None:
-    """A capture of a later shoed is written again with all that it said."""
+def test_unknown_header_keys_are_kept_in_order() -> None:
+    """A capture of a newer shoed is written again with all its keys."""
     text = HEADER + "probe left\nadapter ftdi 3\n\n"
     assert parse(text, "a.capture").header.others == (("probe", "left"), ("adapter", "ftdi 3"))
     assert write(parse(text, "a.capture")) == text
@@ -101,7 +110,7 @@ def test_unknown_header_keys_are_kept_in_their_order() -> None:
         ("", 1, "the first line must be shoed-capture 1"),
         ("shoed-captures 1\n", 1, "the first line must be shoed-capture 1"),
         ("\nshoed-capture 1\n", 1, "the first line must be shoed-capture 1"),
-        ("shoed-capture 2\n", 1, "take a newer shoed"),
+        ("shoed-capture 2\n", 1, "install a newer shoed"),
         ("shoed-capture 1\n", 2, "add a line family VALUE before it"),
         (
             "shoed-capture 1\nfamily angel-eye\nline 4800 8N1\n\n0.000000 < 05\n",
@@ -112,7 +121,7 @@ def test_unknown_header_keys_are_kept_in_their_order() -> None:
         (HEADER + "note\n", 5, "write KEY VALUE"),
         (HEADER + "Note a\n", 5, "write KEY VALUE"),
         (HEADER + "note a\x07\n", 5, "write KEY VALUE"),
-        (HEADER + "line 4800 8N1\n", 5, "leave one out"),
+        (HEADER + "line 4800 8N1\n", 5, "remove one"),
         (HEADER.replace("8N1", "8X1"), 4, "as in 4800 8N1, or none"),
         (HEADER.replace("4800", "0"), 4, "as in 4800 8N1"),
         (HEADER + "started yesterday\n", 5, "as in 2025-03-01T18:00:00.000000Z"),
@@ -126,11 +135,11 @@ def test_unknown_header_keys_are_kept_in_their_order() -> None:
         (HEADER + "\n0.000000 < 0x05\n", 6, "at least one pair of hex digits"),
         (HEADER + "\n0.000000 < 0531\n", 6, "at least one pair of hex digits"),
         (HEADER + "\n0.000000 < 05\x1e31\n", 6, "at least one pair of hex digits"),
-        (HEADER + "\n1.000000 < 05\n0.999999 > 05\n", 7, "put the records in their order"),
+        (HEADER + "\n1.000000 < 05\n0.999999 > 05\n", 7, "sort the records by time"),
     ],
 )
-def test_an_error_names_its_line_and_what_would_be_right(text: str, line: int, remedy: str) -> None:
-    """FILE:LINE, the problem, the remedy."""
+def test_an_error_contains_its_line_and_a_remedy(text: str, line: int, remedy: str) -> None:
+    """An error has FILE:LINE, the problem and the remedy."""
     with pytest.raises(CaptureError) as refusal:
         parse(text, "a.capture")
     assert str(refusal.value).startswith(f"a.capture:{line}: ")
@@ -139,7 +148,7 @@ def test_an_error_names_its_line_and_what_would_be_right(text: str, line: int, r
 
 @given(st.text())
 def test_any_text_is_a_capture_or_a_capture_error(text: str) -> None:
-    """No damage to a file ends in another exception, wherever it is."""
+    """No damage to a file, at any place, raises another exception."""
     for before in ("", "shoed-capture 1\n", HEADER, HEADER + "\n", HEADER + "\n0.000000 < "):
         try:
             capture = parse(before + text, "a.capture")
@@ -148,23 +157,23 @@ def test_any_text_is_a_capture_or_a_capture_error(text: str) -> None:
         assert parse(write(capture), "a.capture") == capture
 
 
-def test_a_strange_blank_before_a_comment_is_no_byte() -> None:
-    """What str calls a blank, and bytes.fromhex does not."""
+def test_an_unusual_space_before_a_comment_is_not_a_byte() -> None:
+    """U+001E is a space for `str`, but not for `bytes.fromhex`."""
     assert parse(HEADER + "\n0.000000 < 05 31\x1e# a card\n", "a.capture").records[0].data == b"\x051"
 
 
-def test_a_long_capture_is_not_held() -> None:
-    """Records come as they are asked for, from a source that never ends; damage counts when it is reached."""
+def test_a_long_capture_is_not_read_into_memory() -> None:
+    """The iterator reads an endless source one record at a time, and reports an error at the line with the error."""
 
-    def for_ever() -> Iterator[str]:
+    def endless() -> Iterator[str]:
         yield from (HEADER + "\n").splitlines()
         yield "0.000000 < 05"
         while True:
             yield "no record"
 
-    header, found = stream(for_ever(), "a.capture")
+    header, found = stream(endless(), "a.capture")
     assert header.family == "angel-eye"
-    assert next(found) == Record(0, Direction.FROM_DEVICE, b"\x05")
+    assert next(found) == CaptureRecord(0, Direction.FROM_DEVICE, b"\x05")
     with pytest.raises(CaptureError, match=r"^a\.capture:7: "):
         next(found)
 
@@ -178,14 +187,14 @@ def test_a_long_capture_is_not_held() -> None:
         Header("angel-eye", "ii-ex", Line(4800), others=(("Two Words", "1"),)),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(header: Header) -> None:
-    """A value that would break the header is refused where it is made."""
-    with pytest.raises(ValueError, match="does not fit a capture's header"):
+def test_a_value_that_cannot_be_read_back_is_not_written(header: Header) -> None:
+    """`header_text` refuses a value that would make the header invalid."""
+    with pytest.raises(ValueError, match="is not allowed in the header of a capture"):
         header_text(header)
 
 
-def test_the_page_shows_the_format_as_it_is() -> None:
-    """The example of docs/captures.md is a capture, and its first card is the shoe's."""
+def test_the_example_of_the_documentation_is_a_capture() -> None:
+    """The example of docs/captures.md can be parsed, and its first record is a card."""
     page = (Path(__file__).parent.parent / "docs" / "captures.md").read_text(encoding="utf-8")
     capture = parse(page.split("```")[1].strip("\n"), "docs/captures.md")
     assert capture.header.started == datetime(2025, 3, 1, 18, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What is plugged in, and which family it may be."""
+"""The list of connected ports, and the families that fit each port."""
 
 import os
 from dataclasses import replace
@@ -18,15 +18,15 @@ BY_SOCKET: Final = "pci-0000:00:14.0-usb-0:1:1.0"
 PORT = FoundPort(SerialAddress("/dev/serial/by-id/usb-A"), "/dev/ttyUSB0", 0x1209, 0x0001, "A")
 
 
-def test_what_this_machine_has_is_listed_once_each() -> None:
-    """Real ports of a real machine, perhaps none, each under its own node."""
+def test_each_port_of_this_machine_is_listed_once() -> None:
+    """The test uses the ports of the real machine, and a machine may have none."""
     devices = [port.device for port in discover(FAMILIES)]
     assert len(devices) == len(set(devices))
     assert all(Path(device).exists() for device in devices)
 
 
-def test_the_names_of_a_node_are_found(tmp_path: Path) -> None:
-    """Links of udev are followed to today's node, a name by the socket last; without a folder there is none."""
+def test_the_links_of_a_node_are_found(tmp_path: Path) -> None:
+    """The result is sorted by name, with the USB socket last. Without a folder the result is empty."""
     (tmp_path / "ttyUSB7").touch()
     node, names = str(tmp_path.resolve() / "ttyUSB7"), tmp_path / "names"
     assert links_in(names) == {}
@@ -37,8 +37,8 @@ def test_the_names_of_a_node_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["hidraw", "ttyUSB"])
-def test_a_serial_number_that_two_devices_share_is_no_stable_name(tmp_path: Path, kind: str) -> None:
-    """Then the socket is; a device alone with its number has that one, and one without a link has none."""
+def test_a_serial_number_of_two_devices_is_not_a_stable_name(tmp_path: Path, kind: str) -> None:
+    """Then the name from the USB socket is stable. A node without a link has no stable name."""
     usb_node(tmp_path, f"{kind}0", os.makedev(240, 0), socket="1", serial="A7")
     links = {f"/dev/{kind}0": ["/dev/shoed/A7", f"/dev/shoed/{BY_SOCKET}"]}
     assert stable_path(f"/dev/{kind}0", ({}, links), tmp_path) == "/dev/shoed/A7"
@@ -48,8 +48,8 @@ def test_a_serial_number_that_two_devices_share_is_no_stable_name(tmp_path: Path
     assert stable_path("/dev/ttyS0", (links,), tmp_path) is None
 
 
-def test_a_built_in_port_without_hardware_is_no_port(tmp_path: Path) -> None:
-    """The kernel names ttyS0 to ttyS31 in advance; type 0 says that nothing is there."""
+def test_a_built_in_port_without_a_uart_is_not_listed(tmp_path: Path) -> None:
+    """The kernel makes ttyS0 to ttyS31 in advance; type 0 means that there is no UART."""
     for name, kind in (("ttyS0", "4\n"), ("ttyS1", "0\n")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "type").write_text(kind, encoding="ascii")
@@ -57,7 +57,7 @@ def test_a_built_in_port_without_hardware_is_no_port(tmp_path: Path) -> None:
 
 
 def test_usb_devices_are_listed_by_the_ids_of_families(tmp_path: Path) -> None:
-    """Not a hub, not an adapter whose tty is listed already; a text that is missing is none."""
+    """The list omits hubs, and adapters with a tty, which is listed separately."""
     usb = tmp_path / "bus/usb/devices"
     ours = {"idVendor": "1209", "idProduct": "0001", "busnum": "1", "devnum": "12"}
     facts(usb / "usb1", idVendor="1d6b", idProduct="0002")
@@ -74,7 +74,7 @@ def test_usb_devices_are_listed_by_the_ids_of_families(tmp_path: Path) -> None:
 
 
 def test_every_hid_device_is_listed_by_its_stable_name(tmp_path: Path) -> None:
-    """A keyboard of unknown ids has none; one of no bus at all has no ids."""
+    """A keyboard with unknown ids has no stable name. A HID device without a bus has no ids."""
     usb_node(tmp_path, "hidraw0", os.makedev(240, 0), serial="A7")
     facts(tmp_path / "class/hidraw/hidraw1/device", uevent="HID_ID=0003:0000046D:0000C31C\nHID_NAME=Keyboard")
     facts(tmp_path / "class/hidraw/hidraw2")
@@ -89,14 +89,14 @@ def test_every_hid_device_is_listed_by_its_stable_name(tmp_path: Path) -> None:
     ]
 
 
-def test_a_port_looks_like_every_family_that_declares_its_usb_id() -> None:
-    """An adapter that several families use is a guess of several; vendor and product must both be theirs."""
+def test_a_port_fits_every_family_that_declares_its_usb_id() -> None:
+    """Several families may declare one adapter. Vendor and product must both match."""
     assert families_of(PORT, {"a": family(0x0001), "b": family(0x0002), "c": family(0x0001)}) == ("a", "c")
     assert families_of(replace(PORT, vendor=0x1208), {"a": family(0x0001)}) == ()
     assert families_of(replace(PORT, vendor=None, product=None), {"a": family(0x0001)}) == ()
 
 
 def family(product: int) -> Family[Settings]:
-    """A real family, but for where it is found."""
+    """A real family with another USB id."""
     real = next(iter(FAMILIES.values()))
     return real._replace(usb_ids=(UsbId(0x1209, product, "ours", Mark.ASSUMED, ""),))

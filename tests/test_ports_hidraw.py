@@ -1,4 +1,4 @@
-"""Raw HID reports: one read is one report and one chunk. A pseudo-terminal stands in for the node."""
+"""Raw HID reports: each read is one report and one chunk. A pseudo-terminal replaces the node."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ LINE = Line(9600)
 
 @pytest.fixture
 def node() -> Iterator[tuple[int, HidrawAddress]]:
-    """What the device writes to, and its address."""
+    """The descriptor of the device's side, and the address."""
     device, slave = os.openpty()
     tty.setraw(slave)
     yield device, HidrawAddress(os.ttyname(slave))
@@ -27,8 +27,8 @@ def node() -> Iterator[tuple[int, HidrawAddress]]:
     os.close(device)
 
 
-async def test_each_report_is_a_chunk_and_nothing_is_sent(node: tuple[int, HidrawAddress]) -> None:
-    """An order is refused, and the link goes on."""
+async def test_each_report_is_a_chunk_and_sending_is_refused(node: tuple[int, HidrawAddress]) -> None:
+    """After a refused order the link still works."""
     device, address = node
     before = open_descriptors()
     link = await open_link(address, LINE)
@@ -36,7 +36,7 @@ async def test_each_report_is_a_chunk_and_nothing_is_sent(node: tuple[int, Hidra
         for report in (bytes(8), b"\0\0\x1e\0\0\0\0\0"):
             os.write(device, report)
             assert (await link.receive()).data == report
-            with pytest.raises(PortError, match="reports are read, and nothing is sent"):
+            with pytest.raises(PortError, match="a hidraw port is read-only"):
                 link.send(b"x")
         await link.close()
     with pytest.raises(LinkLost, match="closed"):
@@ -44,18 +44,18 @@ async def test_each_report_is_a_chunk_and_nothing_is_sent(node: tuple[int, Hidra
     assert open_descriptors() == before
 
 
-async def test_one_device_is_heard_by_one_table(node: tuple[int, HidrawAddress]) -> None:
-    """Two names may lead to one node: the second to open it is refused, until the first lets go of it."""
+async def test_only_one_table_can_open_a_device(node: tuple[int, HidrawAddress]) -> None:
+    """Two names may lead to one node. The second open is refused until the first link is closed."""
     _, address = node
     link = await open_link(address, LINE)
-    with pytest.raises(PortRefused, match="another table or program has it open"):
+    with pytest.raises(PortRefused, match="another table or program uses the device"):
         await open_link(address, LINE)
     await link.close()
     await (await open_link(address, LINE)).close()
 
 
-async def test_a_scanner_that_is_pulled_is_a_lost_link() -> None:
-    """The kernel hangs up; what came before is delivered first."""
+async def test_a_disconnected_scanner_is_a_lost_link() -> None:
+    """The kernel hangs up; the earlier bytes are delivered first."""
     device, slave = os.openpty()
     tty.setraw(slave)
     link = await open_link(HidrawAddress(os.ttyname(slave)), LINE)
@@ -69,11 +69,11 @@ async def test_a_scanner_that_is_pulled_is_a_lost_link() -> None:
         await link.close()
 
 
-async def test_a_node_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    """None there, a file in its place, a loop of links."""
+async def test_the_refusal_of_a_node_contains_the_reason(tmp_path: Path) -> None:
+    """The node does not exist, is a regular file, or is a loop of links."""
     file, loop = tmp_path / "file", tmp_path / "loop"
     file.touch()
     loop.symlink_to(loop)
-    for path, why in ((tmp_path / "none", "check the cable"), (file, "this is no device"), (loop, "Too many levels")):
+    for path, why in ((tmp_path / "none", "check the cable"), (file, "is not a device"), (loop, "Too many levels")):
         with pytest.raises(PortRefused, match=rf"hidraw://{path}: .*{why}.*"):
             await open_link(HidrawAddress(str(path)), LINE)

@@ -1,4 +1,4 @@
-"""Hotplug: a device is opened when its node appears, long before it would be asked for again."""
+"""Hotplug: a port opens as soon as its node appears, before the next regular attempt."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from firmware_protocols.family import Line
 from shoed.ports.address import Address, HidrawAddress, SerialAddress, TcpAddress, UsbAddress
-from shoed.ports.hotplug import USB, Watch, folders
+from shoed.ports.hotplug import USB, HotplugWait, folders
 from shoed.ports.link import keep_open
 from tests.links import PATIENCE_S, open_descriptors
 from tests.test_ports_link import Listener, Node
@@ -28,12 +28,12 @@ LONG_S: Final = 3600
         (TcpAddress("127.0.0.1", 1), None),
     ],
 )
-def test_a_device_is_looked_for_where_its_node_would_be(address: Address, where: Path | None) -> None:
-    """What is behind a network leaves no sign on this machine."""
+def test_the_watched_folder_is_the_folder_of_the_node(address: Address, where: Path | None) -> None:
+    """A network address has no folder."""
     assert next(iter(folders(address)), None) == where
 
 
-async def signs(watch: Watch, *changes: Path) -> None:
+async def signs(watch: HotplugWait, *changes: Path) -> None:
     """Each of these, once it is there, is a sign."""
     async with asyncio.timeout(PATIENCE_S):
         for path in changes:
@@ -43,11 +43,11 @@ async def signs(watch: Watch, *changes: Path) -> None:
             assert await waiting
 
 
-async def test_a_sign_cuts_the_wait_short_wherever_it_comes_from(tmp_path: Path) -> None:
-    """A node that is made, one whose permission changes, one that is moved there, and a folder with all above it."""
+async def test_a_sign_ends_the_wait_early(tmp_path: Path) -> None:
+    """Signs are a new node, changed permissions, a moved node, and a new parent folder."""
     node = tmp_path / "serial" / "by-id" / "node.0"
     before = open_descriptors()
-    watch = Watch(SerialAddress(str(node)))
+    watch = HotplugWait(SerialAddress(str(node)))
     await signs(watch, tmp_path / "serial", tmp_path / "serial" / "by-id", node)
     node.with_suffix(".1").touch()
     for change in (lambda: node.chmod(0o600), lambda: node.with_suffix(".1").rename(node)):
@@ -61,10 +61,10 @@ async def test_a_sign_cuts_the_wait_short_wherever_it_comes_from(tmp_path: Path)
     assert open_descriptors() == before
 
 
-async def test_other_names_in_the_folder_are_no_sign(tmp_path: Path) -> None:
-    """A device that comes and goes beside it makes nobody ask for this one."""
-    watch = Watch(SerialAddress(str(tmp_path / "node")))
-    assert not await watch.wait(0)  # from now on the folder is watched
+async def test_other_names_in_the_folder_are_not_signs(tmp_path: Path) -> None:
+    """Another device in the same folder does not end the wait."""
+    watch = HotplugWait(SerialAddress(str(tmp_path / "node")))
+    assert not await watch.wait(0)  # the folder is watched after this call
     waiting = asyncio.create_task(watch.wait(LONG_S))
     for name in ("node.1", "nod", "other"):
         (tmp_path / name).touch()
@@ -77,19 +77,19 @@ async def test_other_names_in_the_folder_are_no_sign(tmp_path: Path) -> None:
     watch.close()
 
 
-async def test_a_node_that_came_before_the_first_watch_is_asked_for_soon(tmp_path: Path) -> None:
-    """It gave no sign to anybody: the first wait in a folder is a short one."""
-    watch = Watch(SerialAddress(str(tmp_path / "node")))
+async def test_the_first_wait_is_short(tmp_path: Path) -> None:
+    """A node that appeared before the first watch caused no sign."""
+    watch = HotplugWait(SerialAddress(str(tmp_path / "node")))
     async with asyncio.timeout(PATIENCE_S):
         assert not await watch.wait(LONG_S)
     watch.close()
 
 
-async def test_a_folder_that_goes_and_comes_back_is_watched_again(tmp_path: Path) -> None:
-    """Its going is a sign too, and the one above it is watched until then."""
+async def test_a_folder_that_is_removed_and_restored_is_watched_again(tmp_path: Path) -> None:
+    """The removal is a sign too. Until the folder returns, its parent is watched."""
     folder = tmp_path / "by-id"
     folder.mkdir()
-    watch = Watch(SerialAddress(str(folder / "node.0")))
+    watch = HotplugWait(SerialAddress(str(folder / "node.0")))
     waiting = asyncio.create_task(watch.wait(LONG_S))
     await asyncio.sleep(0)
     folder.rmdir()
@@ -99,11 +99,11 @@ async def test_a_folder_that_goes_and_comes_back_is_watched_again(tmp_path: Path
     watch.close()
 
 
-async def test_without_a_sign_the_wait_lasts_as_long_as_it_was_to(tmp_path: Path) -> None:
-    """And where there is nothing to watch."""
+async def test_without_a_sign_the_wait_has_its_full_length(tmp_path: Path) -> None:
+    """The same applies to an address without a folder."""
     loop = asyncio.get_running_loop()
     for address in (SerialAddress(str(tmp_path / "node")), TcpAddress("127.0.0.1", 1)):
-        watch = Watch(address)
+        watch = HotplugWait(address)
         begun_s = loop.time()
         assert not await watch.wait(0.02)
         assert loop.time() - begun_s >= 0.02
@@ -111,15 +111,15 @@ async def test_without_a_sign_the_wait_lasts_as_long_as_it_was_to(tmp_path: Path
 
 
 class Patient(random.Random):
-    """It makes every delay an hour long, or more."""
+    """It makes every delay an hour long, or longer."""
 
     def uniform(self, a: float, b: float) -> float:
         del a, b
         return LONG_S * 10
 
 
-async def test_a_device_is_open_at_once_when_it_is_plugged_in(tmp_path: Path) -> None:
-    """The poll behind it would come in an hour. While the device is there nothing is watched."""
+async def test_a_device_is_opened_as_soon_as_it_is_connected(tmp_path: Path) -> None:
+    """The next regular attempt would be an hour later. While the device is open, no folder is watched."""
     node, listener = Node(tmp_path / "ttyUSB0"), Listener()
     before = open_descriptors()
     task = asyncio.create_task(keep_open(node.address, LINE, listener, rng=Patient()))

@@ -1,4 +1,4 @@
-"""Links kept open: opened, lost, opened again, told about exactly once, and gone without a trace when cancelled."""
+"""`keep_open` reopens a lost link, reports each change once, and releases everything after a cancellation."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ import pytest
 
 from firmware_protocols.family import Line
 from shoed.errors import CommitFailed, LinkLost, PortRefused
-from shoed.now import Chunk
+from shoed.model.moments import Chunk
 from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, Speed, TcpAddress
 from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, SLOWEST_S, Link, backoff_s, keep_open, open_link
 from tests.links import PATIENCE_S, open_descriptors
@@ -26,44 +26,44 @@ from tests.links import PATIENCE_S, open_descriptors
 CUSTOM: Final = Line(4800)
 CAPTURE: Final = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n\n"
 
-Told = tuple[str, str]
+Call = tuple[str, str]
 
 
 class Listener:
-    """Keeps what it is told, for whoever waits for it."""
+    """Records the calls of a port, and returns them one by one."""
 
     def __init__(self) -> None:
-        self.told: list[Told] = []
+        self.calls: list[Call] = []
         self.link: Link | None = None
-        self._queue: asyncio.Queue[Told] = asyncio.Queue()
+        self._queue: asyncio.Queue[Call] = asyncio.Queue()
 
     async def opened(self, link: Link) -> None:
         self.link = link
-        await self.tell("opened", "")
+        await self.record("opened", "")
 
     async def received(self, chunk: Chunk) -> None:
-        await self.tell("received", chunk.data.decode())
+        await self.record("received", chunk.data.decode())
 
     async def closed(self, reason: str) -> None:
-        await self.tell("closed", reason)
+        await self.record("closed", reason)
 
     async def refused(self, reason: str) -> None:
-        await self.tell("refused", reason)
+        await self.record("refused", reason)
 
-    async def tell(self, what: str, detail: str) -> None:
-        self.told.append((what, detail))
+    async def record(self, what: str, detail: str) -> None:
+        self.calls.append((what, detail))
         self._queue.put_nowait((what, detail))
 
-    async def next(self) -> Told:
+    async def next(self) -> Call:
         async with asyncio.timeout(PATIENCE_S):
             return await self._queue.get()
 
     def count(self, what: str) -> int:
-        return sum(told == what for told, _ in self.told)
+        return sum(call == what for call, _ in self.calls)
 
 
 class Attempts(random.Random):
-    """A seeded generator that knows how often a delay has been drawn from it."""
+    """A seeded generator that counts the delays that were drawn from it."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -95,7 +95,7 @@ async def kept_open(
 
 
 class Node:
-    """A serial node that comes and goes: a link to a pty's slave, as udev makes and removes them."""
+    """A serial node that appears and disappears: a link to a pty's slave, as udev makes and removes it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -126,9 +126,9 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 
 @pytest.mark.parametrize("address", [SerialAddress("/dev/ttyS0"), Rfc2217Address("host", 4001)])
-async def test_a_line_whose_speed_nobody_knows_is_not_opened(address: Address) -> None:
-    """Neither the family nor the site has one: the refusal says where to write it."""
-    with pytest.raises(PortRefused, match=rf"^{address}: the speed is not known: .*; write \?baud=9600 behind it$"):
+async def test_a_line_without_a_speed_is_not_opened(address: Address) -> None:
+    """Neither the family nor the address contains the speed. The refusal has the option to add."""
+    with pytest.raises(PortRefused, match=rf"^{address}: the speed is not known, .*; add \?baud=9600$"):
         await open_link(address, None)
 
 
@@ -164,7 +164,7 @@ def join_port_threads() -> None:
 
 
 async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> None:
-    """Start-up without the device, plug, unplug, a long absence, plug: each is a state, told once, and nothing ends."""
+    """Start without the device, connect, disconnect, long absence, connect: each state is reported once."""
     listener, attempts = Listener(), Attempts()
     async with kept_open(node.address, listener, attempts):
         assert (await listener.next())[0] == "refused"
@@ -180,25 +180,25 @@ async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> Non
             assert await listener.next() == ("opened", "")
         os.write(node.master, b"again")
         assert await listener.next() == ("received", "again")
-    assert [told for told, _ in listener.told] == [
+    assert [call for call, _ in listener.calls] == [
         "refused", "opened", "received", "closed", "opened", "received", "closed",
     ]  # fmt: skip
 
 
-async def test_a_reason_is_told_when_it_changes_and_not_again(node: Node) -> None:
-    """However often the opening fails, the table hears each reason once."""
+async def test_a_refusal_is_reported_when_its_reason_changes(node: Node) -> None:
+    """The table receives each reason once, however often the opening fails."""
     listener, attempts = Listener(), Attempts()
     async with kept_open(node.address, listener, attempts):
         await attempts.reach(2)
-        node.path.write_text("no serial line", encoding="ascii")
+        node.path.write_text("not a serial line", encoding="ascii")
         await attempts.reach(5)
-    assert [told for told, _ in listener.told] == ["refused", "refused"]
-    assert "there is no such node" in listener.told[0][1]
-    assert "this is no serial line" in listener.told[1][1]
+    assert [call for call, _ in listener.calls] == ["refused", "refused"]
+    assert "the node does not exist" in listener.calls[0][1]
+    assert "the path is not a serial line" in listener.calls[1][1]
 
 
-async def test_a_loss_with_another_cause_behind_it_is_told_again(node: Node) -> None:
-    """That the node is absent is the same absence; that it is no line, and then absent, are two reasons more."""
+async def test_a_refusal_after_a_loss_is_reported_if_it_has_another_cause(node: Node) -> None:
+    """An absent node after a loss is the same absence. A file in its place is a new reason, and so is its removal."""
     listener, attempts = Listener(), Attempts()
     node.plug()
     async with kept_open(node.address, listener, attempts):
@@ -206,29 +206,29 @@ async def test_a_loss_with_another_cause_behind_it_is_told_again(node: Node) -> 
         node.unplug()
         assert (await listener.next())[0] == "closed"
         await attempts.reach(attempts.seen + 2)
-        node.path.write_text("no serial line", encoding="ascii")
+        node.path.write_text("not a serial line", encoding="ascii")
         what, why = await listener.next()
-        assert (what, "this is no serial line" in why) == ("refused", True)
+        assert (what, "the path is not a serial line" in why) == ("refused", True)
         node.path.unlink()
         what, why = await listener.next()
-        assert (what, "there is no such node" in why) == ("refused", True)
-    assert [told for told, _ in listener.told] == ["opened", "closed", "refused", "refused"]
+        assert (what, "the node does not exist" in why) == ("refused", True)
+    assert [call for call, _ in listener.calls] == ["opened", "closed", "refused", "refused"]
 
 
-async def test_a_server_that_closes_at_once_is_told_once_and_asked_ever_more_slowly() -> None:
-    """One opening and one end, however often it closes; each delay is about twice the one before it."""
+async def test_a_server_that_closes_at_once_is_reported_once_and_tried_more_and_more_slowly() -> None:
+    """One `opened` and one `closed`, however often the server closes. Each delay is about twice the previous delay."""
     listener, attempts = Listener(), Attempts()
     started_s = asyncio.get_running_loop().time()
     async with serving(lambda writer: writer.close()) as address, kept_open(address, listener, attempts):
         await attempts.reach(5)
-    least_s = (0.1 + 0.2 + 0.4 + 0.8) / 2  # the four delays in between, at their shortest
+    least_s = (0.1 + 0.2 + 0.4 + 0.8) / 2  # the four delays in between, each at its minimum
     assert asyncio.get_running_loop().time() - started_s >= least_s
-    assert [told for told, _ in listener.told] == ["opened", "closed"]
-    assert "closed the connection" in listener.told[1][1]
+    assert [call for call, _ in listener.calls] == ["opened", "closed"]
+    assert "closed the connection" in listener.calls[1][1]
 
 
-async def test_a_link_that_closes_again_with_another_reason_is_told_once_more() -> None:
-    """Closed, closed, reset, reset: the end of the first, and that of the third."""
+async def test_another_reason_of_a_repeated_close_is_reported_once() -> None:
+    """Close, close, reset, reset: the end of the first link and the end of the third link are reported."""
 
     def reset(writer: asyncio.StreamWriter) -> None:
         connection = writer.get_extra_info("socket")
@@ -243,13 +243,13 @@ async def test_a_link_that_closes_again_with_another_reason_is_told_once_more() 
     listener, attempts = Listener(), Attempts()
     async with serving(end) as address, kept_open(address, listener, attempts):
         await attempts.reach(4)
-    assert [told for told, _ in listener.told] == ["opened", "closed", "refused"]
-    assert "closed the connection" in listener.told[1][1]
-    assert "Connection reset by peer" in listener.told[2][1]
+    assert [call for call, _ in listener.calls] == ["opened", "closed", "refused"]
+    assert "closed the connection" in listener.calls[1][1]
+    assert "Connection reset by peer" in listener.calls[2][1]
 
 
-class Leap:
-    """The loop's clock, which can be moved on."""
+class SkippingClock:
+    """The event loop's clock, which the test can advance."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         loop = asyncio.get_running_loop()
@@ -257,16 +257,14 @@ class Leap:
         self.ahead_s = 0.0
         monkeypatch.setattr(loop, "time", lambda: self.real() + self.ahead_s)
 
-    def by(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.ahead_s += seconds
 
 
 @pytest.mark.parametrize("talks", [True, False], ids=["a-byte", "time"])
-async def test_a_link_behind_one_that_closed_at_once_is_told_when_it_is_proven(
-    monkeypatch: pytest.MonkeyPatch, *, talks: bool
-) -> None:
-    """By its first byte, or by its age: a device may be silent for hours."""
-    clock = Leap(monkeypatch)
+async def test_a_link_on_trial_is_reported_when_it_is_proven(monkeypatch: pytest.MonkeyPatch, *, talks: bool) -> None:
+    """The proof is its first byte, or SETTLED_S: a device may be silent for hours."""
+    clock = SkippingClock(monkeypatch)
     writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
     listener = Listener()
     async with serving(writers.put_nowait) as address, kept_open(address, listener):
@@ -274,22 +272,22 @@ async def test_a_link_behind_one_that_closed_at_once_is_told_when_it_is_proven(
         (await writers.get()).close()
         assert (await listener.next())[0] == "closed"
         again = await writers.get()
-        for _ in range(30):  # until the daemon's end has noticed that it is connected
+        for _ in range(30):  # until the daemon's end has detected the connection
             await asyncio.sleep(0)
         if talks:
             again.write(b"A")
         else:
-            clock.by(SETTLED_S)
+            clock.advance(SETTLED_S)
         assert await listener.next() == ("opened", "")
         if not talks:
             again.write(b"A")
         assert await listener.next() == ("received", "A")
-    assert [told for told, _ in listener.told] == ["opened", "closed", "opened", "received", "closed"]
+    assert [call for call, _ in listener.calls] == ["opened", "closed", "opened", "received", "closed"]
 
 
-async def test_a_link_that_lived_a_while_is_asked_for_quickly_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its loss is a new story: the delays begin at the least one."""
-    clock = Leap(monkeypatch)
+async def test_the_delays_start_again_after_a_stable_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that lasted SETTLED_S resets the delay before the next attempt."""
+    clock = SkippingClock(monkeypatch)
     writers: list[asyncio.StreamWriter] = []
     listener, attempts = Listener(), Attempts()
 
@@ -305,7 +303,7 @@ async def test_a_link_that_lived_a_while_is_asked_for_quickly_again(monkeypatch:
             assert (await listener.next())[0] == "closed"
         assert await listener.next() == ("opened", "")
         assert await listener.next() == ("received", "A")
-        clock.by(SETTLED_S)
+        clock.advance(SETTLED_S)
         lost_s = clock.real()
         writers.pop().close()
         assert (await listener.next())[0] == "closed"
@@ -313,8 +311,8 @@ async def test_a_link_that_lived_a_while_is_asked_for_quickly_again(monkeypatch:
         assert clock.real() - lost_s < 0.4  # the sixth delay would be at least 1.6 s
 
 
-async def test_a_plug_that_is_put_in_again_is_told_at_once(node: Node) -> None:
-    """However often, and without a byte: a sign of hotplug is no link that closes again."""
+async def test_each_connection_of_a_device_is_reported_at_once(node: Node) -> None:
+    """A hotplug sign ends the trial, also after many connections without a byte."""
     listener = Listener()
     async with kept_open(node.address, listener, Attempts()):
         assert (await listener.next())[0] == "refused"
@@ -327,7 +325,7 @@ async def test_a_plug_that_is_put_in_again_is_told_at_once(node: Node) -> None:
 
 
 async def test_one_port_does_not_wait_for_another(node: Node) -> None:
-    """A device that is away disturbs no other one."""
+    """The absence of a device does not delay another device."""
     away, here = Listener(), Listener()
     node.plug()
     async with kept_open(SerialAddress("/dev/no-such-shoe"), away), kept_open(node.address, here):
@@ -335,28 +333,28 @@ async def test_one_port_does_not_wait_for_another(node: Node) -> None:
         for number in range(3):
             os.write(node.master, b"%d" % number)
             assert await here.next() == ("received", str(number))
-    assert [told for told, _ in away.told] == ["refused"]
+    assert [call for call, _ in away.calls] == ["refused"]
 
 
 # ------------------------------------------------------------------------------------------------- captures
 
 
 async def test_a_capture_is_played_once(tmp_path: Path) -> None:
-    """Its end closes the link with its own reason; it is never opened again."""
+    """The end of the capture closes the link with its own reason. The capture is not opened again."""
     path = tmp_path / "one.capture"
     path.write_text(CAPTURE + "0.000000 < 41\n0.010000 > 42\n0.020000 < 43\n", encoding="utf-8")
     listener, attempts = Listener(), Attempts()
     async with kept_open(ReplayAddress(str(path)), listener, attempts) as task:
-        for told in (("opened", ""), ("received", "A"), ("received", "C"), ("closed", "capture ended")):
-            assert await listener.next() == told
+        for call in (("opened", ""), ("received", "A"), ("received", "C"), ("closed", "capture ended")):
+            assert await listener.next() == call
         done, _ = await asyncio.wait([task], timeout=0.3)
         assert not done
     assert listener.count("opened") == 1
     assert attempts.seen == 0
 
 
-async def test_a_capture_with_an_error_says_where(tmp_path: Path) -> None:
-    """In the header it is a refusal, after the first records the end; FILE:LINE both times."""
+async def test_an_error_of_a_capture_contains_its_line(tmp_path: Path) -> None:
+    """An error in the header is a refusal; an error after the first records ends the link. Both have FILE:LINE."""
     path = tmp_path / "one.capture"
     path.write_text("shoed-capture 2\n", encoding="utf-8")
     listener = Listener()
@@ -370,12 +368,12 @@ async def test_a_capture_with_an_error_says_where(tmp_path: Path) -> None:
         assert (what, why.startswith(f"{path}:7: ")) == ("closed", True)
 
 
-# ------------------------------------------------------------------------------------------------- once, and cleanly
+# ------------------------------------------------------------------------------------------ cancellation and errors
 
 
 @pytest.mark.parametrize("kind", ["serial", "tcp", "replay", "absent", "closed-port"])
-async def test_cancelled_anywhere_nothing_stays(kind: str, node: Node, tmp_path: Path) -> None:
-    """Whatever step it had reached, no descriptor and no thread is left, and each opening was told its end."""
+async def test_cancelled_at_any_step_nothing_remains(kind: str, node: Node, tmp_path: Path) -> None:
+    """No descriptor and no thread remains, and each `opened` has its `closed`."""
     capture = tmp_path / "one.capture"
     capture.write_text(CAPTURE + "0.000000 < 41\n0.000100 < 42\n", encoding="utf-8")
     node.plug()
@@ -390,10 +388,10 @@ async def test_cancelled_anywhere_nothing_stays(kind: str, node: Node, tmp_path:
             "absent": SerialAddress("/dev/no-such-shoe"),
             "closed-port": TcpAddress("127.0.0.1", closed_port),
         }
-        for told_first, steps in itertools.product((False, True), range(30)):
+        for reported_first, steps in itertools.product((False, True), range(30)):
             listener = Listener()
             task = asyncio.create_task(keep_open(addresses[kind], CUSTOM, listener, rng=random.Random(steps)))
-            if told_first:
+            if reported_first:
                 await listener.next()
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -406,12 +404,12 @@ async def test_cancelled_anywhere_nothing_stays(kind: str, node: Node, tmp_path:
 
 
 @pytest.mark.parametrize("stuck_in", ["opened", "received", "closed", "refused"])
-async def test_a_listener_that_waits_can_be_cancelled(stuck_in: str, node: Node) -> None:
-    """Backpressure of the table is no trap: cancelled while it is told something, the port lets go all the same."""
+async def test_a_blocked_listener_can_be_cancelled(stuck_in: str, node: Node) -> None:
+    """A table with backpressure does not keep the port open: the port closes its line after the cancellation."""
 
     class Stuck(Listener):
-        async def tell(self, what: str, detail: str) -> None:
-            await super().tell(what, detail)
+        async def record(self, what: str, detail: str) -> None:
+            await super().record(what, detail)
             if what == stuck_in:
                 await asyncio.get_running_loop().create_future()
 
@@ -437,8 +435,8 @@ async def test_a_listener_that_waits_can_be_cancelled(stuck_in: str, node: Node)
     assert open_descriptors() <= before
 
 
-async def test_a_farewell_that_nobody_takes_is_given_up(node: Node) -> None:
-    """Who cancels a port with its table must not wait for the table to hear of it."""
+async def test_a_blocked_farewell_is_given_up(node: Node) -> None:
+    """The cancellation of a port does not wait longer than FAREWELL_S for its listener."""
 
     class Gone(Listener):
         async def closed(self, reason: str) -> None:
@@ -453,15 +451,15 @@ async def test_a_farewell_that_nobody_takes_is_given_up(node: Node) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.wait([task])
         assert task.cancelled()
-    assert listener.told[-1] == ("closed", "shoed stopped")
+    assert listener.calls[-1] == ("closed", "shoed stopped")
 
 
-async def test_an_error_of_the_listener_ends_the_port_and_is_not_hidden(node: Node) -> None:
-    """A commit that failed is the daemon's business; the line is let go of first, and its end told once."""
+async def test_an_error_of_the_listener_ends_the_port_and_is_raised(node: Node) -> None:
+    """The port closes the line and reports its end once; then the daemon handles the error."""
 
     class Failing(Listener):
         async def received(self, chunk: Chunk) -> None:
-            raise CommitFailed(f"the disk is full; {chunk.data.decode()} is not on record")
+            raise CommitFailed(f"the disk is full; {chunk.data.decode()} is not recorded")
 
     node.plug()
     before = open_descriptors()
@@ -471,13 +469,13 @@ async def test_an_error_of_the_listener_ends_the_port_and_is_not_hidden(node: No
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.wait([task])
         assert isinstance(task.exception(), CommitFailed)
-    assert [told for told, _ in listener.told] == ["opened", "closed"]
+    assert [call for call, _ in listener.calls] == ["opened", "closed"]
     join_port_threads()
     assert open_descriptors() == before
 
 
-async def test_a_line_lost_while_the_listener_sends_is_a_loss_and_no_error(node: Node) -> None:
-    """An order to a device that has just gone is answered by LinkLost, and the port takes it for what it is."""
+async def test_a_line_lost_while_the_listener_sends_is_a_loss_and_not_an_error(node: Node) -> None:
+    """`send` raises LinkLost in `opened`, and the port handles it as a loss of the line."""
 
     class Eager(Listener):
         async def opened(self, link: Link) -> None:
@@ -499,8 +497,8 @@ async def test_a_line_lost_while_the_listener_sends_is_a_loss_and_no_error(node:
 # ------------------------------------------------------------------------------------------------- the delays
 
 
-def test_the_delays_double_to_a_cap_and_are_spread() -> None:
-    """Within the cap of a node's return, never zero, never the same for two ports, and repeatable from the seed."""
+def test_the_delays_double_up_to_a_limit_and_are_random() -> None:
+    """A delay is within its limit, never zero, different for two ports, and repeatable from the seed."""
     one, two, again = random.Random(1), random.Random(2), random.Random(1)
     delays = [backoff_s(failures, one) for failures in range(60)]
     assert delays != [backoff_s(failures, two) for failures in range(60)]
@@ -513,8 +511,8 @@ def test_the_delays_double_to_a_cap_and_are_spread() -> None:
     assert SLOWEST_S / 2 <= backoff_s(10**9, one, SLOWEST_S) <= SLOWEST_S == 30
 
 
-async def test_a_link_of_each_kind_is_opened_by_its_address(node: Node, tmp_path: Path) -> None:
-    """One call for all, and a closed link of any kind is a lost one."""
+async def test_open_link_opens_each_kind_of_address(node: Node, tmp_path: Path) -> None:
+    """A closed link of any kind is a lost link."""
     path = tmp_path / "one.capture"
     path.write_text(CAPTURE + "0.000000 < 41\n", encoding="utf-8")
     node.plug()

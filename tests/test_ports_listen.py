@@ -1,4 +1,4 @@
-"""A family is recognised by what its device says, whoever else's decoder hears it; and nothing is written."""
+"""Detection of a family from the bytes of its device; shoed writes no bytes."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from firmware_protocols import FAMILIES
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import SerialAddress, TcpAddress
 from shoed.ports.listen import listen, recognise
 
@@ -22,7 +22,7 @@ SHORT_S = 0.2
 
 @pytest.fixture
 def lines() -> Iterator[list[tuple[int, str]]]:
-    """Two serial lines: the device's end, and the node."""
+    """Two serial lines: the device's end and the node of each."""
     pairs = [os.openpty() for _ in range(2)]
     for _, slave in pairs:
         tty.setraw(slave)
@@ -36,16 +36,16 @@ def chunks(*data: bytes) -> list[Chunk]:
 
 
 @pytest.mark.parametrize("family", CARD)
-def test_the_family_whose_messages_they_are_is_named(family: str) -> None:
-    """Cut anywhere, among noise; noise alone is of no family."""
+def test_the_family_of_the_messages_is_detected(family: str) -> None:
+    """The bytes are cut at any place, and mixed with noise. Noise alone has no family."""
     card = CARD[family]
     assert recognise(chunks(b"\x00\xff", card[:3], card[3:], b"\xff"), FAMILIES) == family
     assert recognise(chunks(b"\x00\xff", card[:3]), FAMILIES) is None
     assert recognise([], FAMILIES) is None
 
 
-async def test_lines_are_heard_at_the_same_time_and_nothing_is_written(lines: list[tuple[int, str]]) -> None:
-    """One speaks, one is silent; the setting at which it was understood is named."""
+async def test_lines_are_read_at_the_same_time_and_nothing_is_written(lines: list[tuple[int, str]]) -> None:
+    """One device sends, one is silent. The result contains the line settings."""
     (speaking, first), (silent, second) = lines
     os.set_blocking(speaking, False)  # the os module knows no other way
     loop = asyncio.get_running_loop()
@@ -57,16 +57,16 @@ async def test_lines_are_heard_at_the_same_time_and_nothing_is_written(lines: li
     again = [loop.call_soon(speak)]
     heard = await listen([SerialAddress(first), SerialAddress(second)], FAMILIES, SHORT_S)
     again[0].cancel()
-    assert heard[0].startswith("it speaks bee-tek at ")
-    assert heard[1].startswith("it said nothing: draw a card")
+    assert heard[0].startswith("the device uses the protocol bee-tek at ")
+    assert heard[1].startswith("the device sent nothing; draw a card")
     for device in (speaking, silent):
         os.set_blocking(device, False)
         with pytest.raises(BlockingIOError):
             os.read(device, 1)
 
 
-async def test_a_port_that_is_not_heard_says_why() -> None:
-    """It cannot be opened, or what comes is of no family; a device that goes away ends the listening."""
+async def test_the_result_of_a_port_without_a_family_contains_the_reason() -> None:
+    """The port cannot be opened, or its bytes have no family. The loss of a device ends the listening."""
 
     async def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request")
@@ -77,5 +77,5 @@ async def test_a_port_that_is_not_heard_says_why() -> None:
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
         address = TcpAddress("127.0.0.1", server.sockets[0].getsockname()[1])
         heard = await listen([address, SerialAddress("/dev/no-such-shoe")], FAMILIES, 60)
-    assert heard[0] == f"24 bytes came, and none of them is a message of {', '.join(FAMILIES)}"
-    assert "there is no such node" in heard[1]
+    assert heard[0] == (f"24 bytes were received, but not a message of {', '.join(FAMILIES)}; check the line settings")
+    assert "the node does not exist" in heard[1]

@@ -1,4 +1,4 @@
-"""Captures, played: what comes, when, and with which moments."""
+"""Replayed captures: the chunks, their arrival, and their times."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoed.errors import LinkLost, PortRefused
-from shoed.now import Chunk
+from shoed.model.moments import Chunk
 from shoed.ports.address import ReplayAddress, Speed
 from shoed.ports.clock import now
 from shoed.ports.replay import ReplayLink, open_replay
@@ -23,7 +23,7 @@ def capture(folder: Path, records: str) -> str:
 
 
 async def play(link: ReplayLink) -> tuple[list[Chunk], str]:
-    """Everything to the end, and why it ended."""
+    """All chunks to the end, and the reason of the end."""
     chunks = []
     async with asyncio.timeout(PATIENCE_S):
         while True:
@@ -33,8 +33,8 @@ async def play(link: ReplayLink) -> tuple[list[Chunk], str]:
                 return chunks, str(end)
 
 
-async def test_fast_is_at_once_and_keeps_the_spacing(tmp_path: Path) -> None:
-    """An hour of recording takes no time, and its chunks' moments are an hour apart, on both clocks."""
+async def test_fast_replay_does_not_wait_and_keeps_the_spacing(tmp_path: Path) -> None:
+    """An hour of recording takes no time, and the times of its chunks are an hour apart on both clocks."""
     path = capture(tmp_path, "0.000001 < 05\n0.250000 > 06\n0.250000 < 31 44\n3600.000000 < 46\n")
     before = now()
     link = await open_replay(ReplayAddress(path, Speed.FAST))
@@ -48,8 +48,8 @@ async def test_fast_is_at_once_and_keeps_the_spacing(tmp_path: Path) -> None:
     assert end == "capture ended"
 
 
-async def test_in_real_time_a_chunk_comes_when_it_is_due(tmp_path: Path) -> None:
-    """Neither earlier nor with another moment than that of its coming."""
+async def test_in_real_time_a_chunk_arrives_at_its_recorded_offset(tmp_path: Path) -> None:
+    """It does not arrive earlier, and its time is the time of its arrival."""
     path = capture(tmp_path, "0.000000 < 05\n0.150000 < 31\n")
     link = await open_replay(ReplayAddress(path))
     opened = now()
@@ -60,21 +60,21 @@ async def test_in_real_time_a_chunk_comes_when_it_is_due(tmp_path: Path) -> None
     assert chunks[1].at.mono_ns <= now().mono_ns
 
 
-async def test_a_long_capture_is_read_as_it_is_taken(tmp_path: Path) -> None:
-    """A consumer that lags does not make the whole file come into memory, and gets all of it in the end."""
+async def test_a_long_capture_is_read_as_it_is_consumed(tmp_path: Path) -> None:
+    """A slow consumer does not cause the whole file to be read into memory, and receives every chunk."""
     records = "".join(f"{number}.000000 < {'%02X' % (number % 256)} {'00 ' * 499}\n" for number in range(400))
     link = await open_replay(ReplayAddress(capture(tmp_path, records + "damage\n"), Speed.FAST))
-    for _ in range(1000):  # the damage, at the end, is not reached: nobody takes anything
+    for _ in range(1000):  # the error at the end is not reached: no task receives
         await asyncio.sleep(0)
-    link.send(b"an order goes nowhere")
+    link.send(b"an order is discarded")
     chunks, end = await play(link)
     assert [chunk.data[0] for chunk in chunks] == [number % 256 for number in range(400)]
     assert ".capture:406: " in end
     await link.close()
 
 
-async def test_closing_in_the_middle_is_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chunk that is not due yet does not come any more, not even when its moment does."""
+async def test_closing_during_the_replay_is_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk whose time has not been reached is not delivered later."""
     loop = asyncio.get_running_loop()
     link = await open_replay(ReplayAddress(capture(tmp_path, "9.000000 < 05\n")))
     await link.close()
@@ -89,17 +89,18 @@ async def test_closing_in_the_middle_is_the_end(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("name", "remedy"), [("none", "check the path"), ("", "write the path of a capture"), ("pipe", "write the")]
+    ("name", "remedy"),
+    [("none", "write the path of a readable"), ("", "write the path of a capture"), ("pipe", "write the")],
 )
-async def test_what_is_no_file_is_refused(name: str, remedy: str, tmp_path: Path) -> None:
-    """Absent, a folder, or a pipe that would block: said at once."""
+async def test_a_path_that_is_not_a_file_is_refused(name: str, remedy: str, tmp_path: Path) -> None:
+    """An absent file, a folder, and a pipe that would block are refused immediately."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(PortRefused, match=f"^replay:{tmp_path}.*; {remedy}"):
         await open_replay(ReplayAddress(str(tmp_path / name)))
 
 
-async def test_what_is_no_capture_is_refused_with_its_line(tmp_path: Path) -> None:
-    """Bytes of another kind are no exception of another kind."""
+async def test_a_file_that_is_not_a_capture_is_refused_with_its_line(tmp_path: Path) -> None:
+    """Bytes of another kind do not raise another exception."""
     path = tmp_path / "one.capture"
     for content in (b"", b"\xff\xfe\x00", b"GIF89a"):
         path.write_bytes(content)

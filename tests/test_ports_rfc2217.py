@@ -1,4 +1,4 @@
-"""A device server that lets its host set the line: a real one, of pyserial's own parts, before a pseudo-terminal."""
+"""Device servers with RFC 2217: a real server, made of pyserial's own parts, before a pseudo-terminal."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarn
 
 
 class Pty(serial.Serial):
-    """A pseudo-terminal has no modem lines, and refuses to be asked."""
+    """A pseudo-terminal has no modem lines, and reports an error for them."""
 
     cts = dsr = ri = cd = False
 
@@ -40,7 +40,7 @@ class Pty(serial.Serial):
 
 
 class Server:
-    """One host at a time; the device is the other end of a pseudo-terminal."""
+    """A server for one client. The device is the other end of a pseudo-terminal."""
 
     def __init__(self) -> None:
         self.device, node = pty.openpty()
@@ -54,7 +54,7 @@ class Server:
         self.serving.start()
 
     def serve(self) -> None:
-        with suppress(OSError):  # the door, or the line, was closed
+        with suppress(OSError):  # the socket or the line was closed
             while True:
                 self.host, _ = self.door.accept()
                 manager = PortManager(self.port, self)  # type: ignore[arg-type]  # whatever has a `write`, as its own example
@@ -72,7 +72,7 @@ class Server:
                 host.sendall(b"".join(manager.escape(data)))
 
     def write(self, data: bytes) -> None:
-        """What the telnet half says to the host."""
+        """The bytes of the telnet part for the client."""
         if self.host is not None:
             self.host.sendall(data)
 
@@ -105,8 +105,8 @@ async def heard(link: Rfc2217Link, count: int) -> bytes:
     return data
 
 
-async def said(server: Server, count: int) -> bytes:
-    """What the device hears."""
+async def received_by_device(server: Server, count: int) -> bytes:
+    """The bytes that the device receives."""
     data = b""
     loop = asyncio.get_running_loop()
     while len(data) < count:
@@ -114,8 +114,8 @@ async def said(server: Server, count: int) -> bytes:
     return data
 
 
-async def test_bytes_go_both_ways_and_the_line_is_set(server: Server) -> None:
-    """All values of a byte, those that telnet takes for its own among them."""
+async def test_bytes_are_moved_in_both_directions_and_the_line_is_set(server: Server) -> None:
+    """The test sends all values of a byte, also those that telnet uses."""
     link = await open_link(server.address, Line(9600))
     assert isinstance(link, Rfc2217Link)
     try:
@@ -124,14 +124,14 @@ async def test_bytes_go_both_ways_and_the_line_is_set(server: Server) -> None:
         link.send(b"\xff\x02OP")
         link.send(b"\xff")
         async with asyncio.timeout(PATIENCE_S):
-            assert await said(server, 5) == b"\xff\x02OP\xff"
+            assert await received_by_device(server, 5) == b"\xff\x02OP\xff"
         assert server.port.baudrate == 9600
     finally:
         await link.close()
 
 
-async def test_a_server_that_hangs_up_is_a_lost_link(server: Server) -> None:
-    """What came before it is delivered first; nothing can be sent after it."""
+async def test_a_server_that_closes_is_a_lost_link(server: Server) -> None:
+    """The earlier bytes are delivered first; after the loss nothing can be sent."""
     link = await open_rfc2217(server.address, LINE)
     os.write(server.device, b"last words")
     assert await heard(link, 10) == b"last words"
@@ -145,7 +145,7 @@ async def test_a_server_that_hangs_up_is_a_lost_link(server: Server) -> None:
 
 
 async def test_a_closed_link_leaves_no_thread_and_can_be_opened_again(server: Server) -> None:
-    """Nothing hangs, twice over."""
+    """The test opens and closes the link twice."""
     for _ in range(2):
         link = await open_rfc2217(server.address, LINE)
         async with asyncio.timeout(PATIENCE_S):
@@ -156,24 +156,24 @@ async def test_a_closed_link_leaves_no_thread_and_can_be_opened_again(server: Se
     assert not [each for each in threading.enumerate() if each.name == "shoed-rfc2217"]
 
 
-async def test_what_a_device_does_not_take_is_bounded(server: Server) -> None:
-    """It is said, and not queued for ever."""
+async def test_the_bytes_that_wait_for_a_device_are_bounded(server: Server) -> None:
+    """`send` raises PortError above the bound."""
     link = await open_rfc2217(server.address, LINE)
     with pytest.raises(PortError, match="check the device server"):
         link.send(bytes(UNSENT_BYTES + 1))
     await link.close()
 
 
-async def test_where_nothing_listens_it_is_said_what_to_do() -> None:
-    """The port of a server that is gone."""
+async def test_the_refusal_of_a_closed_port_contains_a_remedy() -> None:
+    """The server of the port has stopped."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         address = Rfc2217Address("127.0.0.1", door.getsockname()[1])
     with pytest.raises(PortRefused, match="the server's mode is RFC 2217"):
         await open_rfc2217(address, LINE)
 
 
-async def test_a_server_that_speaks_no_rfc_2217_is_refused() -> None:
-    """It accepts, and answers nothing: a raw TCP server."""
+async def test_a_server_without_rfc_2217_is_refused() -> None:
+    """The server accepts connections, and does not answer: it is a raw TCP server."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         address = Rfc2217Address("127.0.0.1", door.getsockname()[1])
         with pytest.raises(PortRefused, match="write tcp://HOST:PORT"):

@@ -1,4 +1,4 @@
-"""The port of a device with a key: open once the device has shown it, and true to what the line said and when."""
+"""The port of a device with a key: open after the proof, with the bytes and moments of the line."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.channel import CHALLENGE, RESPONSE, UNKEYED
 from firmware_protocols.open_shoe.codec import seal, unwrap
 from shoed.errors import LinkLost, PortUnsecured
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports import secure
 from shoed.ports.address import parse_address
 from shoed.ports.cipher import Aes, draw
@@ -23,22 +23,22 @@ from shoed.ports.key_file import read_key
 from shoed.ports.keyed import Dropped, Keyed
 from shoed.ports.link import Link, keep_open, open_link
 from shoed.ports.secure import SecureLink, secured
-from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.secured import SecuredDevice
 from tests.keyed_shoe import KEY, OTHER_KEY, KeyedShoe, attacked, write_key
 from tests.links import PATIENCE_S, open_descriptors
 from tests.open_shoe_line import A
 
-IDENTIFY: Final = build(theirs.Request(1, theirs.Identify()))
+IDENTIFY: Final = build(theirs.OpenShoeRequest(1, theirs.Identify()))
 
-Told = tuple[str, str]
+Call = tuple[str, str]
 
 
 class Listener:
-    """Keeps what it is told, and says IDENTIFY on an open link."""
+    """Records its calls, and sends IDENTIFY on an open link."""
 
     def __init__(self) -> None:
-        self.told: list[Told] = []
+        self.calls: list[Call] = []
         self.chunks: list[Chunk] = []
         self.dropped: list[Dropped] = []
         self.link: Link | None = None
@@ -47,36 +47,36 @@ class Listener:
     async def opened(self, link: Link) -> None:
         self.link = link
         link.send(IDENTIFY)
-        self.tell("opened", "")
+        self.add("opened", "")
 
     async def received(self, chunk: Chunk) -> None:
         self.chunks.append(chunk)
         self.news.set()
 
     async def closed(self, reason: str) -> None:
-        self.tell("closed", reason)
+        self.add("closed", reason)
 
     async def refused(self, reason: str) -> None:
-        self.tell("refused", reason)
+        self.add("refused", reason)
 
     async def drop(self, dropped: Dropped) -> None:
         self.dropped.append(dropped)
         self.news.set()
 
-    def tell(self, what: str, detail: str) -> None:
-        self.told.append((what, detail))
+    def add(self, what: str, detail: str) -> None:
+        self.calls.append((what, detail))
         self.news.set()
 
     async def until(self, what: str, words: str = "") -> str:
-        """The first of this kind with such words."""
+        """The first call of this kind whose detail contains these words."""
         async with asyncio.timeout(PATIENCE_S):
-            while not (found := [text for told, text in self.told if told == what and words in text]):
+            while not (found := [text for kind, text in self.calls if kind == what and words in text]):
                 self.news.clear()
                 await self.news.wait()
         return found[0]
 
-    async def said(self) -> bytes:
-        """All that was received, once there is something."""
+    async def received_bytes(self) -> bytes:
+        """All received bytes, after the first one has arrived."""
         async with asyncio.timeout(PATIENCE_S):
             while not self.chunks:
                 self.news.clear()
@@ -109,17 +109,17 @@ def hello_in(data: bytes) -> bool:
     return isinstance(body, bytes) and body[:2] == b"\x03\x01"
 
 
-async def test_a_device_that_shows_its_key_is_open(shoe: KeyedShoe) -> None:
-    """What it says comes out in plain frames."""
+async def test_the_port_opens_for_a_device_with_the_key(shoe: KeyedShoe) -> None:
+    """The messages of the device arrive as plain frames."""
     async with kept_open(shoe.port) as listener:
         await listener.until("opened")
-        assert hello_in(await listener.said())
-        assert [what for what, _ in listener.told] == ["opened"]
+        assert hello_in(await listener.received_bytes())
+        assert [what for what, _ in listener.calls] == ["opened"]
         assert listener.dropped == []
 
 
-async def test_a_port_opens_as_soon_as_the_device_has_the_key(shoe: KeyedShoe) -> None:
-    """The reason of the refusal is told once; nobody has to touch the line."""
+async def test_a_port_opens_immediately_after_the_device_gets_the_key(shoe: KeyedShoe) -> None:
+    """The reason of the refusal is reported once; the line needs no attention."""
     shoe.key = OTHER_KEY
     shoe.restart()
     async with kept_open(shoe.port) as listener:
@@ -127,30 +127,30 @@ async def test_a_port_opens_as_soon_as_the_device_has_the_key(shoe: KeyedShoe) -
         shoe.key = KEY
         shoe.restart()
         await listener.until("opened")
-        assert hello_in(await listener.said())
-        assert [what for what, _ in listener.told] == ["refused", "opened"]
+        assert hello_in(await listener.received_bytes())
+        assert [what for what, _ in listener.calls] == ["refused", "opened"]
 
 
-async def test_a_line_that_is_lost_before_the_proof_is_a_refusal() -> None:
-    """The reason is that of the loss; a reason that was told stands instead of it."""
+async def test_a_line_lost_before_the_proof_is_a_refusal() -> None:
+    """The reason is the loss, or the reason that was already reported."""
     async with KeyedShoe() as shoe:
         link = await open_link(parse_address(shoe.port), FAMILY.line)
         shoe.fall_silent()
-        told: list[str] = []
+        refusals: list[str] = []
 
         async def refused(refusal: Exception) -> None:
-            told.append(str(refusal))
+            refusals.append(str(refusal))
 
         opening = asyncio.create_task(secured(link, parse_address(shoe.port), Keyed(KEY, Listener().drop), refused))
         await asyncio.sleep(0)
         await link.close()
         with pytest.raises(PortUnsecured, match="closed"):
             await opening
-        assert told == []
+        assert refusals == []
 
 
 class Patient(random.Random):
-    """It waits for nothing, and knows how long it would have waited at the most."""
+    """A clock that does not wait, and knows the longest wait."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -164,8 +164,8 @@ class Patient(random.Random):
         return 0.0
 
 
-async def test_a_server_that_closes_at_once_is_one_absence() -> None:
-    """It is asked again and again, as without a key, and told once."""
+async def test_a_server_that_closes_immediately_is_one_absence() -> None:
+    """The port tries again as without a key, and reports the reason once."""
 
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
@@ -175,45 +175,45 @@ async def test_a_server_that_closes_at_once_is_one_absence() -> None:
     async with kept_open(port, rng=dice) as listener, asyncio.timeout(PATIENCE_S):
         await dice.enough.wait()
     server.close()
-    assert [what for what, _ in listener.told] == ["refused"]
+    assert [what for what, _ in listener.calls] == ["refused"]
 
 
-async def test_a_device_that_asks_and_does_not_answer_is_heard() -> None:
-    """It says UNKEYED and no RESPONSE: the line works in one direction only."""
+async def test_a_device_that_sends_unkeyed_and_no_response_is_reported() -> None:
+    """The line works in one direction only."""
 
-    async def say_unkeyed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send_unkeyed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(seal(UNKEYED))
         while await reader.read(4096):
             pass
         writer.close()
 
-    server = await asyncio.start_server(say_unkeyed, "127.0.0.1", 0)
+    server = await asyncio.start_server(send_unkeyed, "127.0.0.1", 0)
     async with kept_open(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}") as listener:
         assert secure.NO_ANSWER in await listener.until("refused")
     server.close()
     await server.wait_closed()
 
 
-async def test_a_new_connection_takes_the_place_of_the_one_before() -> None:
-    """At the virtual device: the host before loses its line, and comes back with a session of its own."""
+async def test_a_new_connection_replaces_the_previous_connection() -> None:
+    """The rule is for the virtual device: the previous host loses its line, and reconnects with a new session."""
     async with KeyedShoe() as shoe, kept_open(shoe.port) as listener:
         await listener.until("opened")
-        await listener.said()
+        await listener.received_bytes()
         other = await open_link(parse_address(shoe.port), FAMILY.line)
         await listener.until("closed")
         async with asyncio.timeout(PATIENCE_S):
-            while [what for what, _ in listener.told].count("opened") < 2:
+            while [what for what, _ in listener.calls].count("opened") < 2:
                 listener.news.clear()
                 await listener.news.wait()
         await other.close()
 
 
 @pytest.mark.parametrize("kind", ["right", "wrong"])
-async def test_cancellation_at_every_await_lets_go_of_the_line(kind: str) -> None:
-    """In the handshake and behind it."""
+async def test_cancellation_at_every_await_closes_the_line(kind: str) -> None:
+    """The awaits are those of the handshake and those after it."""
     async with KeyedShoe(KEY if kind == "right" else OTHER_KEY) as shoe:
         await (await open_link(parse_address(shoe.port), FAMILY.line)).close()
-        await shoe.outlet.attended.left.wait()
+        await shoe.outlet.connected.left.wait()
         before = open_descriptors()
         for steps in range(40):
             listener = Listener()
@@ -226,19 +226,19 @@ async def test_cancellation_at_every_await_lets_go_of_the_line(kind: str) -> Non
             task.cancel()
             await asyncio.wait([task])
             assert task.cancelled()
-            told = [what for what, _ in listener.told]
-            assert told.count("closed") == told.count("opened")
+            calls = [what for what, _ in listener.calls]
+            assert calls.count("closed") == calls.count("opened")
         async with asyncio.timeout(PATIENCE_S):
-            await shoe.outlet.attended.left.wait()
+            await shoe.outlet.connected.left.wait()
         assert open_descriptors() == before
 
 
-async def test_what_the_device_did_not_say_is_dropped_in_its_place() -> None:
-    """Between two frames of the device, with its reason, and never as bytes of the device."""
+async def test_bytes_outside_the_channel_are_dropped_in_their_place() -> None:
+    """They are reported between two frames of the device, with the reason, and never as bytes of the device."""
     async with attacked() as (_, attacker), kept_open(attacker.port) as listener:
         await listener.until("opened")
-        await listener.said()
-        forged = build(theirs.Notice(3, theirs.Alive(A, 1)))
+        await listener.received_bytes()
+        forged = build(theirs.OpenShoeNotice(3, theirs.Alive(A, 1)))
         replayed = attacker.to_host[-1]
         attacker.inject(b"noise" + forged + replayed)
         async with asyncio.timeout(PATIENCE_S):
@@ -252,7 +252,7 @@ async def test_what_the_device_did_not_say_is_dropped_in_its_place() -> None:
 
 
 class Scripted:
-    """A link of the tests' own: chunks with moments, in the order in which they are given."""
+    """A link of the test: chunks with moments, in the given order."""
 
     def __init__(self) -> None:
         self.chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
@@ -276,11 +276,11 @@ class Scripted:
 
 
 async def test_moments_are_those_of_the_line() -> None:
-    """`at`, `late_ns` and `heard_until`; what is torn when the line is lost is told before the loss."""
+    """`at`, `late_ns` and `heard_until`; a torn frame is reported before the loss of the line."""
     link, listener = Scripted(), Listener()
     guarded = SecureLink(link, Keyed(KEY, listener.drop))
     assert unwrap(link.sent[0])[:4] == CHALLENGE
-    shoe = SecuredDevice(OpenShoeDevice(OpenShoeSettings(), A, version=3), KEY, Aes(), draw)
+    shoe = SecuredDevice(VirtualOpenShoe(OpenShoeSettings(), A, version=3), KEY, Aes(), draw)
     up = shoe.hear(Chunk(link.sent[0], Now(1, 1)))
     link.chunks.put_nowait(Chunk(up, Now(1, 1)))
     await guarded.hear()
@@ -304,22 +304,22 @@ async def test_moments_are_those_of_the_line() -> None:
     await guarded.close()
 
 
-async def test_two_reasons_in_turn_are_not_two_events_each_second() -> None:
-    """Whoever injects frames before the link is open makes one event in ten seconds."""
-    link, told = Scripted(), []
+async def test_two_alternating_reasons_are_not_two_events_each_second() -> None:
+    """Frames injected before the link is open cause one event in ten seconds."""
+    link, refusals = Scripted(), []
 
     async def refused(refusal: Exception) -> None:
-        told.append(str(refusal))
+        refusals.append(str(refusal))
 
     guarded = SecureLink(link, Keyed(KEY, Listener().drop))
     shaking = secure.Handshake(guarded, parse_address("tcp://a:1"), refused)
-    false = seal(RESPONSE + bytes(32)), build(theirs.Notice(1, theirs.Alive(A, 1)))
+    false = seal(RESPONSE + bytes(32)), build(theirs.OpenShoeNotice(1, theirs.Alive(A, 1)))
     for second in range(1, 31):
         link.chunks.put_nowait(Chunk(false[second % 2], Now(1, 1)))
         await guarded.hear()
         shaking.take()
         await shaking.judge(float(second))
-    assert len(told) == 3
+    assert len(refusals) == 3
     await guarded.close()
 
 
@@ -328,7 +328,7 @@ async def test_two_reasons_in_turn_are_not_two_events_each_second() -> None:
 
 @pytest.mark.parametrize("text", [f"{KEY.hex()}\n", KEY.hex(), f" \t{KEY.hex().upper()} \r\n\n"])
 def test_a_key_is_32_hexadecimal_digits(tmp_path: Path, text: str) -> None:
-    """White space around them means nothing."""
+    """White space around the digits has no effect."""
     path = tmp_path / "key"
     path.write_text(text)
     path.chmod(0o440)
@@ -343,7 +343,7 @@ def test_anything_else_is_not_a_key(tmp_path: Path, text: str) -> None:
     path = tmp_path / "key"
     path.write_text(text)
     path.chmod(0o400)
-    with pytest.raises(ValueError, match="is not a key") as caught:
+    with pytest.raises(ValueError, match="does not contain a key") as caught:
         read_key(str(path))
     assert not text or text not in " ".join(caught.value.args)
 
@@ -351,8 +351,8 @@ def test_anything_else_is_not_a_key(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "may"), [(0o400, 1), (0o600, 1), (0o440, 1), (0o640, 1), (0o660, 0), (0o444, 0), (0o404, 0)]
 )
-def test_others_may_not_read_the_file(tmp_path: Path, mode: int, *, may: int) -> None:
-    """Nor may the group write it; the group may read it, as the daemon's group does where root owns the file."""
+def test_other_users_have_no_access_to_the_file(tmp_path: Path, mode: int, *, may: int) -> None:
+    """The group may read the file and not write it: the daemon's group reads it if root owns it."""
     path = write_key(tmp_path / "key", mode=mode)
     if may:
         assert read_key(str(path)) == KEY
@@ -361,8 +361,8 @@ def test_others_may_not_read_the_file(tmp_path: Path, mode: int, *, may: int) ->
             read_key(str(path))
 
 
-def test_a_file_that_is_absent_or_a_directory_is_named(tmp_path: Path) -> None:
-    """With what to do."""
+def test_an_absent_file_and_a_directory_are_refused(tmp_path: Path) -> None:
+    """The error has the remedy."""
     with pytest.raises(ValueError, match="does not exist"):
         read_key(str(tmp_path / "absent"))
     with pytest.raises(ValueError, match="cannot be read: Is a directory"):

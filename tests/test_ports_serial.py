@@ -1,4 +1,4 @@
-"""Serial lines, on pseudo-terminals: opened, locked, read, written, lost."""
+"""Serial lines on pseudo-terminals: open, lock, read, write, loss."""
 
 import asyncio
 import fcntl
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class Device:
-    """The far end of a line: a pty's master, raw before anybody opens the other side."""
+    """The device's end of a line: the master of a pty, in raw mode before the other end is opened."""
 
     def __init__(self) -> None:
         self.master, slave = os.openpty()
@@ -41,7 +41,7 @@ class Device:
         assert os.write(self.master, data) == len(data)
 
     async def say_all(self, data: bytes) -> None:
-        """What fits now, and the rest as the line takes it."""
+        """Write all bytes, as fast as the line accepts them."""
         loop = asyncio.get_running_loop()
         while data:
             await once(lambda wake: loop.add_writer(self.master, wake), lambda: loop.remove_writer(self.master))
@@ -88,14 +88,14 @@ def send_until_refused(link: SerialLink) -> bytes:
         try:
             link.send(block)
         except PortError as refusal:
-            assert "takes no bytes" in str(refusal)  # noqa: PT017  # the loop is what ends here
+            assert "does not read" in str(refusal)  # noqa: PT017  # the loop is what ends here
             return sent
         sent += block
-    pytest.fail("a megabyte was accepted for a device that takes no bytes")
+    pytest.fail("the link accepted a megabyte for a device that does not read")
 
 
-async def test_bytes_come_whole_and_with_their_moment(device: Device) -> None:
-    """What the device says arrives unchanged, control characters too, stamped on both clocks."""
+async def test_bytes_arrive_unchanged_with_their_time(device: Device) -> None:
+    """Control characters arrive unchanged, too. The time has both clocks."""
     link = await open_it(device)
     every_byte = bytes(range(256))
     before = now()
@@ -110,7 +110,7 @@ async def test_bytes_come_whole_and_with_their_moment(device: Device) -> None:
 
 
 async def test_orders_reach_the_device(device: Device) -> None:
-    """What is sent arrives unchanged, in order."""
+    """The bytes arrive unchanged and in order."""
     link = await open_it(device)
     link.send(b"\x02OPLK02\x03")
     link.send(b"1B\r\n")
@@ -119,16 +119,16 @@ async def test_orders_reach_the_device(device: Device) -> None:
     await link.close()
 
 
-async def test_bytes_that_waited_for_the_opening_are_delivered(device: Device) -> None:
-    """Opening flushes nothing: the first report may have come before us."""
+async def test_bytes_that_waited_before_the_opening_are_delivered(device: Device) -> None:
+    """Opening does not flush the input: the first report may have arrived earlier."""
     device.say(b"\x051D\x81\xb8\x034F")
     link = await open_it(device)
     assert await receive(link, 8) == b"\x051D\x81\xb8\x034F"
     await link.close()
 
 
-async def test_a_killed_reader_leaves_the_rest_to_the_next(device: Device) -> None:
-    """A daemon killed between two of a shoe's copies finds the others when it comes back."""
+async def test_a_killed_reader_leaves_the_other_bytes_to_the_next_reader(device: Device) -> None:
+    """After a kill between two copies of a report, the next daemon receives the other copies."""
     reader = """
 import asyncio, os, signal, sys
 from firmware_protocols.family import Line
@@ -156,8 +156,11 @@ asyncio.run(main())
     await link.close()
 
 
-async def test_the_line_is_set_as_the_address_and_the_family_say(device: Device) -> None:
-    """Raw, without echo or flow control, at the address's speed, else the family's; a break flushes nothing."""
+async def test_the_line_has_the_settings_of_the_address_and_the_family(device: Device) -> None:
+    """The line is raw, without echo and flow control, with the speed of the address or of the family.
+
+    A break does not flush the input.
+    """
     for address, speed in (
         (SerialAddress(device.path), termios.B4800),
         (SerialAddress(device.path, baud=9600), termios.B9600),
@@ -173,17 +176,17 @@ async def test_the_line_is_set_as_the_address_and_the_family_say(device: Device)
         await link.close()
 
 
-async def test_a_line_is_ours_alone(device: Device) -> None:
-    """A second opener is refused and told how to find the first; after closing it is welcome."""
+async def test_a_line_has_one_user(device: Device) -> None:
+    """A second open is refused with the command that finds the first user. After `close` it succeeds."""
     link = await open_it(device)
-    with pytest.raises(PortRefused, match=f"another program has it open.*fuser -v {device.path}"):
+    with pytest.raises(PortRefused, match=f"another program uses the line.*fuser -v {device.path}"):
         await open_it(device)
     await link.close()
     await (await open_it(device)).close()
 
 
 async def test_a_pty_is_not_left_exclusive(device: Device) -> None:
-    """A pty keeps TIOCEXCL after its last close, so that a killed daemon's successor would be locked out."""
+    """A pty keeps TIOCEXCL after its last close, which would refuse the daemon after a kill."""
     tiocgexcl = 0x80045440
     link = await open_it(device)
     other = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
@@ -192,8 +195,8 @@ async def test_a_pty_is_not_left_exclusive(device: Device) -> None:
     await link.close()
 
 
-async def test_a_device_that_hangs_up_loses_the_link(device: Device) -> None:
-    """The reader is told, so is the sender, and closing what is lost is no error."""
+async def test_a_hang_up_loses_the_link(device: Device) -> None:
+    """`receive` and `send` raise LinkLost; `close` of a lost link is not an error."""
     link = await open_it(device)
     device.vanish()
     async with asyncio.timeout(PATIENCE_S):
@@ -206,8 +209,8 @@ async def test_a_device_that_hangs_up_loses_the_link(device: Device) -> None:
         await link.receive()
 
 
-async def test_writing_to_a_vanished_device_loses_the_link(device: Device) -> None:
-    """A hang-up that a write meets first is a loss too, not an exception of the sender."""
+async def test_writing_to_a_lost_device_loses_the_link(device: Device) -> None:
+    """If a write detects the hang-up first, it is a loss too, and not an exception in `send`."""
     link = await open_it(device)
     device.vanish()
     link.send(b"x")
@@ -216,8 +219,8 @@ async def test_writing_to_a_vanished_device_loses_the_link(device: Device) -> No
     await link.close()
 
 
-async def test_a_device_that_takes_no_bytes_blocks_nobody(device: Device) -> None:
-    """Sending never waits, refuses when too much waits, and loses nothing once the device listens again."""
+async def test_a_device_that_does_not_read_blocks_no_task(device: Device) -> None:
+    """`send` does not wait, refuses bytes above the limit, and loses no accepted bytes."""
     before = open_descriptors()
     link = await open_it(device)
     ((descriptor, _),) = open_descriptors() - before
@@ -230,20 +233,20 @@ async def test_a_device_that_takes_no_bytes_blocks_nobody(device: Device) -> Non
     async with asyncio.timeout(PATIENCE_S):
         assert await device.hear(6) == b"and on"
     nothing_watched = not asyncio.get_running_loop().remove_writer(int(descriptor))
-    assert nothing_watched  # otherwise the loop would spin on a line that is always ready
+    assert nothing_watched  # otherwise the event loop would spin on a line that is always ready
     await link.close()
 
 
-async def test_closing_does_not_wait_for_a_device_that_takes_no_bytes(device: Device) -> None:
-    """What cannot be sent is thrown away."""
+async def test_closing_does_not_wait_for_a_device_that_does_not_read(device: Device) -> None:
+    """Unsent bytes are discarded."""
     link = await open_it(device)
     send_until_refused(link)
     async with asyncio.timeout(PATIENCE_S):
         await link.close()
 
 
-async def test_a_consumer_that_lags_stops_the_line_and_loses_nothing(device: Device) -> None:
-    """Memory is bounded by pausing the reader; the device feels it, and goes on when we do."""
+async def test_a_slow_consumer_pauses_the_line_and_loses_nothing(device: Device) -> None:
+    """The pause bounds the memory. The device's writes block until the consumer continues."""
     link = await open_it(device)
     flood = os.urandom(300_000)
     saying = asyncio.ensure_future(device.say_all(flood))
@@ -254,8 +257,8 @@ async def test_a_consumer_that_lags_stops_the_line_and_loses_nothing(device: Dev
     await link.close()
 
 
-async def test_open_and_close_leave_nothing_behind(device: Device) -> None:
-    """Neither a descriptor nor a thread; closing twice is closing once."""
+async def test_open_and_close_leave_no_descriptor_and_no_thread(device: Device) -> None:
+    """A second `close` has no effect."""
     before = open_descriptors()
     link = await open_it(device)
     assert len(open_descriptors() - before) == 1
@@ -271,15 +274,18 @@ async def test_open_and_close_leave_nothing_behind(device: Device) -> None:
 @pytest.mark.parametrize(
     ("path", "remedy"),
     [
-        ("/dev/no-such-shoe", "there is no such node; check the cable and the path, `shoed ports` lists what is there"),
-        ("/dev/null/shoe", "there is no such node"),
-        ("/dev/null", "this is no serial line; `shoed ports` lists those that are"),
-        ("/dev", "this is no serial line"),
-        (__file__, "this is no serial line"),
+        (
+            "/dev/no-such-shoe",
+            "the node does not exist; check the cable and the path (`shoed ports` lists the devices)",
+        ),
+        ("/dev/null/shoe", "the node does not exist"),
+        ("/dev/null", "the path is not a serial line; `shoed ports` lists the serial lines"),
+        ("/dev", "the path is not a serial line"),
+        (__file__, "the path is not a serial line"),
     ],
 )
-async def test_what_cannot_be_opened_says_why_and_what_to_do(path: str, remedy: str) -> None:
-    """The refusal names the address; nothing stays open."""
+async def test_the_refusal_of_a_line_contains_the_reason_and_a_remedy(path: str, remedy: str) -> None:
+    """It contains the address, and no descriptor stays open."""
     before = open_descriptors()
     with pytest.raises(PortRefused) as refusal:
         await open_serial(SerialAddress(path), CUSTOM)
@@ -289,12 +295,12 @@ async def test_what_cannot_be_opened_says_why_and_what_to_do(path: str, remedy: 
 
 
 OLD_S: Final = 60
-OURS: Final = 65534  # nobody, and its group
+OURS: Final = 65534  # a user without permissions, and its group
 ROOT_GROUP: Final = 0
 
 
 def refusal_of(path: str, ahead_s: int = OLD_S) -> str:
-    """As a user that may nothing hears it, and so long after the node last changed."""
+    """The refusal for a user without permissions, a given time after the last change of the node."""
     opener = f"""
 import asyncio, os, sys, time
 from firmware_protocols.family import Line
@@ -320,14 +326,14 @@ except Exception as refusal:
     ("mode", "group", "remedy"),
     [
         (0o060, 5, "sudo usermod -aG "),
-        (0o060, 61234, "it belongs to group 61234: join it"),
+        (0o060, 61234, "the node belongs to the group 61234; run"),
         (0o000, 5, "install shoed's udev rules, then unplug and reconnect the device"),
         (0o060, ROOT_GROUP, "install shoed's udev rules, then unplug and reconnect the device"),
     ],
-    ids=["group", "a-group-without-a-name", "nobody", "root-alone"],
+    ids=["group", "a-group-without-a-name", "a-mode-without-permission", "root-alone"],
 )
-def test_a_denied_line_says_who_may(device: Device, mode: int, group: int, remedy: str) -> None:
-    """The group is named with the way into it; root's is none to join, and where none may, the rules are at fault."""
+def test_the_refusal_of_a_denied_line_contains_the_group(device: Device, mode: int, group: int, remedy: str) -> None:
+    """The remedy is to join the group. For root's group, or a group without permission, it is to install the rules."""
     os.chown(device.path, -1, group)
     Path(device.path).chmod(mode)
     refused = refusal_of(device.path)
@@ -336,32 +342,32 @@ def test_a_denied_line_says_who_may(device: Device, mode: int, group: int, remed
     assert group != ROOT_GROUP or "usermod" not in refused
 
 
-def test_a_node_at_which_udev_is_still_at_work_is_not_ready(device: Device) -> None:
-    """It is made for root alone, and gets its group and its mode a moment later: its age says that it is new."""
+def test_a_new_node_is_not_ready(device: Device) -> None:
+    """The kernel makes it for root only, and udev sets its group and mode a moment later."""
     Path(device.path).chmod(0)
     for ahead_s, kind in ((0, "PortUnready"), (OLD_S, "PortRefused"), (-OLD_S, "PortRefused")):
         assert refusal_of(device.path, ahead_s).startswith(f"{kind} serial://{device.path}: permission denied")
 
 
-def test_a_node_that_went_while_it_was_denied_is_absent(tmp_path: Path) -> None:
-    """And a folder that may not be entered is no removed node."""
+def test_a_node_that_is_removed_during_the_refusal_is_absent(tmp_path: Path) -> None:
+    """A folder without permission is not a removed node."""
     address = SerialAddress(str(tmp_path / "none"))
     refusal = denial(address, address.path)
     assert isinstance(refusal, PortAbsent)
-    assert "there is no such node" in str(refusal)
+    assert "the node does not exist" in str(refusal)
 
 
-def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path) -> None:
-    """Only that is said of the folder."""
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+    """The refusal does not report the node as absent."""
     folder = tmp_path / "closed"
     folder.mkdir(mode=0)
-    assert "the folder of the node may not be entered" in refusal_of(str(folder / "node"))
+    assert "shoed may not enter the folder of the node" in refusal_of(str(folder / "node"))
     folder.chmod(0o700)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a node to a group")
-def test_who_is_in_the_group_and_denied_is_not_told_to_join_it(device: Device) -> None:
-    """Here its owner is denied what its group may do; a service's unit may allow fewer kinds of device, too."""
+def test_a_denied_member_of_the_group_is_not_advised_to_join_it(device: Device) -> None:
+    """Here the mode denies the owner access that its group has. A service's unit may have the same effect."""
     os.chown(device.path, OURS, OURS)
     Path(device.path).chmod(0o060)
     refused = refusal_of(device.path)

@@ -1,4 +1,4 @@
-"""Device servers, on real sockets: found, refused, read, written, closed, vanished."""
+"""Device servers on real sockets: found, refused, read, written, closed, lost."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class Peer:
-    """One connection, from the device server's end."""
+    """One connection, at the device server's end."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -86,8 +86,8 @@ async def pair(server: Server) -> AsyncIterator[tuple[TcpLink, Peer]]:
     await link.close()
 
 
-async def test_bytes_go_both_ways_and_bear_their_moment(pair: tuple[TcpLink, Peer]) -> None:
-    """What either end says arrives unchanged; what we get is stamped on both clocks."""
+async def test_bytes_are_moved_in_both_directions_with_their_time(pair: tuple[TcpLink, Peer]) -> None:
+    """The bytes arrive unchanged. The time of received bytes has both clocks."""
     link, peer = pair
     before = now()
     await peer.say(bytes(range(256)))
@@ -101,8 +101,8 @@ async def test_bytes_go_both_ways_and_bear_their_moment(pair: tuple[TcpLink, Pee
     assert await peer.hear(10) == b"\x02OPLK02\x031B"
 
 
-async def test_an_address_of_the_newer_kind_is_reached(server: Server) -> None:
-    """IPv6, and a name that has several addresses of which the first may refuse."""
+async def test_ipv6_and_names_with_several_addresses_are_reached(server: Server) -> None:
+    """The first address of a name may refuse."""
     link = await open_tcp(TcpAddress("localhost", server.address.port))
     await link.close()
     try:
@@ -115,30 +115,32 @@ async def test_an_address_of_the_newer_kind_is_reached(server: Server) -> None:
 
 
 async def test_a_closed_port_is_refused_with_the_remedy(server: Server) -> None:
-    """Nobody listens: the port or the device server's mode is wrong."""
+    """The port is wrong, or the mode of the device server."""
     server.close()
     with pytest.raises(PortRefused) as refusal:
         await open_tcp(server.address)
-    assert str(refusal.value).startswith(f"{server.address}: nothing listens on port {server.address.port}; check")
+    assert str(refusal.value).startswith(
+        f"{server.address}: the server refuses connections to port {server.address.port}; "
+    )
 
 
-async def test_a_host_that_never_answers_is_given_up_after_two_seconds() -> None:
-    """Start-up and other tables do not wait for it, and it has a reason of its own."""
+async def test_a_host_that_does_not_answer_is_given_up_after_two_seconds() -> None:
+    """The start and other tables do not wait for it. The refusal has its own reason."""
     full = Server(backlog=0)
     waiting = [socket.socket() for _ in range(3)]
     for each in waiting:
         each.setblocking(False)  # noqa: FBT003  # the socket module knows no other way
         each.connect_ex(("127.0.0.1", full.address.port))
     async with asyncio.timeout(PATIENCE_S):
-        with pytest.raises(PortRefused, match="no answer within 2 s; check"):
+        with pytest.raises(PortRefused, match="the server does not answer within 2 s; check"):
             await open_tcp(full.address)
     for each in waiting:
         each.close()
     full.close()
 
 
-async def test_a_peer_that_closes_loses_the_link_after_its_last_words(pair: tuple[TcpLink, Peer]) -> None:
-    """What came before the end is delivered before the loss; afterwards there is nothing to send to."""
+async def test_a_peer_that_closes_loses_the_link_after_the_last_bytes(pair: tuple[TcpLink, Peer]) -> None:
+    """The earlier bytes are delivered first; after the loss nothing can be sent."""
     link, peer = pair
     await peer.say(b"last words")
     peer.close()
@@ -151,7 +153,7 @@ async def test_a_peer_that_closes_loses_the_link_after_its_last_words(pair: tupl
 
 
 async def test_a_reset_loses_the_link_with_its_reason(pair: tuple[TcpLink, Peer]) -> None:
-    """A device server that restarts answers with a reset."""
+    """A restarted device server sends a reset."""
     link, peer = pair
     peer.reset()
     async with asyncio.timeout(PATIENCE_S):
@@ -159,11 +161,11 @@ async def test_a_reset_loses_the_link_with_its_reason(pair: tuple[TcpLink, Peer]
             await link.receive()
 
 
-async def test_a_peer_that_takes_no_bytes_blocks_nobody(pair: tuple[TcpLink, Peer]) -> None:
-    """Sending never waits and refuses when too much waits; reading goes on; nothing accepted is lost."""
+async def test_a_peer_that_does_not_read_blocks_no_task(pair: tuple[TcpLink, Peer]) -> None:
+    """`send` does not wait, and refuses bytes above the limit. Reading continues, and accepted bytes are not lost."""
     link, peer = pair
     sent = bytearray()
-    with pytest.raises(PortError, match="takes no bytes"):  # noqa: PT012  # the loop is what ends here
+    with pytest.raises(PortError, match="does not read"):  # noqa: PT012  # the loop is what ends here
         while True:
             link.send(block := len(sent).to_bytes(4, "big") * 1000)
             sent += block
@@ -172,18 +174,18 @@ async def test_a_peer_that_takes_no_bytes_blocks_nobody(pair: tuple[TcpLink, Pee
     assert await peer.hear(len(sent)) == sent
 
 
-async def test_closing_does_not_wait_for_a_peer_that_takes_no_bytes(pair: tuple[TcpLink, Peer]) -> None:
-    """What cannot be sent is thrown away."""
+async def test_closing_does_not_wait_for_a_peer_that_does_not_read(pair: tuple[TcpLink, Peer]) -> None:
+    """Unsent bytes are discarded."""
     link, _ = pair
-    with pytest.raises(PortError, match="takes no bytes"):  # noqa: PT012  # the loop is what ends here
+    with pytest.raises(PortError, match="does not read"):  # noqa: PT012  # the loop is what ends here
         while True:
             link.send(bytes(4000))
     async with asyncio.timeout(PATIENCE_S):
         await link.close()
 
 
-async def test_a_consumer_that_lags_stops_the_peer_and_loses_nothing(pair: tuple[TcpLink, Peer]) -> None:
-    """Memory is bounded by pausing the connection; the peer feels it, and goes on when we do."""
+async def test_a_slow_consumer_pauses_the_peer_and_loses_nothing(pair: tuple[TcpLink, Peer]) -> None:
+    """The pause bounds the memory. The peer's writes block until the consumer continues."""
     link, peer = pair
     flood = os.urandom(20_000_000)
     saying = asyncio.ensure_future(peer.say(flood))
@@ -193,8 +195,8 @@ async def test_a_consumer_that_lags_stops_the_peer_and_loses_nothing(pair: tuple
     await saying
 
 
-async def test_closing_is_the_end_and_leaves_no_descriptor(server: Server) -> None:
-    """The peer sees it, a waiting reader too; closing twice is closing once."""
+async def test_close_ends_the_connection_and_leaves_no_descriptor(server: Server) -> None:
+    """The peer and a waiting reader see the end. A second `close` has no effect."""
     before = open_descriptors()
     link = await open_tcp(server.address)
     reading = asyncio.ensure_future(link.receive())
@@ -231,7 +233,7 @@ from shoed.errors import LinkLost
 from shoed.ports.address import TcpAddress
 from shoed.ports.tcp import open_tcp
 
-def tell_far(expected):
+def order_far(expected):
     far.stdin.write("go on\\n")
     far.stdin.flush()
     assert far.stdout.readline() == expected + "\\n"
@@ -239,7 +241,7 @@ def tell_far(expected):
 async def main():
     link = await open_tcp(TcpAddress("10.0.0.2", 4001, keepalive_s=1))
     assert (await link.receive()).data == b"here"
-    tell_far("pulled")
+    order_far("pulled")
     pulled = time.monotonic()
     try:
         async with asyncio.timeout({PATIENCE_S}):
@@ -257,26 +259,26 @@ with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, te
         "link set near up",
     ):
         subprocess.run(["ip", *words.split()], check=True)
-    tell_far("listening")
+    order_far("listening")
     asyncio.run(main())
 """
 
 
-def test_a_peer_that_vanishes_without_a_word_is_noticed() -> None:
-    """The cable is pulled: no FIN, no reset, and within about keepalive_s the link is lost all the same.
+def test_a_lost_peer_is_detected_without_traffic() -> None:
+    """The cable is cut: no FIN and no reset arrives, and the link is lost after about keepalive_s.
 
-    Both ends have a network namespace of their own, so that the cable is nobody else's.
+    Each end has its own network namespace, so the test does not affect the machine.
     """
     alone = [shutil.which("unshare") or "", "--map-root-user", "--net"]
     if not alone[0] or shutil.which("ip") is None:
-        pytest.skip("the commands unshare and ip are needed to pull a network cable")
+        pytest.skip("the commands unshare and ip are required to cut a network cable")
     if (tried := subprocess.run([*alone, "true"], capture_output=True, text=True, check=False)).returncode:
-        pytest.skip(f"no network namespace may be made here: {tried.stderr.strip()}")
+        pytest.skip(f"this user may not make a network namespace: {tried.stderr.strip()}")
     near = [*alone, sys.executable, "-c", NEAR]
     done = subprocess.run(near, cwd=ROOT, capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
     assert done.returncode == 0, done.stderr
     seconds, _, reason = done.stdout.strip().partition(" ")
     assert reason.startswith(
-        "tcp://10.0.0.2:4001?keepalive_s=1: nothing answered for 1 s; check the device server's power"
+        "tcp://10.0.0.2:4001?keepalive_s=1: the device server did not answer for 1 s; check the device server's power"
     )
     assert 0.5 < float(seconds) < 3

@@ -1,4 +1,4 @@
-"""Blocking work off the loop: its result, its failure, and what becomes of it when nobody waits any more."""
+"""Blocking work in threads: its result, its failure, and the cancellation of its caller."""
 
 import asyncio
 import threading
@@ -10,15 +10,15 @@ from shoed.ports.threads import off_loop
 PATIENCE_S = 5
 
 
-async def test_the_result_and_the_failure_are_the_works() -> None:
-    """It runs elsewhere, and the caller gets what it gave."""
+async def test_the_caller_gets_the_result_or_the_failure() -> None:
+    """The work runs in another thread."""
     assert await off_loop(threading.get_ident) != threading.get_ident()
     with pytest.raises(ZeroDivisionError):
         await off_loop(lambda: 1 // 0)
 
 
-async def test_work_that_nobody_waits_for_is_undone() -> None:
-    """Cancelled while it runs, it still ends, and its result is undone before the cancellation is through."""
+async def test_the_work_of_a_cancelled_caller_is_undone() -> None:
+    """The work ends, and its result is undone before the cancellation returns."""
     begun, goes_on = threading.Event(), threading.Event()
     undone: list[str] = []
 
@@ -36,8 +36,8 @@ async def test_work_that_nobody_waits_for_is_undone() -> None:
     assert undone == ["descriptor"]
 
 
-async def test_work_that_hangs_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that does not return holds nobody up; if it ever does, its result is undone all the same."""
+async def test_work_that_hangs_is_left_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that does not return does not block the caller. If it returns later, its result is undone."""
     monkeypatch.setattr("shoed.ports.threads.PATIENCE_S", 0.05)
     begun, goes_on, undone = threading.Event(), threading.Event(), threading.Event()
 
@@ -56,8 +56,8 @@ async def test_work_that_hangs_is_left_to_itself(monkeypatch: pytest.MonkeyPatch
     assert await off_loop(lambda: undone.wait(PATIENCE_S))
 
 
-async def test_work_that_fails_when_nobody_waits_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    """There is nothing to undo, and nobody to tell."""
+async def test_failed_work_of_a_cancelled_caller_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """There is nothing to undo."""
     begun = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""USB devices in an emulated kernel: unmodified pyusb and libusb, in processes under umockdev's preload."""
+"""USB devices in an emulated kernel: unmodified pyusb and libusb, in processes with umockdev's preload."""
 
 import ctypes.util
 import os
@@ -19,7 +19,7 @@ WITHOUT: Final = f"no lib{' and no lib'.join(MISSING)}; run: sudo apt-get instal
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_device_in_an_emulated_kernel(case: str) -> None:
-    """Each case is told in `usb_kernel.py`. Without the libraries it is skipped, unless HIL_REQUIRED says otherwise."""
+    """`usb_kernel.py` describes each case. Without the libraries the case is skipped, except with HIL_REQUIRED."""
     if MISSING:
         (pytest.fail if os.environ.get("HIL_REQUIRED") else pytest.skip)(WITHOUT)
     done = subprocess.run(

@@ -1,7 +1,7 @@
-"""The reference firmware in C: written from Open Shoe's page alone, it shares no code and no table with the host.
+"""The reference firmware in C: written only from the page of Open Shoe, it shares no code and no table with the host.
 
-It is compiled with all warnings as errors, and with sanitizers. It makes every frame of the page, withstands its
-fuzzer, passes `shoed conform`, and runs tables as shoe and as shuffler.
+It is compiled with all warnings as errors, and with sanitizers. It builds every frame of the page, passes its
+fuzzer and `shoed conform`, and runs tables as shoe and as shuffler.
 """
 
 import asyncio
@@ -53,8 +53,8 @@ def ran(*command: str | Path) -> str:
     return done.stdout
 
 
-def test_it_is_small_and_needs_nothing() -> None:
-    """Fewer than 1,500 lines, no allocation, no IO, and of the library only what every compiler has."""
+def test_the_firmware_is_small_and_has_no_dependencies() -> None:
+    """Fewer than 1,500 lines, no allocation, no IO, and only the library functions of every compiler."""
     texts = [(SOURCES / name).read_text() for name in ("open_shoe.h", "open_shoe.c")]
     assert sum(len(text.splitlines()) for text in texts) < MOST_LINES
     for text in texts:
@@ -62,21 +62,21 @@ def test_it_is_small_and_needs_nothing() -> None:
         assert not re.search(r"\b(malloc|calloc|realloc|free|printf)\(", text)
 
 
-def test_it_says_every_frame_of_the_page(built: Path) -> None:
-    """The examples, and the test vectors of the secure channel."""
+def test_the_firmware_builds_every_frame_of_the_page(built: Path) -> None:
+    """The frames are the examples, and the test vectors of the secure channel."""
     rows = len(re.findall(r"^\|[^|]*`7E [0-9A-F ]+ 7F`", PAGE.read_text(), re.MULTILINE))
     for program in ("vectors", "vectors-san"):
         assert ran(built / program, PAGE).splitlines()[-1].endswith(" 0 differences")
     assert rows > 20
 
 
-def test_the_fuzzer_finds_nothing(built: Path) -> None:
-    """Random and changed bytes, lost power, torn writes: its invariants hold, and the sanitizers are silent."""
+def test_the_fuzzer_finds_no_violation(built: Path) -> None:
+    """Random and changed bytes, lost power, torn writes: the invariants hold, and the sanitizers report nothing."""
     ran(built / "fuzz-san", "--rounds", STEPS, "--seed", "1")
 
 
 class Player:
-    """The program in a process of its own, as a device on a pty or a TCP port."""
+    """The program in its own process, as a device on a pty or a TCP port."""
 
     def __init__(self, process: asyncio.subprocess.Process, port: str) -> None:
         self.process = process
@@ -87,7 +87,7 @@ class Player:
         self.process.stdin.write("".join(f"{line}\n" for line in lines).encode())
 
     async def obeys(self, *lines: str) -> None:
-        """Say them, and wait until each is done."""
+        """Send each line, and wait until it is executed."""
         assert self.process.stdout is not None
         for line in lines:
             self.say(line)
@@ -102,11 +102,11 @@ async def player(built: Path, *arguments: str) -> AsyncIterator[Player]:
     )
     assert process.stdout is not None
     try:
-        said = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
+        printed = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
         if "--pty" in arguments:
             yield Player(process, f"serial://{arguments[arguments.index('--pty') + 1]}")
         else:
-            yield Player(process, f"tcp://127.0.0.1:{said.split()[-1]}")
+            yield Player(process, f"tcp://127.0.0.1:{printed.split()[-1]}")
     finally:
         if process.returncode is None:
             process.terminate()
@@ -117,8 +117,8 @@ async def player(built: Path, *arguments: str) -> AsyncIterator[Player]:
 @pytest.mark.parametrize(
     ("version", "key"), [("1", False), ("2", False), ("3", False), ("3", True)], ids=["1", "2", "3", "key"]
 )
-async def test_it_passes_every_clause_that_is_tried(built: Path, tmp_path: Path, version: str, *, key: bool) -> None:
-    """As a shoe over TCP."""
+async def test_the_firmware_passes_every_tested_clause(built: Path, tmp_path: Path, version: str, *, key: bool) -> None:
+    """The firmware is a shoe over TCP."""
     secret = tmp_path / "shoe.key"
     secret.write_text(KEY)
     secret.chmod(0o400)
@@ -137,7 +137,7 @@ async def test_it_passes_every_clause_that_is_tried(built: Path, tmp_path: Path,
 
 
 async def test_a_shoe_and_a_shuffler_in_c_run_a_table(built: Path, tmp_path: Path, world: World) -> None:
-    """With a key over TCP, and on a pty. The daemon is killed and the power fails between two cards: none is lost."""
+    """With a key over TCP, and on a pty. Between two cards, the daemon is killed and the power fails: none is lost."""
     secret = tmp_path / "shoe.key"
     secret.write_text(KEY)
     secret.chmod(0o400)
@@ -158,8 +158,8 @@ async def test_a_shoe_and_a_shuffler_in_c_run_a_table(built: Path, tmp_path: Pat
         await (await world.launch(path)).ready()
         await world.recorder.event("round.completed")
         assert await world.daemons[-1].stop() == 0
-    told = [row for row in world.journal.events() if not row.type.startswith(("device.", "line."))]
-    assert [row.type for row in told] == [
+    events = [row for row in world.journal.events() if not row.type.startswith(("device.", "line."))]
+    assert [row.type for row in events] == [
         *("set.recognised", "set.shuffling", "set.shuffled", "set.delivered", "shoe.started", "round.started"),
         *(["card.drawn"] * 4),
         "round.completed",

@@ -1,4 +1,4 @@
-"""A virtual Open Shoe and its host, in virtual time: each card once, whatever the cable does."""
+"""A virtual Open Shoe and its host, in virtual time: each card arrives once, also after cable faults."""
 
 import re
 from collections import Counter
@@ -7,12 +7,12 @@ from typing import Final, TypeGuard
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from firmware_protocols.open_shoe.messages import Empty, Role
+from firmware_protocols.open_shoe.messages import Empty, OpenShoeRole
 from shoed import VERSION
-from shoed.cards import Card
 from shoed.errors import SettingsError
-from shoed.now import Chunk, Now
-from shoed.observations import (
+from shoed.model.cards import Card
+from shoed.model.moments import Chunk, Now
+from shoed.model.observations import (
     AnyObservation,
     Capability,
     CardSeen,
@@ -23,28 +23,28 @@ from shoed.observations import (
     Identified,
     Place,
     Resumed,
-    SetDelivered,
-    ShoeEmptied,
+    SetDeliverySeen,
+    ShoeEmptySeen,
     ShoeLoaded,
     ShuffleEnded,
     ShuffleStarted,
 )
-from shoed.rig.device import Happening, Pulled, happenings
-from shoed.rig.open_shoe import OpenShoeDevice
+from shoed.model.step import AnyInput, LinkDown, LinkUp, Received, Woken
+from shoed.rig.device import Pulled, TimelineEntry, timeline
+from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.scenario import of
 from shoed.session.open_shoe import OpenShoeSession
 from shoed.settings import parse
-from shoed.step import AnyInput, LinkDown, LinkUp, Received, Woken
 
 STREAM: Final = 0xA1B2C3D4
 SETTLED_S: Final = 20.0
 
 
 class Line:
-    """Both ends, each woken when it wants to be; a byte takes no time."""
+    """Both ends, each with its timer; a byte arrives immediately."""
 
     def __init__(self, settings: OpenShoeSettings, version: int) -> None:
-        self.device = OpenShoeDevice(settings, STREAM, version=version)
+        self.device = VirtualOpenShoe(settings, STREAM, version=version)
         self.session = OpenShoeSession(settings, allow_orders=False)
         self.state = self.session.begin()
         self.seen: list[AnyObservation] = []
@@ -58,64 +58,64 @@ class Line:
     def plug(self) -> None:
         self.open = True
         self.host(LinkUp("rig"))
-        self.said(self.device.opened(self.now))
+        self.carry(self.device.opened(self.now))
 
     def pull(self) -> None:
         self.open = False
         self.host(LinkDown("gone"))
 
-    def host(self, came: AnyInput) -> None:
-        self.state, heard = self.session.step(self.state, came, self.now)
+    def host(self, incoming: AnyInput) -> None:
+        self.state, heard = self.session.step(self.state, incoming, self.now)
         self.seen += heard.observations
         for sent in heard.sends:
             if self.open:
-                self.said(self.device.hear(Chunk(sent, self.now)))
+                self.carry(self.device.hear(Chunk(sent, self.now)))
 
-    def said(self, data: bytes) -> None:
+    def carry(self, data: bytes) -> None:
         if self.open and data:
             self.host(Received(data))
 
-    def until(self, at_ns: int) -> None:
+    def run_until(self, at_ns: int) -> None:
         while (due := self.next_waking()) is not None and due <= at_ns:
             self.at_ns = max(self.at_ns, due)
             if (wanted := self.session.wake_at(self.state)) is not None and wanted <= self.at_ns:
                 self.host(Woken())
             if self.device.wake_at() is not None:
-                self.said(self.device.hear(Chunk(b"", self.now)))
+                self.carry(self.device.hear(Chunk(b"", self.now)))
         self.at_ns = at_ns
 
     def next_waking(self) -> int | None:
         moments = (self.session.wake_at(self.state), self.device.wake_at())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def happen(self, happening: Happening) -> int | None:
-        """When the cable is to be back."""
+    def happen(self, happening: TimelineEntry) -> int | None:
+        """Apply one entry. Return the moment at which a pulled cable is connected again."""
         if isinstance(happening, Pulled):
             self.pull()
             return self.at_ns + int(happening.out_s * 1e9)
-        self.said(self.device.say(happening.report, self.now))
+        self.carry(self.device.say(happening.report, self.now))
         return None
 
 
-def play(*written: str, role: Role = Role.SHOE, version: int = 1) -> list[AnyObservation]:
+def play(*written: str, role: OpenShoeRole = OpenShoeRole.SHOE, version: int = 1) -> list[AnyObservation]:
     settings = OpenShoeSettings(role=role)
     text = "".join(f"[[step]]\n{each}\n" for each in written)
-    steps = of(parse("one.toml", text.encode()), OpenShoeDevice(settings, STREAM, version=version))
+    steps = of(parse("one.toml", text.encode()), VirtualOpenShoe(settings, STREAM, version=version))
     line, back_ns = Line(settings, version), None
     line.plug()
     due_ns = 0
-    for happening in happenings(line.device, steps):
+    for happening in timeline(line.device, steps):
         due_ns += int(happening.pause_s * 1e9)
         if back_ns is not None and back_ns <= due_ns:
-            line.until(back_ns)
+            line.run_until(back_ns)
             line.plug()
             back_ns = None
-        line.until(due_ns)
+        line.run_until(due_ns)
         back_ns = line.happen(happening) or back_ns
-    line.until(max(due_ns, back_ns or 0))
+    line.run_until(max(due_ns, back_ns or 0))
     if back_ns is not None:
         line.plug()
-    line.until(line.at_ns + int(SETTLED_S * 1e9))
+    line.run_until(line.at_ns + int(SETTLED_S * 1e9))
     return line.seen
 
 
@@ -123,23 +123,23 @@ def cards(seen: list[AnyObservation]) -> list[str]:
     return [f"{each.place.value} {each.card}" for each in seen if isinstance(each, CardSeen)]
 
 
-def test_what_happens_while_the_cable_is_out_is_told_when_it_is_back() -> None:
-    """Each card once, in its order, and nothing was missed."""
+def test_actions_during_a_pulled_cable_are_reported_later() -> None:
+    """Each card arrives once and in order, and no report is missing."""
     seen = play('deal = ["8S"]', "pull_ms = 3000", 'deal = ["4D", "QH"]', 'deal = ["2C"]\nafter_ms = 9000')
     assert cards(seen) == ["dealt 8S", "dealt 4D", "dealt QH", "dealt 2C"]
     assert [each.proven for each in seen if isinstance(each, Resumed)] == [True]
 
 
 def test_two_cards_of_one_draw_are_in_the_window_at_once() -> None:
-    """The second's leading edge comes before the first one's trailing edge."""
+    """The leading edge of the second card passes before the trailing edge of the first card."""
     one, other = (each for each in play('together = ["8S", "4D"]') if isinstance(each, CardSeen))
     assert one.edges is not None
     assert other.edges is not None
     assert other.edges.leading_us < one.edges.trailing_us
 
 
-def test_a_shoe_tells_all_that_happens_to_it() -> None:
-    """Sets, faults, the cutting card, and where its cards went."""
+def test_a_shoe_reports_all_actions() -> None:
+    """Sets, faults, the cut card, and the places of its cards."""
     seen = play(
         *('load = "set-7"', 'burn = ["2C"]', 'fault = "jam"', 'deal = ["3C"]', 'clear = "jam"', "lock = true"),
         *('deal = ["4C"]', "unlock = true", "cut = true", "run_out = true"),
@@ -147,42 +147,45 @@ def test_a_shoe_tells_all_that_happens_to_it() -> None:
     assert cards(seen) == [f"{Place.BURN.value} 2C", f"{Place.ERROR.value} 3C", f"{Place.LOCKED.value} 4C"]
     assert [each.set_id for each in seen if isinstance(each, ShoeLoaded)] == ["set-7"]
     assert [each.name for each in seen if isinstance(each, FaultRaised | FaultCleared)] == ["jam", "jam"]
-    assert [type(each) for each in seen if isinstance(each, CutCardSeen | ShoeEmptied)] == [CutCardSeen, ShoeEmptied]
+    assert [type(each) for each in seen if isinstance(each, CutCardSeen | ShoeEmptySeen)] == [
+        CutCardSeen,
+        ShoeEmptySeen,
+    ]
 
 
-def test_a_shuffler_may_lie_about_the_count() -> None:
-    """A card less of one face, one more of another."""
-    (told,) = (
+def test_the_count_of_a_shuffler_may_be_wrong() -> None:
+    """One card fewer of one face, one more of another."""
+    (delivered,) = (
         each
-        for each in play('deliver = "set-7"\nmissing = ["AS"]\nextra = ["KD"]', role=Role.SHUFFLER)
-        if isinstance(each, SetDelivered)
+        for each in play('deliver = "set-7"\nmissing = ["AS"]\nextra = ["KD"]', role=OpenShoeRole.SHUFFLER)
+        if isinstance(each, SetDeliverySeen)
     )
-    assert told.set_id == "set-7"
-    assert told.counts is not None
-    counts = dict(told.counts)
+    assert delivered.set_id == "set-7"
+    assert delivered.counts is not None
+    counts = dict(delivered.counts)
     assert (counts[Card.SA], counts[Card.DK], counts[Card.H2]) == (7, 9, 8)
 
 
-def test_version_2_tells_how_well_a_card_was_read() -> None:
-    """Version 1 has no word for it."""
-    told = [
+def test_version_2_reports_how_well_a_card_was_read() -> None:
+    """Version 1 has no field for the quality of the reading."""
+    qualities = [
         each.quality
         for version in (1, 2)
         for each in play('deal = ["8S"]', version=version)
         if isinstance(each, CardSeen)
     ]
-    assert told == [None, 100]
+    assert qualities == [None, 100]
 
 
-def test_a_shuffler_of_version_2_tells_the_order_of_its_set() -> None:
-    """All that it counted, the first cards as they are written, and the same order each time."""
+def test_a_shuffler_of_version_2_reports_the_order_of_its_set() -> None:
+    """The order has all counted cards, with the first cards of the scenario, and is the same in each run."""
     first, missing = ["8S", "4D", "QH"], ["AS"]
     written = f'deliver = "set-7"\nfirst = {first}\nmissing = {missing}'
     one, same = (
         each
         for _ in range(2)
-        for each in play(written, role=Role.SHUFFLER, version=2)
-        if isinstance(each, SetDelivered)
+        for each in play(written, role=OpenShoeRole.SHUFFLER, version=2)
+        if isinstance(each, SetDeliverySeen)
     )
     assert [str(card) for card in one.order[:3]] == first
     assert one.order == same.order
@@ -193,19 +196,19 @@ def test_a_shuffler_of_version_2_tells_the_order_of_its_set() -> None:
 @pytest.mark.parametrize(
     ("version", "first", "refusal"),
     [
-        (1, ["8S"], "of version 1 tells no order; leave first out, or give --firmware 2"),
-        (2, ["8S"] * 9, "more of a card lie first than are in the set; write fewer of it, or more decks"),
+        (1, ["8S"], "of version 1 reports no order; omit first, or use --firmware 2"),
+        (2, ["8S"] * 9, "first has more of a card than the set; write fewer of this card, or more decks"),
     ],
 )
-def test_an_order_that_cannot_be_told_is_refused(version: int, first: list[str], refusal: str) -> None:
-    """Before anything happens."""
+def test_an_impossible_order_is_refused(version: int, first: list[str], refusal: str) -> None:
+    """The scenario is refused before its first action."""
     with pytest.raises(SettingsError, match=re.escape(refusal)):
-        play(f'deliver = ""\nfirst = {first}', role=Role.SHUFFLER, version=version)
+        play(f'deliver = ""\nfirst = {first}', role=OpenShoeRole.SHUFFLER, version=version)
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_virtual_device_says_what_it_is(role: Role) -> None:
-    """In the HELLO of each version."""
+@pytest.mark.parametrize("role", OpenShoeRole)
+def test_a_virtual_device_identifies_itself(role: OpenShoeRole) -> None:
+    """HELLO of each version has its names."""
     for version in (1, 2, 3):
         who = next(each for each in play("pull_ms = 0", role=role, version=version) if isinstance(each, Identified))
         assert (who.vendor, who.model, who.serial, who.firmware) == ("shoed", "virtual", f"{role.value}-1", VERSION)
@@ -214,20 +217,20 @@ def test_a_virtual_device_says_what_it_is(role: Role) -> None:
 
 
 ABLE: Final = {
-    Role.SHOE: {Capability.PASSAGE, Capability.LOCK, Capability.CLEAR, Capability.QUALITY},
-    Role.SHUFFLER: {Capability.CLEAR, Capability.ORDER},
+    OpenShoeRole.SHOE: {Capability.PASSAGE, Capability.LOCK, Capability.CLEAR, Capability.QUALITY},
+    OpenShoeRole.SHUFFLER: {Capability.CLEAR, Capability.ORDER},
 }
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_virtual_device_of_version_3_states_what_it_can_do(role: Role) -> None:
-    """Which is what it does in a scenario."""
+@pytest.mark.parametrize("role", OpenShoeRole)
+def test_a_virtual_device_of_version_3_states_its_capabilities(role: OpenShoeRole) -> None:
+    """A scenario can use a device with these capabilities."""
     who = next(each for each in play("pull_ms = 0", role=role, version=3) if isinstance(each, Identified))
     assert set(who.capabilities or ()) == ABLE[role]
 
 
-def test_a_virtual_shoe_of_version_3_says_its_state() -> None:
-    """When the line opens, and again after the cable was out."""
+def test_a_virtual_shoe_of_version_3_reports_its_state() -> None:
+    """The shoe sends STATUS when the line opens, and after the cable was pulled."""
     seen = play('load = "set-7"', 'fault = "jam"', "lock = true", "pull_ms = 3000", 'deal = ["8S"]', version=3)
     first, second = (each for each in seen if isinstance(each, DeviceStatus))
     assert (first.locked, first.set_id, first.faults) == (False, "", ())
@@ -235,21 +238,25 @@ def test_a_virtual_shoe_of_version_3_says_its_state() -> None:
 
 
 def test_the_clock_of_a_virtual_shoe_of_version_3_begins_with_its_power() -> None:
-    """The first thing that happens to it."""
-    device, at = OpenShoeDevice(OpenShoeSettings(), STREAM, version=3), Now(0, 5_000_000_000)
+    """Its power-up precedes its first input."""
+    device, at = VirtualOpenShoe(OpenShoeSettings(), STREAM, version=3), Now(0, 5_000_000_000)
     device.opened(at)
     device.opened(at)
     assert (device.state.began_us, device.state.clock_us) == (5_000_000, 0)
-    boots = {OpenShoeDevice(OpenShoeSettings(), STREAM, version=3) for _ in range(8)}
+    boots = {VirtualOpenShoe(OpenShoeSettings(), STREAM, version=3) for _ in range(8)}
     for each in boots:
         each.say(Empty(), at)
     assert len({each.state.store.boot for each in boots}) > 1
 
 
 def test_a_virtual_shuffler_of_version_3_names_its_set() -> None:
-    """Earlier versions cannot."""
+    """Earlier versions have no field for the id of a set."""
     names = [
-        [each.set_id for each in play('deliver = "set-7"', role=Role.SHUFFLER, version=version) if shuffles(each)]
+        [
+            each.set_id
+            for each in play('deliver = "set-7"', role=OpenShoeRole.SHUFFLER, version=version)
+            if shuffles(each)
+        ]
         for version in (2, 3)
     ]
     assert names == [["", ""], ["set-7", "set-7"]]

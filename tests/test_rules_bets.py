@@ -1,15 +1,24 @@
-"""Who may place which bet, where and when."""
+"""The bets that a bettor may place: their kinds, seats and phases."""
 
 import msgspec
 import pytest
 
-from shoed.rules.bets import LATE, Change, Code, Phase, Placed, act, late, seats_of
-from shoed.rules.book import Act, Ground, Rule
+from shoed.rules.bets import (
+    LATE_CODES,
+    BettingPhase,
+    Change,
+    PlacedBet,
+    RefusalCode,
+    apply_change,
+    refuse_late,
+    seats_of,
+)
+from shoed.rules.book import BetAction, Ground, Rule
 from shoed.rules.load import book
 from tests.printed import GAMES
 from tests.tables import column, noted, refusals, table
 
-CLAUSES_OF_A_LATE = {
+CLAUSES_OF_LATE_CHANGES = {
     "commission": ("5.6", "5.6", "5.6"),
     "super-six-plus": ("5.6", "5.6", "5.6"),
     "fortune-six": ("5.6", "5.6", "5.7"),
@@ -29,60 +38,63 @@ BANKER_WINS = "2S 3H 4D 6C"  # player 6, banker 9
 
 @pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
 @pytest.mark.parametrize("game", GAMES)
-def test_nothing_is_placed_before_the_announcement(game: str) -> None:
-    """Not even what would be taken a moment later."""
-    bet = Placed(1, "a", "player", 100)
-    layout, refused = act(book(game), Phase.BEFORE, (), Change(0, Act.BET, bet))
+def test_bets_before_the_announcement_are_refused(game: str) -> None:
+    """The clause is that of the announcement."""
+    bet = PlacedBet(1, "a", "player", 100)
+    layout, refused = apply_change(book(game), BettingPhase.BEFORE, (), Change(0, BetAction.BET, bet))
     assert layout == ()
     assert refused is not None
-    assert (refused.code, refused.clause) == (Code.TOO_EARLY, OPENS[game])
+    assert (refused.code, refused.clause) == (RefusalCode.TOO_EARLY, OPENS[game])
 
 
 @pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
 @pytest.mark.parametrize("game", GAMES)
-def test_bets_are_placed_increased_and_withdrawn_while_they_are_open(game: str) -> None:
-    """The bettor may do as they like until the close."""
-    rules, small, large = book(game), Placed(1, "a", "player", 100), Placed(1, "a", "player", 300)
-    placed, refused = act(rules, Phase.OPEN, (), Change(0, Act.BET, small))
+def test_open_bets_may_be_placed_increased_and_withdrawn(game: str) -> None:
+    """A bettor may change bets until the close."""
+    rules, small, large = book(game), PlacedBet(1, "a", "player", 100), PlacedBet(1, "a", "player", 300)
+    placed, refused = apply_change(rules, BettingPhase.OPEN, (), Change(0, BetAction.BET, small))
     assert (placed, refused) == ((small,), None)
-    increased, refused = act(rules, Phase.OPEN, placed, Change(0, Act.INCREASE, large))
+    increased, refused = apply_change(rules, BettingPhase.OPEN, placed, Change(0, BetAction.INCREASE, large))
     assert (increased, refused) == ((large,), None)
-    withdrawn, refused = act(rules, Phase.OPEN, increased, Change(0, Act.WITHDRAWAL))
+    withdrawn, refused = apply_change(rules, BettingPhase.OPEN, increased, Change(0, BetAction.WITHDRAWAL))
     assert (withdrawn, refused) == ((), None)
 
 
 @pytest.mark.clause("C 3.8", "C 5.6", "I 3.8", "I 5.6", "F 3.2", "F 5.6", "F 5.7", "E 3.2", "E 5.2", "E 5.3")
 @pytest.mark.clause("T 3.2", "T 5.2", "T 5.3")
-@pytest.mark.parametrize("deed", Act)
+@pytest.mark.parametrize("action", BetAction)
 @pytest.mark.parametrize("game", GAMES)
-def test_the_layout_stays_as_it_was_at_the_close(game: str, deed: Act) -> None:
-    """A late bet, increase or withdrawal changes nothing; the document's own clause says so."""
-    layout = (Placed(1, "a", "player", 100),)
+def test_the_layout_does_not_change_after_the_close(game: str, action: BetAction) -> None:
+    """A late bet, increase or withdrawal has no effect, by the document's own clause."""
+    layout = (PlacedBet(1, "a", "player", 100),)
     change = {
-        Act.BET: Change(1, Act.BET, Placed(2, "b", "banker", 100)),
-        Act.INCREASE: Change(0, Act.INCREASE, Placed(1, "a", "player", 500)),
-        Act.WITHDRAWAL: Change(0, Act.WITHDRAWAL),
-    }[deed]
-    after, refused = act(book(game), Phase.CLOSED, layout, change)
+        BetAction.BET: Change(1, BetAction.BET, PlacedBet(2, "b", "banker", 100)),
+        BetAction.INCREASE: Change(0, BetAction.INCREASE, PlacedBet(1, "a", "player", 500)),
+        BetAction.WITHDRAWAL: Change(0, BetAction.WITHDRAWAL),
+    }[action]
+    after, refused = apply_change(book(game), BettingPhase.CLOSED, layout, change)
     assert after == layout
     assert refused is not None
-    clause = CLAUSES_OF_A_LATE[game][list(Act).index(deed)]
-    assert (refused.code, refused.clause) == (LATE[deed], clause)
+    clause = CLAUSES_OF_LATE_CHANGES[game][list(BetAction).index(action)]
+    assert (refused.code, refused.clause) == (LATE_CODES[action], clause)
     assert f"({CLOSES[game]})" in refused.message
-    assert refused.largest == (None if deed is Act.BET else 100)
+    assert refused.largest == (None if action is BetAction.BET else 100)
 
 
-def test_a_close_that_no_clause_announces_is_not_cited() -> None:
-    """The message says what is refused all the same."""
+def test_a_close_without_a_clause_is_not_cited() -> None:
+    """The message still states the refusal."""
     rules = book("commission")
     silent = {**rules.rules, Rule.BETS_CLOSE_WHEN_ANNOUNCED: Ground("", reading="ours")}
-    assert late(msgspec.structs.replace(rules, rules=silent), Act.BET, 0).message == "no more bets: the bet is refused"
+    assert (
+        refuse_late(msgspec.structs.replace(rules, rules=silent), BetAction.BET, 0).message
+        == "no more bets: the bet is refused"
+    )
 
 
 @pytest.mark.clause("C 5.6", "I 5.6", "F 5.6", "F 5.7", "E 5.2", "E 5.3", "T 5.2", "T 5.3")
 @pytest.mark.parametrize("game", GAMES)
-def test_late_acts_at_a_table_cost_what_the_bet_was(game: str) -> None:
-    """A late bet has no row; what was added late does not play; what was withdrawn late plays."""
+def test_late_changes_do_not_change_the_settlement(game: str) -> None:
+    """A late bet has no row, a late increase does not play, and a bet withdrawn late plays."""
     answer = table(
         game,
         BANKER_WINS,
@@ -93,7 +105,7 @@ def test_late_acts_at_a_table_cost_what_the_bet_was(game: str) -> None:
             {"kind": "late-withdrawal", "bet": 3},
         ],
     )
-    bet, increase, withdrawal = CLAUSES_OF_A_LATE[game]
+    bet, increase, withdrawal = CLAUSES_OF_LATE_CHANGES[game]
     assert refusals(answer) == [
         (0, "late-bet", bet),
         (1, "late-increase", increase),
@@ -105,22 +117,22 @@ def test_late_acts_at_a_table_cost_what_the_bet_was(game: str) -> None:
 
 @pytest.mark.clause("C 5.6", "I 5.6")
 @pytest.mark.parametrize("game", ["commission", "super-six-plus"])
-@pytest.mark.parametrize("late", ["late-increase", "late-withdrawal"])
-def test_a_late_act_tells_what_of_the_bet_plays(game: str, late: str) -> None:
-    """What a limit left of it; nothing is told of a bet that was refused for another reason."""
-    happened = [{"kind": late, "bet": at} for at in (0, 1)]
+@pytest.mark.parametrize("kind", ["late-increase", "late-withdrawal"])
+def test_a_refused_late_change_names_the_stake_that_plays(game: str, kind: str) -> None:
+    """It is the stake after the limits. A bet that was refused for another reason has no such stake."""
+    irregularities = [{"kind": kind, "bet": at} for at in (0, 1)]
     limits = {"minimum": 100, "maximum": 500}
     placed = "1 a player 600; 2 b player 50"
-    answer = table(game, BANKER_WINS, placed, irregularities=happened, limits=limits, noticed=True)
-    acts = [each for each in answer["refused"] if each["code"] == late]
+    answer = table(game, BANKER_WINS, placed, irregularities=irregularities, limits=limits, noticed=True)
+    acts = [each for each in answer["refused"] if each["code"] == kind]
     assert [each.get("largest") for each in acts] == [500, None]
     assert column(answer, "stake") == [500]
 
 
 @pytest.mark.clause("C 3.3", "I 3.3", "F 3.1", "E 3.1", "T 3.1")
 @pytest.mark.parametrize("game", GAMES)
-def test_an_early_bet_is_refused_at_a_table(game: str) -> None:
-    """It has no row, and the clause is the announcement's."""
+def test_an_early_bet_at_a_table_is_refused(game: str) -> None:
+    """It has no row, and the clause is that of the announcement."""
     answer = table(game, BANKER_WINS, "1 a player 100", irregularities=[{"kind": "early-bet", "bet": 0}])
     assert (refusals(answer), answer["settlement"]) == ([(0, "too-early", OPENS[game])], [])
 
@@ -129,8 +141,8 @@ def test_an_early_bet_is_refused_at_a_table(game: str) -> None:
     "C 3.7", "I 3.7", "F 3.5", "E 3.3", "F 2.2.1", "F 2.2.2", "F 2.2.3", "F 2.2.4", "F 2.2.5", "E 2.1.3"
 )
 @pytest.mark.parametrize("game", SIDE_BETS)
-def test_any_bet_may_stand_alone_or_with_any_other(game: str) -> None:
-    """Side bets need no hand, and one bettor may be on both hands."""
+def test_any_combination_of_bets_is_accepted(game: str) -> None:
+    """Side bets require no hand, and one bettor may bet on both hands."""
     for side in SIDE_BETS[game].split():
         assert table(game, BANKER_WINS, f"1 a {side} 100")["refused"] == []
     assert table(game, BANKER_WINS, "1 a player 100; 1 a banker 100")["refused"] == []
@@ -149,8 +161,8 @@ def test_any_bet_may_stand_alone_or_with_any_other(game: str) -> None:
         ("fortune-six", "dragon", "3.5"),
     ],
 )
-def test_a_bet_that_the_game_does_not_have_is_refused(game: str, bet: str, clause: str) -> None:
-    """By the clause that lists the bets; the others play."""
+def test_a_bet_that_the_game_does_not_offer_is_refused(game: str, bet: str, clause: str) -> None:
+    """The clause is the one that lists the bets; the other bets play."""
     answer = table(game, BANKER_WINS, f"1 a {bet} 100; 1 a player 100")
     assert refusals(answer) == [(0, "not-offered", clause)]
     assert column(answer, "bet") == ["player"]
@@ -158,15 +170,15 @@ def test_a_bet_that_the_game_does_not_have_is_refused(game: str, bet: str, claus
 
 @pytest.mark.clause("T 3.3")
 def test_a_tournament_player_bets_on_one_hand_only() -> None:
-    """At whatever seat; the first one counts, and more may be put on it."""
+    """The first bet decides the hand, at any seat; more bets on it are accepted."""
     answer = table("tournament", BANKER_WINS, "1 a player 100; 2 a banker 100; 3 a player 50; 2 b banker 100")
     assert refusals(answer) == [(1, "both-hands", "3.3")]
     assert column(answer, "winnings") == [-100, -50, 100]
 
 
 @pytest.mark.clause("T 3.4")
-def test_a_tournament_side_bet_comes_after_a_hand() -> None:
-    """Alone, or before the hand, or on somebody else's, it is refused."""
+def test_a_tournament_side_bet_requires_a_bet_on_a_hand() -> None:
+    """It is refused alone, before the hand, and with the hand of another bettor."""
     answer = table("tournament", BANKER_WINS, "1 a tie 10; 1 a player 100; 1 a banker-pair 10; 1 b player-pair 10")
     assert refusals(answer) == [(0, "no-hand", "3.4"), (3, "no-hand", "3.4")]
     assert column(answer, "bet") == ["player", "banker-pair"]
@@ -183,7 +195,7 @@ LAST_SEATS = {
 @pytest.mark.clause("C 2.1.1", "I 2.1.1", "E 2.1.1", "E 2.1.2", "T 2.1.1", "T 2.1.2")
 @pytest.mark.parametrize(("game", "layout"), [(game, layout) for game in LAST_SEATS for layout in LAST_SEATS[game]])
 def test_a_layout_has_its_number_of_seats(game: str, layout: str) -> None:
-    """The last box takes bets, and there is none after it."""
+    """The last box accepts bets, and a box after it does not exist."""
     last = LAST_SEATS[game][layout]
     answer = table(game, BANKER_WINS, f"{last} a player 100; {last + 1} b player 100", layout=layout)
     assert refusals(answer) == [(1, "no-such-seat", "2.1.1")]
@@ -191,8 +203,8 @@ def test_a_layout_has_its_number_of_seats(game: str, layout: str) -> None:
 
 
 @pytest.mark.clause("F 2.2")
-def test_fortune_six_has_the_seats_that_its_table_has() -> None:
-    """Its diagrams have no names: a number stands in the settings, or any seat is good."""
+def test_fortune_six_has_the_seats_of_its_table() -> None:
+    """Its diagrams have no names: the table gives a number, or accepts any seat."""
     placed = "19 a player 100; 20 b player 100"
     assert refusals(table("fortune-six", BANKER_WINS, placed, seats=19)) == [(1, "no-such-seat", "2.2")]
     assert table("fortune-six", BANKER_WINS, placed)["refused"] == []
@@ -200,7 +212,7 @@ def test_fortune_six_has_the_seats_that_its_table_has() -> None:
 
 
 def test_a_layout_that_the_game_does_not_have_is_an_error() -> None:
-    """Its seats cannot be known; without a layout any seat is good."""
+    """Its seats are unknown; without a layout any seat is accepted."""
     with pytest.raises(ValueError, match='"bean-9" or "bean-7" or "mini-7"'):
         seats_of(book("easy-six"), "big-12", None)
     assert seats_of(book("easy-six"), None, 3) is None
@@ -208,8 +220,8 @@ def test_a_layout_that_the_game_does_not_have_is_an_error() -> None:
 
 @pytest.mark.clause("C 5.16", "I 5.17")
 @pytest.mark.parametrize(("game", "clause"), [("commission", "5.16"), ("super-six-plus", "5.17")])
-def test_a_bet_placed_on_behalf_is_the_bettors(game: str, clause: str) -> None:
-    """It plays like any other, and the note says whose business it is that it lies where it should."""
+def test_a_bet_placed_on_behalf_belongs_to_the_bettor(game: str, clause: str) -> None:
+    """It plays like any other bet, and a note cites the responsibility of the player."""
     answer = table(game, BANKER_WINS, "1 a player 100 behalf")
     assert noted(answer) == [(0, "on-behalf", clause)]
     assert column(answer, "winnings") == [-100]
@@ -217,8 +229,8 @@ def test_a_bet_placed_on_behalf_is_the_bettors(game: str, clause: str) -> None:
 
 @pytest.mark.clause("C 5.13", "I 5.14")
 @pytest.mark.parametrize(("game", "clause"), [("commission", "5.13"), ("super-six-plus", "5.14")])
-def test_a_bet_in_error_plays_where_it_lies(game: str, clause: str) -> None:
-    """Whoever put it there."""
+def test_a_misplaced_bet_plays_where_it_is(game: str, clause: str) -> None:
+    """A note cites the clause."""
     answer = table(game, BANKER_WINS, "1 a player 100", irregularities=[{"kind": "misplaced-bet", "bet": 0}])
     assert noted(answer) == [(0, "lies-as-it-lies", clause)]
     assert column(answer, "winnings") == [-100]
@@ -227,32 +239,32 @@ def test_a_bet_in_error_plays_where_it_lies(game: str, clause: str) -> None:
 @pytest.mark.clause("C 5.3", "I 5.3.1")
 @pytest.mark.parametrize(("game", "clause"), [("commission", "5.3"), ("super-six-plus", "5.3.1")])
 def test_the_bets_of_a_player_who_walked_away_are_settled(game: str, clause: str) -> None:
-    """As if they were there."""
+    """They are settled like any other bets, with a note."""
     answer = table(game, BANKER_WINS, "1 a player 100", irregularities=[{"kind": "walked-away", "bettor": "a"}])
     assert noted(answer) == [(0, "walked-away", clause)]
     assert column(answer, "winnings") == [-100]
 
 
 @pytest.mark.parametrize("game", ["fortune-six", "easy-six", "tournament"])
-def test_where_the_document_is_silent_there_is_no_note(game: str) -> None:
-    """A bet on behalf, one in error and one of somebody who left play all the same."""
-    happened = [{"kind": "misplaced-bet", "bet": 0}, {"kind": "walked-away", "bettor": "a"}]
-    answer = table(game, BANKER_WINS, "1 a player 100 behalf", irregularities=happened)
+def test_a_silent_document_gives_no_note(game: str) -> None:
+    """Bets on behalf, misplaced bets and bets of a player who left play without a note."""
+    irregularities = [{"kind": "misplaced-bet", "bet": 0}, {"kind": "walked-away", "bettor": "a"}]
+    answer = table(game, BANKER_WINS, "1 a player 100 behalf", irregularities=irregularities)
     assert noted(answer) == []
     assert column(answer, "winnings") == [-100]
 
 
 @pytest.mark.parametrize("game", ["commission", "super-six-plus"])
-def test_only_of_a_bet_that_plays_anything_is_noted(game: str) -> None:
-    """In the order of the bets, whatever was noted first; a bet that was refused has its refusal."""
-    happened = [
+def test_only_bets_that_play_have_notes(game: str) -> None:
+    """Notes are in the order of the bets; a refused bet has its refusal alone."""
+    irregularities = [
         {"kind": "walked-away", "bettor": "a"},
         {"kind": "misplaced-bet", "bet": 2},
         {"kind": "misplaced-bet", "bet": 3},
         {"kind": "late-bet", "bet": 3},
     ]
     placed = "1 a player 100; 2 b player 50 behalf; 3 c player 100; 4 d player 100; 5 a dragon 100"
-    answer = table(game, BANKER_WINS, placed, irregularities=happened, limits={"minimum": 100}, noticed=True)
+    answer = table(game, BANKER_WINS, placed, irregularities=irregularities, limits={"minimum": 100}, noticed=True)
     assert [(bet, remark) for bet, remark, _ in noted(answer)] == [(0, "walked-away"), (2, "lies-as-it-lies")]
     assert [(bet, code) for bet, code, _ in refusals(answer)] == [
         (1, "below-minimum"),

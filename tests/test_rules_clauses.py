@@ -1,4 +1,4 @@
-"""Every numbered clause of the five documents has its one row, and whoever takes it out of a book is found out."""
+"""Every numbered clause of the five documents has exactly one row, and its removal from a book is noticed."""
 
 import re
 from collections import Counter
@@ -8,22 +8,23 @@ from typing import Final
 import pytest
 
 from docs.generate import clauses, marked
-from shoed.cards import Card, Rank
+from shoed.cli.rules import page
+from shoed.cli.rules.page import MODULE_OF_RULE, OF_RULES, module_of
 from shoed.errors import SettingsError
-from shoed.observations import Pair
-from shoed.rules import load, page
-from shoed.rules.book import Act, Fact, Hand, Irregularity, Rule, RuleBook, Then
+from shoed.model.cards import Card, Rank
+from shoed.model.irregularities import IrregularityKind
+from shoed.model.observations import Side
+from shoed.rules import load
+from shoed.rules.book import BetAction, Fact, IrregularityRow, Rule, RuleBook, Then
 from shoed.rules.drawing import Hands, due
-from shoed.rules.irregular import Happened, course
+from shoed.rules.irregular import Irregularity, course
 from shoed.rules.load import book, parse
-from shoed.rules.page import MODULE_OF_RULE, OF_RULES, module_of
 from shoed.rules.questions import Inquiry
-from shoed.words import Event
 from tests.printed import GAMES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
-# The numbers as they stand in the documents, headings as 2.1 among them, written down by hand.
+# The numbers of the documents, with headings such as 2.1, typed by hand.
 NUMBERS: Final = {
     "commission": """
         1.1 1.2 1.3 1.4 1.5 1.6 1.7 1.8 1.9 1.10 1.11 1.12 1.13 1.14 1.15 1.16 1.17 1.18 1.19 1.20 2.1 2.1.1 2.2
@@ -55,10 +56,10 @@ EVERY: Final = [(game, number) for game in GAMES for number in NUMBERS[game].spl
 
 
 def sections() -> dict[str, list[str]]:
-    """Of the generated page: heading -> its rows."""
+    """The rows of the generated page, by heading."""
     found: dict[str, list[str]] = {}
     heading = ""
-    for line in clauses("").splitlines():
+    for line in clauses().splitlines():
         if line.startswith("#"):
             heading = line
             found[heading] = []
@@ -73,13 +74,13 @@ def cells(row: str) -> list[str]:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_book_lists_the_clauses_of_its_document(game: str) -> None:
-    """None missing, none invented, in the document's order, each with a title."""
+    """No clause is missing or invented; they are in the document's order, each with a title."""
     assert [clause.number for clause in book(game).clauses] == NUMBERS[game].split()
     assert all(clause.title for clause in book(game).clauses)
 
 
 def test_the_page_has_one_section_for_each_game_and_one_row_for_each_clause() -> None:
-    """The heading carries the game's id; there are no headings inside."""
+    """The heading has the id of the game, and a section has no other headings."""
     introduction, *games = sections().items()
     assert introduction[1] == []
     for game, (heading, rows) in zip(load.GAMES, games, strict=True):
@@ -88,8 +89,8 @@ def test_the_page_has_one_section_for_each_game_and_one_row_for_each_clause() ->
         assert all(len(cells(row)) == 3 and all(cells(row)) for row in rows)
 
 
-def test_every_clause_that_lives_is_tried_and_the_others_say_why_not() -> None:
-    """Where it lives are files that are there; its tests are tests that are there."""
+def test_every_cited_clause_has_tests_and_the_others_have_a_reason() -> None:
+    """The named files and tests exist."""
     tests = {
         f"{file.stem}.{name}"
         for file in (ROOT / "tests").glob("test_*.py")
@@ -97,12 +98,12 @@ def test_every_clause_that_lives_is_tried_and_the_others_say_why_not() -> None:
     }
     untried = []
     _, *sections_of_games = sections().values()
-    for game, rows in zip(GAMES, sections_of_games, strict=False):  # the five; a further document is nobody's yet
+    for game, rows in zip(GAMES, sections_of_games, strict=False):  # without further documents
         for clause, row in zip(book(game).clauses, rows, strict=True):
-            said = cells(row)[2]
-            where, arrow, named = said.partition(" -> ")
-            if not clause.lives:
-                assert said == clause.operator
+            cell = cells(row)[2]
+            where, arrow, named = cell.partition(" -> ")
+            if not clause.entries:
+                assert cell == clause.reason
                 continue
             assert arrow
             files = re.findall(r"`(shoed/[\w/]+\.py)`", where)
@@ -115,12 +116,12 @@ def test_every_clause_that_lives_is_tried_and_the_others_say_why_not() -> None:
 
 
 def test_tests_name_clauses_that_exist() -> None:
-    """A mark as in I 3.12.2 is of a clause that stands in that book."""
+    """A mark such as I 3.12.2 names a clause of that book."""
     known = {f"{of.letter} {clause.number}" for of in map(book, load.GAMES) for clause in of.clauses}
     assert set(marked(ROOT / "tests")) <= known
 
 
-# Where each clause stands: entry of the book, and the clauses that it cites, its own and those that say it again.
+# Each entry of the book with the clauses that it cites: its own and its further clauses.
 PLACES: Final = {
     "commission": """
         draw player 1.1 3.12 | rules differential 1.5 3.4 | rules first-four-alternate 1.7 3.10 |
@@ -209,7 +210,7 @@ PLACES: Final = {
 
 
 def places(game: str, number: str) -> set[str]:
-    """The entries that cite a clause, as they are written down here."""
+    """The entries that cite a clause, as listed here."""
     entries = [entry.split() for entry in PLACES[game].split("|")]
     return {" ".join(word for word in words if word[0].isalpha()) for words in entries if number in words}
 
@@ -226,27 +227,27 @@ def places(game: str, number: str) -> set[str]:
 @pytest.mark.clause("E 2.1.2", "E 2.1.3", "E 5.1", "T 2.1.2", "T 2.1.3", "T 3.4", "T 5.1")
 @pytest.mark.parametrize(("game", "number"), EVERY)
 def test_a_clause_is_cited_by_its_entries(game: str, number: str) -> None:
-    """By these and no others: an entry that is taken out is missed, if only for a clause beside its own."""
-    (lives,) = (clause.lives for clause in book(game).clauses if clause.number == number)
+    """Exactly these entries cite it: removing an entry is noticed, also for its further clauses."""
+    (lives,) = (clause.entries for clause in book(game).clauses if clause.number == number)
     assert {place for place in lives.split("; ") if place} == places(game, number)
 
 
 @pytest.mark.parametrize(("game", "number"), EVERY)
-def test_a_book_without_a_clause_that_lives_does_not_load(game: str, number: str) -> None:
-    """So every test that plays this game fails, those that the page names for the clause among them."""
+def test_a_book_without_a_cited_clause_does_not_load(game: str, number: str) -> None:
+    """Every test that plays the game fails then, including the tests that the page names."""
     (clause,) = (clause for clause in book(game).clauses if clause.number == number)
     toml = (load.BOOKS / f"{game}.toml").read_text()
     taken = re.sub(rf'^"{re.escape(number)}" = .*\n', "", toml, flags=re.MULTILINE)
     assert taken != toml
-    if clause.lives:
+    if clause.entries:
         with pytest.raises(SettingsError, match=rf"clause {re.escape(number)} is not in"):
             parse("book.toml", taken.encode())
     else:
         assert number not in {clause.number for clause in parse("book.toml", taken.encode()).clauses}
 
 
-def test_every_rule_lives_where_the_page_says() -> None:
-    """The module that is named reads the rule, or is the one whose whole business it is."""
+def test_every_rule_is_implemented_in_the_named_module() -> None:
+    """The module reads the rule by its name, or implements it for all games."""
     assert set(MODULE_OF_RULE) == {rule.value for rule in Rule}
     whole = {"rules/drawing", "rules/insurance"}
     for module, rules in OF_RULES.items():
@@ -257,18 +258,18 @@ def test_every_rule_lives_where_the_page_says() -> None:
     assert module_of("bet banker") == "rules/results"
 
 
-# ------------------------------------------------------------------------------------------- the books, read by hand
+# ------------------------------------------------------------------------------------------- the books, typed by hand
 
 
 @pytest.mark.clause("C 2.2.1", "I 2.2.1", "F 2.1", "E 2.2.1", "T 2.2.1")
-def test_how_many_decks_a_game_is_played_with() -> None:
-    """Four to eight; Fortune Six goes up to ten."""
+def test_the_number_of_decks_of_each_game() -> None:
+    """Four to eight; Fortune Six has up to ten."""
     assert [book(game).decks for game in GAMES] == [(4, 8), (4, 8), (4, 10), (4, 8), (4, 8)]
 
 
 @pytest.mark.clause("C 2.1.1", "I 2.1.1", "F 2.2", "E 2.1.1", "E 2.1.2", "T 2.1.1", "T 2.1.2")
 def test_the_layouts_and_their_seats() -> None:
-    """As the appendices have them; the diagrams of Fortune Six name no number."""
+    """They are those of the appendices; the diagrams of Fortune Six have no number of seats."""
     assert [book(game).seats for game in GAMES] == [
         {"bean-9": 9, "bean-7": 7, "mini-7": 7, "big-12": 12},
         {"bean-9": 9, "bean-8": 8, "bean-7": 7, "mini-7": 7, "mini-6": 6, "mini-5": 5},
@@ -281,35 +282,35 @@ def test_the_layouts_and_their_seats() -> None:
 @pytest.mark.clause("C 3.2", "C 3.2.1", "C 3.2.2", "C 3.2.3", "I 3.2", "I 3.2.1", "I 3.2.2", "I 3.2.3")
 @pytest.mark.clause("F 3.3", "F 3.3.1", "F 3.3.2", "E 3.7", "T 3.8")
 @pytest.mark.parametrize("game", GAMES)
-def test_what_cards_are_worth(game: str) -> None:
-    """A ten is worth its face in two documents and nothing in three."""
+def test_the_values_of_cards(game: str) -> None:
+    """A ten is 10 in two documents and 0 in three."""
     ten = 10 if game in {"commission", "super-six-plus"} else 0
     assert [book(game).values[rank] for rank in Rank] == [1, 2, 3, 4, 5, 6, 7, 8, 9, ten, 0, 0, 0]
 
 
 @pytest.mark.clause("C 1.7", "I 1.7", "F 1.1.2", "F 3.6", "F 3.7", "F 3.7.1", "F 3.7.2", "F 1.1.3")
 @pytest.mark.parametrize("game", GAMES)
-def test_a_hand_is_what_was_dealt_to_it(game: str) -> None:
-    """Two hands, filled in turn from Player on; the first four cards are the initial deal."""
+def test_a_hand_has_the_cards_dealt_to_it(game: str) -> None:
+    """Two hands are dealt in turn from Player on; the first four cards are the initial deal."""
     hands, order = Hands(), []
     for card in map(Card.parse, ("AS", "2S", "3S", "4S")):
         hand = due(book(game), hands)
         assert hand is not None
         order.append(hand)
         hands = hands.with_card(hand, card)
-    assert order == [Pair.PLAYER, Pair.BANKER] * 2
+    assert order == [Side.PLAYER, Side.BANKER] * 2
     assert [str(card) for card in (*hands.player, *hands.banker)] == ["AS", "3S", "2S", "4S"]
     assert book(game).rules[Rule.FIRST_FOUR_ALTERNATE].clause in {"3.10", "3.7", "3.4", "3.5"}
 
 
 @pytest.mark.clause("C 1.10", "I 1.12")
 @pytest.mark.parametrize("game", GAMES)
-def test_an_original_bet_stands_on_a_hand(game: str) -> None:
-    """There is one on each; every other bet is none."""
-    assert {bet.name: bet.hand for bet in book(game).bets if bet.hand} == {"player": Hand.PLAYER, "banker": Hand.BANKER}
+def test_an_original_bet_is_on_a_hand(game: str) -> None:
+    """Each hand has one; no other bet is an Original Bet."""
+    assert {bet.name: bet.side for bet in book(game).bets if bet.side} == {"player": Side.PLAYER, "banker": Side.BANKER}
 
 
-# What the documents say by number: rule -> where, in C and in I.
+# The clauses of named rules in C and in I.
 NAMED: Final = {
     Rule.LAST_DIGIT_COUNTS: ("1.14", "1.16"),
     Rule.HIGHER_POINTS_WIN: ("3.13", "3.16"),
@@ -324,8 +325,8 @@ NAMED: Final = {
 
 
 @pytest.mark.clause("C 1.14", "C 1.16", "C 1.11", "C 5.13", "C 5.16", "C 5.3", "I 1.16", "I 1.13", "I 1.18", "I 5.3.1")
-def test_rules_by_name_stand_on_their_clauses() -> None:
-    """The two documents with definitions number them differently, and both are cited."""
+def test_named_rules_have_their_clauses() -> None:
+    """The two documents with definitions have different numbers, and both are cited."""
     numbered = {
         rule: tuple(book(game).rules[rule].clause for game in ("commission", "super-six-plus")) for rule in NAMED
     }
@@ -336,8 +337,8 @@ def test_rules_by_name_stand_on_their_clauses() -> None:
 
 
 @pytest.mark.clause("F 1.1.6", "F 1.1.7", "F 3.4", "F 3.4.1", "F 3.4.2", "F 3.1", "E 3.7", "T 3.8")
-def test_documents_without_limits_have_none_and_count_alike() -> None:
-    """Only C and I know limits and options; the last digit counts in all."""
+def test_only_two_documents_have_limits_and_options() -> None:
+    """These are C and I; the last digit counts in all games."""
     for game in ("fortune-six", "easy-six", "tournament"):
         rules = book(game).rules
         assert not any(MODULE_OF_RULE[rule.value] in {"rules/limits", "rules/irregular"} for rule in rules)
@@ -349,15 +350,15 @@ def test_documents_without_limits_have_none_and_count_alike() -> None:
 
 
 @pytest.mark.clause("C 5.6", "I 5.6", "F 5.6", "F 5.7", "E 5.2", "E 5.3", "T 5.2", "T 5.3")
-def test_what_becomes_of_late_bets() -> None:
-    """Refused in C and I, whatever is tried; elsewhere an increase falls away and a withdrawn bet stands."""
+def test_the_effect_of_late_bets() -> None:
+    """C and I refuse every late change; elsewhere an increase has no effect and a withdrawn bet plays."""
     for game in GAMES:
         strict = game in {"commission", "super-six-plus"}
-        thens = [late.then.value for late in map(book(game).late.__getitem__, Act)]
+        thens = [late.then.value for late in map(book(game).late.__getitem__, BetAction)]
         assert thens == (["refused"] * 3 if strict else ["refused", "increase-refused", "stands"])
 
 
-# By event: what is known, what follows, who decides, who has options, and where it stands.
+# Each kind with its facts, consequence, deciding role, options and clause.
 IN_C: Final = """
 foreign-card void 5.5.1
 deck-count void 5.5.2
@@ -406,8 +407,8 @@ IRREGULARITIES: Final = {
 }
 
 
-def typed(row: Irregularity) -> str:
-    words = [row.event.value]
+def typed(row: IrregularityRow) -> str:
+    words = [row.kind.value]
     words += [fact.value if row.when[fact] else f"!{fact.value}" for fact in Fact if fact in row.when]
     words.append(row.then.value)
     words += [row.decides.value] if row.decides else []
@@ -428,34 +429,34 @@ def of_events(game: str) -> list[str]:
 @pytest.mark.clause("F 5.1", "F 5.1.1", "F 5.1.2", "F 5.2", "F 5.3", "F 5.4", "F 5.5")
 @pytest.mark.clause("E 5.1", "E 5.1.1", "E 5.1.2", "E 5.1.3", "T 5.1", "T 5.1.1", "T 5.1.2", "T 5.1.3")
 @pytest.mark.parametrize("game", GAMES)
-def test_what_each_document_says_of_irregularities(game: str) -> None:
-    """Row by row, and no row where a document is silent."""
-    rows = IRREGULARITIES.get(game, IRREGULARITIES["easy-six"])  # T says what E says
+def test_the_rows_of_irregularities_of_each_document(game: str) -> None:
+    """A silent document has no row."""
+    rows = IRREGULARITIES.get(game, IRREGULARITIES["easy-six"])  # T has the rows of E
     assert of_events(game) == [" ".join(line.split()) for line in rows.strip().splitlines() if line.strip()]
     silent = [row for row in book(game).irregularities if not row.clause]
     assert all(row.reading for row in silent)
 
 
 @pytest.mark.clause("F 5.1.2", "C 5.5", "I 5.5")
-def test_earlier_rounds_stand_when_one_is_void() -> None:
-    """What says so is cited beside what is void."""
+def test_a_void_round_does_not_void_earlier_rounds() -> None:
+    """The clause is cited beside the causes of a void."""
     for game, number in (("fortune-six", "5.1.2"), ("commission", "5.5"), ("super-six-plus", "5.5")):
-        (lives,) = (clause.lives for clause in book(game).clauses if clause.number == number)
-        assert f"irregularity {Event.FOREIGN_CARD.value}" in lives.split("; ")
+        (lives,) = (clause.entries for clause in book(game).clauses if clause.number == number)
+        assert f"irregularity {IrregularityKind.FOREIGN_CARD.value}" in lives.split("; ")
 
 
 @pytest.mark.clause("C 1.15", "I 1.17")
 @pytest.mark.parametrize("game", ["commission", "super-six-plus"])
-def test_a_card_on_the_wrong_side_is_put_back_in_its_order(game: str) -> None:
-    """As the cards left the shoe: the second is Banker's, whoever it was given to."""
+def test_a_card_on_the_wrong_side_is_reconstructed_in_its_order(game: str) -> None:
+    """Cards keep the order from the shoe: the second is Banker's, in whatever place it was dealt."""
     cards = tuple(map(Card.parse, ("QS", "3H", "7D", "JC")))
-    happened = [Happened(Event.WRONG_SIDE, at=2, noticed_at=2)]
-    found = course(book(game), cards, happened, Inquiry([]))
+    irregularities = [Irregularity(IrregularityKind.WRONG_SIDE, at=2, noticed_at=2)]
+    found = course(book(game), cards, irregularities, Inquiry([]))
     assert [(ruling.then, ruling.clause) for ruling in found.rulings] == [(Then.RECONSTRUCT, "5.8")]
     assert found.hands == Hands((cards[0], cards[2]), (cards[1], cards[3]))
 
 
-# -------------------------------------------------------------------------------------------------- for people
+# -------------------------------------------------------------------------------------------------- printed books
 
 
 def paid(of: RuleBook) -> list[tuple[str, str, str]]:
@@ -463,38 +464,38 @@ def paid(of: RuleBook) -> list[tuple[str, str, str]]:
 
 
 def cited(line: str) -> list[str]:
-    """The clauses that a line of a page ends with, or has in brackets."""
+    """The clauses at the end of a line of a page, or in its brackets."""
     return re.findall(r"(?<![\d.])\d+(?:\.\d+)+(?![\d.:])", line)
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_book_is_shown_whole(game: str) -> None:
-    """Every pay, insurance row, irregularity and clause has its line, with the clause beside it."""
+def test_the_printed_book_is_complete(game: str) -> None:
+    """Every pay, insurance row, irregularity and clause has its line, with its clause."""
     shown = page.show(book(game)).splitlines()
     for name, pays, clause in paid(book(game)):
         assert any(line.startswith(f"{name} ") and pays in line.split() and clause in cited(line) for line in shown)
     for offer in book(game).offers:
         assert any(offer.bet in line and offer.odds.text in line.split() for line in shown)
     for row in book(game).irregularities:
-        said = [line for line in shown if line.startswith(row.event.value)]
-        assert any(row.clause in cited(line) if row.clause else line.endswith(row.reading) for line in said)
+        lines = [line for line in shown if line.startswith(row.kind.value)]
+        assert any(row.clause in cited(line) if row.clause else line.endswith(row.reading) for line in lines)
     for numbered in book(game).clauses:
         assert any(line.split(maxsplit=1)[:2] == [numbered.number, numbered.title] for line in shown)
     assert "Insurance" in shown if book(game).offers else "Insurance" not in shown
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_book_is_shown_with_every_clause_that_it_cites(game: str) -> None:
-    """Also those that an entry names beside its own, as often as the file has them."""
+def test_the_printed_book_has_every_cited_clause(game: str) -> None:
+    """Further clauses of an entry are printed too, as often as the file has them."""
     toml = (load.BOOKS / f"{game}.toml").read_text().partition("[clauses]")[0]
     written = re.findall(r'"(\d+(?:\.\d+)+)"', toml)
     shown = page.show(book(game)).partition("\nClauses\n")[0]
-    named = cited(re.sub(r"our reading: .*", "", shown))
+    named = cited(re.sub(r"our interpretation: .*", "", shown))
     assert Counter(written) - Counter(named) == Counter()
 
 
-def test_a_book_is_shown_with_who_bets_on_what() -> None:
-    """An Original Bet on its hand, a pair on its cards, an insurance on the hand that it insures, with the clauses."""
+def test_the_printed_book_names_the_hand_of_each_bet() -> None:
+    """Original Bets, pair bets and insurance bets have their hands and clauses."""
     shown = [" ".join(line.split()) for line in page.show(book("super-six-plus")).splitlines()]
     for line in (
         "player Original Bet on player 3.7, 1.12",
@@ -506,12 +507,12 @@ def test_a_book_is_shown_with_who_bets_on_what() -> None:
 
 
 def test_the_games_are_listed_by_id_and_title() -> None:
-    """One line each, in the order of the settings."""
+    """One line for each, in the order of the settings."""
     assert [line.split()[0] for line in page.listed().splitlines()] == list(load.GAMES)
     assert all(book(game).title in page.listed() for game in load.GAMES)
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_clauses_are_listed_with_where_they_are_kept(game: str) -> None:
+def test_clauses_are_listed_with_their_entries(game: str) -> None:
     """One line for each clause."""
     assert [line.split()[0] for line in page.clauses(book(game)).splitlines()] == NUMBERS[game].split()

@@ -1,9 +1,9 @@
-"""Every way a round can go by value, through the engine, for every game, against the documents' tables typed by hand.
+"""Every course of a round by values, for every game: the engine is compared with tables that were typed by hand.
 
-Theory of operation: one walk over the 339,400 paths by the printed table. Beside it goes the engine, card by
-card. Each finished round has its one result; each place before the end has the results of all that follows,
-gathered on the way back as a set of bits, so that what is decided and what is open is known without the
-engine. Pairs hang on ranks alone and are taken by themselves.
+Theory of operation: one walk follows the 339,400 paths of the printed table, card by card, together with the engine. A
+complete round has one result. Each place before the end has the results of all its continuations, collected on the way
+back as a set of bits. The set shows the decided and the open bets without the engine. Pairs depend on ranks alone and
+have their own tests.
 """
 
 from collections import Counter
@@ -13,12 +13,12 @@ from math import perm
 
 import pytest
 
-from shoed.cards import RANK_NAMED, Rank
+from shoed.model.cards import RANK_NAMED, Rank
+from shoed.model.irregularities import Stage
+from shoed.rules.card_states import CardState, card_states
 from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.load import book
 from shoed.rules.results import decide, pair_ranks, verdicts
-from shoed.rules.standing import Standing, board
-from shoed.words import Stage
 from tests import printed
 
 RESULTS = (
@@ -41,28 +41,28 @@ def among(bits: int) -> tuple[printed.Result, ...]:
     return tuple(result for result, bit in BIT.items() if bits & bit)
 
 
-def common(told: set[str]) -> str | None:
-    return told.pop() if len(told) == 1 else None
+def common(pays: set[str]) -> str | None:
+    return pays.pop() if len(pays) == 1 else None
 
 
 @dataclass
 class Walk:
-    """One game's, from the first card to the last of every round."""
+    """The walk of one game, from the first card to the last card of every round."""
 
     game: str
     paths: int = 0
     places: int = 0
     wins: Counter[str] = field(default_factory=Counter)
-    asked: dict[Standing, Answers] = field(default_factory=dict)
+    asked: dict[CardState, Answers] = field(default_factory=dict)
     expected: dict[int, Answers] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.book = book(self.game)
         self.verdicts = verdicts(self.book)
-        self.go((), (), board(self.book).start, list(SHOE), 1)
+        self.go((), (), card_states(self.book).start, list(SHOE), 1)
 
-    def go(self, player: tuple[int, ...], banker: tuple[int, ...], at: Standing, left: list[int], ways: int) -> int:
-        """The results that are reached from here."""
+    def go(self, player: tuple[int, ...], banker: tuple[int, ...], at: CardState, left: list[int], ways: int) -> int:
+        """The results that this place leads to."""
         hand = printed.due(player, banker)
         assert (at.due.value if at.due else None) == hand
         if hand is None:
@@ -79,14 +79,14 @@ class Walk:
                 reached |= self.go(*onward, at.after(worth), left, ways * many)
                 left[worth] += 1
         self.places += 1
-        assert self.told(at) == self.right(reached)
+        assert self.engine_pays(at) == self.right(reached)
         assert (at.player_points, at.banker_points) == (printed.total(player), printed.total(banker))
         if self.book.offers:
             self.insure(player, banker, at, reached)
         return reached
 
-    def told(self, at: Standing) -> Answers:
-        """What the engine says of every bet but the pairs. It has one standing for all that is alike: asked once."""
+    def engine_pays(self, at: CardState) -> Answers:
+        """The engine's pay of every bet but the pairs. Equal states share one object and are asked once."""
         if at not in self.asked:
             bets = self.verdicts.on(at, UNKNOWN, UNKNOWN).bets
             self.asked[at] = tuple(
@@ -100,15 +100,15 @@ class Walk:
             self.expected[reached] = tuple((name, common({pays[name] for pays in each})) for name in each[0])
         return self.expected[reached]
 
-    def insure(self, player: tuple[int, ...], banker: tuple[int, ...], at: Standing, reached: int) -> None:
+    def insure(self, player: tuple[int, ...], banker: tuple[int, ...], at: CardState, reached: int) -> None:
         for stage in Stage:
             rows = printed.offered(stage.value, player, banker)
-            told = insurances(self.game, at, stage)
-            assert told == (None if rows is None else tuple((*row[1:5:3], insured(row, reached)) for row in rows))
+            offered = insurances(self.game, at, stage)
+            assert offered == (None if rows is None else tuple((*row[1:5:3], insured(row, reached)) for row in rows))
 
 
 @cache
-def insurances(game: str, at: Standing, stage: Stage) -> tuple[tuple[str, str, str | None], ...] | None:
+def insurances(game: str, at: CardState, stage: Stage) -> tuple[tuple[str, str, str | None], ...] | None:
     offers = offers_at(book(game), at, stage)
     if offers is None:
         return None
@@ -123,14 +123,14 @@ def insured(row: printed.Row, reached: int) -> str | None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("game", printed.GAMES)
-def test_every_path_of_values_pays_as_printed_and_eight_decks_come_out_exactly(game: str) -> None:
-    """Each finished round by its result; before the end what all continuations agree in, and nothing else.
+def test_every_path_of_values_pays_as_printed(game: str) -> None:
+    """A complete round pays by its result. An incomplete round pays a bet if all continuations pay it alike.
 
-    The wins of eight decks are the known counts, to the last card.
+    The wins of eight decks are the known counts.
     """
     walk = Walk(game)
     assert walk.paths == 339_400
-    assert walk.places == 339_400 + (339_400 - 1) // 9  # ten values can follow wherever a card is due
+    assert walk.places == 339_400 + (339_400 - 1) // 9  # wherever a card is due, ten values are possible
     assert walk.wins == {
         "banker": 2_292_252_566_437_888,
         "player": 2_230_518_282_592_256,
@@ -142,7 +142,7 @@ def test_every_path_of_values_pays_as_printed_and_eight_decks_come_out_exactly(g
 @pytest.mark.parametrize("game", printed.GAMES)
 @pytest.mark.parametrize("hand", ["player", "banker"])
 def test_every_two_ranks_pay_as_a_pair_is_printed(game: str, hand: str) -> None:
-    """In closed form: of the 416 x 415 ways to two cards of eight decks, 13 x 32 x 31 are pairs."""
+    """Of the 416 x 415 ways to draw two cards of eight decks, 13 x 32 x 31 are pairs."""
     (bet,) = (each for each in book(game).bets if each.name == f"{hand}-pair")
     assert bet.pair is not None
     assert bet.pair.value == hand
@@ -161,7 +161,7 @@ def test_every_two_ranks_pay_as_a_pair_is_printed(game: str, hand: str) -> None:
 @pytest.mark.parametrize("game", printed.GAMES)
 @pytest.mark.parametrize("rank", Rank)
 def test_a_pair_is_open_until_its_second_card(game: str, rank: Rank) -> None:
-    """One card can still become a pair, or none."""
+    """One card alone can become a pair or not."""
     for bet in book(game).bets:
         if bet.pair is not None:
             assert decide(bet, pair_ranks((rank,))).row is None

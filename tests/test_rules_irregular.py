@@ -1,4 +1,4 @@
-"""What each book demands when something goes wrong: void rounds, options, and what is a person's to decide."""
+"""The rulings of each book on irregularities: void rounds, options, and decisions of persons."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ from tests.tables import (
     asked,
     column,
     decide,
-    happened,
     noted,
     refusals,
     ruled,
     ruling,
     table,
+    with_irregularity,
 )
 
 SILENT = ("ask", None)
 
-# Kind, what is known of it, and what C, I, F, E and T say: what follows, and the clause.
-SAID = [
+# Kind, known facts, and the consequence with its clause in C, I, F, E and T.
+PROVISIONS = [
     ("foreign-card", {"at": 3}, "void 5.5.1", "void 5.5.1", "void 5.1", "void 5.1.1", "void 5.1.1"),
     ("deck-count", {}, "void 5.5.2", "void 5.5.2", SILENT, SILENT, SILENT),
     ("not-shuffled", {}, "void 5.5.5", "void 5.5.5", SILENT, SILENT, SILENT),
@@ -103,12 +103,12 @@ SAID = [
     "F 5.1", "F 5.1.1", "F 5.2", "F 5.3", "F 5.4", "E 5.1", "E 5.1.1", "E 5.1.2", "T 5.1", "T 5.1.1", "T 5.1.2"
 )
 @pytest.mark.parametrize("of", range(5), ids=GAMES)
-@pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said[0]} {said[1]}")
-def test_each_document_says_its_own_of_each_event(said: tuple[Any, ...], of: int) -> None:
-    """And where it says nothing the round waits for a person, and the answer says that the document is silent."""
-    kind, known, *each = said
+@pytest.mark.parametrize("provisions", PROVISIONS, ids=lambda provisions: f"{provisions[0]} {provisions[1]}")
+def test_each_document_has_its_own_provision_for_each_kind(provisions: tuple[Any, ...], of: int) -> None:
+    """Without a provision the round waits for a person, and the answer reports the silence of the document."""
+    kind, known, *each = provisions
     cards = "2S 3H KD KC 2C 5H"  # P 2, B 3, third 2, third 5
-    answer = table(GAMES[of], cards, ALL, **happened(kind, **known))
+    answer = table(GAMES[of], cards, ALL, **with_irregularity(kind, **known))
     expected = each[of] if isinstance(each[of], tuple) else tuple(each[of].split())
     assert ruling(answer) == expected
     assert (answer["void"] is not None) is (expected[0] == "void")
@@ -126,8 +126,10 @@ def test_each_document_says_its_own_of_each_event(said: tuple[Any, ...], of: int
 @pytest.mark.clause("C 5.15", "C 1.20", "I 5.16", "I 1.23", "F 5.1.1", "E 5.1", "T 5.1")
 @pytest.mark.parametrize(("game", "clause"), [(C, "5.15"), (I, "5.16"), (F, "5.1"), (E, "5.1.1"), (T, "5.1.1")])
 def test_a_void_round_returns_every_stake_and_has_no_result(game: str, clause: str) -> None:
-    """By the clause that says so, or by the one that makes it void."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL.replace("2 b tie 10", "2 b tie 10"), **happened("foreign-card", at=4))
+    """The clause is the one that returns stakes, or the one that voids the round."""
+    answer = table(
+        game, PLAYER_9_BANKER_7, ALL.replace("2 b tie 10", "2 b tie 10"), **with_irregularity("foreign-card", at=4)
+    )
     assert (answer["outcome"], answer["house"]) == (None, 0)
     assert column(answer, "returned") == [100, 200, 10]
     assert column(answer, "winnings") == [0, 0, 0]
@@ -137,45 +139,45 @@ def test_a_void_round_returns_every_stake_and_has_no_result(game: str, clause: s
 
 @pytest.mark.clause("I 5.16")
 def test_a_void_round_returns_insurance_too() -> None:
-    """All that the player laid down in the round."""
+    """All stakes of the round are returned."""
     placed = "1 a player 1000; 1 a player-insurance 100 after-four"
-    for void in (happened("not-shuffled"), happened("foreign-card", at=2)):
+    for void in (with_irregularity("not-shuffled"), with_irregularity("foreign-card", at=2)):
         answer = table(I, "QS 3H 7D JC JH", placed, **void)
         assert (column(answer, "returned"), answer["refused"]) == ([1000, 100], [])
 
 
 @pytest.mark.clause("C 5.5.1", "I 5.5.1", "F 5.1.1", "E 5.1.1", "T 5.1.1")
 @pytest.mark.parametrize("game", GAMES)
-def test_a_foreign_card_need_not_be_one(game: str) -> None:
-    """Whatever lies there, the cards before it are shown as they lay."""
-    answer = table(game, "4S 3H joker 4C", "1 a player 100", **happened("foreign-card", at=3))
+def test_a_foreign_card_may_be_any_text(game: str) -> None:
+    """The answer shows the cards before it."""
+    answer = table(game, "4S 3H joker 4C", "1 a player 100", **with_irregularity("foreign-card", at=3))
     assert answer["player"] == {"cards": ["4S"], "points": 4}
     assert answer["banker"] == {"cards": ["3H"], "points": 3}
 
 
 @pytest.mark.clause("C 5.5.4", "I 5.5.4", "F 5.5", "E 5.1.3", "T 5.1.3")
 @pytest.mark.parametrize(("game", "clause"), [(C, "5.5.4"), (I, "5.5.4"), (F, "5.5"), (E, "5.1.3"), (T, "5.1.3")])
-def test_too_few_cards_void_a_round_that_lacks_one(game: str, clause: str) -> None:
-    """A natural on the last four cards stands."""
-    lacks = table(game, PLAYER_STANDS_BANKER_DRAWS, ALL, **happened("too-few-cards"))
+def test_too_few_cards_void_an_incomplete_round(game: str, clause: str) -> None:
+    """A natural on the last four cards is complete."""
+    lacks = table(game, PLAYER_STANDS_BANKER_DRAWS, ALL, **with_irregularity("too-few-cards"))
     assert ruling(lacks) == ("void", clause)
-    natural = table(game, PLAYER_9_BANKER_7, ALL, **happened("too-few-cards"))
+    natural = table(game, PLAYER_9_BANKER_7, ALL, **with_irregularity("too-few-cards"))
     assert ruling(natural) == ("stands", clause)
     assert (natural["void"], natural["outcome"]) == (None, "player")
 
 
 @pytest.mark.clause("C 5.5.2", "I 5.5.2")
 @pytest.mark.parametrize("game", [C, I])
-def test_a_shortage_found_between_rounds_voids_nothing(game: str) -> None:
+def test_a_shortage_found_between_rounds_voids_no_round(game: str) -> None:
     """It is recorded, and the next round waits for a person."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("deck-count", between_rounds=True))
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **with_irregularity("deck-count", between_rounds=True))
     assert ruling(answer) == ("stands", "5.5.2")
     assert (answer["outcome"], asked(answer)) == ("player", [("next-round", None, "5.5.2")])
     gone_on = table(
         game,
         PLAYER_9_BANKER_7,
         ALL,
-        **happened("deck-count", between_rounds=True),
+        **with_irregularity("deck-count", between_rounds=True),
         decisions=[decide("next-round", "go-on", "dealer")],
     )
     assert gone_on["questions"] == []
@@ -191,9 +193,9 @@ def test_a_shortage_found_between_rounds_voids_nothing(game: str) -> None:
         (F, "foreign-card", "5.1"),
     ],
 )
-def test_between_rounds_only_a_clause_that_says_one_thing_is_cited(game: str, kind: str, clause: str | None) -> None:
-    """Where there is none, or several that hang on the round, the answer says that the document is silent."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened(kind, at=1, between_rounds=True))
+def test_between_rounds_only_an_unambiguous_clause_is_cited(game: str, kind: str, clause: str | None) -> None:
+    """Without a row, or with rows that depend on the round, the answer cites no clause."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **with_irregularity(kind, at=1, between_rounds=True))
     assert ruling(answer) == ("stands", clause)
     assert asked(answer) == [("next-round", None, clause)]
 
@@ -201,9 +203,9 @@ def test_between_rounds_only_a_clause_that_says_one_thing_is_cited(game: str, ki
 @pytest.mark.clause("C 5.11", "I 5.11")
 @pytest.mark.parametrize("kind", ["card-in-excess", "deck-count", "wrong-count", "insurance-neglected", "other"])
 @pytest.mark.parametrize("game", GAMES)
-def test_what_is_noticed_once_the_next_round_has_begun_changes_nothing(game: str, kind: str) -> None:
-    """In C and I by their clause, elsewhere as we read it; it is recorded."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened(kind, noticed_late=True))
+def test_an_irregularity_noticed_after_the_next_round_began_has_no_effect(game: str, kind: str) -> None:
+    """C and I have a clause, the other games a reading; it is recorded."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **with_irregularity(kind, noticed_late=True))
     assert ruling(answer) == ("stands", "5.11" if game in (C, I) else None)
     assert "reading" in answer["rulings"][0] or game in (C, I)
     assert (answer["outcome"], answer["questions"]) == ("player", [])
@@ -215,37 +217,39 @@ def test_what_is_noticed_once_the_next_round_has_begun_changes_nothing(game: str
 @pytest.mark.clause("C 5.4.1", "C 5.4.2", "I 5.4.1", "I 5.4.2")
 @pytest.mark.parametrize("game", [C, I])
 def test_an_outcome_is_established_from_the_third_card_on(game: str) -> None:
-    """A pair is won or lost then; a table may count only what lies on the layout."""
+    """The Player pair has won or lost then; a table may count only placed bets."""
     cards = PLAYER_STANDS_BANKER_DRAWS
-    assert ruling(table(game, cards, ALL, **happened("interruption", at=0))) == ("void", "5.4.2")
-    assert ruling(table(game, cards, ALL, **happened("interruption", at=3))) == ("continue", "5.4.1")
-    placed = table(game, cards, ALL, **happened("interruption", at=4), outcome_basis="placed")
+    assert ruling(table(game, cards, ALL, **with_irregularity("interruption", at=0))) == ("void", "5.4.2")
+    assert ruling(table(game, cards, ALL, **with_irregularity("interruption", at=3))) == ("continue", "5.4.1")
+    placed = table(game, cards, ALL, **with_irregularity("interruption", at=4), outcome_basis="placed")
     assert ruling(placed) == ("void", "5.4.2")
     with_pair = table(
-        game, cards, ALL + "; 3 c player-pair 5", **happened("interruption", at=4), outcome_basis="placed"
+        game, cards, ALL + "; 3 c player-pair 5", **with_irregularity("interruption", at=4), outcome_basis="placed"
     )
     assert ruling(with_pair) == ("continue", "5.4.1")
     assert with_pair["due"] == "banker"
 
 
-def test_several_irregularities_are_taken_in_order_and_a_void_ends_them_all() -> None:
-    """Each has its ruling; no question is left of a round that is void."""
+def test_a_void_among_several_irregularities_ends_all_questions() -> None:
+    """Each irregularity has its ruling, in order."""
     both = [{"kind": "dealing-error", "at": 1, "reconstructable": False}, {"kind": "not-shuffled"}]
     answer = table(C, PLAYER_9_BANKER_7, ALL, irregularities=both)
     assert ruled(answer) == [("dealing-error", "continue", "5.12"), ("not-shuffled", "void", "5.5.5")]
     assert (answer["void"]["irregularity"], answer["questions"], answer["due"]) == (1, [], None)
 
 
-def test_insurance_neglected_where_there_is_none_is_nothing() -> None:
-    """A game without insurance has nothing to offer."""
-    answer = table(F, PLAYER_9_BANKER_7, ALL, **happened("insurance-neglected"))
+def test_neglected_insurance_has_no_effect_in_a_game_without_insurance() -> None:
+    """The document is silent."""
+    answer = table(F, PLAYER_9_BANKER_7, ALL, **with_irregularity("insurance-neglected"))
     assert (ruling(answer), answer["questions"], noted(answer), refusals(answer)) == (("stands", None), [], [], [])
 
 
-def test_only_bets_that_stand_establish_an_outcome_where_the_table_says_so() -> None:
-    """A bet that was refused stands nowhere (C 5.4.1)."""
+def test_a_table_may_count_only_placed_bets_for_an_established_outcome() -> None:
+    """C 5.4.1: a refused bet is not placed."""
     line = {"outcome_basis": "placed", "noticed": True, "limits": {"minimum": 100}}
-    answer = table(C, "AS 2S 3S 4S", "1 a player 1000; 1 a player-pair 10", **line, **happened("interruption", at=4))
+    answer = table(
+        C, "AS 2S 3S 4S", "1 a player 1000; 1 a player-pair 10", **line, **with_irregularity("interruption", at=4)
+    )
     assert answer["void"]["clause"] == "5.4.2"
 
 
@@ -254,19 +258,19 @@ def test_only_bets_that_stand_establish_an_outcome_where_the_table_says_so() -> 
     ("insured", "void"),
     [
         ("1 a player-insurance 100 after-player-third", None),  # on 9: it pays on the tie, and has won
-        ("1 a player-insurance 100 after-four", "5.4.2"),  # placed on 5: it goes back on the tie
+        ("1 a player-insurance 100 after-four", "5.4.2"),  # placed on 5: returned on the tie
         ("2 b player-insurance 100 after-player-third", "5.4.2"),  # refused: b has no bet to insure
     ],
 )
-def test_insurance_establishes_an_outcome_for_who_placed_it(insured: str, void: str | None) -> None:
-    """At the stage at which it was placed, and if it was taken."""
+def test_placed_insurance_may_establish_an_outcome(insured: str, void: str | None) -> None:
+    """It counts at its stage, and only if it was accepted."""
     answer = table(
         I,
         "2S 2H 3D 2C 4C 5D",  # 5 against 4, then 9 against 9
         f"1 a player 1000; {insured}",
         outcome_basis="placed",
         insurance_forgone="stage",
-        **happened("interruption", at=6),
+        **with_irregularity("interruption", at=6),
     )
     assert (answer["void"] and answer["void"]["clause"]) == void
 
@@ -277,64 +281,64 @@ def test_insurance_establishes_an_outcome_for_who_placed_it(insured: str, void: 
 @pytest.mark.clause("C 5.5.3", "I 5.5.3", "F 5.2", "E 5.1.2", "T 5.1.2")
 @pytest.mark.parametrize(("game", "clause"), [(C, "5.5.3"), (I, "5.5.3"), (F, "5.2"), (E, "5.1.2"), (T, "5.1.2")])
 @pytest.mark.parametrize("kind", ["wrong-count", "card-in-excess", "wrong-side"])
-def test_a_wrong_number_of_cards_counts_until_the_next_round(game: str, clause: str, kind: str) -> None:
-    """Found between the rounds it voids this one, if the cards cannot be put back; if they can, nothing is open."""
+def test_a_wrong_number_of_cards_has_effect_until_the_next_round(game: str, clause: str, kind: str) -> None:
+    """Found between rounds it voids the round, unless the cards can be reconstructed."""
     cards = "5S KD 10C 2S 2D 3H"
-    found = table(game, cards, ALL, **happened(kind, at=6, between_rounds=True, reconstructable=False))
+    found = table(game, cards, ALL, **with_irregularity(kind, at=6, between_rounds=True, reconstructable=False))
     assert (found["void"]["clause"], found["questions"]) == (clause, [])
-    back = table(game, cards, ALL, **happened(kind, at=6, between_rounds=True, reconstructable=True))
+    back = table(game, cards, ALL, **with_irregularity(kind, at=6, between_rounds=True, reconstructable=True))
     assert (back["outcome"], [each["question"] for each in back["questions"]]) == ("player", ["next-round"])
 
 
 @pytest.mark.clause("C 5.12", "I 5.12")
 @pytest.mark.parametrize("game", [C, I])
-def test_between_rounds_an_error_that_leaves_the_numbers_right_gives_no_options(game: str) -> None:
-    """The round is over."""
-    error = happened("dealing-error", at=2, between_rounds=True, reconstructable=False)
+def test_an_error_between_rounds_gives_no_options(game: str) -> None:
+    """The numbers of cards are right, and the round is over."""
+    error = with_irregularity("dealing-error", at=2, between_rounds=True, reconstructable=False)
     answer = table(game, PLAYER_9_BANKER_7, ALL, **error)
     assert [each["question"] for each in answer["questions"]] == ["next-round"]
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_whether_a_wrong_number_can_be_put_right_is_asked_between_rounds_too(game: str) -> None:
-    """It all hangs on it."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("wrong-count", between_rounds=True))
+def test_the_reconstruction_of_a_wrong_number_is_asked_between_rounds_too(game: str) -> None:
+    """The void depends on the answer."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **with_irregularity("wrong-count", between_rounds=True))
     assert [each["question"] for each in answer["questions"]] == ["reconstructable"]
 
 
 @pytest.mark.clause("C 5.11", "I 5.11")
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("when", ["noticed_late", "between_rounds"])
-def test_a_foreign_card_found_after_the_round_takes_no_card_away(game: str, when: str) -> None:
-    """All cards were played and count, so each has to be one of the game."""
-    answer = table(game, PLAYER_9_BANKER_7, ALL, **happened("foreign-card", at=2, **{when: True}))
+def test_a_foreign_card_found_after_the_round_leaves_the_cards_unchanged(game: str, when: str) -> None:
+    """All cards were played, so each must be a card of the game."""
+    answer = table(game, PLAYER_9_BANKER_7, ALL, **with_irregularity("foreign-card", at=2, **{when: True}))
     assert (answer["outcome"], answer["banker"]["cards"]) == ("player", ["3H", "4C"])
     unknown = table(
-        game, PLAYER_9_BANKER_7.replace("3H", "joker"), ALL, **happened("foreign-card", at=2, **{when: True})
+        game, PLAYER_9_BANKER_7.replace("3H", "joker"), ALL, **with_irregularity("foreign-card", at=2, **{when: True})
     )
     assert unknown["error"]["code"] == "bad-card"
 
 
 @pytest.mark.clause("C 5.10.2", "I 5.10.2")
 @pytest.mark.parametrize("game", [C, I])
-def test_a_void_leaves_open_what_is_not_of_the_round(game: str) -> None:
-    """Whether the set is replaced, and the next round."""
-    happened = [
+def test_a_void_keeps_questions_about_the_set_and_the_next_round(game: str) -> None:
+    """All questions about the round are closed."""
+    irregularities = [
         {"kind": "drawn-together", "at": 3},
         {"kind": "deck-count", "between_rounds": True},
         {"kind": "wrong-count", "between_rounds": True, "reconstructable": False},
     ]
-    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=happened)
+    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=irregularities)
     assert answer["void"]["kind"] == "wrong-count"
     assert [each["question"] for each in answer["questions"]] == ["set-replaced", "next-round"]
 
 
 @pytest.mark.clause("C 5.5", "I 5.5", "F 5.1", "E 5.1", "T 5.1")
 @pytest.mark.parametrize("game", GAMES)
-def test_a_round_is_void_by_what_voided_it_first(game: str) -> None:
-    """Later grounds have their rulings, and the answer names the first."""
-    happened = [{"kind": "wrong-count", "reconstructable": False}, {"kind": "foreign-card", "at": 4}]
-    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=happened)
+def test_the_first_void_is_the_void_of_the_round(game: str) -> None:
+    """Later irregularities have their own rulings."""
+    irregularities = [{"kind": "wrong-count", "reconstructable": False}, {"kind": "foreign-card", "at": 4}]
+    answer = table(game, PLAYER_9_BANKER_7, ALL, irregularities=irregularities)
     assert [each["then"] for each in answer["rulings"]] == ["void", "void"]
     assert (answer["void"]["irregularity"], answer["void"]["kind"]) == (0, "wrong-count")
 
@@ -342,6 +346,6 @@ def test_a_round_is_void_by_what_voided_it_first(game: str) -> None:
 @pytest.mark.clause("C 5.5.1", "I 5.5.1", "F 5.1.1", "E 5.1.1", "T 5.1.1")
 @pytest.mark.parametrize("game", GAMES)
 def test_a_void_round_may_have_any_number_of_cards(game: str) -> None:
-    """Nobody asks why there is one more than the Table of Play deals."""
-    answer = table(game, PLAYER_9_BANKER_7 + " 5H", ALL, **happened("foreign-card", at=1))
+    """One card more than the Table of Play deals is not an error."""
+    answer = table(game, PLAYER_9_BANKER_7 + " 5H", ALL, **with_irregularity("foreign-card", at=1))
     assert (answer["void"]["kind"], answer["carried"]) == ("foreign-card", ["5H"])

@@ -1,22 +1,22 @@
-"""Insurance as it is placed, and whole tables settled, with the sums done by hand."""
+"""The acceptance of insurance and the settlement of whole tables, with sums computed by hand."""
 
 from fractions import Fraction
 
 import msgspec
 import pytest
 
-from shoed.cards import Card
-from shoed.rules.bets import Placed
-from shoed.rules.house import Rounding
+from shoed.cli.rules.page import MODULE_OF_RULE
+from shoed.model.cards import Card
+from shoed.model.irregularities import Stage
+from shoed.rules.bets import PlacedBet
+from shoed.rules.house_rules import Rounding
 from shoed.rules.irregular import course
-from shoed.rules.limits import Held
+from shoed.rules.limits import EffectiveBet
 from shoed.rules.load import book
-from shoed.rules.money import Terms, insure
-from shoed.rules.page import MODULE_OF_RULE
+from shoed.rules.money import InsuranceTerms, insure
 from shoed.rules.questions import Inquiry
-from shoed.words import Stage
 from tests.printed import GAMES
-from tests.tables import P5_B4, P7_B3, P9, I, column, happened, largest, refusals, table
+from tests.tables import P5_B4, P7_B3, P9, I, column, largest, refusals, table, with_irregularity
 
 P1 = f"{P5_B4} 6C"  # Banker insurance at 7:1
 NATURAL = "4S 3H 5D 4C"
@@ -33,8 +33,8 @@ NATURAL = "4S 3H 5D 4C"
         ("tournament", 505, "1/2"),
     ],
 )
-def test_banker_on_six_pays_half_or_less_a_commission(game: str, winnings: int, remainder: str) -> None:
-    """Of 1011, rounded down once; the commission is in the odds and taken no second time."""
+def test_banker_on_six_pays_half_or_a_commission_is_deducted(game: str, winnings: int, remainder: str) -> None:
+    """A stake of 1011 is rounded down once; the odds include the commission."""
     answer = table(game, "QS 2H 3D 4C 2C", "1 a banker 1011")  # player 5, banker 6
     assert answer["outcome"] == "banker"
     assert column(answer, "winnings") == [winnings]
@@ -47,21 +47,21 @@ def test_banker_on_six_pays_half_or_less_a_commission(game: str, winnings: int, 
     [("5", 5, 5), ("11/2", 5, 6), ("549/100", 5, 5), ("551/100", 5, 6), ("1/2", 0, 1), ("0", 0, 0)],
 )
 def test_rounding_acts_on_the_magnitude(magnitude: str, down: int, half_up: int) -> None:
-    """Half a unit goes up, or everything goes down."""
+    """Half a unit is rounded up, or everything is rounded down."""
     assert Rounding.DOWN.whole(Fraction(magnitude)) == down
     assert Rounding.HALF_UP.whole(Fraction(magnitude)) == half_up
 
 
-def test_a_bet_that_goes_back_has_won_nothing_and_left_no_remainder() -> None:
-    """The round is void, and every stake is returned whole; while it is open, nothing is."""
-    void = table("easy-six", "QS 2H 6D 3C KC", "1 a player 110", **happened("foreign-card", at=1))
+def test_a_returned_bet_has_no_winnings_and_no_remainder() -> None:
+    """A void round returns the whole stake; an open bet returns nothing yet."""
+    void = table("easy-six", "QS 2H 6D 3C KC", "1 a player 110", **with_irregularity("foreign-card", at=1))
     assert [column(void, name) for name in ("winnings", "returned", "remainder")] == [[0], [110], ["0"]]
     still_open = table("easy-six", "QS 2H", "1 a player 110")
     assert [column(still_open, name) for name in ("winnings", "returned", "remainder")] == [[0], [0], ["0"]]
 
 
-def test_a_remainder_is_exact_less_rounded() -> None:
-    """So it is negative where half a unit went up."""
+def test_a_remainder_is_the_exact_less_the_rounded_magnitude() -> None:
+    """It is negative if half a unit was rounded up."""
     answer = table("easy-six", "QS 2H 6D 3C KC", "1 a player 110", rounding="half-up")  # player wins on 6: 1.05
     assert (column(answer, "winnings"), column(answer, "remainder")) == ([116], ["-1/2"])
     assert table("easy-six", "QS 2H 6D 3C KC", "1 a player 110")["settlement"][0]["remainder"] == "1/2"
@@ -69,8 +69,8 @@ def test_a_remainder_is_exact_less_rounded() -> None:
 
 @pytest.mark.clause("C 3.14", "I 3.17", "F 3.10.1", "E 3.8", "T 3.9")
 @pytest.mark.parametrize("game", GAMES)
-def test_a_tie_gives_the_stakes_on_both_hands_back(game: str) -> None:
-    """Net nothing; the tie bet is paid."""
+def test_a_tie_returns_the_stakes_on_both_hands(game: str) -> None:
+    """Their winnings are 0; the tie bet is paid."""
     answer = table(game, "3S 4H 4D 3C", "1 a player 100; 2 b banker 200; 2 b tie 10")
     assert answer["outcome"] == "tie"
     assert column(answer, "pays") == ["push", "push", "8:1"]
@@ -79,8 +79,8 @@ def test_a_tie_gives_the_stakes_on_both_hands_back(game: str) -> None:
     assert answer["house"] == -80
 
 
-def test_what_is_not_decided_is_not_settled() -> None:
-    """Of an unfinished round only the bets that nothing can change have been won or lost."""
+def test_an_open_bet_is_not_settled() -> None:
+    """In an incomplete round only decided bets have won or lost."""
     answer = table(I, P7_B3, "1 a player 100; 1 a player-pair 50")
     assert answer["outcome"] is None
     assert column(answer, "pays") == [None, "lose"]
@@ -97,7 +97,7 @@ def test_what_is_not_decided_is_not_settled() -> None:
     [("JH", "lose", -250, 0, "4.1.2"), ("5H", "4:1", 1000, 250, "4.1.2"), ("4H", "push", 0, 250, "3.17")],
 )
 def test_insurance_pays_when_its_hand_loses(third: str, pays: str, winnings: int, returned: int, clause: str) -> None:
-    """It is lost when the hand wins, and goes back on a tie."""
+    """It loses if the hand wins, and is returned on a tie."""
     answer = table(I, f"{P7_B3} {third}", "1 a player 1000; 1 a player-insurance 250 after-four")
     row = answer["settlement"][1]
     assert (row["pays"], row["winnings"], row["returned"], row["clause"]) == (pays, winnings, returned, clause)
@@ -106,7 +106,7 @@ def test_insurance_pays_when_its_hand_loses(third: str, pays: str, winnings: int
 
 @pytest.mark.clause("I 3.17", "I 4.2.1", "I 4.1.2")
 def test_on_nine_against_nine_only_insurance_placed_on_nine_is_paid() -> None:
-    """What was placed after four cards goes back."""
+    """Insurance placed after four cards is returned."""
     placed = "1 a player 1000; 1 a player-insurance 100 after-four; 1 a player-insurance 100 after-player-third"
     nine = table(I, f"{P9} 5H", placed)
     assert column(nine, "pays") == ["push", "push", "8:1"]
@@ -117,7 +117,7 @@ def test_on_nine_against_nine_only_insurance_placed_on_nine_is_paid() -> None:
 
 @pytest.mark.clause("I 4.1.2", "I 3.12")
 def test_the_row_of_one_against_one_is_real() -> None:
-    """Banker's insurance at 6:1."""
+    """Banker insurance at 6:1."""
     answer = table(I, "KS KH 3D AD 8C 9C", "1 a banker 600; 1 a banker-insurance 100 after-player-third")
     assert (answer["outcome"], column(answer, "winnings")) == ("player", [-600, 600])
 
@@ -132,8 +132,8 @@ def test_the_row_of_one_against_one_is_real() -> None:
         ("QS 3H 7D", "player-insurance", "after-four"),
     ],
 )
-def test_nothing_is_offered_where_no_card_can_change_the_fate(cards: str, bet: str, stage: str) -> None:
-    """Or where the stage has not come."""
+def test_insurance_is_not_offered_if_no_card_can_change_the_result(cards: str, bet: str, stage: str) -> None:
+    """It is not offered before its stage either."""
     answer = table(I, cards, f"1 a player 1000; 1 a {bet} 1 {stage}")
     assert refusals(answer) == [(1, "no-offer", "3.12.1")]
 
@@ -148,15 +148,15 @@ def test_nothing_is_offered_where_no_card_can_change_the_fate(cards: str, bet: s
         ("2S 2H 3D 2D 9C", "banker-insurance", "after-player-third"),  # P4
     ],
 )
-def test_a_gap_in_the_rows_is_a_gap(cards: str, bet: str, stage: str) -> None:
-    """Nothing is offered between them."""
+def test_a_gap_in_the_rows_is_not_filled(cards: str, bet: str, stage: str) -> None:
+    """No insurance is offered between the printed rows."""
     answer = table(I, cards, f"1 a player 1000; 1 a banker 1000; 1 a {bet} 1 {stage}")
     assert [code for _, code, _ in refusals(answer)] == ["no-offer"]
 
 
 @pytest.mark.clause("I 3.12.2")
-def test_the_cap_holds_over_both_stages() -> None:
-    """300 at 2:1 leaves 400 of 1000: 50 at 8:1, and not 51."""
+def test_the_cap_applies_to_both_stages_together() -> None:
+    """300 at 2:1 leaves 400 of 1000: 50 at 8:1 is accepted, 51 is not."""
     placed = "1 a player 1000; 1 a player-insurance 300 after-four; 1 a player-insurance {} after-player-third"
     assert table(I, P9, placed.format(50))["refused"] == []
     answer = table(I, P9, placed.format(51))
@@ -166,22 +166,22 @@ def test_the_cap_holds_over_both_stages() -> None:
 
 
 @pytest.mark.clause("I 3.12.2")
-def test_the_cap_holds_over_several_insurance_bets_of_one_stage() -> None:
-    """They are taken in order of time."""
+def test_the_cap_applies_to_several_insurance_bets_of_one_stage() -> None:
+    """They are accepted in order of time."""
     placed = "1 a player 1000; 1 a player-insurance 200 after-four; 1 a player-insurance 60 after-four"
     assert largest(table(I, P7_B3, placed)) == {2: 50}
 
 
 @pytest.mark.clause("I 3.12.2")
-def test_the_cap_is_what_the_original_bet_plays_for() -> None:
-    """300000/41 at 4:1 is 1829 and a bit."""
+def test_the_cap_is_the_effective_original_bet() -> None:
+    """300000/41 at 4:1 leaves room for 1829."""
     placed = "1 a player 20000; 2 b player 21000; 3 c banker 5000; 1 a player-insurance 1830 after-four"
     assert largest(table(I, P7_B3, placed, limits={"differential": 10000})) == {3: 1829}
 
 
 @pytest.mark.clause("I 3.12.2")
 def test_a_bettor_on_both_hands_has_two_caps() -> None:
-    """What Player's insurance used up, Banker's does not lack."""
+    """Player insurance does not use the cap of Banker insurance."""
     placed = (
         "1 a player 1000; 1 a banker 1000; 1 a player-insurance 500 after-four;"
         "1 a banker-insurance 142 after-player-third; 1 a banker-insurance 1 after-player-third"
@@ -192,8 +192,8 @@ def test_a_bettor_on_both_hands_has_two_caps() -> None:
 
 
 @pytest.mark.clause("I 3.11", "I 1.12")
-def test_only_who_has_an_original_bet_on_the_hand_may_insure_it() -> None:
-    """Not the neighbour, nor somebody on the other hand or on a side bet."""
+def test_insurance_requires_an_own_original_bet_on_the_hand() -> None:
+    """A bet of a neighbour, on the other hand, or a side bet is not sufficient."""
     placed = (
         "1 a player 1000; 2 b banker 1000; 3 c tie 10; 2 b player-insurance 1 after-four;"
         "3 c player-insurance 1 after-four; 4 d player-insurance 1 after-four"
@@ -203,8 +203,8 @@ def test_only_who_has_an_original_bet_on_the_hand_may_insure_it() -> None:
 
 
 @pytest.mark.clause("I 5.3")
-def test_who_lets_an_offer_pass_has_forgone_the_rest() -> None:
-    """A standing player too; but not somebody whose offer it was not, unless the house is milder."""
+def test_a_bettor_who_does_not_accept_an_offer_forgoes_insurance() -> None:
+    """A standing player too. It does not apply to a bettor without the offer, or under the milder house rule."""
     placed = (
         "1 a player 1000; 1 b player 1000 standing; 2 c banker 1000; 2 c player 100; 1 a player-insurance 1 after-four;"
         "1 a player-insurance 1 after-player-third; 1 b player-insurance 1 after-player-third"
@@ -219,25 +219,25 @@ def test_who_lets_an_offer_pass_has_forgone_the_rest() -> None:
 
 
 @pytest.mark.clause("I 5.3")
-def test_who_walks_away_has_forgone_insurance() -> None:
-    """From when they left; what they had placed stays."""
+def test_a_bettor_who_walks_away_forgoes_insurance() -> None:
+    """Insurance that was placed before plays."""
     placed = "1 a player 1000; 1 a player-insurance 1 after-four; 1 a player-insurance 1 after-player-third"
-    for cards_drawn, left in ((0, [1, 2]), (4, [2])):
-        gone = [{"kind": "walked-away", "bettor": "a", "at": cards_drawn}]
-        answer = table(I, P9, placed, irregularities=gone)
-        assert refusals(answer) == [(at, "forgone", "5.3") for at in left]
+    for cards_drawn, refused in ((0, [1, 2]), (4, [2])):
+        walked_away = [{"kind": "walked-away", "bettor": "a", "at": cards_drawn}]
+        answer = table(I, P9, placed, irregularities=walked_away)
+        assert refusals(answer) == [(position, "forgone", "5.3") for position in refused]
 
 
 @pytest.mark.clause("I 3.14")
 def test_a_squeeze_waives_insurance_after_players_third_card() -> None:
-    """For everybody; after four cards it was still to be had."""
+    """It applies to all bettors; insurance after four cards is not affected."""
     placed = "1 a player 1000; 1 a player-insurance 1 after-four; 1 a player-insurance 1 after-player-third"
     assert refusals(table(I, P9, placed, squeeze=True)) == [(2, "waived", "3.14")]
 
 
 @pytest.mark.clause("I 4.2.2")
 def test_a_table_may_have_no_insurance() -> None:
-    """At any stage."""
+    """Insurance of both stages is refused."""
     placed = "1 a player 1000; 1 a player-insurance 1 after-four; 1 a player-insurance 1 after-player-third"
     assert refusals(table(I, P9, placed, insurance="off")) == [
         (1, "insurance-off", "4.2.2"),
@@ -246,8 +246,8 @@ def test_a_table_may_have_no_insurance() -> None:
 
 
 @pytest.mark.clause("I 5.2")
-def test_insurance_has_a_minimum_where_the_table_names_one() -> None:
-    """The minimum of the boxes is none of its business."""
+def test_insurance_has_its_own_minimum() -> None:
+    """The minimum of other bets does not apply to insurance."""
     placed = "1 a player 1000; 1 a player-insurance 5 after-four"
     assert table(I, P7_B3, placed, limits={"minimum": 100}, noticed=True)["refused"] == []
     limits = {"minimum": 100, "minimums": {"player-insurance": 10}}
@@ -255,8 +255,8 @@ def test_insurance_has_a_minimum_where_the_table_names_one() -> None:
 
 
 @pytest.mark.clause("I 5.2.1")
-def test_insurance_below_its_minimum_is_taken_where_nobody_noticed() -> None:
-    """And then an offer that only a smaller stake fits was the bettor's to take."""
+def test_unnoticed_insurance_below_its_minimum_is_accepted() -> None:
+    """An offer with room for a smaller stake alone was then available to the bettor."""
     limits = {"minimums": {"player-insurance": 10}}
     placed = "1 a player 1000; 1 a player-insurance 5 after-four"
     assert table(I, P7_B3, placed, limits=limits)["refused"] == []
@@ -267,8 +267,8 @@ def test_insurance_below_its_minimum_is_taken_where_nobody_noticed() -> None:
 
 
 @pytest.mark.clause("I 2.1.1")
-def test_insurance_is_placed_at_a_seat_that_is_there() -> None:
-    """As any other bet; at a table of unknown layout any seat is good."""
+def test_insurance_requires_an_existing_seat() -> None:
+    """At a table without a layout any seat is accepted."""
     placed = "5 a player 1000; 6 a player-insurance 250 after-four"
     answer = table(I, P7_B3, placed, layout="mini-5")
     assert (refusals(answer), column(answer, "bet")) == ([(1, "no-such-seat", "2.1.1")], ["player"])
@@ -277,25 +277,30 @@ def test_insurance_is_placed_at_a_seat_that_is_there() -> None:
 
 @pytest.mark.clause("I 3.12.1", "I 4.1.2")
 @pytest.mark.parametrize(
-    ("cards", "stage", "clause", "says"),
+    ("cards", "stage", "clause", "text"),
     [
-        ("QS 3H 7D", "after-four", "3.12.1", "nothing is offered after four before those cards are drawn"),
-        (P5_B4, "after-player-third", "3.12.1", "after player third before those cards are drawn"),
-        (P7_B3, "after-player-third", "3.12.1", "nothing is left to insure after player third"),
-        (NATURAL, "after-four", "3.12.1", "nothing is left to insure after four"),
-        ("2S 3H 3D 2D", "after-four", "4.1.2", "no row offers player-insurance after four"),  # 5 against 5
+        ("QS 3H 7D", "after-four", "3.12.1", "insurance after four is not offered before those cards are drawn"),
+        (
+            P5_B4,
+            "after-player-third",
+            "3.12.1",
+            "insurance after player third is not offered before those cards are drawn",
+        ),
+        (P7_B3, "after-player-third", "3.12.1", "insurance after player third is not offered, because no card is due"),
+        (NATURAL, "after-four", "3.12.1", "insurance after four is not offered, because no card is due"),
+        ("2S 3H 3D 2D", "after-four", "4.1.2", "no row for player-insurance after four"),  # 5 against 5
     ],
 )
-def test_a_refusal_of_insurance_says_whether_its_stage_has_come(cards: str, stage: str, clause: str, says: str) -> None:
-    """It may still come, it is past, or no row is for these points."""
+def test_a_refusal_of_insurance_states_its_reason(cards: str, stage: str, clause: str, text: str) -> None:
+    """The stage is ahead, no card is due, or the table has no row for these points."""
     (refusal,) = table(I, cards, f"1 a player 1000; 1 a player-insurance 1 {stage}")["refused"]
     assert refusal["clause"] == clause
-    assert says in refusal["message"]
+    assert text in refusal["message"]
 
 
 @pytest.mark.clause("I 3.12.1", "I 5.18")
-def test_insurance_that_nothing_can_offer_any_more_is_refused_while_a_person_decides() -> None:
-    """It waits for cards that are still to lie, not for a ruling; a stage that has not come waits for both."""
+def test_insurance_without_any_possible_offer_is_refused_during_a_question() -> None:
+    """Insurance waits for cards of unknown order, not for a ruling. A stage that is ahead waits for both."""
     other = [{"kind": "other"}]
     placed = "1 a player 1000; 1 a player-insurance 1 after-four"
     assert refusals(table(I, "2S 3H 3D 2D", placed, irregularities=other)) == [(1, "no-offer", "4.1.2")]
@@ -306,27 +311,27 @@ def test_insurance_that_nothing_can_offer_any_more_is_refused_while_a_person_dec
 @pytest.mark.parametrize(
     ("terms", "passed"),
     [
-        (Terms(), 1),
-        (Terms(squeeze=True), 0),
-        (Terms(on=False), 0),
-        (Terms(left={"a": 4}), 0),
-        (Terms(left={"a": 5}), 1),
+        (InsuranceTerms(), 1),
+        (InsuranceTerms(squeeze=True), 0),
+        (InsuranceTerms(on=False), 0),
+        (InsuranceTerms(left={"a": 4}), 0),
+        (InsuranceTerms(left={"a": 5}), 1),
     ],
 )
-def test_only_what_could_be_taken_is_let_pass(terms: Terms, passed: int) -> None:
-    """Player drew, with nothing on offer after four cards; then 9 may be insured, by who is there, where it is sold."""
+def test_only_an_available_offer_is_forgone(terms: InsuranceTerms, passed: int) -> None:
+    """Player drew without an offer after four cards. The offer on 9 requires insurance and a present bettor."""
     rules = book(I)
-    held = {0: Held(Placed(1, "a", "player", 1000), Fraction(1000))}
+    held = {0: EffectiveBet(PlacedBet(1, "a", "player", 1000), Fraction(1000))}
     found = course(rules, [*map(Card.parse, ["2S", "3H", "2D", "KD", "5C"])], [], Inquiry([]))  # 4 against 3, then 9
     assert len(insure(rules, {}, found, held, terms).passed) == passed
 
 
-def test_a_book_that_refuses_no_small_bets_takes_small_insurance() -> None:
-    """Insurance without limits: a minimum binds nothing, noticed or not."""
-    rules, bet = book(I), Placed(1, "a", "player-insurance", 5, stage=Stage.AFTER_FOUR)
-    held = {0: Held(Placed(1, "a", "player", 1000), Fraction(1000))}
+def test_a_book_without_minimums_accepts_small_insurance() -> None:
+    """A minimum has no effect, noticed or not."""
+    rules, bet = book(I), PlacedBet(1, "a", "player-insurance", 5, stage=Stage.AFTER_FOUR)
+    held = {0: EffectiveBet(PlacedBet(1, "a", "player", 1000), Fraction(1000))}
     found = course(rules, [*map(Card.parse, P7_B3.split())], [], Inquiry([]))
-    terms = Terms(minimums={"player-insurance": 10})
+    terms = InsuranceTerms(minimums={"player-insurance": 10})
     assert [refusal.clause for refusal in insure(rules, {1: bet}, found, held, terms).refused] == ["5.2"]
     unlimited = {rule: ground for rule, ground in rules.rules.items() if MODULE_OF_RULE[rule.value] != "rules/limits"}
     free = insure(msgspec.structs.replace(rules, rules=unlimited), {1: bet}, found, held, terms)
@@ -334,8 +339,8 @@ def test_a_book_that_refuses_no_small_bets_takes_small_insurance() -> None:
 
 
 @pytest.mark.clause("I 5.10", "I 3.11")
-def test_insurance_waits_while_the_order_of_the_cards_is_to_be_told() -> None:
-    """Whether a row offers it hangs on the answer; what does not is refused at once."""
+def test_insurance_waits_for_the_order_of_the_cards() -> None:
+    """Its offer depends on the answer; insurance without any possible offer is refused at once."""
     together = [{"kind": "drawn-together", "at": 3}]  # Player 5, Banker 4, or Player 0 and Banker a natural
     placed = "1 a player 1000; 1 a player-insurance 100 after-four; 2 b player-insurance 100 after-four"
     waiting = table(I, "KS 4H 5D KC 3H 5S", placed, irregularities=together)
@@ -345,8 +350,8 @@ def test_insurance_waits_while_the_order_of_the_cards_is_to_be_told() -> None:
         (["5D", "KC"], [(2, "no-original-bet", "3.11")]),
         (["KC", "5D"], [(1, "no-offer", "3.12.1"), (2, "no-offer", "3.12.1")]),
     ):
-        told = {"question": "card-order", "choice": order, "role": "pit-supervisor"}
-        answer = table(I, "KS 4H 5D KC 3H 5S", placed, irregularities=together, decisions=[told])
+        decision = {"question": "card-order", "choice": order, "role": "pit-supervisor"}
+        answer = table(I, "KS 4H 5D KC 3H 5S", placed, irregularities=together, decisions=[decision])
         assert refusals(answer) == refused
     void = table(I, "KS 4H 5D KC", placed, irregularities=[*together, {"kind": "not-shuffled"}])
     assert column(void, "returned") == [1000, 100]

@@ -1,4 +1,4 @@
-"""Every situation of `tests/scenarios` through the engine, as bytes of a shoe or as observations; and its replay."""
+"""Every scenario of `tests/scenarios` through the engine, as bytes of a shoe or as observations, and its replay."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from tests.scenario_table import play
 ALL: Final = every()
 
 COLUMNS: Final = (("commission", "super-six-plus"), ("fortune-six",), ("easy-six", "tournament"))
-# The irregularities that the readings list, as the files are named.
+# Every irregularity. The names of their scenario files start with these words.
 IRREGULARITIES: Final = (
     *("foreign-card", "deck-count", "not-shuffled", "wrong-count", "too-few-cards"),
     *("together-unknown", "together-known", "order-altered", "excess", "exposed", "wrong-side", "face-up"),
@@ -29,55 +29,55 @@ def expected(name: str) -> tuple[pytest.MarkDecorator, ...]:
 
 
 @pytest.mark.parametrize("written", params())
-def test_it_comes_as_it_is_written(written: Scenario) -> None:
-    """And what is on record gives the same events once more."""
+def test_a_scenario_has_the_expected_output(written: Scenario) -> None:
+    """A replay of the record gives the same events."""
     for sitting in play(written).sittings.values():
-        assert sitting.again() == [event for step in sitting.steps for event in step.events]
+        assert sitting.replay() == [event for step in sitting.steps for event in step.events]
 
 
 @pytest.mark.parametrize("irregularity", IRREGULARITIES)
 @pytest.mark.parametrize("games", COLUMNS, ids=",".join)
-def test_every_cell_of_the_readings_is_written_down(irregularity: str, games: tuple[str, ...]) -> None:
-    """Each irregularity in each column of games that share a document's words."""
+def test_every_irregularity_has_a_scenario_in_every_document(irregularity: str, games: tuple[str, ...]) -> None:
+    """The games of one column have the same words in their documents."""
     assert [each for each in ALL if each.name.startswith(irregularity) and each.game[0] in games]
 
 
-# --- and a file that says otherwise fails
+# --- a wrong scenario fails
 
-TOLD: Final = (PLACE / "dealing-error-c.toml").read_text()
+CORRECT: Final = (PLACE / "dealing-error-c.toml").read_text()
 
 
 @pytest.mark.parametrize(
-    ("written", "otherwise"),
+    ("correct", "wrong"),
     [
-        ('clause=5.12 role=player optional=no"', 'clause=5.12 role=dealer optional=no"'),  # who is asked
-        ('"irregularity.noticed kind=dealing-error at=4",', ""),  # an event too many
+        ('clause=5.12 role=player optional=no"', 'clause=5.12 role=dealer optional=no"'),  # the role of the question
+        ('"irregularity.noticed kind=dealing-error at=4",', ""),  # an event that is not expected
         ('["question.answered question=option choice=continue bettor=bob"]', "[]"),
-        ('refused = "ann has chosen already"\n', ""),  # an answer that is no
-        ('refused = "it takes player"', 'refused = "it takes dealer"'),
+        ('refused = "ann has chosen already"\n', ""),  # a refusal
+        ('refused = "the required role is player"', 'refused = "the required role is dealer"'),
         ('"question.answered question=option choice=continue", "round.resumed due=P3"', '"round.resumed due=P3"'),
-        ('choices=yes,no"', 'choices=no,yes"'),  # the question as it is retained
-        ("hands.player=2D,3S:5 ", "hands.player=2D,3S:6 "),  # the state
-        ('shoe = "P3 10H, B3 7D,', 'shoe = "P3 10H, B3 6D,'),  # what the shoe said
+        ('choices=yes,no"', 'choices=no,yes"'),  # the retained question
+        ("hands.player=2D,3S:5 ", "hands.player=2D,3S:6 "),  # the retained state
+        ('shoe = "P3 10H, B3 7D,', 'shoe = "P3 10H, B3 6D,'),  # a report of the shoe
         ('phase = "settled"', 'phase = "complete"'),
         ('player = "2D,3S,10H:5"', 'player = "2D,3S,10H:6"'),
         ('returned = ["ann 5.12.3"]', "returned = []"),
         ('banker = "0.95:1"', 'banker = "1:1"'),
     ],
 )
-def test_a_file_that_says_otherwise_fails(written: str, otherwise: str, tmp_path: Path) -> None:
-    """Nothing in a file is without effect."""
-    assert written in TOLD
-    path = tmp_path / "otherwise.toml"
-    path.write_text(TOLD.replace(written, otherwise))
+def test_a_wrong_scenario_fails(correct: str, wrong: str, tmp_path: Path) -> None:
+    """Every line of a scenario is compared."""
+    assert correct in CORRECT
+    path = tmp_path / "altered.toml"
+    path.write_text(CORRECT.replace(correct, wrong))
     (altered,) = read(path)
-    with pytest.raises(AssertionError, match="otherwise"):
+    with pytest.raises(AssertionError, match="altered"):
         play(altered)
 
 
-def test_a_key_that_is_not_known_is_an_error(tmp_path: Path) -> None:
-    """A slip of the pen would be a check that is never made."""
-    path = tmp_path / "slip.toml"
-    path.write_text(TOLD.replace("refused =", "refuses =", 1))
-    with pytest.raises(ValueError, match=r"slip\.toml: .*refuses"):
+def test_an_unknown_key_is_an_error(tmp_path: Path) -> None:
+    """A misspelt key would be a comparison that is never made."""
+    path = tmp_path / "misspelt.toml"
+    path.write_text(CORRECT.replace("refused =", "refuses =", 1))
+    with pytest.raises(ValueError, match=r"misspelt\.toml: .*refuses"):
         read(path)

@@ -1,4 +1,7 @@
-"""The secure channel of Open Shoe: the page's vectors, and both ends between a worn line and an attacker on it."""
+"""The secure channel of Open Shoe: the vectors of the page, and both ends over a hostile line.
+
+The line loses and alters frames, and an attacker inserts frames.
+"""
 
 import re
 from pathlib import Path
@@ -15,15 +18,15 @@ from firmware_protocols.open_shoe.channel import (
     MOST_INSIDE,
     NS_PER_S,
     RENEWED_FROM,
+    ChannelDirection,
     DeviceEnd,
-    Direction,
     HostEnd,
     ccm_nonce,
     keys_of,
 )
 from firmware_protocols.open_shoe.codec import seal, unwrap
 from firmware_protocols.open_shoe.layout import BODY_MAX
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.channel import DeviceChannel, HostChannel
 from shoed.ports.cipher import Aes
 from shoed.ports.keyed import Dropped
@@ -41,7 +44,7 @@ HELLO: Final = bytes.fromhex("03 01 00 00") + b"who I am"
 
 
 def vector(start: str) -> tuple[bytes, bytes]:
-    """The bytes of a row of the page, and those that it says are inside."""
+    """The bytes of a row of the page, and the inner bytes that the row states."""
     (what,) = [each for each in VECTORS if each.startswith(start)]
     inside = INSIDE.search(what)
     return VECTORS[what], bytes.fromhex(inside[1]) if inside else b""
@@ -62,7 +65,7 @@ def device(nonce: bytes = DEVICE_NONCE, key: bytes = KEY) -> DeviceEnd:
 
 
 def joined() -> tuple[HostEnd, DeviceEnd]:
-    """Both ends, in a session that stands."""
+    """Both ends, in an established session."""
     ours, theirs = host(), device()
     theirs.hear(bare(ours.data_to_send()), 0)
     assert ours.hear(bare(theirs.data_to_send()), 0) is None
@@ -75,12 +78,12 @@ def joined() -> tuple[HostEnd, DeviceEnd]:
 
 
 def test_the_page_has_all_its_vectors() -> None:
-    """None is passed over here."""
+    """No row of the table is skipped."""
     assert len(VECTORS) == 9
 
 
-def test_the_cipher_makes_the_vectors_of_the_page() -> None:
-    """Keys and proof, and each sealed frame both ways."""
+def test_the_cipher_computes_the_vectors_of_the_page() -> None:
+    """Keys, proof, and the sealed frames of both directions."""
     keys = keys_of(AES, KEY, HOST_NONCE, DEVICE_NONCE)
     assert keys == (VECTORS["device key"], VECTORS["host key"], VECTORS["proof"])
     for start, key, counter in (
@@ -94,7 +97,7 @@ def test_the_cipher_makes_the_vectors_of_the_page() -> None:
         assert AES.open(key, ccm_nonce(counter), body[8:], body[:4]) == inside
 
 
-def test_both_ends_say_the_frames_of_the_page() -> None:
+def test_both_ends_send_the_frames_of_the_page() -> None:
     """From CHALLENGE to ORDER, byte for byte."""
     ours, theirs = host(), device()
     theirs.opened(0)
@@ -120,7 +123,7 @@ def test_both_ends_say_the_frames_of_the_page() -> None:
 
 
 def test_the_longest_inner_body_fits_into_a_frame() -> None:
-    """492 bytes inside are 512 outside, with the check."""
+    """492 bytes inside are 512 bytes outside, with the CRC."""
     ours, theirs = joined()
     theirs.say(HELLO + bytes(MOST_INSIDE - len(HELLO)), 0)
     outer = bare(theirs.data_to_send())
@@ -135,15 +138,15 @@ def test_the_longest_inner_body_fits_into_a_frame() -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 9])
 def test_a_plain_frame_is_unsealed_in_every_version(version: int) -> None:
-    """With a key the host takes nothing that is outside the channel."""
+    """With a key, the host accepts no frame outside the channel."""
     ours, _ = joined()
     dropped = ours.hear(bytes((version, 0x20, 0, 1)) + bytes(25), 0)
     assert isinstance(dropped, Malformed)
     assert dropped.reason is Reason.UNSEALED
 
 
-def test_a_frame_that_was_opened_is_not_opened_again() -> None:
-    """Nor is one that was sealed before it."""
+def test_an_opened_frame_is_not_opened_again() -> None:
+    """A frame that was sealed earlier is not opened, either."""
     ours, theirs = joined()
     theirs.say(HELLO, 0)
     early = bare(theirs.data_to_send())
@@ -156,8 +159,8 @@ def test_a_frame_that_was_opened_is_not_opened_again() -> None:
         assert dropped.reason is Reason.NOT_AUTHENTIC
 
 
-def test_every_altered_bit_is_noticed() -> None:
-    """Of the head, the counter, the text and the tag."""
+def test_every_altered_bit_is_detected() -> None:
+    """The bits are those of the head, the counter, the text and the tag."""
     ours, theirs = joined()
     theirs.say(HELLO, 0)
     outer = bare(theirs.data_to_send())
@@ -168,8 +171,8 @@ def test_every_altered_bit_is_noticed() -> None:
     assert ours.hear(outer, 0) == HELLO
 
 
-def test_a_reflected_frame_is_not_of_the_device() -> None:
-    """Neither as it is, nor under the type of the other end."""
+def test_a_reflected_frame_is_not_a_frame_of_the_device() -> None:
+    """It is rejected unchanged, and with the type of the other end."""
     ours, _ = joined()
     ours.say(channel.IDENTIFY, 0)
     outer = bare(ours.data_to_send())
@@ -178,8 +181,8 @@ def test_a_reflected_frame_is_not_of_the_device() -> None:
 
 
 @pytest.mark.parametrize("inside", ["01 01 00 00", "02 01 00 00", "04 01 00 00", "03 12 00 00", "03"])
-def test_only_version_3_is_inside_and_not_the_channel_itself(inside: str) -> None:
-    """A device that seals anything else is not believed."""
+def test_only_version_3_is_accepted_inside_and_not_the_channel_itself(inside: str) -> None:
+    """Any other sealed body is rejected."""
     ours, theirs = joined()
     theirs.say(bytes.fromhex(inside), 0)
     assert isinstance(ours.hear(bare(theirs.data_to_send()), 0), Malformed)
@@ -190,14 +193,14 @@ def test_only_version_3_is_inside_and_not_the_channel_itself(inside: str) -> Non
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_request_of_any_version_is_sealed_in_version_3(version: int) -> None:
-    """A host that has not heard the device yet speaks version 1."""
+    """Before the first frame of the device, a host sends version 1."""
     ours, theirs = joined()
     ours.say(bytes((version, 0x80, 0, 0)), 0)
     assert theirs.hear(bare(ours.data_to_send()), 0) == (channel.IDENTIFY, False)
 
 
-def test_a_wrong_key_gives_a_wrong_proof() -> None:
-    """The RESPONSE is dropped, and CHALLENGE is said again with the same nonce."""
+def test_another_key_gives_a_wrong_proof() -> None:
+    """The RESPONSE is dropped, and CHALLENGE is repeated with the same nonce."""
     ours, theirs = host(), device(key=bytes(16))
     theirs.hear(bare(ours.data_to_send()), 0)
     assert ours.hear(bare(theirs.data_to_send()), 0) == Malformed(Reason.NOT_AUTHENTIC, channel.WRONG_PROOF)
@@ -210,7 +213,7 @@ def test_a_wrong_key_gives_a_wrong_proof() -> None:
 
 
 def test_the_same_challenge_has_the_same_answer() -> None:
-    """Also once its session stands: its counters do not begin again."""
+    """The rule includes an established session: its counters do not restart."""
     ours, theirs = joined()
     theirs.hear(channel.CHALLENGE + HOST_NONCE, 0)
     assert theirs.data_to_send() == VECTORS["RESPONSE"]
@@ -220,11 +223,11 @@ def test_the_same_challenge_has_the_same_answer() -> None:
 
 
 def test_a_false_challenge_ends_nothing() -> None:
-    """The session goes on until a frame of the new one can be opened."""
+    """The session continues until a frame of the new session can be opened."""
     ours, theirs = joined()
     theirs.hear(channel.CHALLENGE + bytes(16), 0)
     dropped = ours.hear(bare(theirs.data_to_send()), 0)
-    assert dropped == Malformed(Reason.NOT_AUTHENTIC, "RESPONSE to no CHALLENGE")
+    assert dropped == Malformed(Reason.NOT_AUTHENTIC, "RESPONSE without a CHALLENGE")
     theirs.say(HELLO, 0)
     assert ours.hear(bare(theirs.data_to_send()), 0) == HELLO
     ours.say(channel.IDENTIFY, 0)
@@ -232,7 +235,7 @@ def test_a_false_challenge_ends_nothing() -> None:
 
 
 def test_unkeyed_begins_a_session_at_most_once_in_a_second() -> None:
-    """The session before goes on until the first frame of the new one."""
+    """The previous session continues until the first frame of the new session."""
     dice = Random(1)
     ours = HostEnd(AES, KEY, dice.randbytes, 0)
     theirs = DeviceEnd(AES, KEY, dice.randbytes)
@@ -253,7 +256,7 @@ def test_unkeyed_begins_a_session_at_most_once_in_a_second() -> None:
     theirs.hear(bare(challenge), SECOND)
     ours.hear(bare(theirs.data_to_send()), SECOND)
     old = ours.sessions[1]
-    theirs.say(HELLO, SECOND)  # still in the old one
+    theirs.say(HELLO, SECOND)  # still in the previous session
     assert ours.hear(bare(theirs.data_to_send()), SECOND) == HELLO
     assert theirs.hear(bare(ours.data_to_send()), SECOND) == (channel.IDENTIFY, True)
     theirs.say(HELLO, SECOND)
@@ -262,14 +265,14 @@ def test_unkeyed_begins_a_session_at_most_once_in_a_second() -> None:
 
 
 def exchange(ours: HostEnd, theirs: DeviceEnd, now_ns: int) -> None:
-    """Until neither end has anything to say."""
+    """Pass frames until neither end has a frame to send."""
     while (up := theirs.data_to_send()) + (down := ours.data_to_send()):
         HostChannel(ours).hear(Chunk(up, Now(0, now_ns)))
         DeviceChannel(theirs).hear(Chunk(down, Now(0, now_ns)))
 
 
 def test_a_frame_of_the_session_disproves_unkeyed() -> None:
-    """A false UNKEYED costs nothing while the device speaks."""
+    """A false UNKEYED has no effect while the device sends frames."""
     ours, theirs = joined()
     ours.hear(channel.UNKEYED, SECOND // 2)
     theirs.say(HELLO, 0)
@@ -278,32 +281,32 @@ def test_a_frame_of_the_session_disproves_unkeyed() -> None:
     assert ours.data_to_send() == b""
 
 
-def test_a_device_that_restarted_unheard_is_challenged() -> None:
-    """Its UNKEYED was lost: after 30 s without a frame a session begins."""
+def test_a_device_with_a_lost_unkeyed_is_challenged() -> None:
+    """After 30 s without a frame, a session begins."""
     ours, _ = joined()
     ours.unheard = False
     ours.pass_time(30 * SECOND)
     assert bare(ours.data_to_send())[:4] == channel.CHALLENGE
 
 
-def test_a_device_without_a_session_says_so_again_and_again() -> None:
-    """Every 10 s, in the place of ALIVE; and at most once in a second to frames that it drops."""
+def test_a_device_without_a_session_repeats_unkeyed() -> None:
+    """Every 10 s instead of ALIVE; and at most once in a second in answer to dropped frames."""
     theirs = device()
     theirs.opened(0)
-    said = []
+    sent = []
     for now_ns in range(0, 21 * SECOND, SECOND // 2):
         if now_ns == SECOND // 2:
             theirs.hear(bytes.fromhex("01 80 00 00"), now_ns)
         theirs.pass_time(now_ns)
         if theirs.data_to_send():
-            said.append(now_ns // SECOND)
-    assert said == [0, 10, 20]
+            sent.append(now_ns // SECOND)
+    assert sent == [0, 10, 20]
 
 
 def test_counters_are_renewed_and_never_repeated() -> None:
-    """The host begins a session halfway; an end whose counters are used up says nothing more in it."""
+    """The host begins a session at half of the counters; after the last counter, an end seals no frame."""
     ours, theirs = joined()
-    theirs.standing.ours.counter = RENEWED_FROM - 1  # type: ignore[union-attr]  # it stands
+    theirs.standing.ours.counter = RENEWED_FROM - 1  # type: ignore[union-attr]  # the session is established
     theirs.say(HELLO, SECOND)
     assert ours.hear(bare(theirs.data_to_send()), SECOND) == HELLO
     assert bare(ours.data_to_send())[:4] == channel.CHALLENGE
@@ -318,27 +321,27 @@ def test_counters_are_renewed_and_never_repeated() -> None:
     assert not ours.is_open
 
 
-def test_a_direction_says_nothing_after_its_last_counter() -> None:
-    """A counter that comes twice would betray the text."""
-    direction = Direction(AES, KEY, channel.OF_HOST)
+def test_a_direction_seals_nothing_after_its_last_counter() -> None:
+    """A repeated counter would reveal the text."""
+    direction = ChannelDirection(AES, KEY, channel.OF_HOST)
     direction.counter = LAST_COUNTER - 1
     assert direction.seal(HELLO) is not None
     assert direction.seal(HELLO) is None
 
 
-# --- both ends, and whoever is between them
+# --- both ends, and an attacker between them
 
 
 class Middle:
-    """A line with an attacker on it, and two ends that restart at any moment. Time is advanced by hand."""
+    """A line with an attacker, and two ends that restart at any moment. The test advances the time."""
 
     def __init__(self, seed: int) -> None:
         self.dice = Random(seed)
         self.now = Now(1_700_000_000_000_000, 5 * SECOND)
-        self.worn = 0.5
-        self.recorded: list[bytes] = []  # every frame that was ever on the line
-        self.said_up: set[bytes] = set()  # in the life of the present sessions
-        self.said_down: set[bytes] = set()
+        self.damage_rate = 0.5
+        self.recorded: list[bytes] = []  # all frames that were on the line
+        self.sent_up: set[bytes] = set()  # during the present sessions
+        self.sent_down: set[bytes] = set()
         self.up: list[bytes] = []
         self.down: list[bytes] = []
         self.heard_up: list[bytes] = []
@@ -350,19 +353,19 @@ class Middle:
     def restart_host(self) -> None:
         self.host = HostChannel(HostEnd(AES, KEY, self.dice.randbytes, self.now.mono_ns))
         self.up.clear()
-        self.said_up.clear()
+        self.sent_up.clear()
 
     def restart_device(self) -> None:
         self.device = DeviceChannel(DeviceEnd(AES, KEY, self.dice.randbytes))
         self.device.end.opened(self.now.mono_ns)
-        self.said_down.clear()
+        self.sent_down.clear()
 
     def say(self) -> None:
-        """Both ends say something that was never said before."""
+        """Both ends send a new body."""
         self.number += 1
         text = self.number.to_bytes(4, "big")
-        for said, head in ((self.said_up, "03 02 00 00"), (self.said_down, "03 81 00 00")):
-            said.add(bytes.fromhex(head) + text)
+        for sent, head in ((self.sent_up, "03 02 00 00"), (self.sent_down, "03 81 00 00")):
+            sent.add(bytes.fromhex(head) + text)
         self.device.say(seal(bytes.fromhex("03 02 00 00") + text), self.now)
         self.down += split(self.host.say(seal(bytes.fromhex("03 81 00 00") + text), self.now))
 
@@ -373,35 +376,35 @@ class Middle:
         self.device.end.pass_time(self.now.mono_ns)
         self.up += split(self.device.end.data_to_send())
         self.down += split(self.host.end.data_to_send())
-        up, down = self.carried(self.up), self.carried(self.down)
+        up, down = self.transmitted(self.up), self.transmitted(self.down)
         self.up, self.down = [], []
         for chunk in up:
             for each in self.host.hear(Chunk(chunk, self.now)):
                 if isinstance(each, Chunk):
-                    self.take(each.data, self.said_up, self.heard_up)
+                    self.take(each.data, self.sent_up, self.heard_up)
         for chunk in down:
             for frame, _ in self.device.hear(Chunk(chunk, self.now)):
                 if frame != seal(channel.IDENTIFY) and frame:
-                    self.take(frame, self.said_down, self.heard_down)
+                    self.take(frame, self.sent_down, self.heard_down)
 
-    def take(self, data: bytes, said: set[bytes], heard: list[bytes]) -> None:
+    def take(self, data: bytes, sent: set[bytes], heard: list[bytes]) -> None:
         for frame in split(data):
             body = bare(frame)
-            assert body in said, f"{body.hex(' ')} was not said in this session"
-            assert body not in heard, f"{body.hex(' ')} was heard before"
+            assert body in sent, f"{body.hex(' ')} was not sent in this session"
+            assert body not in heard, f"{body.hex(' ')} was received before"
             heard.append(body)
 
-    def carried(self, frames: list[bytes]) -> list[bytes]:
-        """What of them arrives, in which order, and what else."""
+    def transmitted(self, frames: list[bytes]) -> list[bytes]:
+        """The frames that arrive, in their order, with the frames of the attacker."""
         self.recorded += frames
-        if not self.worn:
+        if not self.damage_rate:
             return frames
         arrives = []
         for frame in frames:
-            fate = self.dice.random() / self.worn
-            if fate < 0.3:  # lost
+            fate = self.dice.random() / self.damage_rate
+            if fate < 0.3:
                 continue
-            if fate < 0.5:  # altered, with a right check
+            if fate < 0.5:  # altered, with a correct CRC: only the channel can detect it
                 body = bytearray(bare(frame))
                 body[self.dice.randrange(len(body))] ^= 1 << self.dice.randrange(8)
                 arrives.append(seal(bytes(body)))
@@ -416,7 +419,7 @@ class Middle:
         return arrives
 
     def forged(self) -> bytes:
-        """From recorded frames of both directions, or made up."""
+        """A frame made of recorded frames of both directions, or of random bytes."""
         made_up = [
             seal(channel.UNKEYED),
             seal(channel.CHALLENGE + self.dice.randbytes(16)),
@@ -430,7 +433,7 @@ class Middle:
 
     @property
     def are_together(self) -> bool:
-        """Whether what is said now is heard, both ways."""
+        """Whether a new body arrives in both directions."""
         self.tick()
         self.say()
         self.tick()
@@ -444,12 +447,12 @@ def split(data: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_nothing_is_accepted_that_was_not_said_in_this_session(seed: int) -> None:
-    """Nor twice; and both ends find together again within 20 s once the line is whole, wherever they stood."""
+def test_only_bodies_of_this_session_are_accepted(seed: int) -> None:
+    """Each body is accepted once; both ends reconnect within 20 s on a good line, from any state."""
     middle = Middle(seed)
     dice = Random(f"moments {seed}")
     for _ in range(6):
-        middle.worn = dice.choice((0.2, 0.5, 1.0))
+        middle.damage_rate = dice.choice((0.2, 0.5, 1.0))
         for _ in range(dice.randrange(40)):
             if dice.random() < 0.03:
                 middle.restart_host()
@@ -458,7 +461,7 @@ def test_nothing_is_accepted_that_was_not_said_in_this_session(seed: int) -> Non
             if dice.random() < 0.5:
                 middle.say()
             middle.tick(dice.choice((0.01, 0.2, 1.1)))
-        middle.worn = 0
+        middle.damage_rate = 0
         for _ in range(100):
             middle.tick()
         assert middle.are_together
@@ -470,7 +473,7 @@ def test_nothing_is_accepted_that_was_not_said_in_this_session(seed: int) -> Non
 
 
 def test_plain_frames_have_the_moment_of_their_last_byte() -> None:
-    """And noise between them comes out in its place."""
+    """Noise between them is dropped in its place."""
     ours, theirs = joined()
     line = HostChannel(ours)
     theirs.say(HELLO, 0)
@@ -485,8 +488,8 @@ def test_plain_frames_have_the_moment_of_their_last_byte() -> None:
     assert [(each.at, each.late_ns) for each in found if isinstance(each, Chunk)] == [(second, 7)] * 2
 
 
-def test_what_is_pending_when_the_line_closes_is_named() -> None:
-    """As on a line without a key."""
+def test_an_incomplete_frame_is_reported_when_the_line_closes() -> None:
+    """The same rule applies to a line without a key."""
     ours, _ = joined()
     line = HostChannel(ours)
     assert line.hear(Chunk(b"\x7e\x03", Now(1, 1000))) == []

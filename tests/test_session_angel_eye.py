@@ -1,9 +1,9 @@
-"""The host's session with an Angel Eye shoe: what each report says, which are copies, and what may have been missed."""
+"""The host's session of an Angel Eye shoe: the meaning of each report, copies, and missed reports."""
 
 import pytest
 
-from shoed.cards import Card
-from shoed.observations import (
+from shoed.model.cards import Card
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
@@ -29,7 +29,7 @@ from shoed.observations import (
     StoodBy,
     WentQuiet,
 )
-from shoed.step import AnyInput, LinkDown, LinkUp
+from shoed.model.step import AnyInput, LinkDown, LinkUp
 from tests.angel_eye_line import (
     ACK,
     CARD,
@@ -53,7 +53,7 @@ EIGHT = CardSeen(
 )
 
 
-# --- what each report says
+# --- the meaning of each report
 
 
 @pytest.mark.parametrize(
@@ -86,25 +86,25 @@ EIGHT = CardSeen(
     ],
 )
 def test_every_report_is_one_observation(frame: str, expected: object) -> None:
-    """In words that belong to no device, with the frame as evidence: bytes, offset, sequence."""
+    """The observation uses words of no device family, and its evidence is the frame: bytes, offset, sequence."""
     data = bytes.fromhex(frame)
     (seen,) = connected().hear(data, 5)
-    assert said(seen) == expected
+    assert summary(seen) == expected
     assert seen.at == at(5)
     assert getattr(seen, "frame", None) == Evidence(frame.lower(), 0, chr(data[1]))
 
 
 def test_the_form_of_a_report_is_on_record() -> None:
-    """The card is the same without bit 7, and the evidence names the form; its copies are copies."""
+    """The card is the same without bit 7, and the evidence names the form; its copies count as copies."""
     host = connected()
     card, copy = host.hear(bytes.fromhex("05 31 44 01 38 03 34 46") * 2)
-    assert said(card) == (Place.PLAYER, 1, "8S", "")
+    assert summary(card) == (Place.PLAYER, 1, "8S", "")
     assert isinstance(card, CardSeen)
     assert isinstance(copy, CopyHeard)
     assert card.frame == Evidence("05 31 44 01 38 03 34 46", 0, "1", "bit 7 clear")
 
 
-def said(seen: AnyObservation) -> object:
+def summary(seen: AnyObservation) -> object:
     match seen:
         case CardSeen():
             return seen.place, seen.position, None if seen.card is None else str(seen.card), seen.code
@@ -139,7 +139,7 @@ def said(seen: AnyObservation) -> object:
 def test_a_card_with_an_unknown_place_is_kept(
     command: str, first: int, expected: tuple[Place, int, str], code: int, face: Card | None
 ) -> None:
-    """The card is observed with the value that the page does not name, and the next number is no jump."""
+    """The card is observed with the value that the page does not name, and the next number is not a jump."""
     host = connected()
     (seen,) = host.hear(report("1", command, first, code), 5)
     assert isinstance(seen, CardSeen)
@@ -150,19 +150,19 @@ def test_a_card_with_an_unknown_place_is_kept(
 
 
 def test_every_card_byte_is_its_card() -> None:
-    """Bits 6-4 the suit, bits 3-0 the rank: 52 bytes are 52 faces."""
+    """Bits 6-4 are the suit, bits 3-0 the rank: 52 bytes give 52 faces."""
     host = connected()
     for suit, high in SUIT_BITS.items():
         for rank, low in RANK_BITS.items():
             (*_, seen) = host.hear(report("1", "D", 0x01, high | low), host.ms + 10_000)
-            assert said(seen) == (Place.PLAYER, 1, f"{rank}{suit}", "")
+            assert summary(seen) == (Place.PLAYER, 1, f"{rank}{suit}", "")
 
 
 @pytest.mark.parametrize("code", [0x00, 0x01, 0x0D, 0x10, 0x1E, 0x1F, 0x4F, 0x51, 0x68, 0x7F])
 def test_a_code_that_names_no_card_is_a_card_without_a_face(code: int) -> None:
-    """No suit, a suit that is not known, or a rank beyond the king: the card was drawn, and its code is kept."""
+    """The suit is missing or unknown, or the rank is above the king: the card was drawn, and its code is kept."""
     (seen,) = connected().hear(report("1", "D", 0x01, code), 5)
-    assert said(seen) == (Place.PLAYER, 1, None, f"{code:02x}")
+    assert summary(seen) == (Place.PLAYER, 1, None, f"{code:02x}")
 
 
 @pytest.mark.parametrize(
@@ -179,18 +179,18 @@ def test_a_code_that_names_no_card_is_a_card_without_a_face(code: int) -> None:
         (63, "unnamed"),
     ],
 )
-def test_faults_have_the_names_of_the_page(code: int, name: str) -> None:
-    """A code that the page does not name is a fault all the same, and keeps its number."""
+def test_faults_have_the_names_of_the_protocol_page(code: int, name: str) -> None:
+    """A code that the page does not name is also a fault, and keeps its number."""
     host = connected()
-    assert said(host.hear(report("1", "E", 0x40 | code), 5)[0]) == (FaultRaised, code, name, True)
-    assert said(host.hear(report("2", "e", code), 6)[0]) == (FaultCleared, code, name)
+    assert summary(host.hear(report("1", "E", 0x40 | code), 5)[0]) == (FaultRaised, code, name, True)
+    assert summary(host.hear(report("2", "e", code), 6)[0]) == (FaultCleared, code, name)
 
 
 # --- copies
 
 
-def test_the_first_good_copy_is_taken_and_the_others_are_counted() -> None:
-    """Three transmissions are one card, with the time and place of the first."""
+def test_the_first_good_copy_is_accepted_and_the_others_are_counted() -> None:
+    """Three transmissions are one card, with the time and the offset of the first."""
     host = Host()
     host.up()
     seen = host.hear(CARD, 0) + host.hear(CARD, 17) + host.hear(CARD, 34)
@@ -201,73 +201,73 @@ def test_the_first_good_copy_is_taken_and_the_others_are_counted() -> None:
     ]
 
 
-def test_a_damaged_first_copy_leaves_the_second_to_be_taken() -> None:
-    """One flipped bit costs a copy and not the card."""
+def test_after_a_damaged_first_copy_the_second_is_accepted() -> None:
+    """One flipped bit costs a copy, not the card."""
     seen = connected().hear(CARD[:4] + b"\xb9" + CARD[5:] + CARD + CARD, 40)
     assert kinds(seen) == [FrameRejected, CardSeen, CopyHeard]
 
 
 def test_at_most_two_more_are_copies() -> None:
-    """The shoe sends three: a fourth in the window is a report of its own, and shows that others were missed."""
+    """The shoe sends three: a fourth in the window is a separate report, and shows that other reports were missed."""
     seen = connected().hear(CARD * 4, 50)
     assert kinds(seen) == [CardSeen, CopyHeard, CopyHeard, SequenceJumped, CardSeen]
     assert kinds(connected().hear(CARD * 6, 50))[4:] == [CardSeen, CopyHeard, CopyHeard]
 
 
 @pytest.mark.parametrize(("copies", "taken"), [(1, 3), (2, 2), (3, 1), (9, 1)])
-def test_how_many_a_report_is_sent_is_a_setting(copies: int, taken: int) -> None:
-    """1 where a device on the way has dropped the copies."""
+def test_the_number_of_copies_is_a_setting(copies: int, taken: int) -> None:
+    """It is 1 if a device on the way removes the copies."""
     host = Host(copies=copies)
     host.up()
     assert kinds(host.hear(CARD * 3, 50)).count(CardSeen) == taken
 
 
 @pytest.mark.parametrize(("after_ms", "again"), [(1999, CopyHeard), (2000, CopyHeard), (2001, CardSeen)])
-def test_a_copy_comes_within_the_window(after_ms: int, again: type[AnyObservation]) -> None:
-    """Sequences wrap, so equal reports recur in honest play: after the window it is another card."""
+def test_a_copy_arrives_within_the_window(after_ms: int, again: type[AnyObservation]) -> None:
+    """Sequences repeat, so equal reports recur in normal play: after the window the report is another card."""
     host = connected()
     host.hear(CARD, 100)
     assert kinds(host.hear(CARD, 100 + after_ms))[-1] is again
 
 
 def test_the_window_begins_with_the_first_copy() -> None:
-    """A copy does not make it longer."""
+    """A copy does not extend it."""
     host = connected()
     assert kinds(host.hear(CARD, 0) + host.hear(CARD, 1500)) == [CardSeen, CopyHeard]
     assert kinds(host.hear(CARD, 2500)) == [SequenceJumped, CardSeen]
 
 
 def test_equal_reports_recur_after_nine() -> None:
-    """The tenth report has the bytes of the first, and is a card of its own although all came within the window."""
+    """The tenth report has the bytes of the first. It is a separate card although all ten arrive within the window."""
     host = connected()
     seen = [each for n in "1234567891" for each in host.hear(card_report(n, "P1", "8S"), host.ms + 200)]
     assert kinds(seen) == [CardSeen] * 10
 
 
-def test_the_same_sequence_with_other_bytes_is_taken_with_a_warning() -> None:
-    """A clash: the warning names both, and the report stands."""
+def test_the_same_sequence_with_different_bytes_is_accepted_with_a_warning() -> None:
+    """The warning names both reports, and the later one is accepted."""
     host = connected(CARD)
     other = card_report("1", "P1", "9S")
     seen = host.hear(other)
     assert kinds(seen) == [SequenceClashed, CardSeen]
     assert isinstance(seen[0], SequenceClashed)
     assert (seen[0].previous, seen[0].frame.raw) == (CARD.hex(" "), other.hex(" "))
-    assert said(seen[1]) == (Place.PLAYER, 1, "9S", "")
+    assert summary(seen[1]) == (Place.PLAYER, 1, "9S", "")
     assert kinds(host.hear(other)) == [CopyHeard]
 
 
 @pytest.mark.parametrize("away", [[LinkDown("lost"), LinkUp(PORT)], [CONFIGURED, LinkUp(PORT)]])
-def test_a_copy_after_a_short_loss_is_still_a_copy(away: list[AnyInput]) -> None:
-    """The line or the daemon came back within the window, in the middle of the shoe's three: no card twice."""
+def test_a_copy_after_a_short_absence_is_still_a_copy(away: list[AnyInput]) -> None:
+    """The line or the daemon returns within the window, between the three copies: no card is counted twice."""
     host = connected(CARD)
-    for came in away:
-        host.take(came, host.ms + 100)
+    for incoming in away:
+        host.take(incoming, host.ms + 100)
     assert kinds(host.hear(CARD)) == [CopyHeard]
     assert [each.proven for each in host.hear(RESULT) if isinstance(each, Resumed)] == [True]
 
 
-def test_copies_that_a_line_held_back_come_as_late_as_we_do() -> None:
-    """A device server kept the other two while nobody listened: still one card, however long that was."""
+def test_buffered_copies_are_copies_however_late_they_arrive() -> None:
+    """A device server kept the other two copies during the absence: they remain copies of one card."""
     host = connected(CARD)
     host.down()
     host.up(host.ms + 600_000)
@@ -276,18 +276,18 @@ def test_copies_that_a_line_held_back_come_as_late_as_we_do() -> None:
 
 @pytest.mark.parametrize("away", [[LinkDown("lost"), LinkUp(PORT)], [CONFIGURED, LinkUp(PORT)]])
 @pytest.mark.parametrize("away_ms", [100, 60_000])
-def test_after_all_its_copies_an_equal_report_is_a_new_one(away: list[AnyInput], away_ms: int) -> None:
-    """All three were heard: what comes after the absence cannot be a fourth, and does not prove what was missed."""
+def test_after_all_copies_an_equal_report_is_a_new_report(away: list[AnyInput], away_ms: int) -> None:
+    """All three copies were received: the next report cannot be a fourth, and it does not prove what was missed."""
     host = connected(CARD * 3)
-    for came in away:
-        host.take(came, host.ms + away_ms)
+    for incoming in away:
+        host.take(incoming, host.ms + away_ms)
     seen = host.hear(CARD)
     assert kinds(seen) == [Resumed, CardSeen]
     assert [each.proven for each in seen if isinstance(each, Resumed)] == [False]
 
 
 def test_the_clock_of_another_boot_makes_no_copy() -> None:
-    """A monotonic clock before that of the last report is another one, and measures no window."""
+    """A monotonic clock before that of the last report is the clock of another boot, and measures no window."""
     host = connected(CARD)
     host.take(CONFIGURED, 0)
     host.up(0)
@@ -296,17 +296,17 @@ def test_the_clock_of_another_boot_makes_no_copy() -> None:
     assert kinds(host.hear(CARD, 1)) == [Resumed, CardSeen]
 
 
-# --- what may have been missed
+# --- missed reports
 
 
-def test_the_first_report_ever_follows_nothing() -> None:
-    """Joined midway: there is no last one to compare it with."""
+def test_the_first_report_of_a_session_has_no_predecessor() -> None:
+    """The session may begin in the middle of a shoe: there is no earlier report to compare with."""
     assert kinds(connected().hear(card_report("7", "B2", "8S"))) == [CardSeen]
 
 
 @pytest.mark.parametrize(("last", "following"), list(zip("123456789", "234567891", strict=True)))
-def test_the_successor_proves_that_nothing_was_missed(last: str, following: str) -> None:
-    """1 after 9. On an open line there is nothing to say; after an absence it is said."""
+def test_the_expected_number_proves_that_nothing_was_missed(last: str, following: str) -> None:
+    """1 follows 9. On an open line no observation is needed; after an absence the session observes it."""
     host = connected(card_report(last, "P1", "8S"))
     assert kinds(host.hear(report(following, "P"))) == [StoodBy]
     host = connected(card_report(last, "P1", "8S"))
@@ -322,8 +322,8 @@ def test_the_successor_proves_that_nothing_was_missed(last: str, following: str)
     ("last", "then", "expected", "lost"),
     [("1", "3", "2", 1), ("9", "2", "1", 1), ("5", "4", "6", 7), ("9", "A", "1", 0), ("8", "0", "9", 0)],
 )
-def test_a_jump_on_an_open_line_says_that_reports_are_lost(last: str, then: str, expected: str, lost: int) -> None:
-    """With what was expected instead, and how many are lost at least, if that is known; the report itself is taken."""
+def test_a_jump_on_an_open_line_shows_that_reports_are_lost(last: str, then: str, expected: str, lost: int) -> None:
+    """The observation has the expected number and the least number of lost reports; the report is accepted."""
     host = connected(card_report(last, "P1", "8S"))
     seen = host.hear(report(then, "P"))
     assert kinds(seen) == [SequenceJumped, StoodBy]
@@ -333,19 +333,19 @@ def test_a_jump_on_an_open_line_says_that_reports_are_lost(last: str, then: str,
 
 @pytest.mark.parametrize("then", ["1", "3", "9", "A"])
 @pytest.mark.parametrize("away", [[LinkDown("lost"), LinkUp(PORT)], [CONFIGURED, LinkUp(PORT)]])
-def test_after_an_absence_any_other_sequence_proves_nothing(away: list[AnyInput], then: str) -> None:
-    """The line or the daemon was away; what it did not hear is not known. It is said once."""
+def test_after_an_absence_any_other_number_proves_nothing(away: list[AnyInput], then: str) -> None:
+    """The line or the daemon was away, and the number of missed reports is unknown. It is observed once."""
     host = connected(CARD)
-    for came in away:
-        host.take(came, host.ms + 60_000)
+    for incoming in away:
+        host.take(incoming, host.ms + 60_000)
     seen = host.hear(report(then, "P"))
     assert kinds(seen) == [Resumed, StoodBy]
     assert [each.proven for each in seen if isinstance(each, Resumed)] == [False]
     assert Resumed not in kinds(host.hear(report("5", "P")))
 
 
-def test_a_sequence_that_nothing_is_known_to_follow_proves_nothing() -> None:
-    """Other characters are taken as they come: no jump from them, and no proof either."""
+def test_a_number_without_a_known_successor_proves_nothing() -> None:
+    """Other characters are accepted: they make no jump and no proof."""
     host = connected(report("A", "P"))
     assert kinds(host.hear(report("B", "P"))) == [StoodBy]
     host.down()
@@ -353,8 +353,8 @@ def test_a_sequence_that_nothing_is_known_to_follow_proves_nothing() -> None:
     assert [each.proven for each in host.hear(report("C", "P")) if isinstance(each, Resumed)] == [False]
 
 
-def test_a_start_of_communication_may_count_anew() -> None:
-    """The shoe was away itself: that is no jump of the line, and nothing is proven across it."""
+def test_a_start_of_communication_may_restart_the_numbers() -> None:
+    """The shoe itself was away: this is not a jump of the line, and nothing is proven across it."""
     host = connected(card_report("5", "P1", "8S"))
     seen = host.hear(START_1)
     assert kinds(seen) == [Resumed, CommunicationStarted]
@@ -362,13 +362,13 @@ def test_a_start_of_communication_may_count_anew() -> None:
     assert kinds(host.hear(RESULT)) == [ResultSeen]
 
 
-def test_a_start_in_its_order_is_nothing_special() -> None:
-    """A reconnection that lost nothing."""
+def test_a_start_with_the_expected_number_is_a_normal_report() -> None:
+    """It is a reconnection without a loss."""
     assert kinds(connected(card_report("9", "P1", "8S")).hear(START_1)) == [CommunicationStarted]
 
 
-def test_a_start_that_does_not_advance_is_heard_and_so_is_what_follows_it() -> None:
-    """Some emulators leave the sequence as it is on S: the same sequence with other data is new, with a warning."""
+def test_a_start_that_does_not_advance_the_number_is_accepted_with_its_successor() -> None:
+    """Some emulators keep the sequence on S: the same sequence with different data is new, with a warning."""
     host = connected(CARD)
     assert kinds(host.hear(START_1)) == [SequenceClashed, CommunicationStarted]
     host = connected(card_report("9", "P1", "8S"), START_1)
@@ -387,8 +387,8 @@ def test_answers_and_junk_neither_resume_nor_jump() -> None:
 # --- quiet
 
 
-def test_a_line_that_says_nothing_is_called_quiet_once() -> None:
-    """After the family's custom, counted from the last bytes; it is not called so again."""
+def test_a_silent_line_goes_quiet_once() -> None:
+    """The family's setting counts from the last bytes; the observation is not repeated."""
     host = connected()
     host.hear(CARD, 1000)
     assert host.wake_ms == 301_000
@@ -398,14 +398,14 @@ def test_a_line_that_says_nothing_is_called_quiet_once() -> None:
 
 
 def test_an_opened_line_goes_quiet_from_its_opening() -> None:
-    """Nothing was ever heard on it."""
+    """No byte was received on it."""
     host = connected()
     assert host.wake(300_000) == [WentQuiet(at=at(300_000), since=at(0))]
 
 
 @pytest.mark.parametrize("data", [CARD, b"x", b"\x05", ACK])
 def test_any_byte_is_a_sign_of_life(data: bytes) -> None:
-    """A quiet line is heard again before what it says, and may go quiet again."""
+    """A quiet line is heard again before its next report, and may go quiet again."""
     host = connected()
     host.wake(300_000)
     assert host.hear(data, 400_000)[0] == HeardAgain(at=at(400_000))
@@ -414,13 +414,13 @@ def test_any_byte_is_a_sign_of_life(data: bytes) -> None:
     assert WentQuiet in kinds(host.wake(700_000))
 
 
-def test_bytes_that_come_before_the_waking_still_tell_of_the_quiet() -> None:
+def test_bytes_before_the_waking_still_report_the_quiet_line() -> None:
     """A late waking loses nothing: the line was quiet, and is heard again."""
     assert kinds(connected().hear(CARD, 300_001)) == [WentQuiet, HeardAgain, CardSeen]
 
 
 def test_a_closed_line_is_not_quiet() -> None:
-    """There is nothing to wait for; and a line that was quiet begins anew when it is opened."""
+    """It waits for no bytes. A line that was quiet restarts when it is opened again."""
     host = connected()
     host.wake(300_000)
     host.down()
@@ -433,8 +433,8 @@ def test_a_closed_line_is_not_quiet() -> None:
 # --- torn frames and the link
 
 
-def test_a_frame_that_is_not_finished_is_given_up() -> None:
-    """By a waking that the session asked for; the bytes are kept with the reason."""
+def test_an_incomplete_frame_is_given_up() -> None:
+    """The session names the moment of the waking; the bytes are kept with the reason."""
     host = connected()
     assert host.hear(CARD[:5], 100) == []
     assert host.wake_ms == 600
@@ -447,7 +447,7 @@ def test_a_frame_that_is_not_finished_is_given_up() -> None:
 
 
 def test_a_frame_that_is_rejected_as_it_arrives_has_one_moment() -> None:
-    """No second moment is on record for it."""
+    """The record has no second moment for it."""
     host = connected()
     host.hear(CARD[:5], 100)
     (torn, _) = host.hear(CARD, 300)
@@ -455,15 +455,15 @@ def test_a_frame_that_is_rejected_as_it_arrives_has_one_moment() -> None:
     assert (torn.at, torn.last_byte, torn.heard) == (at(300), at(300), None)
 
 
-def test_a_pause_inside_a_frame_is_no_end_of_it() -> None:
-    """Byte by byte, and slower than the line: the time counts from the last byte."""
+def test_a_pause_inside_a_frame_does_not_end_it() -> None:
+    """Bytes may arrive more slowly than the line sends them: the time counts from the last byte."""
     host = connected()
     seen = [each for n, byte in enumerate(CARD) for each in host.hear(bytes((byte,)), 400 * n)]
     assert kinds(seen) == [CardSeen]
 
 
-def test_what_is_pending_when_the_link_closes_is_rejected_first() -> None:
-    """No byte is lost without a word."""
+def test_pending_bytes_are_rejected_before_the_link_closes() -> None:
+    """Every byte is on the record."""
     host = connected()
     host.hear(CARD[:5], 100)
     seen = host.down(200)
@@ -476,23 +476,23 @@ def test_what_is_pending_when_the_link_closes_is_rejected_first() -> None:
 
 
 def test_offsets_count_from_the_opening_of_the_link() -> None:
-    """Anew with each."""
+    """The count restarts with each link."""
     host = connected(CARD, b"x" + RESULT)
     host.down()
     host.up()
     assert [each.frame.offset for each in host.hear(CUT) if isinstance(each, CutCardSeen)] == [0]
 
 
-def test_opening_and_closing_are_told() -> None:
-    """With the port, and with the reason."""
+def test_opening_and_closing_are_observed() -> None:
+    """The observations have the port and the reason."""
     host = Host()
     assert host.up(1) == [LinkOpened(at=at(1), port=PORT)]
-    assert host.down(2, "the cable is out") == [LinkClosed(at=at(2), reason="the cable is out")]
+    assert host.down(2, "the cable is disconnected") == [LinkClosed(at=at(2), reason="the cable is disconnected")]
     assert host.down(3, "refused") == [LinkClosed(at=at(3), reason="refused")]
 
 
 def test_a_daemon_that_was_killed_left_the_link_open() -> None:
-    """It never said that it stopped: the next start closes the link for it. One that stopped in order has closed it."""
+    """A killed daemon did not close its link: the next start closes it. A stopped daemon has closed it."""
     host = connected()
     host.hear(CARD[:3], 1)
     assert kinds(host.hear(b"")) == []
@@ -502,8 +502,8 @@ def test_a_daemon_that_was_killed_left_the_link_open() -> None:
     assert Host().take(CONFIGURED).observations == ()
 
 
-def test_bytes_of_a_link_that_was_given_up_are_not_heard() -> None:
-    """They can come late; they belong to no link."""
+def test_bytes_of_a_closed_link_are_ignored() -> None:
+    """They may arrive late; they belong to no link."""
     host = connected()
     host.down()
     assert host.hear(CARD) == []

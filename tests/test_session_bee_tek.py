@@ -1,4 +1,4 @@
-"""The host's session with a Bee-Tek shoe: what each line says, and which card is one told again."""
+"""The host's session of a Bee-Tek shoe: the meaning of each line, and repeated lines."""
 
 from random import Random
 from typing import Final
@@ -6,9 +6,9 @@ from typing import Final
 import pytest
 
 from firmware_protocols.bee_tek import BeeTekSettings, ManualBurn
-from shoed.cards import Card
-from shoed.commands import Author, StartShoe
-from shoed.observations import (
+from shoed.model.cards import Card
+from shoed.model.commands import Author, StartShoe
+from shoed.model.observations import (
     AnsweredBy,
     AnyObservation,
     CardSeen,
@@ -23,8 +23,8 @@ from shoed.observations import (
     Resumed,
     WentQuiet,
 )
+from shoed.model.step import Commanded, Configured, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered
 from shoed.session.bee_tek import BeeTekSession, BeeTekState
-from shoed.step import Configured, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Told
 from tests.angel_eye_line import at, kinds
 from tests.listening import Listening
 
@@ -39,7 +39,7 @@ class Host(Listening[BeeTekState]):
         super().__init__(BeeTekSession(BeeTekSettings(manual_burn=manual_burn, **settings), allow_orders=True), PORT)
 
 
-# --- what each line says
+# --- the meaning of each line
 
 
 def saw_card(data: bytes, place: Place, card: Card | None, code: str = "") -> CardSeen:
@@ -61,7 +61,7 @@ def saw_card(data: bytes, place: Place, card: Card | None, code: str = "") -> Ca
     ],
 )
 def test_a_card_is_dealt_or_burnt(text: str, place: Place, card: Card | None, code: str) -> None:
-    """The shoe names no hand; text that names no card is a card without a face, under that text."""
+    """The shoe does not report the hand; text that names no card is a card without a face, with that text."""
     data = f"{text}\r\n".encode()
     assert Host().hear(data, 5) == [saw_card(data, place, card, code)]
 
@@ -78,7 +78,7 @@ def test_a_card_is_dealt_or_burnt(text: str, place: Place, card: Card | None, co
     ],
 )
 def test_alarms_and_warnings_are_faults(text: str, code: int, name: str, unread: bool) -> None:  # noqa: FBT001 -- a table
-    """With their text; a failed read and the alarm E3 say besides that a card passed unread."""
+    """The fault has the text of the line; a failed read and the alarm E3 also mean an unread card."""
     data = f"{text}\r\n".encode()
     frame = Evidence(data.hex(" "), 0, "")
     fault = FaultRaised(at=at(5), frame=frame, code=code, name=name, blocking=False)
@@ -87,8 +87,8 @@ def test_alarms_and_warnings_are_faults(text: str, code: int, name: str, unread:
 
 
 @pytest.mark.parametrize(("setting", "place"), [(ManualBurn.BURNT, Place.BURN), (ManualBurn.DEALT, Place.DEALT)])
-def test_the_cards_of_the_mode_of_manual_burn_cards_are_what_the_site_says(setting: ManualBurn, place: Place) -> None:
-    """Read or not: burnt, or dealt in the slot that is due; the alarm of a card that was not read is its own fault."""
+def test_a_setting_decides_the_meaning_of_manual_burn_cards(setting: ManualBurn, place: Place) -> None:
+    """Read or unread, they are burnt, or dealt in the slot that is due; the alarm of an unread card is also a fault."""
     seen = Host(setting).hear(b" [Manual Burn Cards]<Card:KC> \r\n", 5)
     assert [(each.place, each.card) for each in seen if isinstance(each, CardSeen)] == [(place, Card.CK)]
     for text in (b"<Game>", b"<Alarm:E3 Card Not Read>"):
@@ -99,8 +99,8 @@ def test_the_cards_of_the_mode_of_manual_burn_cards_are_what_the_site_says(setti
     assert kinds(Host(setting).hear(b"[Manual Burn Cards]<Alarm:Jam>\r\n", 5)) == [FaultRaised]
 
 
-def test_a_card_dealt_in_that_mode_may_be_told_again() -> None:
-    """As in the game; a burnt one is told once."""
+def test_a_card_dealt_in_that_mode_may_be_repeated() -> None:
+    """It is repeated as in the game; a burnt card is reported once."""
     data = b"[Manual Burn Cards]<Card:4S>\r\n"
     host = Host(ManualBurn.DEALT)
     assert kinds(host.hear(data, 1000) + host.hear(data, 1020) + host.hear(data, 1300)) == [
@@ -110,23 +110,23 @@ def test_a_card_dealt_in_that_mode_may_be_told_again() -> None:
     ]
 
 
-def test_blanks_do_not_make_a_second_card_of_a_card_told_again() -> None:
-    """The shoe may tell the card text again with blanks around it, or without."""
+def test_blanks_do_not_make_a_second_card() -> None:
+    """The shoe may repeat the card text with or without blanks around it."""
     host = Host()
     assert kinds(host.hear(b" [Game]<Card:4S> \r\n", 1000) + host.hear(FOUR, 1020)) == [CardSeen, CopyHeard]
 
 
 @pytest.mark.parametrize(("after_ms", "cards"), [(0, 1), (199, 1), (200, 2)])
 def test_a_failed_read_and_its_alarm_are_one_card(after_ms: int, cards: int) -> None:
-    """Whichever comes first; later than that it is another card, and a person may say that it was none."""
+    """The order does not matter; after the window it is another card, and a person may answer that no card passed."""
     host = Host()
     seen = host.hear(b"[Game]<Game>\r\n", 1000) + host.hear(b"[Game]<Alarm:E3 Card Not Read>\r\n", 1000 + after_ms)
     assert kinds(seen).count(CardSeen) == cards
     assert kinds(seen).count(FaultRaised) == 2
 
 
-def test_an_unknown_line_is_reported_whole() -> None:
-    """Nothing is dropped, and the next card is heard."""
+def test_an_unknown_line_is_recorded_whole() -> None:
+    """Nothing is dropped, and the next card is read."""
     unknown = b"[Result]<Banker>\r\n"
     rejected, card = Host().hear(unknown + FOUR, 5)
     assert isinstance(rejected, FrameRejected)
@@ -134,57 +134,57 @@ def test_an_unknown_line_is_reported_whole() -> None:
     assert isinstance(card, CardSeen)
 
 
-# --- the same card told again
+# --- repeated lines
 
 
 @pytest.mark.parametrize(("after_ms", "again"), [(0, CopyHeard), (18, CopyHeard), (199, CopyHeard), (200, CardSeen)])
-def test_a_card_told_again_is_no_second_card(after_ms: int, again: type[AnyObservation]) -> None:
-    """Within the window it is the same card; after it, an honest second card of the same face is not lost."""
+def test_a_repeated_line_is_not_a_second_card(after_ms: int, again: type[AnyObservation]) -> None:
+    """Within the window it is the same card; after the window a second card of the same face is not lost."""
     host = Host()
     assert kinds(host.hear(FOUR, 1000)) == [CardSeen]
     assert kinds(host.hear(FOUR, 1000 + after_ms)) == [again]
 
 
-def test_equal_cards_at_a_dealers_speed_are_two() -> None:
-    """Each of them may be told again."""
+def test_equal_cards_at_the_speed_of_a_dealer_are_two() -> None:
+    """Each of them may be repeated."""
     host = Host()
     seen = host.hear(FOUR, 1000) + host.hear(FOUR, 1040) + host.hear(FOUR, 1250) + host.hear(FOUR, 1290)
     assert kinds(seen) == [CardSeen, CopyHeard, CardSeen, CopyHeard]
 
 
-def test_a_card_is_told_again_once() -> None:
-    """A third line in the window is a card of its own."""
+def test_a_card_is_repeated_once() -> None:
+    """A third line in the window is a separate card."""
     assert kinds(Host().hear(FOUR * 4, 1000)) == [CardSeen, CopyHeard, CardSeen, CopyHeard]
 
 
-def test_where_the_shoe_tells_no_card_again_every_line_is_a_card() -> None:
-    """The setting `copies` says so."""
+def test_if_the_shoe_repeats_no_card_every_line_is_a_card() -> None:
+    """The setting `copies` is then 1."""
     assert kinds(Host(copies=1).hear(FOUR * 3, 1000)) == [CardSeen] * 3
 
 
 def test_the_window_is_a_setting() -> None:
-    """For a shoe that takes longer to tell a card again."""
+    """It suits a shoe that repeats a card later."""
     host = Host(repeat_window_ms=20)
     assert kinds(host.hear(FOUR, 1000) + host.hear(FOUR, 1021)) == [CardSeen, CardSeen]
 
 
 @pytest.mark.parametrize("between", [NINE, b"[Game]<Game>\r\n", b"<W0x01>\r\n"])
 def test_another_line_between_makes_it_another_card(between: bytes) -> None:
-    """A card is told again before anything else is told."""
+    """A repetition directly follows the first line."""
     seen = Host().hear(FOUR + between + FOUR, 1000)
     assert CopyHeard not in kinds(seen)
     assert isinstance(seen[-1], CardSeen)
 
 
 @pytest.mark.parametrize("data", [b"[Manual Burn Cards]<Card:4S>\r\n", b"<W0x01>\r\n"])
-def test_only_cards_in_the_game_are_told_again(data: bytes) -> None:
-    """Two equal lines of anything else are two."""
+def test_only_dealt_cards_are_repeated(data: bytes) -> None:
+    """Two equal lines of any other kind are two reports."""
     (kind, other) = kinds(Host().hear(data * 2, 1000))
     assert kind is other is not CopyHeard
 
 
 def test_a_clock_of_another_boot_makes_no_copy() -> None:
-    """A moment before the last card proves that the machine began anew: the card is taken."""
+    """A moment before the last card proves that the machine restarted: the card is accepted."""
     host = Host()
     host.hear(FOUR, 1000)
     assert kinds(host.hear(FOUR, 900)) == [CardSeen]
@@ -194,11 +194,11 @@ def test_a_clock_of_another_boot_makes_no_copy() -> None:
 
 
 def test_nothing_proves_what_was_missed_while_the_link_was_away() -> None:
-    """The first line after it says so, once."""
+    """The first line after the absence observes it, once."""
     host = Host()
     host.hear(FOUR, 1000)
-    assert list(host.take(LinkDown("the cable is out"), 2000).observations) == [
-        LinkClosed(at=at(2000), reason="the cable is out")
+    assert list(host.take(LinkDown("the cable is disconnected"), 2000).observations) == [
+        LinkClosed(at=at(2000), reason="the cable is disconnected")
     ]
     host.take(LinkUp(PORT), 3000)
     resumed, card, nine = host.hear(FOUR + NINE, 4000)
@@ -206,8 +206,8 @@ def test_nothing_proves_what_was_missed_while_the_link_was_away() -> None:
     assert kinds([card, nine]) == [CardSeen, CardSeen]
 
 
-def test_a_link_that_fails_before_the_first_line_missed_nothing_that_is_known() -> None:
-    """Without a card before it there is nothing to resume."""
+def test_a_link_that_fails_before_the_first_line_has_nothing_to_resume() -> None:
+    """There is no card before the absence."""
     host = Host()
     for ms in (1000, 1500):
         assert kinds(host.take(LinkDown("busy"), ms).observations) == [LinkClosed]
@@ -215,8 +215,8 @@ def test_a_link_that_fails_before_the_first_line_missed_nothing_that_is_known() 
     assert kinds(host.hear(FOUR, 3000)) == [CardSeen]
 
 
-def test_a_daemon_that_was_away_closes_the_link_that_it_left_open() -> None:
-    """It never said that it stopped: what was pending is given up, and what follows is resumed."""
+def test_a_restarted_daemon_closes_its_open_link() -> None:
+    """The daemon ended without closing the link: pending bytes are given up, and the next line resumes."""
     host = Host()
     host.hear(FOUR + b"[Game", 1000)
     assert kinds(host.take(CONFIGURED, 9000).observations) == [FrameRejected, LinkClosed]
@@ -225,17 +225,17 @@ def test_a_daemon_that_was_away_closes_the_link_that_it_left_open() -> None:
     assert kinds(host.hear(NINE, 9100)) == [Resumed, CardSeen]
 
 
-def test_bytes_of_a_closed_link_are_nobodys() -> None:
-    """And nothing is waited for."""
+def test_bytes_of_a_closed_link_are_ignored() -> None:
+    """The session names no moment."""
     host = Host()
-    host.take(LinkDown("the cable is out"), 1000)
+    host.take(LinkDown("the cable is disconnected"), 1000)
     assert host.hear(FOUR, 1001) == []
     assert host.wake(400_000) == []
     assert host.wake_ms is None
 
 
-def test_a_line_that_is_not_finished_is_given_up() -> None:
-    """After the silence that the setting says, and it is woken for that."""
+def test_an_incomplete_line_is_given_up() -> None:
+    """The session is woken after the silence of the setting."""
     host = Host()
     assert host.hear(FOUR[:9], 1000) == []
     assert host.wake_ms == 1500
@@ -245,8 +245,8 @@ def test_a_line_that_is_not_finished_is_given_up() -> None:
     assert (torn.raw, torn.reason) == (FOUR[:9].hex(" "), "torn")
 
 
-def test_a_quiet_line_is_told_once() -> None:
-    """After the silence that the setting says; the next byte ends it."""
+def test_a_quiet_line_is_observed_once() -> None:
+    """It is quiet after the silence of the setting; the next byte ends it."""
     host = Host()
     assert host.wake_ms == 300_000
     assert host.wake(300_000) == [WentQuiet(at=at(300_000), since=at(0))]
@@ -255,8 +255,8 @@ def test_a_quiet_line_is_told_once() -> None:
     assert kinds(host.hear(FOUR, 900_001)) == [HeardAgain, CardSeen]
 
 
-def test_no_order_is_carried_out() -> None:
-    """None is known, allowed or not: it is refused with that reason, and nothing is written."""
+def test_no_order_is_executed() -> None:
+    """No order is known. Allowed or not, it is refused with that reason, and nothing is written."""
     heard = Host().take(Ordered(DeviceOrder(DeviceOrderKind.LOCK)), 1000)
     (answer,) = heard.observations
     assert answer == OrderAnswered(
@@ -268,22 +268,22 @@ def test_no_order_is_carried_out() -> None:
     )
 
 
-def test_what_a_person_tells_the_table_is_none_of_its_business() -> None:
-    """Nothing follows, and nothing changes."""
+def test_a_command_to_the_table_does_not_concern_the_session() -> None:
+    """There is no observation, and nothing changes."""
     host = Host()
     before = host.state
-    assert kinds(host.take(Told(StartShoe(), Author("ann", None), "7f3a"), 1000).observations) == []
+    assert kinds(host.take(Commanded(StartShoe(), Author("ann", None), "7f3a"), 1000).observations) == []
     assert host.state == before
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_card_is_lost_or_made_on_a_bad_line(seed: int) -> None:
-    """Cards at a dealer's speed, told once or twice, cut anyhow, with unknown lines and noise among them."""
+    """The cards have a dealer's speed, one or two lines, and any chunks, with unknown lines and noise among them."""
     dice = Random(seed)
     host, dealt, seen, ms = Host(), list[Card](), list[AnyObservation](), 0.0
     for _ in range(100):
         ms += dice.choice((250, 300, 2000))
-        dealt.append(dice.choice((Card.S4, Card.H9)))  # equal cards follow each other often
+        dealt.append(dice.choice((Card.S4, Card.H9)))  # equal cards often follow each other
         data = f"[Game]<Card:{dealt[-1]}>\r\n".encode()
         noise = dice.choice((b"", b"", b"[Result]<Tie>\r\n", b"\xff\x00", b"[Game]<\x00\n"))
         for pause, piece in ((0, noise + data), *([(dice.randrange(150), data)] if dice.random() < 0.5 else [])):

@@ -1,26 +1,33 @@
-"""An Open Shoe that cannot be relied on: each doubt begins with its evidence, has its reason, and ends with it."""
+"""Doubts about an Open Shoe device: each begins with its evidence, has its reason, and ends with new evidence."""
 
 from typing import Final
 
 import pytest
 
 from firmware_protocols.open_shoe import build
-from firmware_protocols.open_shoe.messages import Alive, FaultChanged, Hello, Notice, Report, Role
-from shoed.observations import (
+from firmware_protocols.open_shoe.messages import (
+    Alive,
+    FaultChanged,
+    Hello,
+    OpenShoeNotice,
+    OpenShoeReport,
+    OpenShoeRole,
+)
+from shoed.model.observations import (
     AnyObservation,
     Continuity,
     CopyHeard,
     DeviceDoubt,
-    DeviceDoubted,
-    DeviceTrusted,
+    DoubtEnded,
+    DoubtRaised,
     Evidence,
     Resumed,
     SequenceJumped,
     warning,
 )
+from shoed.model.step import LinkDown, LinkUp, Received, Woken
 from shoed.session import open_shoe_doubts
 from shoed.session.open_shoe_stream import Intake
-from shoed.step import LinkDown, LinkUp, Received, Woken
 from tests.open_shoe_line import LISTENING, PORT, START, A, Clock, Host
 from tests.test_session_open_shoe import greeted, hello, listener, report
 
@@ -33,20 +40,20 @@ VERSION_9: Final = bytes.fromhex(
 
 
 def doubts(seen: list[AnyObservation]) -> list[str]:
-    """`+ reason` where one begins, `- reason` where it ends."""
+    """`+ reason` for the beginning of a doubt, `- reason` for its end."""
     return [
-        f"{'+' if isinstance(each, DeviceDoubted) else '-'} {each.reason.value}"
+        f"{'+' if isinstance(each, DoubtRaised) else '-'} {each.reason.value}"
         for each in seen
-        if isinstance(each, DeviceDoubted | DeviceTrusted)
+        if isinstance(each, DoubtRaised | DoubtEnded)
     ]
 
 
-def heard(host: Host, *said: bytes) -> list[str]:
-    return doubts([each for raw in said for each in host.hears(raw)])
+def heard(host: Host, *frames: bytes) -> list[str]:
+    return doubts([each for raw in frames for each in host.hears(raw)])
 
 
 def woken(host: Host, ms: float) -> list[str]:
-    """What the host doubts at this moment, if it wants to be woken then."""
+    """The doubts at this moment, if the session set a timer for it."""
     host.clock.ms = ms
     due = host.session.wake_at(host.state)
     assert due is not None
@@ -63,7 +70,7 @@ def opened(role: str = "shoe") -> Host:
 
 
 def detail(host: Host) -> str:
-    return next(each.detail for each in reversed(host.seen) if isinstance(each, DeviceDoubted))
+    return next(each.detail for each in reversed(host.seen) if isinstance(each, DoubtRaised))
 
 
 # --- no HELLO
@@ -71,29 +78,29 @@ def detail(host: Host) -> str:
 
 @pytest.mark.parametrize("role", ["shoe", "shuffler"])
 @pytest.mark.parametrize(
-    "said", [b"", report(1, FAULT), build(Notice(1, Alive(A, 1)))], ids=["none", "report", "alive"]
+    "frame", [b"", report(1, FAULT), build(OpenShoeNotice(1, Alive(A, 1)))], ids=["none", "report", "alive"]
 )
-def test_a_device_that_does_not_say_hello_is_doubted_after_a_second(said: bytes, role: str) -> None:
-    """Whatever else it says; HELLO ends the doubt."""
+def test_a_device_that_does_not_send_hello_is_doubted_after_a_second(frame: bytes, role: str) -> None:
+    """Other frames have no effect; HELLO ends the doubt."""
     host = opened(role)
     host.clock.ms = 999
-    assert heard(host, said) == []
+    assert heard(host, frame) == []
     assert woken(host, 1000) == ["+ no-hello"]
     assert detail(host) == open_shoe_doubts.NO_HELLO
     assert woken(host, 2000) == []
-    assert heard(host, hello(role=Role(role))) == ["- no-hello"]
+    assert heard(host, hello(role=OpenShoeRole(role))) == ["- no-hello"]
 
 
-def test_a_device_that_does_not_say_which_stream_it_began_is_doubted() -> None:
-    """Its reports are not accepted, though it was greeted before."""
+def test_a_device_that_sends_no_hello_of_its_new_stream_is_doubted() -> None:
+    """Its reports are not accepted, although its earlier HELLO arrived."""
     host = greeted()
     host.hear(report(1, FAULT, of=B))
     assert woken(host, 1000) == ["+ no-hello"]
     assert heard(host, hello(of=B)) == ["- no-hello"]
 
 
-def test_a_missing_report_is_no_missing_hello() -> None:
-    """It is asked for again, and the device is known."""
+def test_a_missing_report_is_not_a_missing_hello() -> None:
+    """The report is requested again, and the device is known."""
     host = greeted()
     host.hear(report(2, FAULT))
     assert woken(host, 1000) == []
@@ -102,19 +109,19 @@ def test_a_missing_report_is_no_missing_hello() -> None:
 # --- version and role
 
 
-def test_an_unknown_version_is_doubted_until_a_known_one_is_heard() -> None:
-    """Once, and instead of a missing HELLO: the version explains it."""
+def test_an_unknown_version_is_doubted_until_a_known_version_arrives() -> None:
+    """The doubt is raised once, and replaces the doubt about the missing HELLO: the version explains it."""
     host = opened()
     assert woken(host, 1000) == ["+ no-hello"]
     assert heard(host, VERSION_9) == ["- no-hello", "+ unknown-version"]
-    assert "speaks version 9 of Open Shoe" in detail(host)
+    assert "uses version 9 of Open Shoe" in detail(host)
     assert heard(host, VERSION_9) == []
     assert woken(host, 2000) == []
     assert heard(host, hello()) == ["- unknown-version"]
 
 
-def test_damage_is_no_doubt() -> None:
-    """A frame of a wrong CRC says nothing of the device."""
+def test_damage_is_not_a_doubt() -> None:
+    """A frame with a wrong CRC proves nothing about the device."""
     host = greeted()
     raw = bytearray(report(1, FAULT))
     raw[8] ^= 1
@@ -122,15 +129,15 @@ def test_damage_is_no_doubt() -> None:
 
 
 @pytest.mark.parametrize(("role", "other"), [("shoe", "shuffler"), ("shuffler", "shoe")])
-def test_the_wrong_role_is_doubted_until_the_right_one_is_heard(role: str, other: str) -> None:
-    """A device of the wrong role did say HELLO."""
+def test_the_wrong_role_is_doubted_until_the_right_role_arrives(role: str, other: str) -> None:
+    """A device with the wrong role did send HELLO."""
     host = opened(role)
     assert woken(host, 1000) == ["+ no-hello"]
-    assert heard(host, hello(role=Role(other))) == ["- no-hello", "+ wrong-role"]
-    assert f"says that it is a {other}" in detail(host)
-    assert heard(host, hello(role=Role(other)), report(1, FAULT)) == []
+    assert heard(host, hello(role=OpenShoeRole(other))) == ["- no-hello", "+ wrong-role"]
+    assert f"the device reports the role {other}" in detail(host)
+    assert heard(host, hello(role=OpenShoeRole(other)), report(1, FAULT)) == []
     assert woken(host, 2000) == []
-    assert heard(host, hello(role=Role(role))) == ["- wrong-role"]
+    assert heard(host, hello(role=OpenShoeRole(role))) == ["- wrong-role"]
 
 
 # --- acknowledgements
@@ -145,8 +152,8 @@ def repeating(*, role: str = "shoe", version: int = 1) -> tuple[Host, bytes]:
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("role", ["shoe", "shuffler"])
-def test_a_device_that_repeats_what_was_acknowledged_is_doubted(role: str, version: int) -> None:
-    """After a second of repeats, until none came for two."""
+def test_a_device_that_repeats_acknowledged_reports_is_doubted(role: str, version: int) -> None:
+    """The doubt begins after a second of copies, and ends after two seconds without a copy."""
     host, raw = repeating(role=role, version=version)
     for ms, expected in ((500, []), (1000, []), (1500, ["+ ignores-acknowledgements"]), (2000, [])):
         host.clock.ms = ms
@@ -160,8 +167,8 @@ def test_a_device_that_repeats_what_was_acknowledged_is_doubted(role: str, versi
     assert heard(host, raw) == []
 
 
-def test_copies_that_come_together_or_seldom_are_no_doubt() -> None:
-    """A host that stood still reads many at once; a worn line loses another acknowledgement each time."""
+def test_copies_in_one_chunk_or_with_long_pauses_are_not_a_doubt() -> None:
+    """A host that stood still reads many copies at once; a bad line loses another acknowledgement each time."""
     host, raw = repeating()
     host.clock.ms = 500
     assert heard(host, raw * 20) == []
@@ -178,13 +185,13 @@ def test_copies_that_come_together_or_seldom_are_no_doubt() -> None:
 
 
 def ticking(*clocks_s: float, version: int = 1, role: str = "shoe") -> list[str]:
-    """Reports with these clocks, one a second."""
+    """Reports with these clocks, one each second."""
     host = greeted(role=role)
     for number, clock_s in enumerate(clocks_s, start=1):
         host.clock.ms += 1000
         raw = report(number, FAULT, version=version, clock_us=round(clock_s * S))
         host.hear(raw)
-        host.hear(hello(upcoming=number + 1, oldest=number, role=Role(role), version=version))
+        host.hear(hello(upcoming=number + 1, oldest=number, role=OpenShoeRole(role), version=version))
         host.hear(raw)
     return doubts(host.seen)
 
@@ -194,24 +201,24 @@ def ticking(*clocks_s: float, version: int = 1, role: str = "shoe") -> list[str]
 @pytest.mark.parametrize(
     ("clocks_s", "expected"),
     [
-        pytest.param((1, 2, 3, 4), [], id="as it should be"),
+        pytest.param((1, 2, 3, 4), [], id="a right clock"),
         pytest.param((1, 2, 2, 2), [], id="reports of one moment"),
-        pytest.param((1, 2, 33, 34), [], id="as late as a line may be"),
+        pytest.param((1, 2, 33, 34), [], id="the maximum delay of a line"),
         pytest.param((1, 86_400, 86_401), ["+ clock-jumps", "- clock-jumps"], id="ahead"),
         pytest.param((100, 99.5, 100.5), ["+ clock-jumps", "- clock-jumps"], id="back"),
-        pytest.param((1, 100, 200, 300), ["+ clock-jumps"], id="again and again"),
+        pytest.param((1, 100, 200, 300), ["+ clock-jumps"], id="repeated jumps"),
         pytest.param((100, 1, 100), ["+ clock-jumps"], id="back and ahead"),
     ],
 )
-def test_a_clock_that_jumps_is_doubted_until_it_goes_on(
+def test_a_clock_that_jumps_is_doubted_until_it_is_right_again(
     clocks_s: tuple[float, ...], expected: list[str], role: str, version: int
 ) -> None:
-    """Compared with the report before, and with the time between the two."""
+    """The clock is compared with the previous report, and with the time between the two arrivals."""
     assert ticking(*clocks_s, role=role, version=version) == expected
 
 
-def test_the_jump_of_a_clock_is_named() -> None:
-    """By how much, and which way."""
+def test_the_jump_of_a_clock_has_its_size() -> None:
+    """The detail has the size and the direction of the jump."""
     ahead = greeted()
     ahead.hear(report(1, FAULT, clock_us=0) + report(2, FAULT, clock_us=100 * S))
     assert detail(ahead) == "the clock of the device jumped ahead by 100 s; check the clock of the device"
@@ -220,8 +227,8 @@ def test_the_jump_of_a_clock_is_named() -> None:
     assert detail(back) == "the clock of the device went back by 99.5 s; check the clock of the device"
 
 
-def test_reports_that_waited_at_the_device_are_no_jump() -> None:
-    """They arrive together, and were made minutes apart: kept while the line was closed, quiet, or read late."""
+def test_reports_that_waited_at_the_device_are_not_a_jump() -> None:
+    """They arrive together and were made minutes apart: the line was closed or quiet, or the host read late."""
     kept = [report(number, FAULT, clock_us=number * 100 * S) for number in range(1, 5)]
     closed = greeted()
     closed.take(LinkDown("pulled"))
@@ -237,17 +244,17 @@ def test_reports_that_waited_at_the_device_are_no_jump() -> None:
     assert doubts(late.seen) == []
 
 
-@pytest.mark.parametrize("began", ["another stream", "numbers again"])
+@pytest.mark.parametrize("began", ["another stream", "reused numbers"])
 def test_the_clock_of_another_numbering_is_another_clock(began: str) -> None:
-    """The device restarted: that is on record as such."""
+    """The device restarted: another observation records that."""
     host = greeted()
     of = B if began == "another stream" else A
     assert heard(host, report(1, FAULT), hello(of=of), hello(of=of), report(1, FAULT, of=of, clock_us=5)) == []
     assert heard(host, report(2, FAULT, of=of, clock_us=6)) == []
 
 
-def test_a_listener_doubts_what_it_can_see() -> None:
-    """It asks for no HELLO and acknowledges nothing; of a clock it cannot know which reports waited."""
+def test_a_listener_raises_only_the_doubts_that_it_can_prove() -> None:
+    """It requests no HELLO and acknowledges nothing. It cannot know which reports waited at the device."""
     host = listener()
     host.clock.ms = 5000
     raw = report(1, FAULT)
@@ -255,11 +262,11 @@ def test_a_listener_doubts_what_it_can_see() -> None:
     assert heard(host, VERSION_9) == ["+ unknown-version"]
     wrong = Host(Clock(), LISTENING)
     wrong.take(LinkUp(PORT))
-    assert heard(wrong, hello(role=Role.SHUFFLER)) == ["+ wrong-role"]
+    assert heard(wrong, hello(role=OpenShoeRole.SHUFFLER)) == ["+ wrong-role"]
 
 
 def test_a_link_that_closes_ends_every_doubt() -> None:
-    """The next device on the line is another one, perhaps: its evidence is collected from the start."""
+    """The next device on the line may be another one: its evidence is collected from the start."""
     host, raw = repeating()
     host.hear(VERSION_9)
     for ms in (500, 1000, 1500):
@@ -284,27 +291,30 @@ FRAME: Final = Evidence("05", 0, "9")
 @pytest.mark.parametrize(
     ("seen", "line"),
     [
-        (Resumed(at=START, frame=FRAME, expected="7"), "reports may be missing before report 9: report 7 was due"),
-        (Resumed(at=START, frame=FRAME), "reports may be missing before report 9: nothing proves the opposite"),
+        (Resumed(at=START, frame=FRAME, expected="7"), "reports may be missing before report 9: report 7 was expected"),
+        (Resumed(at=START, frame=FRAME), "reports may be missing before report 9: continuity is not proven"),
         (
             SequenceJumped(at=START, frame=FRAME, expected="7"),
-            "reports may be missing before report 9: report 7 was due",
+            "reports may be missing before report 9: report 7 was expected",
         ),
         (Resumed(at=START, frame=FRAME, continuity=Continuity.PROVEN), ""),
         (CopyHeard(at=START, frame=FRAME), ""),
-        (DeviceDoubted(at=START, reason=DeviceDoubt.WRONG_ROLE, detail="a shuffler"), "wrong-role: a shuffler"),
-        (DeviceTrusted(at=START, reason=DeviceDoubt.WRONG_ROLE), "wrong-role: this has ended"),
+        (DoubtRaised(at=START, reason=DeviceDoubt.WRONG_ROLE, detail="a shuffler"), "wrong-role: a shuffler"),
+        (DoubtEnded(at=START, reason=DeviceDoubt.WRONG_ROLE), "wrong-role: the doubt has ended"),
     ],
 )
 def test_the_log_names_losses_and_doubts(seen: AnyObservation, line: str) -> None:
-    """What proves that nothing is missing is no line of it."""
+    """Proven continuity causes no line in the log."""
     assert warning(seen) == line
 
 
 def test_the_first_report_of_a_device_shows_no_doubt_about_its_power_up() -> None:
-    """There is none before it; the number of a power-up may be random."""
+    """There is no earlier power-up; the number of a power-up may be random."""
     host = Host(Clock())
     host.take(LinkUp(PORT))
     names = ("Acme", "S1", "0042", "1.0")
-    said = [build(Notice(3, Hello(A, Role.SHOE, 1, 1, *names, 46137))), build(Report(3, 1, A, 5, FAULT, 46137))]
-    assert heard(host, *said) == []
+    frames = [
+        build(OpenShoeNotice(3, Hello(A, OpenShoeRole.SHOE, 1, 1, *names, 46137))),
+        build(OpenShoeReport(3, 1, A, 5, FAULT, 46137)),
+    ]
+    assert heard(host, *frames) == []

@@ -1,4 +1,4 @@
-"""The host's session with an Open Shoe of version 3: power-ups, the state of the device, and what the device can do."""
+"""The host's session with an Open Shoe of version 3: power-ups, the state of the device, and its capabilities."""
 
 from typing import Final
 
@@ -9,47 +9,47 @@ from msgspec.structs import replace
 from firmware_protocols.open_shoe import build
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.messages import (
-    Acknowledge,
     Alive,
-    Capability,
-    Failed,
     FaultChanged,
     Hello,
     Identify,
     Inquire,
     Inventory,
-    Notice,
     OfVendor,
-    Order,
+    OpenShoeAcknowledge,
+    OpenShoeCapability,
+    OpenShoeFailed,
+    OpenShoeNotice,
+    OpenShoeOrder,
+    OpenShoeReport,
+    OpenShoeRole,
+    OpenShoeStandingFault,
+    OpenShoeStatus,
     OrderKind,
-    Report,
-    Reported,
+    ReportBody,
     Resend,
-    Role,
-    Standing,
-    Status,
 )
-from shoed import observations
-from shoed.observations import (
+from shoed.model import observations
+from shoed.model.observations import (
     AnyObservation,
     DeviceDoubt,
-    DeviceDoubted,
     DeviceStatus,
-    DeviceTrusted,
+    DoubtEnded,
+    DoubtRaised,
     FaultCleared,
     FaultMeaning,
     FaultStanding,
     FrameRejected,
     Identified,
     Resumed,
-    SetDelivered,
+    SetDeliverySeen,
     ShuffleEnded,
     ShuffleStarted,
 )
+from shoed.model.step import DeviceOrderKind, LinkDown, LinkUp, Received, Woken
 from shoed.session.open_shoe import OpenShoeState
 from shoed.session.open_shoe_doubts import NO_KEY
 from shoed.session.open_shoe_stream import Intake
-from shoed.step import DeviceOrderKind, LinkDown, LinkUp, Received, Woken
 from tests.open_shoe_line import LISTENING, PORT, START, A, Clock, Host
 from tests.test_session_open_shoe import COUNTS, answers, asked, evidence, kinds, listener, order, resumed
 from tests.test_session_open_shoe_doubts import doubts
@@ -57,29 +57,29 @@ from tests.test_session_open_shoe_doubts import doubts
 B: Final = 0xB
 FAULT: Final = FaultChanged(2, raised=True, blocking=True)
 CLEAR: Final = FaultChanged(2, raised=False, blocking=False)
-NOTHING: Final = Status(locked=False, set_id="", faults=())
-ABLE: Final = Capability.PASSAGE | Capability.LOCK | Capability.CLEAR
+NOTHING: Final = OpenShoeStatus(locked=False, set_id="", faults=())
+ABLE: Final = OpenShoeCapability.PASSAGE | OpenShoeCapability.LOCK | OpenShoeCapability.CLEAR
 
 
-def hello(  # noqa: PLR0913 -- what a HELLO consists of
+def hello(  # noqa: PLR0913 -- the fields of a HELLO
     upcoming: int = 1,
     oldest: int | None = None,
     *,
     boot: int = 7,
     of: int = A,
-    role: Role = Role.SHOE,
-    able: Capability = ABLE,
+    role: OpenShoeRole = OpenShoeRole.SHOE,
+    able: OpenShoeCapability = ABLE,
 ) -> bytes:
     first = upcoming if oldest is None else oldest
-    return build(Notice(3, Hello(of, role, upcoming, first, "Acme", "S1", "0042", "1.0", boot, 0, 50, able)))
+    return build(OpenShoeNotice(3, Hello(of, role, upcoming, first, "Acme", "S1", "0042", "1.0", boot, 0, 50, able)))
 
 
-def report(sequence: int, said: Reported, *, boot: int = 7, clock_us: int = 1000, of: int = A) -> bytes:
-    return build(Report(3, sequence, of, clock_us, said, boot))
+def report(sequence: int, body: ReportBody, *, boot: int = 7, clock_us: int = 1000, of: int = A) -> bytes:
+    return build(OpenShoeReport(3, sequence, of, clock_us, body, boot))
 
 
 def alive(upcoming: int, boot: int = 7) -> bytes:
-    return build(Notice(3, Alive(A, upcoming, boot, 5000)))
+    return build(OpenShoeNotice(3, Alive(A, upcoming, boot, 5000)))
 
 
 def opened(*, role: str = "shoe", allow_orders: bool = False) -> Host:
@@ -88,10 +88,10 @@ def opened(*, role: str = "shoe", allow_orders: bool = False) -> Host:
     return host
 
 
-def known(*, role: str = "shoe", allow_orders: bool = False, able: Capability = ABLE) -> Host:
-    """A host that was greeted in power-up 7 and has taken STATUS, report 1."""
+def known(*, role: str = "shoe", allow_orders: bool = False, able: OpenShoeCapability = ABLE) -> Host:
+    """A host that received HELLO in power-up 7 and accepted STATUS, report 1."""
     host = opened(role=role, allow_orders=allow_orders)
-    host.hear(hello(2, 1, role=Role(role), able=able))
+    host.hear(hello(2, 1, role=OpenShoeRole(role), able=able))
     host.hear(report(1, NOTHING))
     host.seen.clear()
     return host
@@ -111,37 +111,37 @@ def woken(host: Host, ms: float) -> list[theirs.Requested]:
 # --- the state of the device
 
 
-def test_the_state_is_asked_for_behind_the_first_hello_of_a_line() -> None:
-    """On each new line, also where nothing was missed; and not by HELLO again."""
+def test_the_state_is_requested_after_the_first_hello_of_a_line() -> None:
+    """On each new line, also if no report was missed; not after a repeated HELLO."""
     host = opened()
     assert asked(host.hear(hello())) == [Inquire()]
-    assert asked(host.hear(report(1, NOTHING))) == [Acknowledge(A, 1)]
+    assert asked(host.hear(report(1, NOTHING))) == [OpenShoeAcknowledge(A, 1)]
     assert asked(host.hear(hello(2))) == []
     host.take(LinkDown("pulled"))
     host.take(LinkUp(PORT))
     assert asked(host.hear(hello(2))) == [Inquire()]
 
 
-def test_the_state_is_asked_for_in_the_version_of_the_device() -> None:
-    """The page's own bytes."""
+def test_the_state_is_requested_in_the_version_of_the_device() -> None:
+    """The bytes are those of the page."""
     assert opened().hear(hello()) == bytes.fromhex("7E 03 84 00 00 D5 CD C3 AE 7F")
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_device_of_an_earlier_version_is_not_asked_for_its_state(version: int) -> None:
-    """Nor is it asked again where the device before it was asked."""
+def test_a_device_of_an_earlier_version_gets_no_inquire(version: int) -> None:
+    """Also if the previous device on the line got it."""
     host = opened()
     host.hear(hello())
-    old = build(Notice(version, Hello(A, Role.SHOE, 1, 1, "Acme", "S1", "0042", "1.0")))
+    old = build(OpenShoeNotice(version, Hello(A, OpenShoeRole.SHOE, 1, 1, "Acme", "S1", "0042", "1.0")))
     assert asked(host.hear(old)) == []
     assert woken(host, 1500) == []
 
 
-def test_the_state_is_asked_for_each_second_until_it_comes() -> None:
-    """Other reports are no answer."""
+def test_the_state_is_requested_each_second_until_it_arrives() -> None:
+    """Other reports do not end the requests."""
     host = opened()
     host.hear(hello())
-    assert asked(host.hear(report(1, FAULT))) == [Acknowledge(A, 1)]
+    assert asked(host.hear(report(1, FAULT))) == [OpenShoeAcknowledge(A, 1)]
     assert (woken(host, 999), wakes_at_ms(host)) == ([], 1000)
     assert woken(host, 1000) == [Inquire()]
     assert wakes_at_ms(host) == 2000
@@ -152,23 +152,23 @@ def test_the_state_is_asked_for_each_second_until_it_comes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "requests"),
+    ("frame", "requests"),
     [
         pytest.param(hello(2, 2, boot=8), [Inquire()], id="another power-up"),
         pytest.param(hello(1, 1, of=B), [Inquire()], id="another stream"),
-        pytest.param(hello(5, 4), [Resend(A, 4), Inquire()], id="reports that are lost"),
+        pytest.param(hello(5, 4), [Resend(A, 4), Inquire()], id="lost reports"),
         pytest.param(hello(3, 2), [Resend(A, 2)], id="nothing new"),
     ],
 )
-def test_the_state_is_asked_for_where_a_change_of_it_may_have_been_missed(
-    said: bytes, requests: list[theirs.Requested]
+def test_the_state_is_requested_when_a_change_may_have_been_missed(
+    frame: bytes, requests: list[theirs.Requested]
 ) -> None:
-    """On an open line, too."""
-    assert asked(known().hear(said)) == requests
+    """The rule includes a line that stays open."""
+    assert asked(known().hear(frame)) == requests
 
 
-def test_the_state_is_not_asked_for_before_the_device_says_who_it_is() -> None:
-    """Else STATUS would not be taken; afterwards it is asked for at once."""
+def test_the_state_is_not_requested_before_hello() -> None:
+    """Before HELLO, STATUS would not be accepted; after HELLO the request follows immediately."""
     host = opened()
     host.hear(hello())
     host.hear(report(1, FAULT, boot=8))  # a power-up whose HELLO was lost
@@ -176,8 +176,8 @@ def test_the_state_is_not_asked_for_before_the_device_says_who_it_is() -> None:
     assert asked(host.hear(hello(2, 1, boot=8))) == [Resend(A, 1), Inquire()]
 
 
-def test_a_state_of_an_earlier_power_up_is_no_answer() -> None:
-    """The device kept it without power, and says it before the one that was asked for."""
+def test_a_state_of_an_earlier_power_up_is_not_the_answer() -> None:
+    """The device kept it without power, and sends it before the requested STATUS."""
     host = opened()
     host.hear(hello(1))
     host.take(LinkDown("no power"))
@@ -189,16 +189,16 @@ def test_a_state_of_an_earlier_power_up_is_no_answer() -> None:
     assert woken(host, 2000) == []
 
 
-def test_a_line_that_closes_ends_the_question() -> None:
-    """Nobody is woken for it."""
+def test_a_line_that_closes_ends_the_request() -> None:
+    """No timer runs after it."""
     host = opened()
     host.hear(hello())
     host.take(LinkDown("pulled"))
     assert host.session.wake_at(host.state) is None
 
 
-def test_a_listener_asks_for_nothing_and_takes_the_state_all_the_same() -> None:
-    """The other host asked for it."""
+def test_a_listener_requests_nothing_and_accepts_the_state() -> None:
+    """The other host requested it."""
     host = listener()
     assert host.hear(hello()) == b""
     assert kinds(host, report(1, NOTHING)) == ["DeviceStatus"]
@@ -208,10 +208,18 @@ def test_a_listener_asks_for_nothing_and_takes_the_state_all_the_same() -> None:
 
 @pytest.mark.parametrize("locked", [True, False, None])
 def test_the_state_is_an_observation(locked: bool | None) -> None:  # noqa: FBT001 -- a column
-    """With the names and meanings that a report of each fault has."""
+    """It has the names and meanings that a report of each fault has."""
     host = known()
-    said = Status(locked, "No7", (Standing(3, blocking=True), Standing(7, blocking=False), Standing(99, blocking=True)))
-    raw = report(2, said)
+    body = OpenShoeStatus(
+        locked,
+        "No7",
+        (
+            OpenShoeStandingFault(3, blocking=True),
+            OpenShoeStandingFault(7, blocking=False),
+            OpenShoeStandingFault(99, blocking=True),
+        ),
+    )
+    raw = report(2, body)
     offset = len(hello(2, 1)) + len(report(1, NOTHING))
     assert host.hears(raw) == [
         DeviceStatus(
@@ -231,8 +239,8 @@ def test_the_state_is_an_observation(locked: bool | None) -> None:  # noqa: FBT0
 # --- power-ups
 
 
-def test_a_restart_with_a_memory_loses_nothing_and_is_named() -> None:
-    """The device says who it is once more; its clock began again, which is no doubt."""
+def test_a_restart_with_a_memory_loses_nothing_and_identifies_the_device() -> None:
+    """The device sends HELLO again; its clock restarted, which is not a doubt."""
     host = known()
     (who,) = host.hears(hello(3, 2, boot=8))
     assert isinstance(who, Identified)
@@ -240,40 +248,40 @@ def test_a_restart_with_a_memory_loses_nothing_and_is_named() -> None:
     assert host.hears(hello(3, 3, boot=8)) == []
 
 
-def test_a_restart_whose_hello_is_lost_is_noticed_by_the_first_report() -> None:
-    """It is not taken before the HELLO that was asked for."""
+def test_the_first_report_shows_a_restart_whose_hello_is_lost() -> None:
+    """The report is not accepted before the requested HELLO."""
     host = known()
     raw = report(2, FAULT, boot=8)
     assert asked(host.hear(raw)) == [Identify()]
     assert host.seen == []
     assert asked(host.hear(hello(3, 2, boot=8))) == [Resend(A, 2), Inquire()]
-    assert asked(host.hear(raw)) == [Acknowledge(A, 2)]
+    assert asked(host.hear(raw)) == [OpenShoeAcknowledge(A, 2)]
     assert [type(each).__name__ for each in host.seen] == ["Identified", "FaultRaised"]
 
 
-def test_an_idle_device_betrays_its_restart() -> None:
-    """Its ALIVE names the power-up."""
+def test_alive_of_an_idle_device_shows_its_restart() -> None:
+    """ALIVE has the number of the power-up."""
     host = known()
     assert asked(host.hear(alive(2))) == []
     assert asked(host.hear(alive(2, boot=8))) == [Identify()]
     assert asked(host.hear(hello(2, boot=8))) == [Inquire()]
 
 
-def test_a_report_of_an_earlier_power_up_makes_the_host_ask() -> None:
-    """As a clock that goes back does. After HELLO it is taken, and it is a doubt until a later one is right."""
+def test_a_report_of_an_earlier_power_up_makes_the_host_request_hello() -> None:
+    """A clock that goes back has the same effect. After HELLO the report is accepted, with a doubt."""
     host = known()
     raw = report(2, FAULT, boot=6, clock_us=9000)
     assert asked(host.hear(raw)) == [Identify()]
     assert asked(host.hear(hello(3, 2))) == [Resend(A, 2)]
-    assert asked(host.hear(raw)) == [Acknowledge(A, 2)]
-    (doubted,) = [each for each in host.seen if isinstance(each, DeviceDoubted)]
+    assert asked(host.hear(raw)) == [OpenShoeAcknowledge(A, 2)]
+    (doubted,) = [each for each in host.seen if isinstance(each, DoubtRaised)]
     assert doubted.reason is DeviceDoubt.CLOCK_JUMPS
     assert doubted.detail == ("the device reports power-up 6 after power-up 7; check that it counts its power-ups")
     assert doubts(host.hears(report(3, CLEAR))) == ["- clock-jumps"]
 
 
 def test_clocks_of_two_power_ups_are_not_compared() -> None:
-    """Neither a lower one nor one that is ahead by days is a doubt."""
+    """A lower clock is not a doubt, and a clock that is ahead by days is not a doubt."""
     host = known()
     host.hear(report(2, FAULT, clock_us=10_000_000))
     host.hear(hello(3, boot=8))
@@ -284,8 +292,8 @@ def test_clocks_of_two_power_ups_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize("boot", [0, 8, 7 + 40_000, 65_535])
-def test_a_stream_that_begins_has_a_power_up_of_its_own(boot: int) -> None:
-    """A device without a memory draws it at random: it is compared with none before."""
+def test_a_new_stream_has_a_power_up_of_its_own(boot: int) -> None:
+    """A device without a memory draws it at random: it is compared with no earlier power-up."""
     host = known()
     host.hear(hello(1, of=B, boot=boot))
     host.hear(report(1, FAULT, of=B, boot=boot, clock_us=1))
@@ -296,8 +304,8 @@ def test_a_stream_that_begins_has_a_power_up_of_its_own(boot: int) -> None:
     assert doubts(first.seen) == []
 
 
-def test_a_listener_names_a_restart() -> None:
-    """By the HELLO, which another host asked for, or which the restart said."""
+def test_a_listener_records_a_restart() -> None:
+    """HELLO shows it: another host requested the HELLO, or the restart caused it."""
     host = listener()
     assert kinds(host, hello(2), report(2, FAULT), hello(3)) == ["Identified", "FaultRaised"]
     assert kinds(host, hello(3, boot=8), report(3, CLEAR, boot=8, clock_us=5)) == ["Identified", "FaultCleared"]
@@ -306,14 +314,14 @@ def test_a_listener_names_a_restart() -> None:
     assert isinstance(seen, FaultCleared)
 
 
-# --- what makers say
+# --- messages of makers
 
 
-def test_a_report_of_a_maker_is_taken_and_says_nothing() -> None:
-    """Its number is acknowledged: nothing is missing before or behind it."""
+def test_a_report_of_a_maker_is_accepted_without_an_observation() -> None:
+    """Its number is acknowledged: no report before or after it is missing."""
     host = known()
-    assert asked(host.hear(report(2, OfVendor(0x50, b"\x01\x02")))) == [Acknowledge(A, 2)]
-    assert host.hear(build(Notice(3, OfVendor(0x1F, b"\x03")))) == b""
+    assert asked(host.hear(report(2, OfVendor(0x50, b"\x01\x02")))) == [OpenShoeAcknowledge(A, 2)]
+    assert host.hear(build(OpenShoeNotice(3, OfVendor(0x1F, b"\x03")))) == b""
     assert host.seen == []
     assert kinds(host, report(3, FAULT)) == ["FaultRaised"]
 
@@ -322,25 +330,25 @@ def test_a_report_of_a_maker_is_taken_and_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("body", "expected"),
     [
         (theirs.Shuffling("A"), (ShuffleStarted, "A", None)),
         (theirs.Shuffled("B"), (ShuffleEnded, "B", "")),
-        (Failed(3, "A"), (ShuffleEnded, "A", "jam")),
-        (Failed(3, ""), (ShuffleEnded, "", "jam")),
+        (OpenShoeFailed(3, "A"), (ShuffleEnded, "A", "jam")),
+        (OpenShoeFailed(3, ""), (ShuffleEnded, "", "jam")),
     ],
 )
-def test_a_shuffle_names_its_set(said: Reported, expected: tuple[type, str, str | None]) -> None:
-    """A shuffler with two chambers works at two of them."""
-    (seen,) = known(role="shuffler").hears(report(2, said))
+def test_a_shuffle_names_its_set(body: ReportBody, expected: tuple[type, str, str | None]) -> None:
+    """A shuffler with two chambers processes two sets."""
+    (seen,) = known(role="shuffler").hears(report(2, body))
     assert isinstance(seen, ShuffleStarted | ShuffleEnded)
     assert (type(seen), seen.set_id, getattr(seen, "failed", None)) == expected
 
 
 def test_two_sets_at_once_are_delivered_each_with_its_counts() -> None:
-    """Each as it was counted, in whatever order their reports come."""
+    """Each delivery has the counts of its set, whatever the order of the reports."""
     host = known(role="shuffler")
-    said: list[Reported] = [
+    body: list[ReportBody] = [
         theirs.Shuffling("A"),
         theirs.Shuffling("B"),
         theirs.Shuffled("B"),
@@ -350,9 +358,9 @@ def test_two_sets_at_once_are_delivered_each_with_its_counts() -> None:
         theirs.Shuffled("A"),
         theirs.Delivered("A"),
     ]
-    for number, each in enumerate(said, start=2):
+    for number, each in enumerate(body, start=2):
         host.hear(report(number, each))
-    sets = [each for each in host.seen if isinstance(each, SetDelivered)]
+    sets = [each for each in host.seen if isinstance(each, SetDeliverySeen)]
     assert [(each.set_id, each.unread, sum(each.counts.values())) for each in sets] == [("B", 0, 416), ("A", 1, 416)]
 
 
@@ -360,58 +368,58 @@ def test_two_sets_at_once_are_delivered_each_with_its_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [theirs.Unkeyed(), theirs.Sealed(1, bytes(20)), theirs.Response(bytes(16), bytes(16))], ids=str
+    "body", [theirs.Unkeyed(), theirs.Sealed(1, bytes(20)), theirs.Response(bytes(16), bytes(16))], ids=str
 )
 @pytest.mark.parametrize("role", ["shoe", "shuffler"])
-def test_a_device_with_a_key_is_doubted_until_it_speaks_plainly(said: theirs.Noticed, role: str) -> None:
-    """The frame is on record, and nothing is asked for by it; the missing HELLO is explained by it."""
+def test_a_device_with_a_key_is_doubted_until_it_sends_plain_frames(body: theirs.Noticed, role: str) -> None:
+    """The frame is recorded, and the host sends no request because of it; the frame explains the missing HELLO."""
     host = opened(role=role)
     woken(host, 1000)
     assert doubts(host.seen) == ["+ no-hello"]
     host.seen.clear()
-    assert host.hear(build(Notice(3, said))) == b""
+    assert host.hear(build(OpenShoeNotice(3, body))) == b""
     refused = host.seen[0]
     assert isinstance(refused, FrameRejected)
     assert refused.detail == NO_KEY
     assert host.seen[1:] == [
-        DeviceTrusted(at=host.clock.now, reason=DeviceDoubt.NO_HELLO),
-        DeviceDoubted(at=host.clock.now, reason=DeviceDoubt.KEY_NEEDED, detail=NO_KEY),
+        DoubtEnded(at=host.clock.now, reason=DeviceDoubt.NO_HELLO),
+        DoubtRaised(at=host.clock.now, reason=DeviceDoubt.KEY_NEEDED, detail=NO_KEY),
     ]
     host.seen.clear()
     assert woken(host, 2000) == [Identify()]
-    host.hear(build(Notice(3, said)))
+    host.hear(build(OpenShoeNotice(3, body)))
     assert doubts(host.seen) == []
-    assert doubts(host.hears(hello(role=Role(role)))) == ["- key-needed"]
+    assert doubts(host.hears(hello(role=OpenShoeRole(role)))) == ["- key-needed"]
 
 
 def test_a_listener_doubts_a_device_with_a_key_and_a_link_that_closes_ends_it() -> None:
-    """As every doubt."""
+    """The end of a link ends this doubt, as every doubt."""
     host = Host(Clock(), LISTENING)
     host.take(LinkUp(PORT))
-    assert doubts(host.hears(build(Notice(3, theirs.Unkeyed())))) == ["+ key-needed"]
+    assert doubts(host.hears(build(OpenShoeNotice(3, theirs.Unkeyed())))) == ["+ key-needed"]
     host.take(LinkDown("pulled"))
     assert host.state.doubts == ()
 
 
-# --- what it can do
+# --- capabilities
 
 
-def stated(able: Capability) -> Identified:
+def stated(able: OpenShoeCapability) -> Identified:
     (who,) = [each for each in opened().hears(hello(able=able)) if isinstance(each, Identified)]
     return who
 
 
-@pytest.mark.parametrize("each", list(Capability), ids=str)
-def test_a_device_states_what_it_can_do(each: Capability) -> None:
-    """Each capability by its name."""
+@pytest.mark.parametrize("each", list(OpenShoeCapability), ids=str)
+def test_a_device_states_its_capabilities(each: OpenShoeCapability) -> None:
+    """Each capability has its name."""
     assert each.name is not None
     assert stated(each).capabilities == (observations.Capability[each.name],)
 
 
-def test_a_device_that_can_do_nothing_says_so_and_an_earlier_version_says_nothing() -> None:
-    """Which is not the same: what is not stated may be tried."""
-    assert stated(Capability.NONE).capabilities == ()
-    old = build(Notice(2, Hello(A, Role.SHOE, 1, 1, "Acme", "S1", "0042", "1.0")))
+def test_no_capabilities_differ_from_unstated_capabilities() -> None:
+    """A device without capabilities states an empty list; an earlier version states nothing, and orders are sent."""
+    assert stated(OpenShoeCapability.NONE).capabilities == ()
+    old = build(OpenShoeNotice(2, Hello(A, OpenShoeRole.SHOE, 1, 1, "Acme", "S1", "0042", "1.0")))
     (who,) = [each for each in opened().hears(old) if isinstance(each, Identified)]
     assert who.capabilities is None
 
@@ -422,51 +430,51 @@ def test_a_device_that_can_do_nothing_says_so_and_an_earlier_version_says_nothin
         (
             DeviceOrderKind.LOCK,
             None,
-            Capability.LOCK,
+            OpenShoeCapability.LOCK,
             "no order locks or unlocks the exit of this device; lock or unlock it by hand",
         ),
         (
             DeviceOrderKind.UNLOCK,
             None,
-            Capability.LOCK,
+            OpenShoeCapability.LOCK,
             "no order locks or unlocks the exit of this device; lock or unlock it by hand",
         ),
         (
             DeviceOrderKind.CLEAR_FAULT,
             2,
-            Capability.CLEAR,
+            OpenShoeCapability.CLEAR,
             "no order clears the faults of this device; clear the fault at the device",
         ),
     ],
 )
-def test_an_order_that_the_device_cannot_obey_is_refused_at_once(
-    kind: DeviceOrderKind, fault: int | None, needed: Capability, word: str
+def test_an_order_that_the_device_cannot_execute_is_refused_immediately(
+    kind: DeviceOrderKind, fault: int | None, needed: OpenShoeCapability, word: str
 ) -> None:
-    """Nothing is sent; with that capability alone it is."""
+    """Nothing is sent; with the required capability, the order is sent."""
     host = known(allow_orders=True, able=~needed & ABLE)
     assert order(host, kind, fault) == b""
     assert [(accepted, detail) for _, accepted, detail in answers(host)] == [(False, word)]
-    (said,) = asked(order(known(allow_orders=True, able=needed), kind, fault))
-    assert isinstance(said, Order)
+    (request,) = asked(order(known(allow_orders=True, able=needed), kind, fault))
+    assert isinstance(request, OpenShoeOrder)
 
 
-def test_what_a_device_can_do_is_heard_anew_with_each_power_up() -> None:
-    """Its firmware may be another one; an earlier version states nothing."""
-    host = known(allow_orders=True, able=Capability.NONE)
-    host.hear(hello(2, boot=8, able=Capability.LOCK))
-    assert asked(order(host, DeviceOrderKind.LOCK)) == [Order(OrderKind.LOCK)]
-    host = known(allow_orders=True, able=Capability.NONE)
+def test_each_power_up_replaces_the_capabilities() -> None:
+    """The firmware may be another one; an earlier version states nothing."""
+    host = known(allow_orders=True, able=OpenShoeCapability.NONE)
+    host.hear(hello(2, boot=8, able=OpenShoeCapability.LOCK))
+    assert asked(order(host, DeviceOrderKind.LOCK)) == [OpenShoeOrder(OrderKind.LOCK)]
+    host = known(allow_orders=True, able=OpenShoeCapability.NONE)
     host.take(LinkDown("replaced"))
     host.take(LinkUp(PORT))
-    host.hear(build(Notice(1, Hello(A, Role.SHOE, 2, 2, "Acme", "S1", "0042", "1.0"))))
-    assert asked(order(host, DeviceOrderKind.LOCK)) == [Order(OrderKind.LOCK)]
+    host.hear(build(OpenShoeNotice(1, Hello(A, OpenShoeRole.SHOE, 2, 2, "Acme", "S1", "0042", "1.0"))))
+    assert asked(order(host, DeviceOrderKind.LOCK)) == [OpenShoeOrder(OrderKind.LOCK)]
 
 
-# --- what earlier engines left
+# --- states of earlier engines
 
 
-def test_a_state_of_the_engine_before_goes_on() -> None:
-    """It names no power-up: the first HELLO of version 3 begins one, and what was taken is compared all the same."""
+def test_a_state_of_the_previous_engine_continues() -> None:
+    """It has no power-up: the first HELLO of version 3 begins one, and accepted reports are still compared."""
     left = b'{"intake":{"stream":2712847316,"due":3,"checks":[1,2],"clock_us":900000000},"version":2,"away":true}'
     state = msgspec.json.decode(left, type=OpenShoeState)
     host = Host(Clock())
@@ -487,25 +495,25 @@ def test_a_state_of_the_engine_before_goes_on() -> None:
         ),
     ],
 )
-def test_an_observation_of_the_engine_before_is_read_and_written_as_it_was(written: bytes) -> None:
-    """A record is compared byte for byte."""
+def test_an_observation_of_the_previous_engine_is_read_and_written_unchanged(written: bytes) -> None:
+    """Records are compared byte for byte."""
     seen = msgspec.json.decode(written, type=AnyObservation)
     assert msgspec.json.encode(seen) == written
 
 
-def test_a_late_read_of_a_restart_is_no_gap() -> None:
-    """The host stood still while the device restarted: HELLO and reports come in one piece."""
+def test_a_late_read_of_a_restart_is_not_a_gap() -> None:
+    """The host stood still while the device restarted: HELLO and reports arrive in one chunk."""
     host = known()
-    said = hello(2, boot=8) + report(2, NOTHING, boot=8, clock_us=3) + report(3, FAULT, boot=8, clock_us=4)
-    host.take(Received(said, 2_000_000_000))
+    frames = hello(2, boot=8) + report(2, NOTHING, boot=8, clock_us=3) + report(3, FAULT, boot=8, clock_us=4)
+    host.take(Received(frames, 2_000_000_000))
     assert [type(each).__name__ for each in host.seen] == ["Identified", "DeviceStatus", "FaultRaised"]
     assert not [each for each in host.seen if isinstance(each, Resumed)]
 
 
-def test_a_device_that_changes_to_an_earlier_version_is_asked_for_no_state() -> None:
-    """In one reading, and later: no request of version 3 is built in version 1."""
+def test_a_device_that_changes_to_an_earlier_version_gets_no_inquire() -> None:
+    """In one chunk, and later: no request of version 3 is built in version 1."""
     host = opened()
-    older = build(Notice(1, Alive(A, 1)))
+    older = build(OpenShoeNotice(1, Alive(A, 1)))
     assert Inquire() not in asked(host.take(Received(hello() + older)))
     assert host.state.version == 1
     host = opened()

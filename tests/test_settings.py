@@ -1,4 +1,4 @@
-"""Files that people write, key by key: what a reader asks for and is given, and every problem at once."""
+"""Files that people write, key by key: the values of a reader, and all problems together."""
 
 from enum import Enum
 from fractions import Fraction
@@ -10,8 +10,8 @@ from shoed.errors import SettingsError
 from shoed.settings import (
     BOOLEAN,
     Kind,
+    SeveralProblems,
     Sheet,
-    Wrong,
     choice,
     converted,
     dotted,
@@ -30,14 +30,14 @@ def sheet_of(toml: str) -> Sheet:
 
 
 def complaints(sheet: Sheet) -> list[str]:
-    """What finish() raises, line by line."""
+    """The lines of the error of finish()."""
     with pytest.raises(SettingsError) as caught:
         sheet.finish()
     return str(caught.value).splitlines()
 
 
 def whole_book(toml: str) -> tuple[str, int, bool, tuple[tuple[int, ...], ...], dict[str, Fraction], list[str]]:
-    """A rule book in small, read as a rule-book loader would read one."""
+    """Read a small rule book as a loader of rule books does."""
     sheet = sheet_of(toml)
     book = sheet.root.table("book")
     head = book.require("id", text("use a to z", r"[a-z]+")), book.get("decks", integer(4, 8), 8)
@@ -50,16 +50,16 @@ def whole_book(toml: str) -> tuple[str, int, bool, tuple[tuple[int, ...], ...], 
     return *head, shuffled, cells, odds, clauses
 
 
-def test_a_right_file_gives_typed_values() -> None:
-    """Tables, lists of lists, tables whose keys are data, arrays of tables, defaults."""
+def test_a_valid_file_has_typed_values() -> None:
+    """Tables, lists of lists, tables whose keys are data, arrays of tables and defaults are read."""
     assert whole_book(
         '[book]\nid = "c"\nshuffled = false\ncells = [[1, 2], []]\npays = { tie = "8", banker = "19/20" }\n'
         '[[clause]]\ntext = "one"\n[[clause]]\ntext = ""\n'
     ) == ("c", 8, False, ((1, 2), ()), {"tie": Fraction(8), "banker": Fraction(19, 20)}, ["one", ""])
 
 
-def test_all_problems_come_at_once_and_in_line_order() -> None:
-    """Missing and unknown keys, types, ranges, patterns, conversions, at every depth."""
+def test_all_problems_are_raised_together_in_line_order() -> None:
+    """Missing and unknown keys, types, ranges, patterns and conversions are verified at every depth."""
     with pytest.raises(SettingsError) as caught:
         whole_book(
             'bok = 1\n[[clause]]\ntxt = "one"\n[book]\nid = "C1"\ndecks = true\nshuffled = "yes"\n'
@@ -67,24 +67,24 @@ def test_all_problems_come_at_once_and_in_line_order() -> None:
             'pays.tie = 8\npays.banker = "x"\n[nowhere.near]\n[[clause]]\ntext = 1.5\n'
         )
     assert str(caught.value).splitlines() == [
-        "book.toml:1: bok: is no known key; the nearest known is book",
+        "book.toml:1: bok: is not a known key; write book, or remove the key",
         "book.toml:2: clause.text: is missing; write text between double quotes",
-        "book.toml:3: clause.txt: is no known key; the nearest known is text",
+        "book.toml:3: clause.txt: is not a known key; write text, or remove the key",
         'book.toml:5: book.id: "C1" is not allowed; use a to z',
-        "book.toml:6: book.decks: true is no whole number; write a whole number from 4 up to 8",
+        "book.toml:6: book.decks: true is not a whole number; write a whole number from 4 up to 8",
         'book.toml:7: book.shuffled: "yes" is neither true nor false; write true or false, without quotes',
         "book.toml:9: book.cells[1][2]: 10 is out of range; write a whole number from 0 up to 9",
-        "book.toml:10: book.cells[2]: 7 is no list; write [ ] with the values between, separated by commas",
-        'book.toml:11: book.cells[3][1]: "x" is no whole number; write a whole number from 0 up to 9',
-        'book.toml:13: book.pays.tie: 8 is no text; write for example "1/2"',
+        "book.toml:10: book.cells[2]: 7 is not a list; write [ ] with the values between, separated by commas",
+        'book.toml:11: book.cells[3][1]: "x" is not a whole number; write a whole number from 0 up to 9',
+        'book.toml:13: book.pays.tie: 8 is not text; write for example "1/2"',
         "book.toml:14: book.pays.banker: Invalid literal for Fraction: 'x'; write for example \"1/2\"",
-        "book.toml:15: nowhere: is no known key; known here: book, clause",
-        "book.toml:17: clause.text: 1.5 is no text; write text between double quotes",
+        "book.toml:15: nowhere: is not a known key; write one of book, clause, or remove the key",
+        "book.toml:17: clause.text: 1.5 is not text; write text between double quotes",
     ]
 
 
 def test_a_missing_key_is_a_problem_of_its_table() -> None:
-    """Of the nearest one that is there: an absent [site] sends its keys to the file's first line."""
+    """If the table is absent, the problem is in the line of the nearest table above it, or in line 1."""
     sheet = sheet_of("\n[[table]]\n[table.shoe]\n[[table]]\n")
     sheet.root.table("site").require("name", text())
     for table in sheet.root.tables("table"):
@@ -97,8 +97,8 @@ def test_a_missing_key_is_a_problem_of_its_table() -> None:
     ]
 
 
-def test_what_should_be_a_table_and_is_none_is_said_so() -> None:
-    """Single brackets in place of double ones are the usual case: the keys below are judged all the same."""
+def test_another_value_in_place_of_a_table_is_a_problem() -> None:
+    """Single brackets in place of double brackets are the usual mistake: the keys below are verified, too."""
     sheet = sheet_of("a = 1\nb = 2\nc = [3, {}]\n[d]\ny = 1\n")
     sheet.root.table("a")
     assert sheet.root.tables("b") == ()
@@ -106,16 +106,16 @@ def test_what_should_be_a_table_and_is_none_is_said_so() -> None:
         for table in sheet.root.tables(name):
             table.get("x", text(), "")
     assert complaints(sheet) == [
-        "book.toml:1: a: 1 is no table; write [a] and its keys below",
-        "book.toml:2: b: is no list of tables; write [[b]], with double brackets",
-        "book.toml:3: c[1]: 3 is no table; write [[c]] and its keys below",
-        "book.toml:4: d: is no list of tables; write [[d]], with double brackets",
-        "book.toml:5: d.y: is no known key; known here: x",
+        "book.toml:1: a: 1 is not a table; write [a] and its keys below",
+        "book.toml:2: b: is not a list of tables; write [[b]], with double brackets",
+        "book.toml:3: c[1]: 3 is not a table; write [[c]] and its keys below",
+        "book.toml:4: d: is not a list of tables; write [[d]], with double brackets",
+        "book.toml:5: d.y: is not a known key; write one of x, or remove the key",
     ]
 
 
 def test_a_list_of_tables_may_be_required() -> None:
-    """Too few of them are a problem of the first, or of the table they are missing from."""
+    """If there are too few, the problem is in the line of the first one, or of the table above."""
     sheet = sheet_of("\n[[a]]\n")
     assert [len(sheet.root.tables(key, at_least=number)) for key, number in (("a", 1), ("a", 2), ("b", 1))] == [1, 1, 0]
     assert complaints(sheet) == [
@@ -129,24 +129,24 @@ class Suit(Enum):
     HEARTS = "hearts"
 
 
-def test_a_choice_gives_what_its_word_stands_for() -> None:
-    """A word unlike all others is answered with the whole list, one that is like another with that."""
+def test_a_choice_has_the_value_of_its_word() -> None:
+    """The remedy of an unknown word is the most similar word, or the complete list."""
     sheet = sheet_of('a = "hearts"\nb = "Spade"\nc = "x"\nd = 5\n')
     suit = choice({each.value: each for each in Suit})
     assert [sheet.root.require(key, suit) for key in "abcd"] == [Suit.HEARTS, *[Suit.SPADES] * 3]
     assert complaints(sheet) == [
         'book.toml:2: b: "Spade" is unknown; the nearest known is "spades"',
         'book.toml:3: c: "x" is unknown; write "spades" or "hearts"',
-        'book.toml:4: d: 5 is no text; write "spades" or "hearts"',
+        'book.toml:4: d: 5 is not text; write "spades" or "hearts"',
     ]
 
 
-def test_a_conversion_reports_all_that_is_wrong_with_a_text() -> None:
-    """Each problem is one of the key, with its own remedy."""
+def test_a_conversion_reports_all_problems_of_a_text() -> None:
+    """Each problem has its own remedy."""
 
     def place(written: str) -> str:
         if written != "a:1":
-            raise Wrong("the host is wrong; write a", "the port is wrong; write 1")
+            raise SeveralProblems("the host is wrong; write a", "the port is wrong; write 1")
         return written
 
     sheet = sheet_of('a = "b:2"\n')
@@ -157,7 +157,7 @@ def test_a_conversion_reports_all_that_is_wrong_with_a_text() -> None:
     ]
 
 
-def test_one_of_some_words_stands_for_itself() -> None:
+def test_one_of_some_words_is_its_own_value() -> None:
     """Any other word is a problem."""
     sheet = sheet_of('a = "hearts"\nb = "x"\n')
     suit = one_of(["spades", "hearts"])
@@ -165,8 +165,8 @@ def test_one_of_some_words_stands_for_itself() -> None:
     assert complaints(sheet) == ['book.toml:2: b: "x" is unknown; write "spades" or "hearts"']
 
 
-def test_a_conversion_may_bring_its_own_remedy() -> None:
-    """`PROBLEM; REMEDY` from the converter stands before the example."""
+def test_a_conversion_may_have_its_own_remedy() -> None:
+    """`PROBLEM; REMEDY` of the converter replaces the example."""
 
     def odds(written: str) -> Fraction:
         if ":" not in written:
@@ -179,8 +179,8 @@ def test_a_conversion_may_bring_its_own_remedy() -> None:
     assert complaints(sheet) == ["book.toml:1: a: 8 has no colon; write it as 8:1"]
 
 
-def test_semicolons_and_line_ends_in_a_value_do_not_tear_its_problem() -> None:
-    """Converters quote the value as it stands."""
+def test_semicolons_and_line_ends_in_a_value_do_not_divide_its_problem() -> None:
+    """A converter may quote the value in its message."""
     sheet = sheet_of('a = "x; y"\nb = "x\\ny"\nc = "x; y"\n')
     sheet.root.require("a", converted(Fraction, "1/2"))
     sheet.root.require("b", converted(Fraction, "1/2"))
@@ -201,15 +201,15 @@ def test_semicolons_and_line_ends_in_a_value_do_not_tear_its_problem() -> None:
     ],
 )
 def test_bounds_are_named_where_they_exist(kind: Kind[int], right: str) -> None:
-    """And numbers that are not whole are none, whatever their value."""
+    """A number with a fraction is not a whole number, even 8.0."""
     sheet = sheet_of("a = 8.0\nb = 8")
     sheet.root.require("a", kind)
     assert sheet.root.require("b", kind) == 8
-    assert complaints(sheet) == [f"book.toml:1: a: 8.0 is no whole number; {right}"]
+    assert complaints(sheet) == [f"book.toml:1: a: 8.0 is not a whole number; {right}"]
 
 
 def test_the_same_table_may_be_read_in_parts() -> None:
-    """Keys known to one reader are known; an absent table stays empty."""
+    """A key that one reader requests is known; an absent table is empty."""
     sheet = sheet_of("[a]\nx = 1\ny = 2\n")
     assert sheet.root.table("a").require("x", integer()) == 1
     assert sheet.root.table("a").require("y", integer()) == 2
@@ -217,27 +217,27 @@ def test_the_same_table_may_be_read_in_parts() -> None:
     sheet.finish()
 
 
-def test_keys_that_hang_on_a_wrong_value_may_be_allowed() -> None:
-    """One mistake is one problem, and a key that nobody knows is another one."""
+def test_keys_that_depend_on_a_wrong_value_may_be_allowed() -> None:
+    """The wrong value is one problem; an unknown key is another problem."""
     sheet = sheet_of('protocol = "angle-eye"\nbcc_span = "x"\nbc_span = 1\n')
     assert sheet.root.require("protocol", or_none(choice({"angel-eye": 1}))) is None
     sheet.root.allow(("bcc_span",))
     assert complaints(sheet) == [
         'book.toml:1: protocol: "angle-eye" is unknown; the nearest known is "angel-eye"',
-        "book.toml:3: bc_span: is no known key; the nearest known is bcc_span",
+        "book.toml:3: bc_span: is not a known key; write bcc_span, or remove the key",
     ]
 
 
-def test_problems_of_a_readers_own_join_the_others() -> None:
-    """For checks across keys."""
+def test_a_reader_may_add_a_problem() -> None:
+    """A check that compares two keys is an example."""
     sheet = sheet_of("a = 1\nb = 2\n")
     assert sheet.root.require("b", integer()) > sheet.root.require("a", integer())
     sheet.root.fault("b", f"is more than a in line {sheet.root.line('a')}", "write less")
     assert complaints(sheet) == ["book.toml:2: b: is more than a in line 1; write less"]
 
 
-def test_a_warning_is_no_problem() -> None:
-    """What may be meant so is said with its line, and the sheet is finished all the same."""
+def test_a_warning_is_not_a_problem() -> None:
+    """A warning has its line, and finish() does not raise."""
     sheet = sheet_of("a = 1\nb = 2\n")
     sheet.root.require("a", integer())
     sheet.root.require("b", integer())
@@ -247,13 +247,13 @@ def test_a_warning_is_no_problem() -> None:
 
 
 def test_a_problem_stays_on_one_line() -> None:
-    """Whatever the key or the value holds; long values are cut."""
+    """Line ends in keys and values are escaped; long values are cut."""
     sheet = sheet_of(f'"a\\nb \\u2028" = "x\\ny"\nlong = "{"y" * 100}"\nüber = 1\n'.replace("ü", "u"))
     for key in sheet.root:
         sheet.root.require(key, integer())
     lines = complaints(sheet)
-    assert lines[0] == r'book.toml:1: "a\nb \u2028": "x\ny" is no whole number; write a whole number'
-    assert lines[1] == f'book.toml:2: long: "{"y" * 60}..." is no whole number; write a whole number'
+    assert lines[0] == r'book.toml:1: "a\nb \u2028": "x\ny" is not a whole number; write a whole number'
+    assert lines[1] == f'book.toml:2: long: "{"y" * 60}..." is not a whole number; write a whole number'
 
 
 @pytest.mark.parametrize(
@@ -268,14 +268,14 @@ def test_a_problem_stays_on_one_line() -> None:
     ],
 )
 def test_values_are_shown_as_they_are_written(value: str, shown_as: str) -> None:
-    """So that their writer finds them."""
+    """The writer of the file can find the value."""
     sheet = sheet_of(f"a = {value}")
     sheet.root.require("a", integer())
-    assert complaints(sheet) == [f"book.toml:1: a: {shown_as} is no whole number; write a whole number"]
+    assert complaints(sheet) == [f"book.toml:1: a: {shown_as} is not a whole number; write a whole number"]
 
 
 def test_an_empty_file_is_an_empty_table() -> None:
-    """Comments and blank lines are nothing either."""
+    """Comments and blank lines add nothing."""
     for toml in ("", "\n\n", "# nothing\n", "\ufeff"):
         sheet = sheet_of(toml)
         assert list(sheet.root) == []
@@ -283,17 +283,17 @@ def test_an_empty_file_is_an_empty_table() -> None:
 
 
 def test_keys_are_named_as_toml_names_them() -> None:
-    """Tables in lists go by the list's name, other elements by their number from 1."""
+    """A table in a list has the name of the list; other elements have their number, from 1."""
     assert dotted(("table", 1, "shoe", "port")) == "table.shoe.port"
     assert dotted(("row", 0, 1)) == "row[1][2]"
     assert dotted(("a b", "", "c")) == '"a b"."".c'
 
 
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(tmp_path: Path) -> None:
-    """Values and lines are those of the plain file."""
+    """The values and the line numbers are the same as in the plain file."""
     file = tmp_path / "book.toml"
     file.write_bytes(b'\xef\xbb\xbfa = """x\r\ny"""\r\nb = true\r\n')
     sheet = read(str(file))
     assert sheet.root.require("a", text()) == "x\ny"
     assert sheet.root.require("b", integer()) == 0
-    assert complaints(sheet) == [f"{file}:3: b: true is no whole number; write a whole number"]
+    assert complaints(sheet) == [f"{file}:3: b: true is not a whole number; write a whole number"]

@@ -1,4 +1,4 @@
-"""Files that people write, as TOML: on which line everything stands, and what is refused before a key is asked for."""
+"""Files that people write, as TOML: the line of every value, and the files that cannot be read."""
 
 import json
 import tomllib
@@ -15,7 +15,7 @@ from shoed.settings import Route, Scan, parse, read
 
 
 def refusals(data: bytes) -> tuple[Problem, ...]:
-    """Why a file is not read at all; nothing for one that is."""
+    """The problems of a file that cannot be read; none for a valid file."""
     try:
         parse("book.toml", data)
     except SettingsError as error:
@@ -28,10 +28,10 @@ def refusal(data: bytes) -> str:
     return str(problem)
 
 
-# ------------------------------------------------------------------------------------- where everything stands
+# ------------------------------------------------------------------------------------- lines
 
 RULE_BOOK = '''\
-title = "a # that is no comment"   # one that is
+title = "a # within quotes"   # a comment
 note = """
 [not.a.header]
 not_a_key = 1
@@ -101,13 +101,13 @@ RULE_BOOK_LINES: dict[Route, int] = {
 
 
 def test_every_key_header_and_element_has_its_line() -> None:
-    """Multi-line strings and lists, dotted and quoted keys, inline tables, headers before their parents."""
+    """The example has multi-line strings and lists, dotted and quoted keys, inline tables, and late parents."""
     tomllib.loads(RULE_BOOK)
     assert Scan(RULE_BOOK).lines == RULE_BOOK_LINES
 
 
 class Writer:
-    """Writes TOML from drawn choices and keeps account of the lines as it goes."""
+    """Writes TOML from random choices and records the line of each value."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
@@ -125,7 +125,7 @@ class Writer:
         self.toml += text
 
     def gap(self) -> None:
-        """Where TOML lets lines end: none, some, comments with traps in them."""
+        """Write a gap in which TOML allows line ends: nothing, line ends, or comments with brackets and quotes."""
         self.put(self.one_of("", "", " ", "\n", ' # "\n', "\t#]}'''\n\n", "  \n # a.b = [\n "))
 
     def end(self) -> None:
@@ -146,7 +146,7 @@ class Writer:
         return self.draw(st.lists(names | strange, max_size=most, unique=True))
 
     def pair(self, base: Route, key: str, depth: int) -> None:
-        """`key = value`, or `key.further.on = value`."""
+        """Write `key = value`, or `key.other.key = value`."""
         keys = [key, *self.fresh_keys(2)] if self.draw(st.booleans()) else [key]
         route = base
         for part in keys:
@@ -203,7 +203,7 @@ class Writer:
             self.end()
 
     def table(self, route: Route, depth: int) -> None:
-        """A table with its pairs, and those below it; its header may be absent, or come last."""
+        """Write a table with its pairs and its subtables; its header may be absent, or the last line."""
         keys = self.fresh_keys(6)
         own, below = keys[: len(keys) // 2], keys[len(keys) // 2 :] if depth else []
         place = self.one_of("first", "last", "nowhere") if route and isinstance(route[-1], str) else "first"
@@ -244,15 +244,15 @@ def routes_of(value: object, route: Route = ()) -> Iterator[Route]:
 
 
 @given(documents())
-def test_the_lines_of_any_document_are_the_ones_its_writer_knows(written: Writer) -> None:
-    """Exactly those routes that tomllib has values for, each with the line on which it was written."""
+def test_every_value_of_any_document_has_its_line(written: Writer) -> None:
+    """The routes are those of tomllib, and the lines are those of the writer."""
     assert set(Scan(written.toml).lines) == set(routes_of(tomllib.loads(written.toml)))
     assert Scan(written.toml).lines == written.lines
 
 
 @given(documents(), st.data())
 def test_a_damaged_document_is_one_problem_within_the_file(written: Writer, data: st.DataObject) -> None:
-    """Whatever is cut out or put in: a sheet with a line for each value, or one problem on a line that exists."""
+    """After any small change, every value has a line, or there is one problem on an existing line."""
     start = data.draw(st.integers(0, len(written.toml)))
     end = data.draw(st.integers(start, min(len(written.toml), start + 3)))
     inserted = data.draw(st.sampled_from(["", '"', "'''", "[", "]]", "{", "=", "\n", ".", "a = 1\n", "\\", "\0"]))
@@ -265,11 +265,11 @@ def test_a_damaged_document_is_one_problem_within_the_file(written: Writer, data
 
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_anything_but_a_settings_error(data: bytes) -> None:
-    """A file may hold anything."""
+    """A file may hold any bytes."""
     assert len(refusals(data)) <= 1
 
 
-# --------------------------------------------------------------------------------------- files that are no TOML
+# --------------------------------------------------------------------------------------- files that are not TOML
 
 
 @pytest.mark.parametrize(
@@ -287,15 +287,15 @@ def test_no_bytes_raise_anything_but_a_settings_error(data: bytes) -> None:
         ("a = 1\n[[a]]\n", "2: a[1]: is not TOML: cannot overwrite a value at column 4"),
     ],
 )
-def test_what_tomllib_refuses_is_one_problem_with_its_line_and_key(toml: str, complaint: str) -> None:
-    """The words are those of tomllib; the key is ours."""
+def test_an_error_of_tomllib_is_one_problem_with_its_line_and_key(toml: str, complaint: str) -> None:
+    """The text is the message of tomllib, with the key."""
     right = 'write key = value, and text between double quotes, as in name = "rws"'
     assert refusal(toml.encode()) == f"book.toml:{complaint}; {right}"
 
 
 @pytest.mark.parametrize("torn", ['"""\nb = 1\n[c]\n', "'''\nb\n", "[\n  1,\n\n", "[[", "{ b = [\n\n", "[" * 5000])
-def test_what_never_closes_is_a_problem_where_it_opens(torn: str) -> None:
-    """The end of the file, where tomllib notices it, helps nobody."""
+def test_an_unclosed_value_is_a_problem_of_its_first_line(torn: str) -> None:
+    """The position of tomllib is the end of the file, which does not help the writer."""
     assert refusal(f'[site]\nname = "rws"\nseats = {torn}'.encode()).startswith(
         "book.toml:3: site.seats: is not TOML: "
     )
@@ -311,17 +311,17 @@ def test_what_never_closes_is_a_problem_where_it_opens(torn: str) -> None:
     ],
 )
 def test_a_key_given_twice_names_both_lines(toml: str, complaint: str) -> None:
-    """The line is the second key's, not the one where its value ends."""
+    """The line is the line of the second key, not the last line of its value."""
     assert refusal(toml.encode()) == f"book.toml:{complaint}; write it once"
 
 
 def test_a_number_too_long_for_python_is_refused() -> None:
-    """The ValueError is no TOMLDecodeError and has no position."""
+    """The ValueError of Python has no position."""
     assert refusal(b"a = " + b"9" * 5000).startswith("book.toml:1: a: is not TOML: exceeds the limit")
 
 
 def test_a_byte_that_is_not_utf8_is_a_problem_on_its_line() -> None:
-    """As an editor with another encoding leaves it."""
+    """An editor with another encoding writes such a byte."""
     right = "save the file with the encoding UTF-8"
     assert refusal(b"a = 1\n# Pr\xe4sident\n") == f"book.toml:2: file: byte 0xE4 is not UTF-8; {right}"
     assert refusal(BOM_UTF8 + b"a = 1\n\xe4") == f"book.toml:2: file: byte 0xE4 is not UTF-8; {right}"
@@ -329,10 +329,10 @@ def test_a_byte_that_is_not_utf8_is_a_problem_on_its_line() -> None:
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_of_its_first_line(tmp_path: Path) -> None:
-    """Absent, or a directory."""
+    """The file is absent, or is a directory."""
     for name, reason in (("absent.toml", "No such file or directory"), (".", "Is a directory")):
         file = str(tmp_path / name)
         with pytest.raises(SettingsError) as caught:
             read(file)
-        right = "name a file that is there and may be read"
+        right = "name a file that exists and can be read"
         assert str(caught.value) == f"{file}:1: file: cannot be read: {reason}; {right}"

@@ -1,11 +1,11 @@
-"""A host that stands still reads late, and nothing else: the daemon under SIGSTOP and SIGCONT while devices deal.
+"""A stopped host only reads late: the daemon under SIGSTOP and SIGCONT while devices deal.
 
 Theory of operation. Two Angel Eyes, on a pty and over TCP, and a scanner draw a card every 700 ms, each with its own
-randomness. Meanwhile the daemon's process is stopped at random moments for up to a second and a half. All bytes wait in
-the kernel, so what is published must be what the same bytes give without a standstill: each card, whole and in its
-order, nothing rejected, nothing in question.
+randomness. The daemon's process is stopped at random times for up to 1.5 s. All bytes wait in the kernel. So the
+daemon must publish the same events as without a standstill: every card, complete and in order, without a rejection or
+a question.
 
-`./dev stalls N` makes N standstills instead of a few.
+`./dev stalls N` makes N standstills in place of a few.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from typing import Any, Final, NamedTuple, Protocol
 import pytest
 import pytest_asyncio
 
-from firmware_protocols.angel_eye import Result
+from firmware_protocols.angel_eye import AngelEyeResult
 from firmware_protocols.family import Line
-from shoed.cards import Card
+from shoed.model.cards import Card
 from shoed.ports.address import TcpAddress
 from shoed.rig.broker import Broker
 from shoed.rig.outlets import TcpOutlet
 from shoed.rig.virtual import Transmitter
+from tests.command_clients import shoed
 from tests.scanner_line import scan
-from tests.tellers import shoed
 from tests.test_cuts import BAUD, Rig, rig_on
 from tests.world import Daemon, World
 
@@ -38,7 +38,7 @@ EACH: Final = int(os.environ.get("SHOED_STALLS", "12"))
 DRAWN_EVERY_S: Final = (0.6, 0.8)
 LONGEST_S: Final = 1.5
 BETWEEN_S: Final = 0.4
-TORN_AFTER_MS: Final = 900  # this process may stand still, too, in the middle of a frame
+TORN_AFTER_MS: Final = 900  # this process may stop, too, in the middle of a frame
 TABLES: Final = {"pty": "bac-901", "tcp": "bac-902", "scanner": "bac-903"}
 
 
@@ -58,7 +58,7 @@ class Dealing(Protocol):
 
 
 class AngelEye:
-    """It says its next report, to the end of a round."""
+    """It sends its next report, up to the end of a round."""
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
@@ -70,7 +70,7 @@ class AngelEye:
 
     @property
     def may_stop(self) -> bool:
-        return isinstance(self.rig.log[-1].report, Result)
+        return isinstance(self.rig.log[-1].report, AngelEyeResult)
 
     async def draw(self) -> None:
         await self.rig.say()
@@ -85,7 +85,7 @@ class Scanner:
         self.port = outlet.at
         self.transmitter = transmitter
         deck = random.Random(seed).sample(sorted(map(str, Card)) * 8, 8 * len(Card))
-        self.deck = [card for card, _ in groupby(deck)]  # of two equal codes that were read late a person is asked
+        self.deck = [card for card, _ in groupby(deck)]  # two equal codes that are read late would cause a question
         self.cards: list[str] = []
 
     async def draw(self) -> None:
@@ -116,7 +116,7 @@ async def deal(device: Dealing, stop: asyncio.Event, rng: random.Random) -> None
 
 
 async def stand_still(daemon: Daemon, rng: random.Random) -> None:
-    """For as long as it lives."""
+    """Stop and continue the daemon until it ends."""
     for _ in range(EACH):
         ended = asyncio.ensure_future(daemon.process.wait())
         await asyncio.wait((ended,), timeout=rng.uniform(0, BETWEEN_S))
@@ -152,7 +152,7 @@ def configured(world: World, devices: Mapping[str, Dealing]) -> Path:
 
 
 class Dealt(NamedTuple):
-    """What each device has dealt, and the events of each table."""
+    """The dealt cards of each device, and the events of each table."""
 
     cards: dict[str, list[str]]
     events: dict[str, list[Any]]
@@ -175,7 +175,7 @@ async def dealt(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Dea
         daemon = await world.launch(configured(world, devices))
         await daemon.ready()
         for each in (pty.outlet, tcp.outlet, outlet):
-            await each.attended.wait()
+            await each.connected.wait()
         async with asyncio.TaskGroup() as tasks:
             for device in devices.values():
                 tasks.create_task(deal(device, stop, rng))
@@ -184,8 +184,8 @@ async def dealt(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Dea
         for name, device in devices.items():
             await until_published(world, TABLES[name], len(device.cards))
         await daemon.stop()
-        said = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
-        assert (said.status, said.err) == (0, ""), said
+        finished = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
+        assert (finished.status, finished.err) == (0, ""), finished
         assert world.journal.read_late()
         return Dealt(
             {name: device.cards for name, device in devices.items()},
@@ -198,18 +198,18 @@ async def until_published(world: World, table: str, cards: int) -> None:
         return len([each for each in world.recorder.events(table) if each["type"].startswith("shoed.card.")]) >= cards
 
     await world.recorder.until(there)
-    await world.all_told(table)
+    await world.all_published(table)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_card_is_published_once_and_in_order(dealt: Dealt, name: str) -> None:
-    """No frame is torn, no code is split, no card is taken for a copy."""
+    """No frame is torn, no code is split, and no card is counted as a copy."""
     assert [each["card"] for each in dealt.of(name, "card.drawn", "card.set-aside")] == dealt.cards[name]
     assert dealt.of(name, "line.rejected") == []
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_standstill_raises_no_question(dealt: Dealt, name: str) -> None:
-    """Cards that were read together were not drawn together."""
+def test_a_standstill_causes_no_question(dealt: Dealt, name: str) -> None:
+    """Cards that are read together were not drawn together."""
     assert dealt.of(name, "round.completed")
     assert dealt.of(name, "question.asked", "round.suspended", "line.missed") == []

@@ -1,4 +1,4 @@
-"""The table under anything at all, in any order: what holds of its events, its questions and its cards."""
+"""Properties of the table's events, questions and cards under any sequence of inputs."""
 
 import random
 from collections import Counter
@@ -10,89 +10,89 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoed import events
-from shoed.commands import Decide
-from shoed.events import Event
+from shoed.model import events
+from shoed.model.commands import Decide
+from shoed.model.events import Event
 from shoed.rules.load import GAMES
 from shoed.table import PublicQuestion, Table, public_question
 from shoed.table.phase import MOVES, Move, Phase
-from shoed.table.public import PublicHands
-from shoed.table.question import Consequence
-from tests.observed import Sitting, who_may
+from shoed.table.public_question import Consequence
+from shoed.table.public_state import PublicHands
+from tests.observed import TableRun, who_may
 from tests.onlooker import Onlooker
 from tests.trouble import Played, anything, honest_round, troubled_rounds
 
 
-class Tapped(Table):
-    """A table that notes its moves."""
+class RecordedTable(Table):
+    """A table that records its moves."""
 
-    made: ClassVar[set[tuple[Phase, Move]]] = set()
+    moves: ClassVar[set[tuple[Phase, Move]]] = set()
 
     def move(self, move: Move) -> None:
-        self.made.add((self.state.phase, move))
+        self.moves.add((self.state.phase, move))
         super().move(move)
 
 
-def check_order(told: list[Event]) -> None:
-    """Sequence has no gap; neither time nor shoe nor round goes backwards."""
-    assert [event.sequence for event in told] == list(range(1, len(told) + 1))
-    assert all(before.utc_us <= after.utc_us for before, after in pairwise(told))
+def check_order(published: list[Event]) -> None:
+    """The sequence has no gap, and time, shoe and round never decrease."""
+    assert [event.sequence for event in published] == list(range(1, len(published) + 1))
+    assert all(before.utc_us <= after.utc_us for before, after in pairwise(published))
     places = [
         (event.data.shoe, event.data.round or 0)
-        for event in told
+        for event in published
         if isinstance(event.data, events.RoundStarted | events.CardDrawn | events.CardSetAside | events.RoundCompleted)
     ]
     assert places == sorted(places)
-    opened = [(event.data.shoe, event.data.round) for event in told if isinstance(event.data, events.RoundStarted)]
+    opened = [(event.data.shoe, event.data.round) for event in published if isinstance(event.data, events.RoundStarted)]
     assert len(opened) == len(set(opened))
 
 
 @settings(max_examples=600)
 @given(st.sampled_from(GAMES), st.lists(anything, min_size=10, max_size=60), st.randoms(use_true_random=False))
-def test_whatever_comes_events_state_and_cards_hold_together(
+def test_any_sequence_of_inputs_keeps_events_state_and_cards_consistent(
     game: str, played: list[Played], picks: random.Random
 ) -> None:
-    """Nothing raises, each card gives one event, no card is lost or made, and all that is asked can be answered.
+    """No input raises, each card has one event, no card is lost or invented, and each question can be answered.
 
-    Whoever hears the events alone draws the table that is shown, and finds every round ended when the next begins.
+    A subscriber draws the shown table from the events alone, and each round ends before the next one begins.
     """
     onlooker = Onlooker(game)
     onlooker.play(played)
     onlooker.end(picks)
-    check_order(onlooker.table.told)
+    check_order(onlooker.table.events)
 
 
 @cache
 def moves_in_troubled_shoes(game: str) -> frozenset[tuple[Phase, Move]]:
-    Tapped.made.clear()
-    rare = [172] if game == "commission" else []  # an answer takes the end of a round away that was complete
+    RecordedTable.moves.clear()
+    rare = [172] if game == "commission" else []  # an answer reopens a complete round
     for seed in [*range(60), *rare]:
         onlooker = Onlooker(game)
-        onlooker.table.kind = Tapped
+        onlooker.table.kind = RecordedTable
         onlooker.play(troubled_rounds(seed))
         onlooker.end(random.Random(seed))
-        check_order(onlooker.table.told)
-    return frozenset(Tapped.made)
+        check_order(onlooker.table.events)
+    return frozenset(RecordedTable.moves)
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_rounds_with_troubles_hold_together(game: str) -> None:
-    """The same of shoes in which most is dealt as it should be, so that rounds complete and follow each other."""
+def test_rounds_with_irregularities_keep_events_state_and_cards_consistent(game: str) -> None:
+    """Most cards are dealt correctly: rounds are completed and follow each other."""
     assert moves_in_troubled_shoes(game) <= set(MOVES)
 
 
 def test_every_legal_move_is_made() -> None:
-    """MOVES is exactly what reports, findings and people can lead to: no row of it is dead, and none is missing."""
+    """MOVES contains exactly the moves that reports, findings and people can cause."""
     assert frozenset().union(*map(moves_in_troubled_shoes, GAMES)) == set(MOVES)
 
 
-class Curious(Onlooker):
-    """Tries every consequence of every question on a table of its own, before it is answered."""
+class ConsequenceTester(Onlooker):
+    """Tries each consequence of each question on a separate table before the answer."""
 
     def __init__(self, game: str) -> None:
         super().__init__(game)
         self.tried: set[str] = set()
-        self.found: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def check_question(self) -> None:
         asked = self.asked
@@ -100,21 +100,21 @@ class Curious(Onlooker):
             return
         self.tried.add(asked.id)
         for each in asked.consequences:
-            self.found[asked.question] += 1
+            self.counts[asked.question] += 1
             self.try_one(asked, each)
 
     def try_one(self, asked: PublicQuestion, expected: Consequence) -> None:
-        table = Sitting(self.table.settings.game)
+        table = TableRun(self.table.settings.game)
         table.settings = self.table.settings
         table.state, table.now = self.table.state, self.table.now
-        choice = chosen(asked, expected)
-        told = table.tell(Decide(question=asked.id, choice=choice), who_may(asked))
-        voided = [each for each in told if isinstance(each, events.RoundVoided)]
+        choice = answer_of(asked, expected)
+        published = table.tell(Decide(question=asked.id, choice=choice), who_may(asked))
+        voided = [each for each in published if isinstance(each, events.RoundVoided)]
         voidable = not any(each.record.published.voided for each in self.table.state.past)
         if self.table.state.phase is not Phase.VOIDED and voidable:
             assert [each.clause for each in voided] == ([] if expected.void is None else [expected.void or None])
         if (asked.shoe, asked.round) != (self.table.shown.shoe, self.table.shown.round):
-            return  # of a round that is over: an answer may void it, and changes nothing else
+            return  # the round is over: an answer may void it and has no other effect
         then = public_question(
             table.settings.game, table.state, insurance=table.settings.insurance, custom=table.settings.custom
         )
@@ -131,29 +131,34 @@ class Curious(Onlooker):
             )
 
 
-def chosen(asked: PublicQuestion, expected: Consequence) -> str | tuple[str, ...]:
-    """An answer for which the consequence stands."""
+def answer_of(asked: PublicQuestion, expected: Consequence) -> str | tuple[str, ...]:
+    """An answer that has this consequence."""
     if asked.question == "card-order":
         return expected.choice
     (word,) = expected.choice
     return word.removeprefix("any ") + "S" if word.startswith("any ") else word
 
 
-def test_what_a_question_says_of_an_answer_is_what_comes_of_it() -> None:
-    """Each consequence of every question that is asked: the hands, what is due, void, result, pays and what is next."""
+def test_each_consequence_of_a_question_is_the_effect_of_its_answer() -> None:
+    """It covers the hands, the due card, void, result, pays and the next question."""
     asked: Counter[str] = Counter()
     for game, seed in product(GAMES, range(8)):
-        curious = Curious(game)
-        curious.play(troubled_rounds(1000 + seed))
-        asked += curious.found
+        tester = ConsequenceTester(game)
+        tester.play(troubled_rounds(1000 + seed))
+        asked += tester.counts
     assert set(asked) >= {"face", "reading", "confirm", "ruling", "option", "card-order", "reconstructable"}
 
 
 def test_an_honest_shoe_is_confirmed_round_by_round() -> None:
-    """Without troubles nothing is set aside, suspended, disputed or left open."""
-    table, dice = Sitting(), random.Random(7)
+    """Without irregularities no card is set aside, and no round is suspended, disputed or unconfirmed."""
+    table, dice = TableRun(), random.Random(7)
     for _ in range(60):
         table.hear_each(honest_round(dice))
-    told = [event.type for event in table.told]
-    assert set(told) == {"round.started", "card.drawn", "round.completed", "round.confirmed"}
-    assert told.count("round.started") == told.count("round.completed") == told.count("round.confirmed") == 60
+    published = [event.type for event in table.events]
+    assert set(published) == {"round.started", "card.drawn", "round.completed", "round.confirmed"}
+    assert (
+        published.count("round.started")
+        == published.count("round.completed")
+        == published.count("round.confirmed")
+        == 60
+    )

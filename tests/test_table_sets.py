@@ -1,4 +1,4 @@
-"""What a shuffler tells of sets and of itself: the world hears it, and the round at the table goes on."""
+"""Reports of a shuffler about sets and about itself: they are published, and the round continues."""
 
 from typing import Final
 
@@ -6,11 +6,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import StartShoe
-from shoed.device_events import (
+from shoed.engine import ENGINE
+from shoed.model.cards import Card
+from shoed.model.commands import StartShoe
+from shoed.model.device_events import (
     DeviceChanged,
     DeviceCleared,
+    DeviceEvent,
     DeviceFault,
     DeviceIdentified,
     DeviceLocked,
@@ -21,20 +23,18 @@ from shoed.device_events import (
     LineClashed,
     LineMissed,
     LineRejected,
-    OfDevice,
     SetDelivered,
     SetFailed,
     SetRecognised,
     SetShuffled,
     SetShuffling,
 )
-from shoed.engine import ENGINE
-from shoed.events import CardDrawn, IrregularityNoticed, RoundStarted, RoundSuspended, ShoeStarted
-from shoed.findings import OtherSet, SetWrong, ShuffleFailed
-from shoed.observations import AnyObservation, Device, Identified, ShuffleEnded, ShuffleStarted
-from shoed.observations import SetDelivered as Delivered
-from shoed.observations import SetRecognised as Recognised
-from shoed.step import Configured
+from shoed.model.events import CardDrawn, IrregularityNoticed, RoundStarted, RoundSuspended, ShoeStarted
+from shoed.model.findings import OtherSet, SetWrong, ShuffleFailed
+from shoed.model.observations import AnyObservation, Device, Identified, ShuffleEnded, ShuffleStarted
+from shoed.model.observations import SetDeliverySeen as Delivered
+from shoed.model.observations import SetRecognitionSeen as Recognised
+from shoed.model.step import Configured
 from shoed.table.matters import Status
 from shoed.table.sets import MOST_SETS
 from tests.observed import (
@@ -54,7 +54,7 @@ from tests.observed import (
     START,
     STARTED,
     UNPROVEN,
-    Sitting,
+    TableRun,
     card,
     cards,
     closed,
@@ -71,7 +71,7 @@ FAILED: Final = ShuffleEnded(at=START, frame=FRAME, failed="a card jammed")
 SHUFFLED: Final = ShuffleEnded(at=START, frame=FRAME)
 DELIVERED: Final = Delivered(at=START, frame=FRAME, counts=WHOLE, set_id="A7")
 JAMMED: Final = ShuffleFailed(at=START, reason="a card jammed")
-SHORT: Final = SetWrong(at=START, missing={Card.S8: 1}, extra={}, evidence="415 of 416", coming=True)
+SHORT: Final = SetWrong(at=START, missing={Card.S8: 1}, extra={}, evidence="415 of 416", of_next_shoe=True)
 
 
 def by_shuffler(seen: AnyObservation) -> AnyObservation:
@@ -83,7 +83,7 @@ def all_by_shuffler(*seen: AnyObservation) -> list[AnyObservation]:
 
 
 @pytest.mark.parametrize(
-    ("seen", "told"),
+    ("seen", "published"),
     [
         (Recognised(at=START, frame=FRAME, set_id="A7"), SetRecognised(set_id="A7")),
         (Recognised(at=START, frame=FRAME, set_id=""), SetRecognised(set_id=None)),
@@ -100,26 +100,26 @@ def all_by_shuffler(*seen: AnyObservation) -> list[AnyObservation]:
         ),
     ],
 )
-def test_what_a_shuffler_says_of_a_set_is_told(seen: AnyObservation, told: object) -> None:
-    """An id that it does not tell is null."""
-    assert Sitting().hear(by_shuffler(seen)) == [told]
+def test_each_report_of_a_shuffler_about_a_set_is_published(seen: AnyObservation, published: object) -> None:
+    """A missing id is null."""
+    assert TableRun().hear(by_shuffler(seen)) == [published]
 
 
-def test_a_set_is_held_against_the_decks_of_the_table() -> None:
-    """Six, where it has six."""
-    table = Sitting()
+def test_a_set_is_compared_with_the_decks_of_the_table() -> None:
+    """The table has six decks."""
+    table = TableRun()
     table.settings = msgspec.structs.replace(table.settings, decks=6)
-    (told,) = table.hear(by_shuffler(replace(DELIVERED, counts=dict.fromkeys(Card, 6))))
-    assert told == SetDelivered(set_id="A7", cards=312, missing={}, extra={}, unread=0)
+    (published,) = table.hear(by_shuffler(replace(DELIVERED, counts=dict.fromkeys(Card, 6))))
+    assert published == SetDelivered(set_id="A7", cards=312, missing={}, extra={}, unread=0)
 
 
-def test_both_devices_are_told_of_and_shown() -> None:
-    """Each by its own name, port and state; the shuffler only once something was heard of it."""
-    table = Sitting()
+def test_both_devices_are_published_and_shown() -> None:
+    """Each has its own name, port and state; the shuffler is shown after its first report."""
+    table = TableRun()
     assert table.hear(OPENED) == [DeviceOnline(port=PORT)]
     assert table.shown.shuffler is None
     table.hear_each(all_by_shuffler(OPENED, QUIET, AGAIN))
-    assert [event.data for event in table.told[1:]] == [
+    assert [event.data for event in table.events[1:]] == [
         DeviceOnline(device=Device.SHUFFLER, port=SHUFFLER_PORT),
         DeviceQuiet(device=Device.SHUFFLER, port=SHUFFLER_PORT, since="2023-11-14T22:13:20.000000Z"),
         DeviceOnline(device=Device.SHUFFLER, port=SHUFFLER_PORT),
@@ -149,38 +149,38 @@ def test_both_devices_are_told_of_and_shown() -> None:
     assert table.shown.device == shown.device
 
 
-def test_what_is_told_of_the_line_of_the_shuffler_names_it() -> None:
-    """Also what seldom happens."""
-    table = Sitting()
-    seldom: list[AnyObservation] = [CLASHED, CLEARED, PRESET, lock(locked=False), rejected(), rejected()]
-    told = [*table.hear_each(all_by_shuffler(*seldom)), *table.hear(after_s=11)]
-    assert kinds(told) == [LineClashed, DeviceCleared, DeviceChanged, DeviceUnlocked, LineRejected, LineRejected]
-    assert {each.device for each in told if isinstance(each, OfDevice)} == {Device.SHUFFLER}
+def test_the_line_events_of_the_shuffler_name_the_shuffler() -> None:
+    """The rare events are covered as well."""
+    table = TableRun()
+    rare: list[AnyObservation] = [CLASHED, CLEARED, PRESET, lock(locked=False), rejected(), rejected()]
+    published = [*table.hear_each(all_by_shuffler(*rare)), *table.hear(after_s=11)]
+    assert kinds(published) == [LineClashed, DeviceCleared, DeviceChanged, DeviceUnlocked, LineRejected, LineRejected]
+    assert {each.device for each in published if isinstance(each, DeviceEvent)} == {Device.SHUFFLER}
 
 
-def test_a_table_that_has_no_shuffler_any_more_shows_none() -> None:
-    """From the new configuration on; until then it is shown as it was."""
-    table = Sitting()
+def test_a_table_without_a_shuffler_shows_no_shuffler() -> None:
+    """The new configuration removes it."""
+    table = TableRun()
     table.hear(by_shuffler(OPENED))
-    table.step(came=Configured("{}", ENGINE, "1"))
+    table.step(incoming=Configured("{}", ENGINE, "1"))
     assert table.shown.shuffler is not None
     table.settings = msgspec.structs.replace(table.settings, shuffler_port=None)
-    table.step(came=Configured("{}", ENGINE, "1"))
+    table.step(incoming=Configured("{}", ENGINE, "1"))
     assert table.shown.shuffler is None
 
 
-def test_what_only_a_shoe_can_say_is_nothing_from_a_shuffler() -> None:
-    """No card, result, cut or shoe of it is told, and the round goes on."""
-    table = Sitting()
+def test_reports_of_a_shoe_are_ignored_from_a_shuffler() -> None:
+    """No card, result, cut or shoe is published, and the round continues."""
+    table = TableRun()
     table.hear(*cards("P1 8S, B1 3H"))
-    said: list[AnyObservation] = [card("P2", "KS"), result("player"), CUT, STARTED, LOADED, EMPTIED]
-    assert table.hear_each(all_by_shuffler(*said)) == []
+    of_a_shoe: list[AnyObservation] = [card("P2", "KS"), result("player"), CUT, STARTED, LOADED, EMPTIED]
+    assert table.hear_each(all_by_shuffler(*of_a_shoe)) == []
     assert kinds(table.hear(*cards("P2 KS"))) == [CardDrawn]
 
 
-def test_a_shuffler_whose_reports_were_missed_makes_no_round_partial() -> None:
-    """Its line is not the shoe's."""
-    table = Sitting()
+def test_missed_reports_of_a_shuffler_leave_the_round_complete() -> None:
+    """The shuffler has its own line."""
+    table = TableRun()
     table.hear(*dealt("8S KS", "3H 4H")[:2])
     table.hear_each(all_by_shuffler(closed(), OPENED, UNPROVEN, JUMPED))
     table.hear(*dealt("8S KS", "3H 4H")[2:])
@@ -188,68 +188,68 @@ def test_a_shuffler_whose_reports_were_missed_makes_no_round_partial() -> None:
     assert table.shown.last_round.integrity == "complete"
 
 
-def shoe_two(table: Sitting) -> list[str]:
-    """The kinds of what is noticed when the next shoe begins, and what its first question is about."""
-    told = table.hear(LOADED)
-    assert kinds(told) == [ShoeStarted]
-    noticed = [event.data for event in table.told if isinstance(event.data, IrregularityNoticed)]
+def noticed_in_the_next_shoe(table: TableRun) -> list[str]:
+    """The kinds of the irregularities that are noticed when the next shoe begins."""
+    published = table.hear(LOADED)
+    assert kinds(published) == [ShoeStarted]
+    noticed = [event.data for event in table.events if isinstance(event.data, IrregularityNoticed)]
     return [each.kind for each in noticed if each.shoe == 2]
 
 
-def playing() -> Sitting:
-    """A table whose first shoe has had a round."""
-    table = Sitting()
+def after_one_round() -> TableRun:
+    """A table after the first round of its first shoe."""
+    table = TableRun()
     table.hear(*dealt("8S KS", "3H 4H"), result("player"))
     return table
 
 
-def test_a_failed_shuffle_waits_for_the_next_shoe() -> None:
-    """The present one goes on; the next has no round before somebody said so."""
-    table = playing()
+def test_a_failed_shuffle_makes_the_first_round_of_the_next_shoe_wait() -> None:
+    """The current shoe continues."""
+    table = after_one_round()
     table.step(by_shuffler(FAILED), found=[JAMMED])
     assert kinds(table.hear(*cards("P1 8S"))) == [RoundStarted, CardDrawn]
     table.hear(*dealt("8S KS", "3H 4H")[1:])
-    assert shoe_two(table) == ["not-shuffled"]
+    assert noticed_in_the_next_shoe(table) == ["not-shuffled"]
     assert table.asks("next-round", "go-on")
     assert kinds(table.hear(*cards("P1 2D")))[-1] is RoundSuspended
     table.answer("go-on")
-    assert table.lies == "2D /"
+    assert table.hands == "2D /"
 
 
-def test_a_shuffle_that_is_done_after_all_is_asked_nothing() -> None:
-    """What the shuffler says last of it stands."""
-    table = playing()
+def test_a_later_successful_shuffle_ends_the_matter() -> None:
+    """The last report of the shuffler is valid."""
+    table = after_one_round()
     table.step(by_shuffler(FAILED), found=[JAMMED])
     table.step(by_shuffler(DELIVERED), found=[SHORT])
     table.step(by_shuffler(SHUFFLED))
-    assert shoe_two(table) == ["deck-count"]
+    assert noticed_in_the_next_shoe(table) == ["deck-count"]
 
 
-def test_an_inventory_that_is_right_after_all_is_asked_nothing() -> None:
-    """Nor is the shuffle that failed forgotten for it."""
-    table = playing()
+def test_a_later_correct_inventory_ends_the_matter() -> None:
+    """The failed shuffle remains a matter."""
+    table = after_one_round()
     table.step(by_shuffler(FAILED), found=[JAMMED])
     table.step(by_shuffler(DELIVERED), found=[SHORT])
     table.step(by_shuffler(DELIVERED))
-    assert shoe_two(table) == ["not-shuffled"]
+    assert noticed_in_the_next_shoe(table) == ["not-shuffled"]
 
 
-def test_all_that_is_wrong_with_a_set_is_asked_once_each() -> None:
-    """In the order in which it was told last; and not again of the shoe behind it."""
-    table = playing()
+def test_each_matter_of_a_set_is_asked_once() -> None:
+    """The order is the order of the last reports, and the next shoe does not repeat them."""
+    table = after_one_round()
     for seen, found in ((FAILED, JAMMED), (DELIVERED, SHORT), (FAILED, replace(JAMMED, reason="once more"))):
         table.step(by_shuffler(seen), found=[found])
-    assert shoe_two(table) == ["deck-count", "not-shuffled"]
+    assert noticed_in_the_next_shoe(table) == ["deck-count", "not-shuffled"]
     table.answer("go-on")
     assert table.question.evidence == ("the shuffler did not shuffle the set: once more",)
     table.answer("go-on")
     assert kinds(table.tell(StartShoe())) == [ShoeStarted]
 
 
-def test_a_wrong_set_that_is_in_the_shoe_already_suspends_the_round() -> None:
-    """Its count came late, or it is another set than was delivered: a person confirms it."""
-    for found in (replace(SHORT, coming=False), OtherSet(at=START, delivered="A7", loaded="B2")):
-        table = Sitting()
+def test_a_wrong_set_in_the_shoe_suspends_the_round() -> None:
+    """The count is reported late, or the set is not the delivered one; a person confirms it."""
+    for found in (replace(SHORT, of_next_shoe=False), OtherSet(at=START, delivered="A7", loaded="B2")):
+        table = TableRun()
         table.hear(*cards("P1 8S, B1 3H"))
         table.step(by_shuffler(DELIVERED), found=[found])
         assert table.phase == "suspended"
@@ -259,39 +259,39 @@ def test_a_wrong_set_that_is_in_the_shoe_already_suspends_the_round() -> None:
 # --- a shuffler with two chambers
 
 
-def failed_in(table: Sitting, *names: str) -> None:
+def failed_in(table: TableRun, *names: str) -> None:
     for name in names:
         table.step(by_shuffler(replace(FAILED, set_id=name)), found=[replace(JAMMED, set_id=name)])
 
 
-def loaded_with(table: Sitting, name: str) -> list[str]:
-    """The kinds of what is noticed about this shoe."""
-    before = len(table.told)
+def loaded_with(table: TableRun, name: str) -> list[str]:
+    """The kinds of the irregularities that are noticed in this shoe."""
+    before = len(table.events)
     table.hear(replace(LOADED, set_id=name))
-    return [event.data.kind for event in table.told[before:] if isinstance(event.data, IrregularityNoticed)]
+    return [event.data.kind for event in table.events[before:] if isinstance(event.data, IrregularityNoticed)]
 
 
-def test_a_set_that_is_shuffled_says_nothing_of_the_other() -> None:
-    """A fails and B does not: A is asked about all the same, with its name."""
-    table = playing()
+def test_a_shuffled_set_does_not_affect_the_other_set() -> None:
+    """A fails and B succeeds: the question names A."""
+    table = after_one_round()
     failed_in(table, "A")
     table.step(by_shuffler(replace(SHUFFLED, set_id="B")))
     assert loaded_with(table, "A") == ["not-shuffled"]
     assert table.question.evidence == ("the shuffler did not shuffle the set A: a card jammed",)
 
 
-def test_a_set_that_failed_and_succeeds_is_asked_nothing() -> None:
-    """By its own name; the other one, which failed, waits for its own shoe."""
-    table = playing()
+def test_a_set_that_fails_and_then_succeeds_asks_no_question() -> None:
+    """The other failed set waits for its own shoe."""
+    table = after_one_round()
     failed_in(table, "A", "B")
     table.step(by_shuffler(replace(SHUFFLED, set_id="A")))
     assert loaded_with(table, "A") == []
     assert loaded_with(table, "B") == ["not-shuffled"]
 
 
-def test_a_set_that_failed_holds_the_shoe_that_deals_it_and_no_other() -> None:
-    """It waits over rounds and shoes, and is asked about once."""
-    table = playing()
+def test_a_failed_set_suspends_only_the_shoe_that_deals_it() -> None:
+    """The matter waits over rounds and shoes, and is asked once."""
+    table = after_one_round()
     failed_in(table, "A")
     assert loaded_with(table, "B") == []
     table.hear(*dealt("8S KS", "3H 4H"), result("player"))
@@ -303,16 +303,16 @@ def test_a_set_that_failed_holds_the_shoe_that_deals_it_and_no_other() -> None:
 
 @pytest.mark.parametrize("loaded", ["", "A"])
 @pytest.mark.parametrize("failed", ["", "A"])
-def test_a_set_without_a_name_may_be_the_one_that_failed(failed: str, loaded: str) -> None:
-    """A person says so."""
-    table = playing()
+def test_a_set_without_an_id_may_be_the_failed_set(failed: str, loaded: str) -> None:
+    """A person decides."""
+    table = after_one_round()
     failed_in(table, failed)
     assert loaded_with(table, loaded) == ["not-shuffled"]
 
 
-def test_sets_that_fail_and_never_come_do_not_grow_the_state() -> None:
-    """The last few wait."""
-    table = playing()
+def test_the_number_of_failed_sets_is_bounded() -> None:
+    """Only the last sets wait."""
+    table = after_one_round()
     names = [f"set {number}" for number in range(3 * MOST_SETS)]
     failed_in(table, *names)
     found = [each.set_id for each in table.state.record.having(Status.LATENT)]

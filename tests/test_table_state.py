@@ -1,4 +1,4 @@
-"""The whole state of a device, compared with what the table knows: what differs is published as its report would be."""
+"""A full state report of a device: the table publishes each difference as the missing report would be published."""
 
 from typing import Final
 
@@ -6,15 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from shoed.device_events import (
-    DeviceCleared,
-    DeviceFault,
-    DeviceIdentified,
-    DeviceLocked,
-    DeviceUnlocked,
-)
-from shoed.findings import OrderAltered
-from shoed.observations import (
+from shoed.model.device_events import DeviceCleared, DeviceFault, DeviceIdentified, DeviceLocked, DeviceUnlocked
+from shoed.model.findings import OrderAltered
+from shoed.model.observations import (
     AnyObservation,
     Capability,
     Device,
@@ -25,9 +19,9 @@ from shoed.observations import (
     FaultStanding,
     Identified,
 )
-from shoed.table.state import Fault
+from shoed.table.state import RaisedFault
 from shoed.watch import WatchSettings, WatchState, watch
-from tests.observed import FRAME, OPENED, START, Sitting, closed, fault, lock
+from tests.observed import FRAME, OPENED, START, TableRun, closed, fault, lock
 
 JAM: Final = FaultStanding(2, "jam", blocking=True)
 LID: Final = FaultStanding(4, "lid-open", blocking=True)
@@ -43,19 +37,19 @@ def cleared(code: int, name: str) -> FaultCleared:
     return FaultCleared(at=START, frame=FRAME, code=code, name=name)
 
 
-def shown(table: Sitting) -> tuple[Fault | None, bool]:
+def shown(table: TableRun) -> tuple[RaisedFault | None, bool]:
     return table.shown.device.fault, table.shown.device.locked
 
 
 @pytest.mark.parametrize(
-    ("before", "said", "told"),
+    ("before", "report", "published"),
     [
-        pytest.param([], status(), [], id="nothing differs"),
+        pytest.param([], status(), [], id="no difference"),
         pytest.param([], status(locked=True), [DeviceLocked()], id="locked"),
         pytest.param([lock(locked=True)], status(locked=True), [], id="still locked"),
         pytest.param([lock(locked=True)], status(), [DeviceUnlocked()], id="unlocked"),
         pytest.param([], status(locked=None), [], id="no lock"),
-        pytest.param([lock(locked=True)], status(locked=None), [DeviceUnlocked()], id="another device, without a lock"),
+        pytest.param([lock(locked=True)], status(locked=None), [DeviceUnlocked()], id="other device without a lock"),
         pytest.param([], status(JAM), [DeviceFault(code=2, name="jam", blocking=True)], id="a fault"),
         pytest.param([fault(2, "jam")], status(JAM), [], id="the fault that is shown"),
         pytest.param([fault(2, "jam")], status(), [DeviceCleared(code=2, name="jam")], id="no fault"),
@@ -63,7 +57,7 @@ def shown(table: Sitting) -> tuple[Fault | None, bool]:
             [fault(2, "jam", blocking=False)],
             status(JAM),
             [DeviceFault(code=2, name="jam", blocking=True)],
-            id="it blocks now",
+            id="the fault becomes blocking",
         ),
         pytest.param(
             [fault(2, "jam"), lock(locked=True)],
@@ -73,7 +67,7 @@ def shown(table: Sitting) -> tuple[Fault | None, bool]:
                 DeviceCleared(code=2, name="jam"),
                 DeviceFault(code=4, name="lid-open", blocking=True),
             ],
-            id="all of it",
+            id="all differences",
         ),
         pytest.param(
             [],
@@ -83,80 +77,82 @@ def shown(table: Sitting) -> tuple[Fault | None, bool]:
         ),
     ],
 )
-def test_what_differs_is_published(before: list[AnyObservation], said: DeviceStatus, told: list[object]) -> None:
-    """As the reports that were lost; said again, it is known."""
-    table = Sitting()
+def test_each_difference_is_published(
+    before: list[AnyObservation], report: DeviceStatus, published: list[object]
+) -> None:
+    """The events are those of the lost reports; a second equal state report publishes none."""
+    table = TableRun()
     table.hear_each(before)
-    assert table.hear(said) == told
-    assert table.hear(said) == []
+    assert table.hear(report) == published
+    assert table.hear(report) == []
 
 
-def test_the_state_that_is_shown_is_that_of_the_device() -> None:
-    """Also on a line that was away, and with the fault that came last."""
-    table = Sitting()
+def test_the_shown_state_is_the_reported_state() -> None:
+    """The line was down, and the last reported fault is shown."""
+    table = TableRun()
     table.hear_each([OPENED, fault(2, "jam"), lock(locked=True), closed("no power"), OPENED])
     table.hear(status(LID))
-    assert shown(table) == (Fault(4, "lid-open", blocking=True), False)
+    assert shown(table) == (RaisedFault(4, "lid-open", blocking=True), False)
     table.hear(status(locked=True))
     assert shown(table) == (None, True)
 
 
-def test_of_several_faults_the_others_are_shown_when_one_goes() -> None:
-    """A device that states all of its faults has them cleared one by one: the one that is shown then is published."""
-    table = Sitting()
+def test_after_one_of_several_faults_is_cleared_another_is_shown() -> None:
+    """The faults of a state report are cleared one by one. After each clearing, an active fault is published again."""
+    table = TableRun()
     table.hear(status(JAM))
     table.hear(fault(4, "lid-open"))
     again = DeviceFault(code=2, name="jam", blocking=True)
     assert table.hear(cleared(4, "lid-open")) == [DeviceCleared(code=4, name="lid-open"), again]
-    assert shown(table)[0] == Fault(2, "jam", blocking=True)
+    assert shown(table)[0] == RaisedFault(2, "jam", blocking=True)
     assert table.hear(status(JAM)) == []
     assert table.hear(cleared(8, "memory-full")) == [DeviceCleared(code=8, name="memory-full"), again]
-    assert shown(table)[0] == Fault(2, "jam", blocking=True)
+    assert shown(table)[0] == RaisedFault(2, "jam", blocking=True)
     table.hear(cleared(2, "jam"))
     assert shown(table)[0] is None
 
 
-def test_a_device_that_never_stated_its_faults_has_none_once_one_is_cleared() -> None:
-    """The code of what is cleared need not be that of a fault."""
-    table = Sitting()
+def test_one_clearing_ends_all_faults_of_a_device_without_state_reports() -> None:
+    """The cleared code may be the code of another fault."""
+    table = TableRun()
     table.hear_each([fault(2, "jam"), fault(4, "lid-open"), cleared(2, "jam")])
     assert shown(table)[0] is None
 
 
-def test_the_state_of_the_shuffler_is_its_own() -> None:
-    """The shoe is not locked by it."""
-    table = Sitting()
-    told = table.hear(status(JAM, device=Device.SHUFFLER, locked=None))
-    assert told == [DeviceFault(device=Device.SHUFFLER, code=2, name="jam", blocking=True)]
+def test_the_state_of_the_shuffler_is_separate() -> None:
+    """The state of the shoe is unchanged."""
+    table = TableRun()
+    published = table.hear(status(JAM, device=Device.SHUFFLER, locked=None))
+    assert published == [DeviceFault(device=Device.SHUFFLER, code=2, name="jam", blocking=True)]
     assert shown(table) == (None, False)
     assert table.shown.shuffler is not None
-    assert table.shown.shuffler.fault == Fault(2, "jam", blocking=True)
+    assert table.shown.shuffler.fault == RaisedFault(2, "jam", blocking=True)
 
 
-def test_a_state_is_no_card_and_no_gap() -> None:
-    """The round and its continuity are as they were."""
-    table = Sitting()
+def test_a_state_report_leaves_the_record_unchanged() -> None:
+    """The round and its continuity stay the same."""
+    table = TableRun()
     before = table.state.record
     table.hear(status(JAM, locked=True))
     assert table.state.record == before
 
 
-# --- who it is
+# --- identity and capabilities
 
 
-WHO: Final = Identified(at=START, frame=FRAME, vendor="V", model="M", serial="1", firmware="2.0", protocol="3")
+IDENTITY: Final = Identified(at=START, frame=FRAME, vendor="V", model="M", serial="1", firmware="2.0", protocol="3")
 
 
 @pytest.mark.parametrize("able", [(), (Capability.LOCK,), tuple(Capability)])
-def test_what_a_device_can_do_is_published(able: tuple[Capability, ...]) -> None:
-    """An empty list is a device that can do nothing of it."""
-    told = DeviceIdentified(vendor="V", model="M", serial="1", firmware="2.0", protocol="3", capabilities=able)
-    assert Sitting().hear(replace(WHO, capabilities=able)) == [told]
+def test_the_capabilities_of_a_device_are_published(able: tuple[Capability, ...]) -> None:
+    """An empty list is a device without optional capabilities."""
+    published = DeviceIdentified(vendor="V", model="M", serial="1", firmware="2.0", protocol="3", capabilities=able)
+    assert TableRun().hear(replace(IDENTITY, capabilities=able)) == [published]
 
 
-def test_what_a_device_does_not_state_is_absent() -> None:
-    """It may be able to do it all the same."""
-    (event,) = Sitting().step(WHO)
+def test_capabilities_that_a_device_does_not_state_are_absent() -> None:
+    """The device may have these capabilities."""
+    (event,) = TableRun().step(IDENTITY)
     assert b"protocol" in msgspec.json.encode(event.data)
     assert b"capabilities" not in msgspec.json.encode(event.data)
 
@@ -164,7 +160,7 @@ def test_what_a_device_does_not_state_is_absent() -> None:
 # --- the watch
 
 
-def found(*seen: AnyObservation) -> list[str]:
+def finding_types(*seen: AnyObservation) -> list[str]:
     state, kinds = WatchState(), list[str]()
     for each in seen:
         state, more = watch(WatchSettings(250), state, each)
@@ -177,23 +173,23 @@ REVERSED: Final = FaultRaised(
 )
 
 
-def test_a_fault_that_stands_says_the_same_of_the_cards_as_its_report() -> None:
-    """Once: its report is known, or the state was said before."""
+def test_a_standing_fault_gives_the_same_finding_as_its_report() -> None:
+    """The finding is made once for a report and later state reports."""
     altered = [OrderAltered.__name__]
-    assert found(REVERSED) == altered
-    assert found(status(BACK)) == altered
-    assert found(status(BACK), status(BACK, JAM)) == altered
-    assert found(REVERSED, status(BACK)) == altered
-    assert found(status(JAM, OVERDRAW)) == []
+    assert finding_types(REVERSED) == altered
+    assert finding_types(status(BACK)) == altered
+    assert finding_types(status(BACK), status(BACK, JAM)) == altered
+    assert finding_types(REVERSED, status(BACK)) == altered
+    assert finding_types(status(JAM, OVERDRAW)) == []
 
 
-def test_a_fault_that_went_and_stands_again_is_found_again() -> None:
-    """Whether its end was reported or is seen in the state."""
+def test_a_fault_that_returns_gives_a_new_finding() -> None:
+    """The end of the fault is reported or follows from a state report."""
     altered = [OrderAltered.__name__] * 2
-    assert found(status(BACK), cleared(3, "reverse-run"), status(BACK)) == altered
-    assert found(status(BACK), status(), status(BACK)) == altered
+    assert finding_types(status(BACK), cleared(3, "reverse-run"), status(BACK)) == altered
+    assert finding_types(status(BACK), status(), status(BACK)) == altered
 
 
-def test_the_faults_of_a_shuffler_are_no_matter_of_the_cards() -> None:
-    """A shuffler turns its cards by itself."""
-    assert found(status(BACK, device=Device.SHUFFLER)) == []
+def test_a_fault_of_a_shuffler_gives_no_finding_about_cards() -> None:
+    """A shuffler reverses its cards in normal operation."""
+    assert finding_types(status(BACK, device=Device.SHUFFLER)) == []

@@ -1,4 +1,4 @@
-"""A question in plain words: what happened, the ground, who decides, and the effect of each choice."""
+"""The text of a question: the matter, the ground, the deciding role, and the effect of each choice."""
 
 import re
 from collections.abc import Sequence
@@ -7,20 +7,22 @@ from typing import Final
 
 import pytest
 
-from shoed.cards import Card
-from shoed.events import Result, Seen, Slot
-from shoed.observations import Outcome, Pair
-from shoed.rules.irregular import Happened
+from shoed.model.cards import Card
+from shoed.model.events import RoundResult, Seen, Slot
+from shoed.model.irregularities import PLAYER, Role, Stage
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.observations import Outcome, Side
+from shoed.rules.irregular import Irregularity
 from shoed.rules.load import GAMES, book
-from shoed.rules.questions import Ask, Voice
+from shoed.rules.questions import Ask, Decider
 from shoed.table import PublicQuestion
-from shoed.table.asking import HOLDING, Asked, Doubt
+from shoed.table.asking import HOLDING, RecordAsk, RoundQuestion
 from shoed.table.matters import Matter, Status
-from shoed.table.record import CardEntry, EarlyResult, Record, Report, Where
+from shoed.table.record import CardEntry, EarlyResult, Record, ReportedPlace, Where
 from shoed.table.wording import (
     DECIDED_BY,
-    HAPPENED,
-    OUR_READINGS,
+    DESCRIPTIONS,
+    INTERPRETATIONS,
     POSITIONS,
     QUESTIONS,
     SILENT,
@@ -34,15 +36,13 @@ from shoed.table.wording import (
     joined,
     text_of,
 )
-from shoed.words import PLAYER, Role, Stage
-from shoed.words import Event as Kind
 from tests.onlooker import Onlooker
 from tests.shown import questions
 from tests.trouble import troubled_rounds
 
-ASKS: Final = (*Ask, *Doubt)
+ASKS: Final = (*Ask, *RecordAsk)
 ROUND: Final = re.compile(r"^(Round|After round|Before round) \d+: |^Before the first round( of shoe \d+)?: ")
-# A placeholder, a value of Python, an identifier, or a sentence that does not end.
+# A placeholder, a Python value, an identifier, or an incomplete sentence.
 NOT_PLAIN: Final = re.compile(r"[{}<>_\[\]]|None|True|False|\bSlot\b|\.\.|  | \.|:\.|^\s|\s$")
 SENTENCES: Final = re.compile(r"^[A-Z0-9].*[.?]$")
 LONGEST: Final = 200  # characters: two short sentences
@@ -64,17 +64,17 @@ def check_words(asked: PublicQuestion) -> None:
 
 
 def check_ground(asked: PublicQuestion) -> None:
-    """The ground has the clause of the question, or one of our readings by its number."""
+    """The ground names the clause of the question or the number of one of our interpretations."""
     if asked.clause is not None:
         assert asked.ground.startswith(f"Clause {asked.clause}, ")
         return
-    number = re.search(r"reading (\d+) of our readings\.$", asked.ground)
+    number = re.search(r"our interpretation (\d+) applies\.$", asked.ground)
     assert number is not None
-    assert int(number[1]) in OUR_READINGS
+    assert int(number[1]) in INTERPRETATIONS
 
 
-def test_every_question_of_the_scenarios_is_in_plain_words() -> None:
-    """Text, ground, the role that decides, and an effect for every choice, after every step of every scenario."""
+def test_each_question_of_the_scenarios_is_in_plain_words() -> None:
+    """It covers the text, the ground, the role and an effect for each choice, after each step."""
     asked: set[str] = set()
     for _, question in questions():
         check_words(question)
@@ -97,8 +97,8 @@ class Reader(Onlooker):
             self.read += 1
 
 
-def test_questions_of_troubled_rounds_are_in_plain_words() -> None:
-    """Also where several things go wrong at once."""
+def test_questions_of_rounds_with_irregularities_are_in_plain_words() -> None:
+    """Several irregularities occur in one round."""
     read = 0
     for game, seed in product(GAMES, range(3)):
         reader = Reader(game)
@@ -108,7 +108,7 @@ def test_questions_of_troubled_rounds_are_in_plain_words() -> None:
 
 
 def test_a_text_names_the_cards() -> None:
-    """The cards that the question is about, with the order in which they left the shoe."""
+    """The text names the cards of the question by their order in the shoe."""
     for written, asked in questions():
         match asked.question:
             case "card-order":
@@ -137,7 +137,7 @@ def test_a_text_names_the_cards() -> None:
                     "The cards are put back in their order. The round is complete: Player wins, 8 to 7. "
                     "5D opens the next round."
                 ),
-                "The cards are not put back. The round is void (5.5.3); all bets are returned.",
+                "The cards cannot be put back in their order. The round is void (5.5.3); all bets are returned.",
             ],
         ),
         (
@@ -149,7 +149,7 @@ def test_a_text_names_the_cards() -> None:
         (
             "dealing-error-et-easy-six",
             "Round 1: a dealing error occurred at card 2 (3H). Does the round continue, or is it void?",
-            "The document is silent; reading 1 of our readings.",
+            "The document is silent; our interpretation 1 applies.",
             [
                 "The round continues. Player's second card is next.",
                 "The round is void (the document is silent); all bets are returned.",
@@ -158,108 +158,109 @@ def test_a_text_names_the_cards() -> None:
         (
             "together-unknown-f-after-the-deal",
             "Round 1: card 5 (10H) and card 6 (7D) left the shoe together. Does the round continue, or is it void?",
-            "The document is silent; reading 0 of our readings.",
+            "The document is silent; our interpretation 0 applies.",
             [],
         ),
     ],
 )
-def test_a_question_reads(name: str, text: str, ground: str, effects: list[str]) -> None:
-    """Whole messages, of a clause, of a silence and of a decision between two rounds."""
+def test_the_full_text_of_a_question(name: str, text: str, ground: str, effects: list[str]) -> None:
+    """The examples have a clause, a silent document, and a decision between two rounds."""
     asked = next(question for written, question in questions() if written.name == name)
     assert (asked.text, asked.ground) == (text, ground)
     assert [each.effect for each in asked.consequences][: len(effects)] == effects
 
 
-# --- the tables
+# --- the tables of phrases
 
 
 def test_the_tables_of_phrases_are_complete() -> None:
-    """A phrase for each irregularity, stage, question, outcome and role, and no phrase that is never used."""
-    assert set(HAPPENED) == set(Kind)
+    """Each irregularity, stage, question, outcome and role has one phrase, and each phrase is used."""
+    assert set(DESCRIPTIONS) == set(Kind)
     assert set(STAGES) == set(Stage)
     assert set(QUESTIONS) == set(SILENT) == set(ASKS)
     assert set(WINS) == set(Outcome)
     assert set(DECIDED_BY) == {None, PLAYER, *Role}
     assert set(THEN) == {each.value for each in HOLDING}
-    assert set(SILENT.values()) <= set(OUR_READINGS)
+    assert set(SILENT.values()) <= set(INTERPRETATIONS)
     assert set(TO_OTHERS) == {Ask.OPTION, Ask.INTENDED}
 
 
 DRAWN: Final = tuple(
-    CardEntry(face, Where.PLACED, at, report=Report.SLOT, place=at)
+    CardEntry(face, Where.PLACED, at, report=ReportedPlace.SLOT, place=at)
     for at, face in enumerate((Card.S8, Card.H3, Card.DJ), 1)
 )
 
 
-def of(kind: Kind, status: Status = Status.OPEN, cards: tuple[int, ...] = (), face: Card | None = None) -> Record:
-    what = Happened(kind, count=max(1, len(cards)))
+def record_with(
+    kind: Kind, status: Status = Status.OPEN, cards: tuple[int, ...] = (), face: Card | None = None
+) -> Record:
+    what = Irregularity(kind, count=max(1, len(cards)))
     return Record(3, 7, cards=DRAWN, matters=(Matter(what, status, "evidence", id=1, cards=cards, face=face),))
 
 
-def ask(ask: Ask | Doubt, role: Voice | None = Role.DEALER, **more: object) -> Asked:
-    return Asked(ask, role, matter=1, **more)  # type: ignore[arg-type]
+def question_of(ask: Ask | RecordAsk, role: Decider | None = Role.DEALER, **more: object) -> RoundQuestion:
+    return RoundQuestion(ask, role, matter=1, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("status", Status)
-def test_every_irregularity_has_words(kind: Kind, status: Status) -> None:
-    """Also where it is not known which card it concerns."""
+def test_each_irregularity_has_a_phrase(kind: Kind, status: Status) -> None:
+    """The phrase exists with and without a known card."""
     for cards in ((), (2,), (2, 3)):
-        text = text_of(of(kind, status, cards), ask(Ask.RULING), None)
+        text = text_of(record_with(kind, status, cards), question_of(Ask.RULING), None)
         assert ROUND.match(text)
         assert not NOT_PLAIN.search(text)
 
 
-def test_the_words_of_rare_questions() -> None:
-    """A card that nobody read, a place that no hand has, a player who is named, and a shoe without a round."""
-    together = text_of(of(Kind.DRAWN_TOGETHER, cards=(3,)), ask(Doubt.CONFIRM), None)
+def test_the_text_of_rare_questions() -> None:
+    """An unread card, an impossible slot, a named player, and a shoe without a round."""
+    together = text_of(record_with(Kind.DRAWN_TOGETHER, cards=(3,)), question_of(RecordAsk.CONFIRM), None)
     assert together == (
-        "Round 7: it is suspected that card 3 (JD) and a card that was not read left the shoe together. "
-        "Is this correct?"
+        "Round 7: shoed suspects that card 3 (JD) and a card that was not read left the shoe together. Is this correct?"
     )
-    late = text_of(of(Kind.WRONG_COUNT), ask(Ask.RULING), None)
+    late = text_of(record_with(Kind.WRONG_COUNT), question_of(Ask.RULING), None)
     assert "wrong number of cards, noticed before the first card" in late
-    own = text_of(of(Kind.DEALING_ERROR, cards=(2,)), ask(Ask.OPTION, PLAYER, bettor="ann"), None)
+    own = text_of(record_with(Kind.DEALING_ERROR, cards=(2,)), question_of(Ask.OPTION, PLAYER, bettor="ann"), None)
     assert own.endswith("Does the player continue, or take the bets back?")
-    between = Record(0, 0, matters=of(Kind.DECK_COUNT, Status.CARRIED_OVER).matters)
-    assert text_of(between, ask(Ask.NEXT_ROUND), None).startswith("Before the first round: the set")
-    holding = of(Kind.CARD_IN_EXCESS, Status.HOLDING, face=Card.D5)
-    held = text_of(holding, ask(Ask.NEXT_ROUND, choices=("carried", "go-on")), None)
+    between = Record(0, 0, matters=record_with(Kind.DECK_COUNT, Status.CARRIED_OVER).matters)
+    assert text_of(between, question_of(Ask.NEXT_ROUND), None).startswith("Before the first round: the set")
+    holding = record_with(Kind.CARD_IN_EXCESS, Status.HOLDING, face=Card.D5)
+    held = text_of(holding, question_of(Ask.NEXT_ROUND, choices=("carried", "go-on")), None)
     assert held == "Before round 7: 5D was drawn in excess. Does 5D open this round?"
-    far = Record(3, 7, cards=DRAWN, matters=(Matter(Happened(Kind.CARD_EXPOSED, 9, 9), Status.OPEN, "", id=1),))
-    assert "card 9 was exposed" in text_of(far, ask(Ask.RULING), None)
+    far = Record(3, 7, cards=DRAWN, matters=(Matter(Irregularity(Kind.CARD_EXPOSED, 9, 9), Status.OPEN, "", id=1),))
+    assert "card 9 was exposed" in text_of(far, question_of(Ask.RULING), None)
     assert in_hand("banker", 4) == "Banker's number 4 card"
     assert joined(("a", "b", "c")) == "a, b and c"
 
 
-def test_the_words_of_a_report() -> None:
+def test_the_text_of_a_reading() -> None:
     """A card in no hand, a result, and a card without a face."""
-    due = Slot(Pair.BANKER, 2, 4)
-    waiting = CardEntry(Card.C4, Where.WAITING, 4, report=Report.UNNAMED)
-    asked = Asked(Doubt.READING, Role.PIT_SUPERVISOR, choices=("due",), index=4)
+    due = Slot(Side.BANKER, 2, 4)
+    waiting = CardEntry(Card.C4, Where.WAITING, 4, report=ReportedPlace.UNNAMED)
+    asked = RoundQuestion(RecordAsk.READING, Role.PIT_SUPERVISOR, choices=("due",), index=4)
     text = text_of(Record(3, 7, cards=(*DRAWN, waiting)), asked, due)
     assert text.startswith("Round 7: the shoe reported 4C in no hand, and Banker's second card is due.")
-    early = EarlyResult(Result(Outcome.TIE, ()), 3)
+    early = EarlyResult(RoundResult(Outcome.TIE, ()), 3)
     text = text_of(Record(3, 7, cards=DRAWN, early=early), asked, due)
     assert text.startswith("Round 7: the shoe reported a result (Tie), and Banker's second card is due.")
-    unread = CardEntry(None, Where.WAITING, 4, report=Report.SLOT, seen=Seen(hand="player", position=3))
+    unread = CardEntry(None, Where.WAITING, 4, report=ReportedPlace.SLOT, seen=Seen(hand="player", position=3))
     text = text_of(Record(3, 7, cards=(*DRAWN, unread)), asked, None)
     assert text.startswith(
         "Round 7: the shoe reported a card without a face as Player's third card, and no card is due."
     )
 
 
-def test_the_ground_of_a_clause_and_of_a_silence() -> None:
-    """A clause with its document; a document that is silent, or silent between two rounds only."""
+def test_the_ground_names_a_clause_or_a_silent_document() -> None:
+    """A document is silent at all times or only between two rounds."""
     commission = book("commission")
     assert ground_of(commission, Ask.RULING, "5.17", Kind.OTHER) == "Clause 5.17, Commission Baccarat."
     between = ground_of(commission, Ask.NEXT_ROUND, "", Kind.WRONG_SIDE)
-    assert between == "The document describes this during a round only; reading 7 of our readings."
-    assert "silent; reading 7" in ground_of(book("tournament"), Ask.NEXT_ROUND, "", Kind.OTHER)
+    assert between == "The document describes this irregularity within a round only; our interpretation 7 applies."
+    assert "silent; our interpretation 7" in ground_of(book("tournament"), Ask.NEXT_ROUND, "", Kind.OTHER)
 
 
 @pytest.mark.parametrize("position", POSITIONS)
-def test_the_next_card_has_words(position: int) -> None:
-    """The third card of a hand is drawn; the others are dealt."""
-    drawn = draws(Slot(Pair.PLAYER, position, 1))
+def test_the_next_card_has_a_phrase(position: int) -> None:
+    """The third card of a hand is drawn, and the other cards are next."""
+    drawn = draws(Slot(Side.PLAYER, position, 1))
     assert drawn in ("Player's first card is next.", "Player's second card is next.", "Player draws a third card.")

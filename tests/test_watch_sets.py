@@ -1,4 +1,4 @@
-"""The set that a shuffler delivered, and the shoe that is to deal it."""
+"""The set that a shuffler delivered, and the shoe that deals it."""
 
 from random import Random
 from typing import Final
@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.findings import AnyFinding, OrderAltered, OtherSet, SetWrong, ShuffleFailed, TooMany, TooOften
-from shoed.observations import AnyObservation, Device, SetDelivered, ShuffleEnded
+from shoed.model.cards import Card
+from shoed.model.findings import AnyFinding, OrderAltered, OtherSet, SetWrong, ShuffleFailed, TooMany, TooOften
+from shoed.model.observations import AnyObservation, Device, SetDeliverySeen, ShuffleEnded
 from shoed.watch import WatchSettings, new_shoe
 from tests.observed import CUT, EMPTIED, FRAME, JUMPED, LOADED, START, STARTED, card, closed, fault
 from tests.watching import LIMIT_MS, UNREAD, Watching, burnt, delivery
@@ -19,7 +19,7 @@ NEXT: Final = tuple(Random(5).sample(list(Card), len(Card)))
 SHORT: Final = DECK[1:]
 
 
-def of(set_id: str, seen: SetDelivered, unread: int = 0) -> SetDelivered:
+def of(set_id: str, seen: SetDeliverySeen, unread: int = 0) -> SetDeliverySeen:
     return replace(seen, set_id=set_id, unread=unread, device=Device.SHUFFLER)
 
 
@@ -28,7 +28,7 @@ def loaded(set_id: str) -> AnyObservation:
 
 
 def begin(watching: Watching, *, announced: bool = False, whole: bool = True) -> None:
-    """The table started a shoe, by a command or by what was heard last."""
+    """The table starts a shoe, by a command or by the last observation."""
     watching.state = new_shoe(watching.state, announced=announced, whole=whole)
 
 
@@ -37,7 +37,7 @@ def watching_one_deck() -> Watching:
 
 
 def dealing(*delivered: AnyObservation) -> Watching:
-    """A shoe that was begun with this."""
+    """Return a shoe that began with these observations."""
     watching = watching_one_deck()
     watching.hear(*delivered, loaded("A7"))
     begin(watching)
@@ -48,16 +48,16 @@ def dealing(*delivered: AnyObservation) -> Watching:
 
 
 def test_a_card_that_the_shuffler_counted_less_often_comes_too_often() -> None:
-    """The decks have one of it, the set has none."""
+    """The decks have one such card, the set has none."""
     watching = dealing(of("A7", delivery(*SHORT, ordered=False)))
     (found,) = watching.hear(burnt(DECK[0]))
     assert isinstance(found, TooOften)
     assert (found.times, found.decks, found.delivered) == (1, 1, 0)
-    assert str(found).startswith(f"{DECK[0]} came 1 times from a set with 0 by the shuffler's count")
+    assert str(found).startswith(f"{DECK[0]} was reported 1 times from a set with 0 by the shuffler's count")
 
 
-def test_a_card_that_the_shuffler_counted_more_often_is_held_against_the_decks() -> None:
-    """What is wrong with the set was told when it was delivered; the decks have one of it all the same."""
+def test_a_card_that_the_shuffler_counted_more_often_is_compared_with_the_decks() -> None:
+    """The delivery already made a finding about the set; the decks still have one such card."""
     watching = dealing(of("A7", delivery(*DECK, Card.S8, ordered=False)))
     (found,) = watching.hear(burnt(Card.S8), burnt(Card.S8))
     assert isinstance(found, TooOften)
@@ -65,34 +65,37 @@ def test_a_card_that_the_shuffler_counted_more_often_is_held_against_the_decks()
 
 
 def test_a_set_has_no_more_cards_than_were_delivered() -> None:
-    """Those that could not be recognised among them."""
+    """Cards that could not be recognised are included."""
     watching = dealing(of("A7", delivery(*SHORT[1:], ordered=False), unread=1))
     found = watching.hear(*map(burnt, DECK[:51]), card("P1", "?"))
     assert [each.whole for each in found if isinstance(each, TooMany)] == [51]
 
 
-def test_a_card_that_was_not_recognised_may_be_any() -> None:
-    """Of two that the shuffler did not count, either may be it."""
+def test_an_unrecognised_card_may_have_any_face() -> None:
+    """The shuffler did not count two cards: the unrecognised card may be either."""
     watching = dealing(of("A7", delivery(*DECK[2:], ordered=False), unread=1))
     assert watching.hear(*map(burnt, DECK[:2])) == []
 
 
 @pytest.mark.parametrize(
-    ("came", "wrong"),
+    ("incoming", "wrong"),
     [
         (SHORT, None),
-        (SHORT[:-1], "the set lacks 1 {} and has nothing too many: 50 cards of 51 that the shuffler delivered"),
+        (
+            SHORT[:-1],
+            "cards missing from the set: 1 {}; cards in excess: none; 50 cards of 51 that the shuffler delivered",
+        ),
     ],
 )
-def test_an_empty_shoe_is_held_against_what_was_delivered(came: tuple[Card, ...], wrong: str | None) -> None:
-    """The card that the set never had is not missing from the shoe."""
+def test_an_empty_shoe_is_compared_with_the_delivered_set(incoming: tuple[Card, ...], wrong: str | None) -> None:
+    """A card that the set never had is not missing from the shoe."""
     watching = dealing(of("A7", delivery(*SHORT, ordered=False)))
-    found = watching.hear(*map(burnt, came), EMPTIED)
-    assert [str(each).partition(" came out")[0] for each in found] == ([wrong.format(SHORT[-1])] if wrong else [])
+    found = watching.hear(*map(burnt, incoming), EMPTIED)
+    assert [str(each).partition(" were drawn")[0] for each in found] == ([wrong.format(SHORT[-1])] if wrong else [])
 
 
-def test_what_was_not_recognised_explains_a_card_too_many_at_the_end() -> None:
-    """It was one of them; two are one too many."""
+def test_an_unrecognised_card_explains_an_extra_card_at_the_end() -> None:
+    """One extra card may be the unrecognised card; a second one is too many."""
     watching = dealing(of("A7", delivery(*SHORT, ordered=False), unread=1))
     assert watching.hear(*map(burnt, DECK), EMPTIED) == []
     watching = dealing(of("A7", delivery(*DECK[2:], ordered=False), unread=1))
@@ -109,32 +112,32 @@ def test_what_was_not_recognised_explains_a_card_too_many_at_the_end() -> None:
         ((*SHORT, SHORT[0]), 1, "the shuffler counted 52 cards of 52, and 1 that it could not recognise"),
     ],
 )
-def test_cards_that_were_not_recognised_may_be_those_that_are_missing(
+def test_unrecognised_cards_may_be_the_missing_cards(
     counted: tuple[Card, ...], unread: int, evidence: str | None
 ) -> None:
-    """As many as there are, and no more."""
+    """Exactly as many cards may be missing."""
     found = watching_one_deck().hear(of("A7", delivery(*counted, ordered=False), unread))
     assert [each.evidence for each in found if isinstance(each, SetWrong)] == ([evidence] if evidence else [])
 
 
-# --- which set it is
+# --- the identity of a set
 
 
-def test_a_set_is_the_next_shoe_s_while_another_is_dealt() -> None:
-    """What is wrong with it is said so; the present shoe is not held against it, the next one is."""
+def test_a_set_belongs_to_the_next_shoe_while_another_is_dealt() -> None:
+    """A wrong set makes a finding at once. The present shoe is not compared with it, the next shoe is."""
     watching = dealing(of("A7", delivery(*DECK)))
     watching.hear(*map(burnt, DECK[:5]))
     (wrong,) = watching.hear(of("B2", delivery(*NEXT[1:])))
     assert isinstance(wrong, SetWrong)
-    assert wrong.coming
+    assert wrong.of_next_shoe
     assert watching.hear(*map(burnt, DECK[5:]), loaded("B2")) == []
     begin(watching)
     assert [type(each) for each in watching.hear(burnt(NEXT[0]))] == [TooOften, OrderAltered]
 
 
 @pytest.mark.parametrize("began", [[CUT, STARTED], [loaded("")], []])
-def test_a_shoe_that_tells_no_id_deals_the_set_that_was_delivered(began: list[AnyObservation]) -> None:
-    """By a start of communication, a set without a name, or a command alone."""
+def test_a_shoe_without_an_id_deals_the_delivered_set(began: list[AnyObservation]) -> None:
+    """It begins with a start of communication, a set without an id, or only a command."""
     watching = dealing(of("A7", delivery(*DECK)))
     watching.hear(*map(burnt, DECK[:5]), of("B2", delivery(*NEXT)), *began)
     begin(watching, announced=not began)
@@ -146,8 +149,8 @@ def other(found: list[AnyFinding]) -> list[tuple[str, str]]:
     return [(each.delivered, each.loaded) for each in found if isinstance(each, OtherSet)]
 
 
-def test_another_set_than_was_delivered_is_told_with_both_ids() -> None:
-    """Nobody counted it: its cards are held against the decks alone, and no order is known of it."""
+def test_another_set_than_was_delivered_is_reported_with_both_ids() -> None:
+    """It has no count: its cards are compared with the decks alone, and its order is unknown."""
     watching = watching_one_deck()
     found = watching.hear(of("A7", delivery(*SHORT)), loaded("B2"))
     assert other(found) == [("A7", "B2")]
@@ -155,49 +158,49 @@ def test_another_set_than_was_delivered_is_told_with_both_ids() -> None:
     assert watching.hear(*map(burnt, NEXT)) == []
 
 
-def test_another_set_than_the_one_that_was_coming_is_told_too() -> None:
-    """Also where it is the one that was dealt before, put in again."""
+def test_another_set_than_the_coming_one_is_reported_too() -> None:
+    """It may be the set that was dealt before."""
     watching = dealing(of("A7", delivery(*DECK)))
     assert other(watching.hear(*map(burnt, DECK[:5]), of("B2", delivery(*NEXT)), loaded("A7"))) == [("B2", "A7")]
 
 
 @pytest.mark.parametrize(("cards", "coming"), [(0, False), (1, True), (2, True)])
-def test_a_set_that_is_delivered_once_a_card_came_is_of_the_next_shoe(cards: int, coming: bool) -> None:  # noqa: FBT001
-    """One card is enough: the shoe is not filled again in the middle of it."""
+def test_a_set_that_is_delivered_after_a_drawn_card_belongs_to_the_next_shoe(cards: int, coming: bool) -> None:  # noqa: FBT001
+    """One card is enough: a shoe is not refilled before it is empty."""
     watching = watching_one_deck()
     watching.hear(*map(burnt, DECK[:cards]))
     (wrong,) = watching.hear(of("B2", delivery(*SHORT)))
     assert isinstance(wrong, SetWrong)
-    assert wrong.coming is coming
+    assert wrong.of_next_shoe is coming
 
 
-@pytest.mark.parametrize(("delivered", "told"), [("", "B2"), ("A7", ""), ("", "")])
-def test_an_id_that_nobody_told_differs_from_none(delivered: str, told: str) -> None:
+@pytest.mark.parametrize(("delivered", "loaded_id"), [("", "B2"), ("A7", ""), ("", "")])
+def test_a_missing_id_differs_from_no_id(delivered: str, loaded_id: str) -> None:
     """There is nothing to compare."""
     watching = watching_one_deck()
-    assert watching.hear(of(delivered, delivery(*DECK)), loaded(told)) == []
+    assert watching.hear(of(delivered, delivery(*DECK)), loaded(loaded_id)) == []
     begin(watching)
     assert [type(each) for each in watching.hear(burnt(DECK[1]))] == [OrderAltered]
 
 
-def test_a_set_that_is_put_in_again_is_still_the_one_that_was_counted() -> None:
-    """Its order is not: somebody had it in his hands."""
+def test_a_set_that_is_loaded_again_keeps_its_count() -> None:
+    """It does not keep its order: a person handled the cards."""
     watching = dealing(of("A7", delivery(*SHORT)))
     assert watching.hear(*map(burnt, SHORT[:5]), loaded("A7")) == []
     begin(watching)
     assert [type(each) for each in watching.hear(*map(burnt, SHORT[9:20]), burnt(DECK[0]))] == [TooOften]
 
 
-def test_a_set_that_nobody_delivered_is_held_against_the_decks() -> None:
-    """The one before it is out of the shoe, and says nothing of it."""
+def test_a_set_that_was_not_delivered_is_compared_with_the_decks() -> None:
+    """The previous set has left the shoe and no longer counts."""
     watching = dealing(of("A7", delivery(*SHORT)))
     assert watching.hear(*map(burnt, SHORT), loaded("B2")) == []
     begin(watching)
     assert watching.hear(*map(burnt, DECK)) == []
 
 
-def test_what_a_shuffler_tells_late_is_of_the_shoe_that_deals_it() -> None:
-    """It was away when the set was loaded; from then on its cards are held against it."""
+def test_a_late_report_of_a_shuffler_belongs_to_the_shoe_that_deals_the_set() -> None:
+    """The shuffler was absent when the set was loaded; from then on its cards are compared with the set."""
     watching = dealing()
     assert watching.hear(*map(burnt, DECK[1:4]), of("A7", delivery(*DECK))) == []
     assert watching.hear(*map(burnt, DECK[4:10])) == []
@@ -205,8 +208,8 @@ def test_what_a_shuffler_tells_late_is_of_the_shoe_that_deals_it() -> None:
 
 
 @pytest.mark.parametrize("seen", [[CUT], [of("A7", delivery(*DECK))]])
-def test_the_same_set_delivered_once_more_is_the_next_shoe_s(seen: list[AnyObservation]) -> None:
-    """Behind the cutting card, or where it was delivered already: a set keeps its id from shuffle to shuffle."""
+def test_the_same_set_delivered_again_belongs_to_the_next_shoe(seen: list[AnyObservation]) -> None:
+    """It is delivered after the cut card, or it was delivered before: a set keeps its id from shuffle to shuffle."""
     watching = dealing(*(each for each in seen if each is not CUT))
     watching.hear(*map(burnt, DECK[:5]), *(each for each in seen if each is CUT), of("A7", delivery(*NEXT)))
     assert watching.state.sets.coming is not None
@@ -215,8 +218,8 @@ def test_the_same_set_delivered_once_more_is_the_next_shoe_s(seen: list[AnyObser
     assert watching.hear(*map(burnt, NEXT[:9])) == []
 
 
-def test_where_reports_were_missed_a_set_is_not_known_to_be_the_one_delivered() -> None:
-    """Unless its id is told."""
+def test_after_missed_reports_a_set_is_not_known_to_be_the_delivered_one() -> None:
+    """Only its id proves it."""
     watching = watching_one_deck()
     watching.hear(of("A7", delivery(*SHORT)), JUMPED, CUT, STARTED)
     assert watching.state.sets.dealt is None
@@ -229,25 +232,25 @@ def test_where_reports_were_missed_a_set_is_not_known_to_be_the_one_delivered() 
 # --- the shuffler itself
 
 
-def test_a_shuffle_that_failed_is_a_finding_with_its_reason() -> None:
-    """One that is done is none."""
+def test_a_failed_shuffle_is_a_finding_with_its_reason() -> None:
+    """A successful shuffle is not a finding."""
     done = ShuffleEnded(at=START, frame=FRAME, device=Device.SHUFFLER)
     (found,) = Watching().hear(done, replace(done, failed="a card jammed"))
     assert isinstance(found, ShuffleFailed)
     assert str(found) == "the shuffler did not shuffle the set: a card jammed"
 
 
-def test_the_shuffler_s_line_and_faults_are_no_matter_of_the_shoe() -> None:
-    """Nothing that it says makes a card unread, a count doubtful or a heap of reports."""
-    said: list[AnyObservation] = [closed(), JUMPED, UNREAD, CUT, EMPTIED, LOADED, STARTED, fault(), card("P1", "8S")]
+def test_the_line_and_the_faults_of_a_shuffler_do_not_concern_the_shoe() -> None:
+    """None of its reports makes a card unread, a count doubtful or a burst of reports."""
+    reports: list[AnyObservation] = [closed(), JUMPED, UNREAD, CUT, EMPTIED, LOADED, STARTED, fault(), card("P1", "8S")]
     watching = dealing(of("A7", delivery(*DECK)))
     before = watching.state
-    assert watching.hear(*(replace(each, device=Device.SHUFFLER) for each in said)) == []
+    assert watching.hear(*(replace(each, device=Device.SHUFFLER) for each in reports)) == []
     assert watching.state == before
 
 
-def test_a_set_s_order_is_in_the_state_once() -> None:
-    """It is written with every commit."""
+def test_the_order_of_a_set_is_in_the_state_once() -> None:
+    """Every commit writes the state."""
     shoe = [*Card] * 8
     watching = Watching(WatchSettings(LIMIT_MS))
     watching.hear(of("A7", delivery(*shoe)), loaded("A7"), of("B2", delivery(*shoe)))

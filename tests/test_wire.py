@@ -1,4 +1,4 @@
-"""The deframer: what comes of bytes, however they come."""
+"""The deframer: the results of bytes, however they arrive."""
 
 from itertools import pairwise
 from typing import Final
@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from firmware_protocols import angel_eye
 from firmware_protocols.angel_eye import (
-    Acknowledge,
+    AngelEyeAcknowledge,
+    AngelEyeCutCard,
+    AngelEyeFace,
+    AngelEyeRefusal,
     AngelEyeSettings,
+    AngelEyeSuit,
     CardInGame,
-    CuttingCard,
-    Face,
     FromShoe,
-    Refusal,
     Refuse,
-    Suit,
     Target,
 )
-from firmware_protocols.family import Direction, FrameKind, Framing, Malformed
+from firmware_protocols.family import Codec, FrameKind, Framing, Malformed
 from shoed import wire
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.wire import Frame, LineState, Reason, Rejected
 
 MS: Final = 1_000_000
@@ -30,8 +30,8 @@ AT: Final = Now(1_700_000_000_000_000, 5_000 * MS)
 SHOE: Final = angel_eye.reports(AngelEyeSettings())
 CARD: Final = bytes.fromhex("05 31 44 81 B8 03 34 46")
 CUT: Final = bytes.fromhex("05 33 43 03 37 33")
-CARD_SAYS: Final = CardInGame("1", Target.PLAYER, 1, Face(Suit.SPADES, 8))
-CUT_SAYS: Final = CuttingCard("3")
+CARD_SAYS: Final = CardInGame("1", Target.PLAYER, 1, AngelEyeFace(AngelEyeSuit.SPADES, 8))
+CUT_SAYS: Final = AngelEyeCutCard("3")
 LONGEST: Final = 20
 
 Heard = Frame[FromShoe] | Rejected
@@ -42,7 +42,7 @@ def later(ms: float) -> Now:
 
 
 def hear(*pieces: bytes, state: LineState | None = None) -> tuple[LineState, list[Heard]]:
-    """All that comes of these pieces, at one moment."""
+    """Return all results of these pieces, at one moment."""
     state = state or LineState()
     heard: list[Heard] = []
     for piece in pieces:
@@ -52,7 +52,7 @@ def hear(*pieces: bytes, state: LineState | None = None) -> tuple[LineState, lis
 
 
 def summary(heard: list[Heard]) -> list[tuple[bytes, object]]:
-    """The bytes of each result, with its message or its reason."""
+    """Return the bytes of each result, with its message or its reason."""
     return [(each.raw, each.message if isinstance(each, Frame) else each.reason) for each in heard]
 
 
@@ -61,14 +61,14 @@ def bytewise(data: bytes) -> list[bytes]:
 
 
 def test_three_copies_are_three_frames() -> None:
-    """Copies are no business of the wire: each is a frame at its own place."""
+    """The wire does not interpret copies: each is a frame with its own offset."""
     state, heard = hear(CARD * 3)
     assert heard == [Frame(CARD, offset, AT, CARD_SAYS) for offset in (0, 8, 16)]
     assert state == LineState(b"", 24, AT.mono_ns)
 
 
 def test_a_frame_has_the_time_of_its_last_byte() -> None:
-    """A frame that came in pieces came when its last byte did."""
+    """A frame in several pieces has the time of its last byte."""
     state, heard = wire.receive(SHOE, LineState(), Chunk(CARD[:3], AT))
     assert heard == ()
     _, heard = wire.receive(SHOE, state, Chunk(CARD[3:], later(8)))
@@ -98,52 +98,56 @@ def test_a_frame_has_the_time_of_its_last_byte() -> None:
             id="as long as may be",
         ),
         pytest.param(b"\x053C\x0337" + CUT, [(b"\x053C\x0337", Reason.BAD_CHECK), (CUT, CUT_SAYS)], id="a bad check"),
-        pytest.param(b"\x06\x06", [(b"\x06", Acknowledge())] * 2, id="two answers"),
-        pytest.param(b"\x1521\x06", [(b"\x1521", Refuse(Refusal.BUSY)), (b"\x06", Acknowledge())], id="a refusal"),
+        pytest.param(b"\x06\x06", [(b"\x06", AngelEyeAcknowledge())] * 2, id="two answers"),
+        pytest.param(
+            b"\x1521\x06", [(b"\x1521", Refuse(AngelEyeRefusal.BUSY)), (b"\x06", AngelEyeAcknowledge())], id="a refusal"
+        ),
         pytest.param(b"\x152" + CUT, [(b"\x152", Reason.TORN), (CUT, CUT_SAYS)], id="a refusal torn"),
-        pytest.param(CUT + b"\x06" + CUT, [(CUT, CUT_SAYS), (b"\x06", Acknowledge()), (CUT, CUT_SAYS)], id="between"),
+        pytest.param(
+            CUT + b"\x06" + CUT, [(CUT, CUT_SAYS), (b"\x06", AngelEyeAcknowledge()), (CUT, CUT_SAYS)], id="between"
+        ),
     ],
 )
 def test_the_line_recovers(data: bytes, expected: list[tuple[bytes, object]]) -> None:
-    """What is no frame comes out with its reason, and the frame after it is heard, whole or byte by byte."""
+    """Bytes that are not a frame are rejected with a reason. The next frame is read, whole or byte by byte."""
     state, heard = hear(data)
     assert summary(heard) == expected
     assert state.pending == b""
     assert hear(*bytewise(data)) == (state, heard)
 
 
-def test_an_answer_is_not_believed_where_a_frame_is_torn() -> None:
-    """One flipped bit makes an ACK of the last digit of this card's BCC: it goes with the torn frame."""
+def test_an_answer_is_not_accepted_where_a_frame_is_torn() -> None:
+    """One flipped bit turns the last digit of this card's BCC into ACK: it belongs to the torn frame."""
     _, heard = hear(CARD[:-1] + b"\x06" + CARD)
     assert summary(heard) == [(CARD[:-1] + b"\x06", Reason.TORN), (CARD, CARD_SAYS)]
 
 
-def test_an_answer_is_believed_after_a_torn_frame_was_given_up() -> None:
-    """Silence ends a torn frame; an ACK after it stands for itself."""
+def test_an_answer_is_accepted_after_a_torn_frame_was_given_up() -> None:
+    """Silence ends a torn frame; an ACK after it is an answer."""
     state, _ = hear(CARD[:4])
     _, heard = wire.receive(SHOE, state, Chunk(b"\x06", later(600)))
-    assert summary(list(heard)) == [(CARD[:4], Reason.TORN), (b"\x06", Acknowledge())]
+    assert summary(list(heard)) == [(CARD[:4], Reason.TORN), (b"\x06", AngelEyeAcknowledge())]
 
 
-def test_a_rejection_says_what_was_wrong() -> None:
-    """The operator reads what broke off, and by what."""
+def test_a_rejection_names_the_error() -> None:
+    """The detail names the torn kind of frame, and the byte that tore it."""
     _, (torn, long, _) = hear(CARD[:4] + b"\x05" + b"1" * 17 + CUT[:1])
     assert isinstance(torn, Rejected)
     assert isinstance(long, Rejected)
-    assert torn.detail == "report broken off by 05"
+    assert torn.detail == "incomplete report: the next byte is 05"
     assert long.detail == "report with more than 16 bytes before its end"
 
 
 def test_junk_waits_for_its_end() -> None:
-    """A run of junk is one rejection, however many pieces it comes in."""
+    """A run of junk is one rejection, in any number of pieces."""
     state, heard = hear(b"abc", b"de", b"f")
     assert (heard, state.pending, state.offset) == ([], b"abcdef", 0)
     _, heard = hear(CUT, state=state)
     assert [(each.raw, each.offset) for each in heard] == [(b"abcdef", 0), (CUT, 6)]
 
 
-def test_endless_junk_is_never_hoarded() -> None:
-    """Junk goes out in pieces of the longest frame's size, so what is pending stays small."""
+def test_endless_junk_occupies_bounded_memory() -> None:
+    """Junk is rejected in pieces of the longest frame's size, so few bytes are pending."""
     data = b"x" * (5 * LONGEST + 3)
     state, heard = hear(data)
     assert [(len(each.raw), each.offset) for each in heard] == [(LONGEST, LONGEST * n) for n in range(5)]
@@ -151,8 +155,8 @@ def test_endless_junk_is_never_hoarded() -> None:
     assert hear(*bytewise(data)) == (state, heard)
 
 
-def test_nothing_is_awaited_on_a_clean_line() -> None:
-    """A line with nothing pending wants no waking."""
+def test_a_clean_line_has_no_deadline() -> None:
+    """A line without pending bytes needs no waking."""
     state, _ = hear(CARD)
     assert wire.wake_at(SHOE, state) is None
     assert wire.expire(SHOE, state, later(1_000_000)) == (state, ())
@@ -161,20 +165,20 @@ def test_nothing_is_awaited_on_a_clean_line() -> None:
 @pytest.mark.parametrize(
     ("pending", "reason"), [(CARD[:4], Reason.TORN), (b"\x15", Reason.TORN), (b"junk", Reason.JUNK)]
 )
-def test_silence_gives_up_what_is_pending(pending: bytes, reason: Reason) -> None:
-    """Half a second after its last byte, and no sooner, an unfinished frame is torn and junk is junk."""
+def test_silence_gives_up_pending_bytes(pending: bytes, reason: Reason) -> None:
+    """Half a second after its last byte, and not earlier, an incomplete frame is torn and junk is rejected."""
     state, _ = hear(pending)
     due = wire.wake_at(SHOE, state)
     assert due == AT.mono_ns + 500 * MS
     assert wire.expire(SHOE, state, later(499.9)) == (state, ())
     state, (rejected,) = wire.expire(SHOE, state, later(500))
     assert (rejected.raw, rejected.offset, rejected.at, rejected.reason) == (pending, 0, later(500), reason)
-    assert rejected.detail.endswith("nothing followed for 500 ms")
+    assert rejected.detail.endswith("no byte followed for 500 ms")
     assert (state.pending, state.offset) == (b"", len(pending))
 
 
-def test_each_byte_renews_the_patience() -> None:
-    """What counts is the silence, not the age of the frame."""
+def test_each_byte_extends_the_deadline() -> None:
+    """The silence counts, not the age of the frame."""
     state, heard = LineState(), list[Heard]()
     for nth, byte in enumerate(bytewise(CARD)):
         state, found = wire.receive(SHOE, state, Chunk(byte, later(nth * 400)))
@@ -183,7 +187,7 @@ def test_each_byte_renews_the_patience() -> None:
 
 
 def test_a_late_waking_changes_nothing() -> None:
-    """Bytes after the silence are heard alike, whether somebody woke the line in time or not."""
+    """Bytes after the silence give the same results, with and without a waking in time."""
     torn, _ = hear(CARD[:4])
     woken, given_up = wire.expire(SHOE, torn, later(500))
     in_time = wire.receive(SHOE, woken, Chunk(CARD[4:] + CUT, later(700)))
@@ -194,8 +198,8 @@ def test_a_late_waking_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("pending", "reason"), [(CARD[:4], Reason.TORN), (b"junk", Reason.JUNK)])
-def test_the_end_of_a_link_ends_what_is_pending(pending: bytes, reason: Reason) -> None:
-    """What was unfinished when the link closed is rejected then."""
+def test_the_end_of_a_link_rejects_pending_bytes(pending: bytes, reason: Reason) -> None:
+    """An incomplete frame is rejected when the link closes."""
     state, _ = hear(CUT + pending)
     state, (rejected,) = wire.end(SHOE, state, later(1))
     assert (rejected.raw, rejected.offset, rejected.at, rejected.reason) == (pending, 6, later(1), reason)
@@ -207,14 +211,14 @@ def read_line(raw: bytes) -> str | Malformed:
     return raw[:-2].decode() if raw.endswith(b"\r\n") else Malformed(Reason.MALFORMED, "no CR before LF")
 
 
-def test_lines_of_text_are_framed_by_data_alone() -> None:
-    """A family of text lines needs no other deframer: it begins with a bracket, ends with CR LF and has no check."""
+def test_framing_data_alone_define_lines_of_text() -> None:
+    """A family of text lines needs no other deframer: a line begins with a bracket, ends with CR LF, has no check."""
     kinds = (
         FrameKind("line", start=ord("["), end=ord("\n"), body_max=30),
         FrameKind("warning", start=ord("<"), end=ord("\n"), body_max=30),
     )
     never_inside = bytes(set(range(0x20)) - set(b"\r"))
-    lines: Direction[str] = Direction(Framing(kinds, never_inside), 500, read_line)
+    lines: Codec[str] = Codec(Framing(kinds, never_inside), 500, read_line)
     data = b"\r\n[Game]<Card:4S>\r\n<W0x01>\r\n[Game]\n"
     state, heard = wire.receive(lines, LineState(), Chunk(data, AT))
     assert [each.message if isinstance(each, Frame) else each.reason for each in heard] == [
@@ -226,7 +230,7 @@ def test_lines_of_text_are_framed_by_data_alone() -> None:
     assert state.pending == b""
 
 
-# What a bad line may bring: frames, parts of frames, bytes that begin or end one, and anything.
+# The bytes of a bad line: frames, parts of frames, bytes that begin or end a frame, and any other bytes.
 pieces = st.one_of(
     st.sampled_from((CARD, CUT, CARD[:4], CARD[3:], b"\x06", b"\x1502", b"\x15", b"\x02OPLK02\x031B")),
     st.sampled_from(bytewise(b"\x02\x03\x05\x06\x151F")),
@@ -243,7 +247,7 @@ def cut_up(data: bytes, at: list[int]) -> list[bytes]:
 
 @given(streams, cuts)
 def test_chunks_make_no_difference(data: bytes, at: list[int]) -> None:
-    """The same bytes give the same results, whole, byte by byte or cut anywhere."""
+    """The same bytes give the same results: whole, byte by byte or cut anywhere."""
     whole = hear(data)
     if data:
         assert hear(*cut_up(data, at)) == whole
@@ -251,25 +255,25 @@ def test_chunks_make_no_difference(data: bytes, at: list[int]) -> None:
 
 
 @given(st.lists(st.tuples(st.binary(max_size=40) | streams, st.integers(0, 700)), max_size=8))
-def test_every_byte_comes_out_once(arrivals: list[tuple[bytes, int]]) -> None:
-    """Whatever comes whenever: frames, rejections and what is pending are the input, in order, at their offsets."""
+def test_every_byte_has_exactly_one_place(arrivals: list[tuple[bytes, int]]) -> None:
+    """At any time, frames, rejections and pending bytes are the input, in order, at their offsets."""
     state, heard, elapsed_ms = LineState(), list[Heard](), 0
     for data, gap_ms in arrivals:
         elapsed_ms += gap_ms
         state, found = wire.receive(SHOE, state, Chunk(data, later(elapsed_ms)))
         heard += found
         assert len(state.pending) < LONGEST
-    came = b"".join(data for data, _ in arrivals)
-    assert b"".join(each.raw for each in heard) + state.pending == came
-    assert state.offset == len(came) - len(state.pending)
+    incoming = b"".join(data for data, _ in arrivals)
+    assert b"".join(each.raw for each in heard) + state.pending == incoming
+    assert state.offset == len(incoming) - len(state.pending)
     for each in heard:
         assert each.raw
-        assert came[each.offset : each.offset + len(each.raw)] == each.raw
+        assert incoming[each.offset : each.offset + len(each.raw)] == each.raw
 
 
 @given(streams)
-def test_a_report_is_heard_after_anything(noise: bytes) -> None:
-    """No noise before it hides a report whose own bytes are right."""
+def test_a_report_is_read_after_any_bytes(noise: bytes) -> None:
+    """No noise before it hides a report with correct bytes."""
     state, heard = hear(noise + CARD)
     assert heard[-1] == Frame(CARD, len(noise), AT, CARD_SAYS)
     assert state.pending == b""

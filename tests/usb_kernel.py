@@ -1,8 +1,8 @@
-"""A USB device in an emulated kernel: a program to be run under umockdev's preload.
+"""A USB device in an emulated kernel: a program for umockdev's preload.
 
-Unmodified pyusb and libusb meet the device through /sys, /dev, netlink and the ioctls of usbfs. The tree and the
-uevents are umockdev's own; the ioctls come over its socket (one request of three words each way) and are answered
-here, as Linux's drivers/usb/core/devio.c does. `test_ports_usb_kernel.py` runs each of CASES.
+Unmodified pyusb and libusb use the device through /sys, /dev, netlink and the ioctls of usbfs. umockdev provides the
+tree and the uevents. It passes the ioctls over its socket (one request of three words in each direction), and this
+program answers them like Linux's drivers/usb/core/devio.c. `test_ports_usb_kernel.py` runs each of CASES.
 """
 
 import asyncio
@@ -43,9 +43,9 @@ CONTROL: Final = 2
 IN: Final = 0x80
 SETUP_BYTES: Final = 8
 GET_DESCRIPTOR: Final = b"\x80\x06"
-EIGHT_OF_SPADES: Final = bytes.fromhex("05 31 44 81 B8 03 34 46")  # of an Angel Eye
+EIGHT_OF_SPADES: Final = bytes.fromhex("05 31 44 81 B8 03 34 46")  # from an Angel Eye
 SERIAL: Final = "A7"
-NOBODY: Final = 65534
+NO_PERMISSIONS: Final = 65534
 NO_PACKET_SIZE_LIMIT_AND_REAP_AFTER_DISCONNECT: Final = 0x14
 
 # umockdev's requests and answers
@@ -53,7 +53,7 @@ IOCTL, READ_MEMORY, WRITE_MEMORY, DONE = 1, 5, 6, 3
 MINUS_ONE: Final = (1 << 64) - 1
 WORDS: Final = struct.Struct("3Q")
 
-# umockdev's node always polls ready: a reap that has nothing to give waits, or libusb would turn in circles.
+# umockdev's node always polls ready. A reap without a result must wait, or libusb would spin.
 LATE_S: Final = 0.02
 
 DEVICE: Final = bytes.fromhex("12 01 0002 000000 40 0912 0100 0001 00 00 03 01")
@@ -73,12 +73,12 @@ class Urb:
 
 @dataclass
 class Kernel:
-    """One device, and all who have it open."""
+    """One device, and its open files."""
 
     configuration: bytes = SHOE
     driver: str = ""
-    says: deque[bytes | int] = field(default_factory=deque)  # packets, and how transfers fail
-    told: bytearray = field(default_factory=bytearray)
+    outgoing: deque[bytes | int] = field(default_factory=deque)  # packets, and the errors of transfers
+    written: bytearray = field(default_factory=bytearray)
     calls: list[str] = field(default_factory=list)
     busy: bool = False
     gone: bool = False
@@ -125,18 +125,18 @@ class Kernel:
         self.umockdev.umockdev_testbed_uevent(self.testbed, SYSFS.encode(), b"remove")
         self.umockdev.umockdev_testbed_remove_device(self.testbed, SYSFS.encode())
 
-    def say(self, *said: bytes | int) -> None:
+    def say(self, *packets: bytes | int) -> None:
         with self.changed:
-            self.says.extend(said)
+            self.outgoing.extend(packets)
             self.match()
 
     async def heard(self, count: int) -> bytes:
         def wait() -> None:
             with self.changed:
-                assert self.changed.wait_for(lambda: len(self.told) >= count, PATIENCE_S)
+                assert self.changed.wait_for(lambda: len(self.written) >= count, PATIENCE_S)
 
         await asyncio.to_thread(wait)
-        return bytes(self.told)
+        return bytes(self.written)
 
     # --- usbfs
 
@@ -154,7 +154,7 @@ class Kernel:
                 client.sendall(WORDS.pack(DONE, 0 if result >= 0 else MINUS_ONE, -result))
 
     def ioctl(self, client: socket.socket, request: int, argument: int) -> int:
-        """0, or minus the error's number."""
+        """0, or the negative number of the error."""
         answers: dict[int, Callable[[socket.socket, int], int]] = {
             CAPABILITIES: self.capabilities,
             CLAIM: self.claim,
@@ -198,7 +198,7 @@ class Kernel:
         kind, endpoint, _, _, buffer, length, *_ = URB.unpack(read(client, address, URB.size))
         urb = Urb(address, endpoint, buffer, length)
         with self.changed:
-            if self.gone:  # since it was looked at
+            if self.gone:  # since the last check
                 return -errno.ENODEV
             if kind == CONTROL:
                 setup = read(client, buffer, SETUP_BYTES)
@@ -213,16 +213,16 @@ class Kernel:
                 self.waiting.append(urb)
                 self.match()
             else:
-                self.told += read(client, buffer, length)
+                self.written += read(client, buffer, length)
                 self.finished.append((urb, 0, bytes(length)))
             self.changed.notify_all()
         return 0
 
     def match(self) -> None:
-        """Whoever waits for a packet gets what is said."""
-        while self.waiting and self.says:
-            said, urb = self.says.popleft(), self.waiting.popleft()
-            self.finished.append((urb, -said, b"") if isinstance(said, int) else (urb, 0, said))
+        """Give the outgoing packets to the waiting transfers."""
+        while self.waiting and self.outgoing:
+            packet, urb = self.outgoing.popleft(), self.waiting.popleft()
+            self.finished.append((urb, -packet, b"") if isinstance(packet, int) else (urb, 0, packet))
         self.changed.notify_all()
 
     def reap(self, client: socket.socket, argument: int) -> int:
@@ -262,7 +262,7 @@ def write(client: socket.socket, address: int, data: bytes) -> None:
 
 
 async def bytes_both_ways(kernel: Kernel) -> None:
-    """Packets, time-outs in between, and an order."""
+    """Packets, timeouts between them, and an order."""
     kernel.plug()
     link = await open_link(ADDRESS, LINE)
     kernel.say(bytes(range(64)), b"\x7e\x7f")
@@ -279,7 +279,7 @@ async def bytes_both_ways(kernel: Kernel) -> None:
 
 
 async def a_stall(kernel: Kernel) -> None:
-    """It is cleared, and the device goes on."""
+    """The stall is cleared, and the device works again."""
     kernel.plug()
     link = await open_link(ADDRESS, LINE)
     kernel.say(errno.EPIPE, b"A")
@@ -289,7 +289,7 @@ async def a_stall(kernel: Kernel) -> None:
 
 
 async def a_keyboard(kernel: Kernel) -> None:
-    """Its driver is sent away, and comes back."""
+    """Its driver is detached, and attached again."""
     kernel.configuration, kernel.driver = KEYBOARD, "usbhid"
     kernel.plug()
     link = await open_link(ADDRESS, LINE)
@@ -300,51 +300,51 @@ async def a_keyboard(kernel: Kernel) -> None:
     assert kernel.driver == "usbhid"
 
 
-async def a_program_that_has_it(kernel: Kernel) -> None:
-    """The interface is claimed by another process."""
+async def a_program_that_uses_it(kernel: Kernel) -> None:
+    """Another process has claimed the interface."""
     kernel.busy = True
     kernel.plug()
     try:
         await open_link(ADDRESS, LINE)
     except PortRefused as refusal:
-        assert "another program has it open" in str(refusal)  # noqa: PT017 -- pytest is not here
+        assert "another program or a kernel driver uses the device" in str(refusal)  # noqa: PT017 -- pytest is not here
     else:
-        raise AssertionError("it was opened")
+        raise AssertionError("the device was opened")
 
 
 async def a_node_that_is_denied(kernel: Kernel) -> None:
-    """What to do depends on its group; here that one may not use it either."""
+    """The remedy depends on the group; here the group has no permission either."""
     kernel.plug()
-    await (await open_link(ADDRESS, LINE)).close()  # whatever Python has to load for it, while it may
+    await (await open_link(ADDRESS, LINE)).close()  # imports the modules while the node is permitted
     kernel.root.chmod(0o755)
     (kernel.root / "dev/bus/usb/001/002").chmod(0)
-    (kernel.root / "ioctl/dev/bus/usb/001/002").chmod(0o777)  # umockdev's own way, not the device's
+    (kernel.root / "ioctl/dev/bus/usb/001/002").chmod(0o777)  # the socket of umockdev
     if os.geteuid() == 0:
-        os.seteuid(NOBODY)
+        os.seteuid(NO_PERMISSIONS)
     try:
         await open_link(ADDRESS, LINE)
     except PortRefused as refusal:
         assert "install shoed's udev rules, then unplug and reconnect the device" in str(refusal)  # noqa: PT017 -- pytest is not here
     else:
-        raise AssertionError("it was opened")
+        raise AssertionError("the device was opened")
 
 
 async def a_serial_number(kernel: Kernel) -> None:
-    """It is asked of the device."""
+    """Pyusb reads the serial number from the device."""
     kernel.plug()
     link = await open_link(UsbAddress(0x1209, 0x0001, SERIAL), LINE)
     await link.close()
     try:
         await open_link(UsbAddress(0x1209, 0x0001, "B8"), LINE)
     except PortRefused as refusal:
-        assert f"there are: {SERIAL}" in str(refusal)  # noqa: PT017 -- pytest is not here
+        assert f"connected: {SERIAL}" in str(refusal)  # noqa: PT017 -- pytest is not here
     else:
-        raise AssertionError("it was opened")
+        raise AssertionError("the device was opened")
     assert kernel.calls == ["claim", "release"]
 
 
 async def a_program_that_is_killed(kernel: Kernel) -> None:
-    """`shoed decode` hears the shoe; killed, it leaves the device to the next one."""
+    """`shoed decode` reads from the shoe. After a kill, the next process can open the device."""
     kernel.plug()
     for _ in range(2):
         command = (sys.executable, "-m", "shoed", "decode", "--protocol", "angel-eye", str(ADDRESS))
@@ -354,12 +354,12 @@ async def a_program_that_is_killed(kernel: Kernel) -> None:
         assert b'"card":"8S"' in await program.stdout.readline()
         program.kill()
         await program.wait()
-        kernel.waiting.clear()  # as Linux does with what a process had submitted
+        kernel.waiting.clear()  # Linux does this with the transfers of an ended process
     assert kernel.calls == ["claim", "claim"]
 
 
-async def a_plug_that_is_pulled(kernel: Kernel) -> None:
-    """Twice: what was said before is delivered, the loss is told, and the device is open again at once."""
+async def a_device_that_is_disconnected(kernel: Kernel) -> None:
+    """Twice: the earlier bytes are delivered, the loss is reported, and the device is opened again at once."""
     listener = Listener()
     task = asyncio.create_task(keep_open(ADDRESS, LINE, listener, rng=random.Random(1)))
     assert (await listener.next())[0] == "refused"
@@ -371,7 +371,7 @@ async def a_plug_that_is_pulled(kernel: Kernel) -> None:
         kernel.say(b"last words")
         assert await listener.next() == ("received", "last words")
         kernel.unplug()
-        assert await listener.next() == ("closed", "usb://1209:0001: the device is gone; check the cable")
+        assert await listener.next() == ("closed", "usb://1209:0001: the device is disconnected; check the cable")
     task.cancel()
     await asyncio.wait([task])
     assert not [each for each in threading.enumerate() if each.name == "shoed-usb"]
@@ -382,11 +382,11 @@ CASES: Final[dict[str, Case]] = {
     "bytes both ways": bytes_both_ways,
     "a stall": a_stall,
     "a keyboard": a_keyboard,
-    "a program that has it": a_program_that_has_it,
+    "a program that uses it": a_program_that_uses_it,
     "a node that is denied": a_node_that_is_denied,
     "a serial number": a_serial_number,
     "a program that is killed": a_program_that_is_killed,
-    "a plug that is pulled": a_plug_that_is_pulled,
+    "a device that is disconnected": a_device_that_is_disconnected,
 }
 
 

@@ -1,12 +1,12 @@
-"""A watch that hears observations, each at its millisecond, for its tests."""
+"""A watch for tests: it processes observations, each at its millisecond."""
 
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.findings import AnyFinding
-from shoed.now import Now
-from shoed.observations import AnyObservation, CardSeen, Edges, FaultMeaning, FaultRaised, Place, SetDelivered
+from shoed.model.cards import Card
+from shoed.model.findings import AnyFinding
+from shoed.model.moments import Now
+from shoed.model.observations import AnyObservation, CardSeen, Edges, FaultMeaning, FaultRaised, Place, SetDeliverySeen
 from shoed.watch import WatchSettings, WatchState, watch
 from tests.observed import FRAME, START, card, fault
 
@@ -20,7 +20,7 @@ def at(ms: float) -> Now:
 
 
 class Watching:
-    """The state goes through JSON between any two observations, as a checkpoint does."""
+    """The state passes through JSON between any two observations, as a checkpoint does."""
 
     def __init__(self, settings: WatchSettings = SETTINGS) -> None:
         self.settings = settings
@@ -38,13 +38,13 @@ class Watching:
 
 
 def watched(*seen: tuple[float, AnyObservation], settings: WatchSettings = SETTINGS) -> list[AnyFinding]:
-    """What is found in these, each at its millisecond."""
+    """Return the findings of these observations, each at its millisecond."""
     watching = Watching(settings)
     return [finding for ms, each in seen for finding in watching.hear_at(ms, each)]
 
 
 def passed(face: str, leading_ms: float, trailing_ms: float, *, double: bool = False) -> CardSeen:
-    """A card with its edges."""
+    """Return a card with its edges."""
     return replace(card("P1", face), edges=Edges(int(leading_ms * 1000), int(trailing_ms * 1000), double))
 
 
@@ -56,9 +56,9 @@ def failing(code: int, name: str, meaning: FaultMeaning | None) -> FaultRaised:
     return replace(fault(code, name), meaning=meaning)
 
 
-def delivery(*cards: Card, ordered: bool = True) -> SetDelivered:
+def delivery(*cards: Card, ordered: bool = True) -> SetDeliverySeen:
     counts = {each: cards.count(each) for each in dict.fromkeys(cards)}
-    return SetDelivered(at=START, frame=FRAME, counts=counts, order=cards if ordered else ())
+    return SetDeliverySeen(at=START, frame=FRAME, counts=counts, order=cards if ordered else ())
 
 
 UNREAD = failing(1, "cannot-read", FaultMeaning.UNREAD)

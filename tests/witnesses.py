@@ -1,7 +1,7 @@
-"""Who watches a daemon from outside: a subscriber that records, and the journal read while it is written.
+"""Observers of a daemon: a subscriber that records its messages, and a reader of its journal.
 
-Theory of operation. Everything waits for what it wants to see, up to PATIENCE_S, and says what was there instead if
-that does not come.
+Theory of operation. Every wait has a condition and the time limit PATIENCE_S. After the limit, the error contains the
+messages that were received.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ PATIENCE_S: Final = 20.0
 
 
 class Watched:
-    """Something that has news, and can be waited for."""
+    """An object with news, for which a test can wait."""
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
 
     async def until(self, predicate: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
-        """What the predicate gives, once that is something."""
+        """The first result of the predicate that is not None or empty."""
         try:
             async with asyncio.timeout(patience_s):
                 while not (found := predicate()):
                     self.news.clear()
                     await self.news.wait()
         except TimeoutError:
-            raise AssertionError(f"it did not come within {patience_s:g} s; there was:\n{self}") from None
+            raise AssertionError(f"the condition was not met within {patience_s:g} s; received:\n{self}") from None
         return found
 
 
@@ -48,7 +48,7 @@ class Watched:
 class Message(NamedTuple):
     topic: str  # below the site: TABLE/...
     payload: bytes
-    retain: bool  # as it was published
+    retain: bool  # as published
     qos: int
 
     @property
@@ -57,7 +57,7 @@ class Message(NamedTuple):
 
 
 class Recorder(Watched):
-    """Everything under one site, in the order it came. Its connection is its own, and the broker's word is kept."""
+    """Records every message of a site, in order. It has its own connection to the broker."""
 
     def __init__(self, site: str) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Recorder(Watched):
         self.listening: asyncio.Task[None] | None = None
 
     async def listen(self, broker: Broker) -> None:
-        """Subscribe; what was heard before stays."""
+        """Subscribe. Earlier messages remain."""
         await self.leave()
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.listening = asyncio.create_task(self._listen(broker, ready))
@@ -100,7 +100,7 @@ class Recorder(Watched):
         return [message for message in self.messages if message.topic == topic]
 
     def events(self, table: str = TABLE) -> list[Any]:
-        """The envelopes, as they came."""
+        """The envelopes, in the order of their arrival."""
         return self.envelopes.setdefault(table, [])
 
     def of(self, kind: str, table: str = TABLE) -> list[Any]:
@@ -114,7 +114,7 @@ class Recorder(Watched):
         return [message.json for message in self.on(f"{table}/state")]
 
     async def event(self, kind: str, table: str = TABLE, *, number: int = 1, **data: object) -> Any:  # noqa: ANN401
-        """Wait for the so-maniest event of this type with such data; its data."""
+        """Wait for the event with this number among those of the type with the data; return its data."""
 
         def found() -> list[Any]:
             return [each for each in self.of(kind, table) if data.items() <= each.items()][number - 1 : number]
@@ -122,11 +122,11 @@ class Recorder(Watched):
         return (await self.until(found))[0]
 
     async def born(self, table: str = TABLE, *, times: int = 1) -> None:
-        """Wait for a birth's last message."""
+        """Wait for the last message of a birth."""
         await self.until(lambda: len(self.on(f"{table}/question")) >= times)
 
     async def status(self, status: str, table: str = TABLE) -> Any:  # noqa: ANN401
-        """Wait until this is the last status; it."""
+        """Wait until the last status has this value; return it."""
         await self.until(lambda: self.statuses(table)[-1:] and self.statuses(table)[-1]["status"] == status)
         return self.statuses(table)[-1]
 
@@ -146,7 +146,7 @@ class Row(NamedTuple):
 
 
 class Journal:
-    """The record, read from outside while the daemon writes it."""
+    """The journal, read while the daemon writes it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -176,28 +176,28 @@ class Journal:
         return int(self.ask(question, table, *kinds)[0][0])
 
     def received(self, table: str = TABLE) -> Iterator[tuple[int, bytes]]:
-        """The rows that hold bytes of the line."""
+        """The rows that contain bytes of the line."""
         yield from self.ask(
             "SELECT row, bytes FROM step WHERE table_name = ? AND bytes IS NOT NULL ORDER BY row", table
         )
 
     def observed(self, kind: str, table: str = TABLE) -> int:
-        """How many observations of a kind are on record."""
+        """The number of recorded observations of a kind."""
         rows = self.ask("SELECT observations FROM step WHERE table_name = ?", table)
         return sum(each["saw"] == kind for (of_row,) in rows for each in msgspec.json.decode(of_row))
 
     def read_late(self, table: str = TABLE) -> bool:
-        """Whether the daemon stood still while bytes came: their spacing is then no evidence."""
+        """Whether the daemon had a standstill while bytes arrived: then their spacing is not evidence."""
         return bool(self.ask("SELECT 1 FROM step WHERE table_name = ? AND input LIKE '%late_ns%' LIMIT 1", table))
 
     def arrival(self, row: int, table: str = TABLE) -> tuple[bytes, bytes]:
-        """All that was received before this row, and what this row received."""
+        """The bytes received before this row, and the bytes received in this row."""
         before = b"".join(data for number, data in self.received(table) if number < row)
         return before, dict(self.received(table))[row]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else commits meanwhile."""
+        """No other connection can commit within the context."""
         with self.connected("rw") as connection:
             connection.execute("PRAGMA busy_timeout = 5000")
             connection.execute("BEGIN IMMEDIATE")

@@ -1,7 +1,7 @@
-"""The world around a daemon: its process, what it tells systemd, a shoe, and one site on a real broker.
+"""The environment of a daemon: its process, its notifications, a shoe, and one site on a real broker.
 
-Theory of operation. Whoever starts a daemon waits until it says READY, as systemd would. A file of another process
-tells nobody that it changed: `Daemon.looking` looks again whenever the daemon did not end within a glance.
+Theory of operation: the start of a daemon waits for its READY, as systemd does. There is no event for a change of a
+file of another process: `Daemon.looking` looks again after each `GLANCE_S`, until the daemon ends.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SHOED: Final = str(Path(sys.executable).parent / "shoed")
 GLANCE_S: Final = 0.003
 LINES: Final = ("pty", "tcp")
-# Nine reports take 32 s on it: after any absence in a test the next number proves that nothing was missed.
+# Nine reports take 32 s on this line: after an absence in a test, the next number proves that none was missed.
 SLOW_LINE: Final = "line_baud = 50"
 SLOW_PORT: Final = "?baud=50"
 
@@ -46,18 +46,18 @@ class Ported(Protocol):
 
 @contextlib.asynccontextmanager
 async def shoe_on(line: str, place: Path) -> AsyncIterator[Shoe]:
-    """A shoe on either kind of line; a pty has its node in this place."""
+    """A shoe on either kind of line; the node of a pty is in this directory."""
     async with PtyShoe(place / "tty") if line == "pty" else TcpShoe() as shoe:
         yield shoe
 
 
 @dataclass
 class Daemon(Watched):
-    """One `shoed run`, and what it tells systemd."""
+    """One `shoed run`, and its notifications to systemd."""
 
     process: Process
     log: Path
-    told: list[str] = field(default_factory=list)
+    notified: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -76,13 +76,13 @@ class Daemon(Watched):
         waiting = asyncio.create_task(self.process.wait())
         waiting.add_done_callback(lambda _: self.news.set())
         try:
-            await self.until(lambda: "READY=1" in self.told or waiting.done())
+            await self.until(lambda: "READY=1" in self.notified or waiting.done())
         finally:
             waiting.cancel()
-        assert "READY=1" in self.told, f"shoed has ended: {self}"
+        assert "READY=1" in self.notified, f"shoed has ended: {self}"
 
     async def looking(self, predicate: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
-        """What the predicate finds in a file; an error if the daemon ends first."""
+        """Wait until the predicate finds something in a file; an error if the daemon ends first."""
         try:
             async with asyncio.timeout(patience_s):
                 while not (found := predicate()):
@@ -90,11 +90,10 @@ class Daemon(Watched):
                         await asyncio.wait_for(self.process.wait(), GLANCE_S)
                         raise AssertionError(f"shoed has ended: {self}")
         except TimeoutError:
-            raise AssertionError(f"it did not come within {patience_s:g} s:\n{self}") from None
+            raise AssertionError(f"nothing was found within {patience_s:g} s:\n{self}") from None
         return found
 
     async def kill(self) -> None:
-        """At once, and nobody is asked."""
         self.process.kill()
         await self.process.wait()
 
@@ -111,7 +110,7 @@ class Daemon(Watched):
 
 
 class World:
-    """One site on a broker of the tests: shoes come from outside, everything else begins and ends here."""
+    """One site on a broker of the tests. It starts and ends everything except the shoes."""
 
     def __init__(self, place: Path, broker: Broker) -> None:
         self.place = place
@@ -126,7 +125,7 @@ class World:
 
     async def __aenter__(self) -> Self:
         self.notify.bind(str(self.place / "notify"))
-        self.notify.setblocking(False)  # noqa: FBT003  # the socket module knows no other way
+        self.notify.setblocking(False)  # noqa: FBT003  # setblocking has no keyword
         asyncio.get_running_loop().add_reader(self.notify, self._notified)
         await self.recorder.listen(self.broker)
         return self
@@ -140,12 +139,12 @@ class World:
         await self.recorder.leave()
         if error is None:
             for daemon in self.daemons:
-                assert "Traceback" not in str(daemon), f"a defect is in the log:\n{daemon}"
+                assert "Traceback" not in str(daemon), f"the log has a traceback:\n{daemon}"
 
     def _notified(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while True:
-                self.daemons[-1].told += self.notify.recv(4096).decode().split("\n")
+                self.daemons[-1].notified += self.notify.recv(4096).decode().split("\n")
                 self.daemons[-1].news.set()
 
     def configure(
@@ -157,7 +156,7 @@ class World:
         shoe_settings: str = "",
         name: str = "c.toml",
     ) -> Path:
-        """A file for tables bac-901, bac-902 ...; `port` is where the daemon believes the broker to be."""
+        """Write a configuration for the tables bac-901, bac-902 and so on; `port` is the port of the broker."""
         if protocol == "angel-eye":
             shoe_settings += f"\n{SLOW_LINE}"
         tables = "".join(
@@ -168,7 +167,7 @@ class World:
             [table.shoe]
             protocol = "{protocol}"
             port = "{shoe.port}{SLOW_PORT if isinstance(shoe, PtyShoe) else ""}"
-            min_draw_gap_ms = 0  # the foreign shoe deals as fast as it can
+            min_draw_gap_ms = 0  # the foreign shoe deals without a pause
             {shoe_settings}
             """
             for number, shoe in enumerate(shoes, start=901)
@@ -186,7 +185,7 @@ class World:
         return path
 
     async def launch(self, path: Path, settings: Mapping[str, str] | None = None) -> Daemon:
-        """Start the process and wait for nothing."""
+        """Start the process without waiting."""
         log = self.place / f"log-{len(self.daemons)}"
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
@@ -198,7 +197,7 @@ class World:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "NOTIFY_SOCKET": str(self.place / "notify"), **(settings or {})},
-                preexec_fn=_die_with_us,
+                preexec_fn=_die_with_parent,
             )
         self.daemons.append(Daemon(process, log))
         return self.daemons[-1]
@@ -206,27 +205,27 @@ class World:
     async def start(
         self, *shoes: Shoe, port: int | None = None, version: str = "5", settings: Mapping[str, str] | None = None
     ) -> Daemon:
-        """A daemon for these shoes, ready as systemd would see it."""
+        """Start a daemon for these shoes, and wait for its READY."""
         daemon = await self.launch(self.configure(*shoes, port=port, version=version), settings)
         await daemon.ready()
         return daemon
 
     async def serve(self, *shoes: Shoe, version: str = "5") -> Daemon:
-        """The same, with every shoe online and every table on the broker."""
+        """Start a daemon, and wait until every shoe is online."""
         daemon = await self.start(*shoes, version=version)
         for number in range(901, 901 + len(shoes)):
             await self.recorder.event("device.online", f"bac-{number}")
         return daemon
 
     async def settled(self, shoe: Shoe, table: str = TABLE) -> None:
-        """Everything that the shoe said before has had its effect: a changed preset came out behind it."""
+        """Wait until all earlier reports of the shoe are published: send a changed preset, and wait for its event."""
         self.fences += 1
         value = f"{self.fences:04d}"
         await shoe.say(f"M 30 31 {value.encode().hex(' ')}")
         await self.recorder.event("device.changed", table, address="01", value=value)
 
-    async def all_told(self, table: str = TABLE, patience_s: float = PATIENCE_S) -> None:
-        """What the subscriber heard is the journal: in order from 1, nothing missing, and an id has one content."""
+    async def all_published(self, table: str = TABLE, patience_s: float = PATIENCE_S) -> None:
+        """Compare the received events with the journal: they are in order from 1, and equal ids have equal content."""
         record = {row.sequence: row for row in self.journal.events(table)}
         assert list(record) == list(range(1, len(record) + 1))
         events = self.recorder.events(table)
@@ -234,15 +233,15 @@ class World:
         newest, word = 0, self.journal.word
         for event in events:
             number = int(event["sequence"])
-            assert number <= newest + 1, f"{number} came, and {newest + 1} had not come yet"
+            assert number <= newest + 1, f"{number} was received before {newest + 1}"
             newest = max(newest, number)
             assert event["id"] == f"{word}-{table}-{number}"
-            if number in record:  # else it is younger than our look at the record
+            if number in record:  # else it is newer than `record`
                 row = record[number]
                 assert (event["type"], event["data"]) == (f"shoed.{row.type}", row.data)
                 assert datetime.fromisoformat(event["time"]) == EPOCH + timedelta(microseconds=row.utc_us)
 
 
-def _die_with_us() -> None:
-    """In the child: a test run that is killed leaves no daemons behind."""
+def _die_with_parent() -> None:
+    """In the child process: a killed test run ends its daemons."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

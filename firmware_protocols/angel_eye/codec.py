@@ -1,8 +1,8 @@
-"""Whole Angel Eye frames to messages and back.
+"""Converts complete Angel Eye frames to messages, and back.
 
-A frame is `start | body | ETX | BCC`, the BCC being an XOR as two upper-case hex digits, over
-the span that the settings say. Answers have no check. What a frame cannot mean is a `Malformed`;
-a message that the line cannot carry is a `ValueError`, because only a defect of ours makes one.
+A frame is `start | body | ETX | BCC`. The BCC is an XOR over the span of the settings, as two upper-case hex digits.
+Answers have no check. A frame that the tables do not define becomes a `Malformed`. A message that cannot be encoded
+raises `ValueError`: it is a defect of shoed.
 """
 
 from functools import lru_cache, reduce
@@ -33,28 +33,28 @@ from firmware_protocols.angel_eye.layout import (
     TO_SHOE,
 )
 from firmware_protocols.angel_eye.messages import (
-    Acknowledge,
+    AngelEyeAcknowledge,
+    AngelEyeMessage,
+    AngelEyeOrder,
+    AngelEyeReport,
     FormName,
     FromShoe,
-    Message,
-    Order,
     OrderType,
     Refuse,
     Reply,
-    Report,
 )
 from firmware_protocols.angel_eye.settings import AngelEyeSettings, Span
-from firmware_protocols.family import Direction, Malformed, Reason
+from firmware_protocols.family import Codec, Malformed, Reason
 
-# The shoe says everything three times in a row: the last few frames are all that is worth remembering.
+# The shoe sends every report three times in a row: only the last few frames are worth caching.
 REMEMBERED: Final = 8
-# Every card at every place of a round, with room: construct's 9 us are spent once for each.
+# Enough for every card at every place of a round: construct's 9 us are spent once for each.
 DATA_REMEMBERED: Final = 512
 TYPES: Final = {each.value.encode() for each in OrderType}
 
 
-def reports(settings: AngelEyeSettings) -> Direction[FromShoe]:
-    """What the shoe says: reports, answers, replies, and a host's orders where the line echoes them."""
+def reports(settings: AngelEyeSettings) -> Codec[FromShoe]:
+    """The codec for the messages of a shoe: reports, ACK, NAK, text, and echoed orders of a host."""
 
     @lru_cache(REMEMBERED)
     def read(raw: bytes) -> FromShoe | Malformed:
@@ -62,19 +62,19 @@ def reports(settings: AngelEyeSettings) -> Direction[FromShoe]:
         if start == ENQ:
             return _wrong_bcc(raw, settings.bcc_span) or _read_report(body)
         if start == ACK:
-            return Acknowledge()
+            return AngelEyeAcknowledge()
         if start == NAK:
             return _read_refusal(raw[1:])
         return _read_reply(raw, settings) or (
             _wrong_bcc(raw, settings.order_bcc_span)
-            or Malformed(Reason.ECHO, f"an order of a host came back: {body.decode('ascii', 'backslashreplace')}")
+            or Malformed(Reason.ECHO, f"the line echoed an order of a host: {body.decode('ascii', 'backslashreplace')}")
         )
 
-    return Direction(FROM_SHOE, settings.torn_after_ms, read)
+    return Codec(FROM_SHOE, settings.torn_after_ms, read)
 
 
 def form_of(raw: bytes) -> FormName:
-    """The form of a frame of the shoe that was read; the documented one has no name."""
+    """Return the form of a frame of the shoe; the documented form has an empty name."""
     start, body = raw[0], raw[1 : -1 - BCC_SIZE]
     if start == STX:
         return FormName.STX
@@ -83,21 +83,21 @@ def form_of(raw: bytes) -> FormName:
     return FormName.BIT_7_CLEAR if start == ENQ and _data_is_clear(body) else FormName.DOCUMENTED
 
 
-def orders(settings: AngelEyeSettings) -> Direction[Order]:
-    """What a host says, as the shoe hears it."""
+def orders(settings: AngelEyeSettings) -> Codec[AngelEyeOrder]:
+    """The codec for the orders of a host."""
 
-    def read(raw: bytes) -> Order | Malformed:
+    def read(raw: bytes) -> AngelEyeOrder | Malformed:
         return _wrong_bcc(raw, settings.order_bcc_span) or _read_order(raw[1 : -1 - BCC_SIZE])
 
-    return Direction(TO_SHOE, settings.torn_after_ms, read)
+    return Codec(TO_SHOE, settings.torn_after_ms, read)
 
 
-def build(message: Message, settings: AngelEyeSettings) -> bytes:
-    """The whole frame that carries the message."""
-    read: Message | Malformed
+def build(message: AngelEyeMessage, settings: AngelEyeSettings) -> bytes:
+    """Return the complete frame of the message."""
+    read: AngelEyeMessage | Malformed
     try:
         match message:
-            case Acknowledge():
+            case AngelEyeAcknowledge():
                 frame, read = bytes((ACK,)), message
             case Refuse(code):
                 body = REFUSAL_BODY.build({"code": code})
@@ -106,7 +106,7 @@ def build(message: Message, settings: AngelEyeSettings) -> bytes:
                 body = text.encode("ascii")
                 frame = _frame(STX, body, settings.bcc_span)
                 read = _read_reply(frame, settings) or Malformed(Reason.ECHO, "as an order")
-            case Order(type_, number):
+            case AngelEyeOrder(type_, number):
                 body = ORDER_BODY.build({"type": type_, "number": number})
                 frame, read = _frame(STX, body, settings.order_bcc_span), _read_order(body)
             case _:
@@ -117,7 +117,7 @@ def build(message: Message, settings: AngelEyeSettings) -> bytes:
     except (ConstructError, UnicodeEncodeError) as error:
         raise ValueError(f"{message} does not fit its frame: {error}") from error
     if read != message:
-        raise ValueError(f"{message} does not fit its frame: it would be read as {read}")
+        raise ValueError(f"{message} does not fit its frame: the frame decodes as {read}")
     return frame
 
 
@@ -131,26 +131,26 @@ def _bcc(inside: bytes, span: Span) -> bytes:
 
 
 def _wrong_bcc(raw: bytes, span: Span) -> Malformed | None:
-    inside, said = raw[:-BCC_SIZE], raw[-BCC_SIZE:]
+    inside, received = raw[:-BCC_SIZE], raw[-BCC_SIZE:]
     due = _bcc(inside, span)
-    if said == due:
+    if received == due:
         return None
-    return Malformed(Reason.BAD_CHECK, f"the BCC is {said.hex(' ')}, {due.hex(' ')} is due")
+    return Malformed(Reason.BAD_CHECK, f"the BCC is {received.hex(' ')}, not {due.hex(' ')}")
 
 
-def _read_report(body: bytes) -> Report | Malformed:
+def _read_report(body: bytes) -> AngelEyeReport | Malformed:
     if len(body) < len("1S"):
-        return Malformed(Reason.MALFORMED, "no sequence and command")
+        return Malformed(Reason.MALFORMED, "the sequence and the command are missing")
     sequence, letter, data = body[0], body[1], body[2:]
     if sequence not in PRINTABLE:
-        return Malformed(Reason.MALFORMED, f"the sequence {sequence:02X} is no printable character")
+        return Malformed(Reason.MALFORMED, f"the sequence {sequence:02X} is not a printable character")
     command = BY_LETTER.get(letter)
     if command is None:
-        return Malformed(Reason.UNKNOWN_COMMAND, f"no command {letter:02X} is known")
+        return Malformed(Reason.UNKNOWN_COMMAND, f"the command {letter:02X} is unknown")
     if len(data) != command.size:
-        return Malformed(Reason.MALFORMED, f"{command.title}: {command.size} bytes of data are due, {len(data)} came")
-    said = _read_data(letter, data)
-    return said if isinstance(said, Malformed) else command.message(chr(sequence), **said)
+        return Malformed(Reason.MALFORMED, f"{command.title}: {len(data)} bytes of data instead of {command.size}")
+    values = _read_data(letter, data)
+    return values if isinstance(values, Malformed) else command.message(chr(sequence), **values)
 
 
 def _data_is_clear(body: bytes) -> bool:
@@ -161,17 +161,17 @@ def _data_is_clear(body: bytes) -> bool:
 
 @lru_cache(DATA_REMEMBERED)
 def _read_data(letter: int, data: bytes) -> dict[str, Any] | Malformed:
-    """The data of one report, by the declared layout."""
+    """Return the data of one report, by the declared layout."""
     command = BY_LETTER[letter]
     if _data_is_clear(bytes((0, letter, *data))):
         data = bytes(byte | 0x80 for byte in data)
     try:
-        said = command.layout.parse(data)
+        values = command.layout.parse(data)
     except MappingError as error:
-        return Malformed(Reason.UNDECLARED_CODE, f"{command.title}: {_where(error)} is a code that is not known")
+        return Malformed(Reason.UNDECLARED_CODE, f"{command.title}: the code of {_where(error)} is unknown")
     except ConstructError:
-        return Malformed(Reason.MALFORMED, f"{command.title}: data that cannot be: {data.hex(' ')}")
-    return {name: said[name] for name in command.names}
+        return Malformed(Reason.MALFORMED, f"{command.title}: impossible data: {data.hex(' ')}")
+    return {name: values[name] for name in command.names}
 
 
 def _read_refusal(body: bytes) -> Refuse | Malformed:
@@ -180,34 +180,34 @@ def _read_refusal(body: bytes) -> Refuse | Malformed:
     try:
         return Refuse(REFUSAL_BODY.parse(body).code)
     except MappingError:
-        return Malformed(Reason.UNDECLARED_CODE, f"refusal {body.hex(' ')} is a code that is not known")
+        return Malformed(Reason.UNDECLARED_CODE, f"the refusal code {body.hex(' ')} is unknown")
 
 
 def _read_reply(raw: bytes, settings: AngelEyeSettings) -> Reply | None:
-    """The text of a reply; None for what is none, or may be the damaged echo of an order."""
+    """Return the text of the shoe. None: the text has other characters, or may be the damaged echo of an order."""
     body = raw[1 : -1 - BCC_SIZE]
     of_a_host = settings.order_bcc_span is settings.bcc_span or body.startswith(OPERATION)
-    # One flipped bit of OP can make up for STX, which the BCC of an order covers and that of a reply does not.
+    # One wrong bit in OP can compensate for STX: the BCC of an order covers STX, and the BCC of a text does not.
     damaged = len(body) == ORDER_SIZE and body[2:4] in TYPES and body[4:].isdigit()
     if of_a_host or damaged or not body or any(byte not in PRINTABLE for byte in body):
         return None
     return None if _wrong_bcc(raw, settings.bcc_span) else Reply(body.decode("ascii"))
 
 
-def _read_order(body: bytes) -> Order | Malformed:
+def _read_order(body: bytes) -> AngelEyeOrder | Malformed:
     if not body.startswith(OPERATION):
         return Malformed(Reason.UNKNOWN_COMMAND, "the command of an order is OP")
     if len(body) != ORDER_BODY.sizeof():
         return Malformed(Reason.MALFORMED, f"an order has {ORDER_BODY.sizeof()} characters, not {len(body)}")
     try:
-        said = ORDER_BODY.parse(body)
+        order = ORDER_BODY.parse(body)
     except MappingError as error:
-        return Malformed(Reason.UNDECLARED_CODE, f"order: {_where(error)} is a code that is not known")
-    if said.number not in NUMBERS[said.type]:
-        return Malformed(Reason.UNDECLARED_CODE, f"order {said.type.value} has no number {said.number:02}")
-    return Order(said.type, said.number)
+        return Malformed(Reason.UNDECLARED_CODE, f"order: the code of {_where(error)} is unknown")
+    if order.number not in NUMBERS[order.type]:
+        return Malformed(Reason.UNDECLARED_CODE, f"order {order.type.value} has no number {order.number:02}")
+    return AngelEyeOrder(order.type, order.number)
 
 
 def _where(error: MappingError) -> str:
-    """The field that would not read: the last step of construct's own path to it."""
+    """Return the unreadable field: the last step of construct's own path to it."""
     return str(error.path).rpartition(" -> ")[2]

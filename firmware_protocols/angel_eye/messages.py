@@ -1,6 +1,6 @@
-"""What an Angel Eye shoe says and is told, in its own words.
+"""The messages of an Angel Eye shoe and of its host, in the words of the protocol.
 
-Values only: how they lie on the line is in `layout`.
+Only values: `layout` declares their bytes.
 """
 
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-# 1 to 9, then 1 again. Other characters are taken as they come, but nothing is known to follow them.
+# 1 to 9, then 1 again. Other characters are accepted, but their successor is unknown.
 FOLLOWING: Final = MappingProxyType(dict(zip("123456789", "234567891", strict=True)))
 
 
-class Suit(Enum):
+class AngelEyeSuit(Enum):
     DIAMONDS = "diamonds"
     CLUBS = "clubs"
     SPADES = "spades"
@@ -20,25 +20,25 @@ class Suit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class AngelEyeFace:
     """A card that the shoe has read."""
 
-    suit: Suit
+    suit: AngelEyeSuit
     rank: int  # 1 ace ... 11 jack, 12 queen, 13 king
 
 
 @dataclass(frozen=True, slots=True)
-class NoFace:
-    """A card that the shoe has seen, under a code that names none: no suit, or a rank outside 1 to 13."""
+class AngelEyeNoFace:
+    """A card whose code names no card: suit 0 or an unknown suit, or a rank outside 1 to 13."""
 
     code: int  # the card byte without bit 7
 
 
-CardCode: TypeAlias = Face | NoFace
+CardCode: TypeAlias = AngelEyeFace | AngelEyeNoFace
 
 
 class Target(Enum):
-    """Where a card in the game goes."""
+    """The place of a card in the game."""
 
     PLAYER = "player"
     BANKER = "banker"
@@ -49,13 +49,13 @@ class Target(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnknownTarget:
-    """A target that the page does not name."""
+    """A target that the protocol page does not name."""
 
     code: int
 
 
-class Situation(Enum):
-    """What the shoe was in when a card left it outside the game."""
+class AngelEyeSituation(Enum):
+    """The state of the shoe when a card left it outside the game."""
 
     LOCKED = "locked"
     ERROR = "error"
@@ -64,19 +64,19 @@ class Situation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnknownSituation:
-    """A situation that the page does not name."""
+    """A situation that the protocol page does not name."""
 
     code: int
 
 
-class Outcome(Enum):
+class AngelEyeOutcome(Enum):
     PLAYER = "player"
     TIE = "tie"
     BANKER = "banker"
     FORCED_END = "forced-end"
 
 
-class Fault(Enum):
+class AngelEyeFault(Enum):
     CANNOT_READ = "cannot-read"
     OVERDRAW = "overdraw"
     BUTTON = "button"
@@ -86,7 +86,7 @@ class Fault(Enum):
     DRAW_TIMED_OUT = "draw-timed-out"
 
 
-class Refusal(Enum):
+class AngelEyeRefusal(Enum):
     LINE = "line"
     BCC = "bcc"
     NO_ETX = "no-etx"
@@ -100,7 +100,7 @@ class Refusal(Enum):
 
 
 class FormName(Enum):
-    """The forms in which the shoe says the same things, by the drivers that read them."""
+    """The forms of the same messages on the line. Some host programs read only one of them."""
 
     DOCUMENTED = ""
     BIT_7_CLEAR = "bit 7 clear"
@@ -125,7 +125,7 @@ class StandBy:
 
 
 @dataclass(frozen=True, slots=True)
-class CuttingCard:
+class AngelEyeCutCard:
     sequence: str
 
 
@@ -133,20 +133,20 @@ class CuttingCard:
 class CardInGame:
     sequence: str
     target: Target | UnknownTarget
-    index: int  # as the shoe says it, 0 to 15; in a hand 1 to 3 make sense
+    index: int  # as the shoe reports it, 0 to 15; valid in a hand are 1 to 3
     card: CardCode
 
 
 @dataclass(frozen=True, slots=True)
 class CardOutside:
     sequence: str
-    situation: Situation | UnknownSituation
+    situation: AngelEyeSituation | UnknownSituation
     card: CardCode
 
 
 @dataclass(frozen=True, slots=True)
 class OverdrawCard:
-    """The card of an overdraw, told after its error is cleared."""
+    """The card of an overdraw. The shoe reports this card after the error is cleared."""
 
     sequence: str
     target: Target | UnknownTarget
@@ -155,16 +155,16 @@ class OverdrawCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AngelEyeResult:
     sequence: str
-    outcome: Outcome
+    outcome: AngelEyeOutcome
     player_pair: bool
     banker_pair: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRaised:
-    """A fault; a code that the page does not name is still a fault, and keeps its number."""
+    """A fault. A code that the protocol page does not name is also a fault, and keeps its number."""
 
     sequence: str
     in_error_mode: bool
@@ -184,56 +184,56 @@ class KeyLock:
 
 
 @dataclass(frozen=True, slots=True)
-class PresetChanged:
+class AngelEyePresetChanged:
     sequence: str
     address: str
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledge:
-    """The shoe has taken an order."""
+class AngelEyeAcknowledge:
+    """The shoe has accepted an order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The shoe has not taken an order."""
+    """The shoe has refused an order."""
 
-    code: Refusal
+    code: AngelEyeRefusal
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Text of the shoe in a frame of its own: it says neither yes nor no to an order."""
+    """Text of the shoe in a separate frame. Text neither accepts nor refuses an order."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AngelEyeOrder:
     type: OrderType
     number: int
 
 
-LOCK: Final = Order(OrderType.LOCK, 2)
-UNLOCK: Final = Order(OrderType.LOCK, 1)
-CLEAR_ERROR: Final = Order(OrderType.ERROR_CLEAR, 0)
-USE_OVERDRAWN: Final = Order(OrderType.ERROR_CLEAR, 1)
-DISCARD_OVERDRAWN: Final = Order(OrderType.ERROR_CLEAR, 2)
-CONFIRM_PROCESS: Final = Order(OrderType.PROCESS, 0)
+LOCK: Final = AngelEyeOrder(OrderType.LOCK, 2)
+UNLOCK: Final = AngelEyeOrder(OrderType.LOCK, 1)
+CLEAR_ERROR: Final = AngelEyeOrder(OrderType.ERROR_CLEAR, 0)
+USE_OVERDRAWN: Final = AngelEyeOrder(OrderType.ERROR_CLEAR, 1)
+DISCARD_OVERDRAWN: Final = AngelEyeOrder(OrderType.ERROR_CLEAR, 2)
+CONFIRM_PROCESS: Final = AngelEyeOrder(OrderType.PROCESS, 0)
 
-Report: TypeAlias = (
+AngelEyeReport: TypeAlias = (
     StartOfCommunication
     | StandBy
-    | CuttingCard
+    | AngelEyeCutCard
     | CardInGame
     | CardOutside
     | OverdrawCard
-    | Result
+    | AngelEyeResult
     | ErrorRaised
     | ErrorCleared
     | KeyLock
-    | PresetChanged
+    | AngelEyePresetChanged
 )
-FromShoe: TypeAlias = Report | Acknowledge | Refuse | Reply
-Message: TypeAlias = FromShoe | Order
+FromShoe: TypeAlias = AngelEyeReport | AngelEyeAcknowledge | Refuse | Reply
+AngelEyeMessage: TypeAlias = FromShoe | AngelEyeOrder

@@ -1,4 +1,4 @@
-"""What differs between Angel Eye sites or is not known for certain, each with its default and its reason."""
+"""The properties of Angel Eye sites that differ or are uncertain, each with its default and its reason."""
 
 # ruff: noqa: RUF009 -- `setting` makes a dataclass field, as `field` does
 
@@ -10,60 +10,60 @@ from firmware_protocols.family import Line, Mark, Settings, setting
 
 
 class Span(Enum):
-    """Which bytes the BCC covers. The BCC itself is never among them."""
+    """The bytes that the BCC covers. The BCC never covers itself."""
 
     BODY = "body"  # from the byte after the start byte to ETX
-    WHOLE = "whole"  # the start byte too
+    WHOLE = "whole"  # the start byte, too
 
 
 @dataclass(frozen=True, slots=True)
 class AngelEyeSettings(Settings):
     bcc_span: Span = setting(
         Span.BODY,
-        reason="every report known byte by byte checks out only without ENQ",
+        reason="every report that is known byte by byte has a correct BCC only without ENQ",
         mark=Mark.OBSERVED,
     )
     order_bcc_span: Span = setting(
         Span.WHOLE,
-        reason="the one order known byte by byte checks out only with STX",
+        reason="the only order that is known byte by byte has a correct BCC only with STX",
         mark=Mark.OBSERVED,
     )
     copies: int = setting(
         3,
         within=(1, 9),
-        reason="the shoe sends each report three times; 1 where a device on the way has dropped the copies",
+        reason="the shoe sends each report three times; 1 if a device on the way removes the copies",
         mark=Mark.DOCUMENTED,
     )
     line_baud: int = setting(
         4800,
         within=(50, 115200),
         unit="baud",
-        reason="speed of the shoe's own line where a device server hides it: nine reports take 338 ms at 4800 baud, "
-        "and only after a shorter absence the next number proves that nothing was missed; "
-        "a serial:// or rfc2217:// port has its own speed, and this setting has no effect",
+        reason="speed of the shoe's line at a device server in raw TCP mode; at 4800 baud, nine reports of three "
+        "copies take at least 338 ms: after a longer absence, an expected sequence does not prove that no report was "
+        "missed; no effect on serial:// and rfc2217:// ports, which have their own speed",
         mark=Mark.DOCUMENTED,
     )
     repeat_window_ms: int = setting(
         2000,
         within=(100, 2250),
         unit="ms",
-        reason="nine honest reports at 250 ms a card take 2250 ms, so equal bytes sooner than that are a copy; "
-        "three copies of the longest report take 75 ms on the line",
+        reason="a sequence repeats after nine reports, which take 2250 ms at 250 ms a card: equal bytes within 2000 ms "
+        "are a copy; three copies of the longest report take 75 ms on the line",
         mark=Mark.ASSUMED,
     )
     torn_after_ms: int = setting(
         500,
         within=(50, 5000),
         unit="ms",
-        reason="silence inside a frame after which what came of it is given up: "
-        "the longest frame takes 42 ms on the line, and a device server may hold bytes back to pack them",
+        reason="after this silence an incomplete frame is rejected: the longest frame takes 42 ms on the line, "
+        "and a device server may delay bytes to pack them",
         mark=Mark.ASSUMED,
     )
     quiet_after_s: int = setting(
         300,
         within=(10, 86400),
         unit="s",
-        reason="an idle shoe says nothing between rounds, and a cut RS-232 cable sounds the same",
+        reason="an idle shoe sends nothing between rounds, and a cut RS-232 cable cannot be distinguished from it",
         mark=Mark.ASSUMED,
     )
     order_timeout_ms: int = setting(

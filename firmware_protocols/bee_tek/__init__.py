@@ -1,4 +1,4 @@
-"""The Bee-Tek shoe of US Playing Card. What is known of its protocol, and how well, is in PROTOCOL.md."""
+"""The Bee-Tek shoe of US Playing Card. PROTOCOL.md holds all known facts of its protocol, and how they are known."""
 
 from typing import Final, get_args
 
@@ -6,16 +6,16 @@ from firmware_protocols.bee_tek.codec import build, orders, reports
 from firmware_protocols.bee_tek.layout import NOT_READ
 from firmware_protocols.bee_tek.messages import (
     Alarm,
+    BeeTekFace,
+    BeeTekNoFace,
+    BeeTekReport,
+    BeeTekSuit,
     BurnCard,
     CardText,
     Caution,
-    Face,
     FailedRead,
     GameCard,
     Mode,
-    NoFace,
-    Report,
-    Suit,
 )
 from firmware_protocols.bee_tek.settings import BeeTekSettings, ManualBurn
 from firmware_protocols.family import Codes, Family, Line
@@ -24,18 +24,18 @@ __all__ = [
     "FAMILY",
     "NOT_READ",
     "Alarm",
+    "BeeTekFace",
+    "BeeTekNoFace",
+    "BeeTekReport",
     "BeeTekSettings",
+    "BeeTekSuit",
     "BurnCard",
     "CardText",
     "Caution",
-    "Face",
     "FailedRead",
     "GameCard",
     "ManualBurn",
     "Mode",
-    "NoFace",
-    "Report",
-    "Suit",
     "build",
     "orders",
     "reports",
@@ -44,12 +44,12 @@ __all__ = [
 FAMILY: Final = Family(
     name="bee-tek",
     title="Bee-Tek",
-    firmware=("any",),  # no version is named, on the line or elsewhere: one layout is known
+    firmware=("any",),  # neither the line nor another source names a version: one layout is known
     line=Line(9600),
-    usb_ids=(),  # no USB of its own is known, and a generic adapter says nothing of what is behind it
+    usb_ids=(),  # no USB id of the shoe is known, and a generic adapter does not identify the connected device
     settings=BeeTekSettings,
     reports=reports,
     orders=orders,
-    messages=get_args(Report),
+    messages=get_args(BeeTekReport),
     codes=(Codes(Alarm, "number", (NOT_READ,)),),
 )

@@ -1,39 +1,39 @@
-"""Whole Bee-Tek lines to messages, and back. There is no check: what is not exactly a known form says nothing."""
+"""Converts complete Bee-Tek lines to messages, and back. Lines have no check: only exactly known forms are accepted."""
 
 from typing import Final, assert_never
 
 from firmware_protocols.bee_tek.layout import BLANK, CR, FACES, FORMS, LF, LINES, PRINTABLE
 from firmware_protocols.bee_tek.messages import (
     Alarm,
+    BeeTekNoFace,
+    BeeTekReport,
     BurnCard,
     CardText,
     Caution,
     FailedRead,
     GameCard,
     Mode,
-    NoFace,
-    Report,
 )
 from firmware_protocols.bee_tek.settings import BeeTekSettings
-from firmware_protocols.family import Direction, Malformed, Reason
+from firmware_protocols.family import Codec, Malformed, Reason
 
 CRLF: Final = bytes((CR, LF))
 MODES: Final = {Mode.GAME: "[Game]", Mode.MANUAL_BURN: "[Manual Burn Cards]"}
-TEXTS: Final = {face: text for text, face in reversed(FACES.items())}  # of the ten's two: 10, which comes first
+TEXTS: Final = {face: text for text, face in reversed(FACES.items())}  # of the two texts of the ten: 10, the first
 
 
-def reports(settings: BeeTekSettings) -> Direction[Report]:
-    """What the shoe says."""
-    return Direction(LINES, settings.torn_after_ms, _read_report)
+def reports(settings: BeeTekSettings) -> Codec[BeeTekReport]:
+    """The codec for the lines of a shoe."""
+    return Codec(LINES, settings.torn_after_ms, _read_report)
 
 
-def orders(settings: BeeTekSettings) -> Direction[object]:
-    """What a host says: no order to the shoe is known."""
-    return Direction(LINES, settings.torn_after_ms, _read_order)
+def orders(settings: BeeTekSettings) -> Codec[object]:
+    """The codec for the lines of a host. No order to the shoe is known."""
+    return Codec(LINES, settings.torn_after_ms, _read_order)
 
 
-def build(report: Report) -> bytes:
-    """Its line without blanks around it; of an alarm's two forms in the game that of `[Game]`."""
+def build(report: BeeTekReport) -> bytes:
+    """Return the line of a message, without blanks around it; an alarm in the game has the form of `[Game]`."""
     match report:
         case GameCard(card=card):
             text = f"[Game]<Card:{_shown(card)}>"
@@ -51,10 +51,10 @@ def build(report: Report) -> bytes:
 
 
 def _shown(card: CardText) -> str:
-    return card.text if isinstance(card, NoFace) else TEXTS[card]
+    return card.text if isinstance(card, BeeTekNoFace) else TEXTS[card]
 
 
-def _read_report(raw: bytes) -> Report | Malformed:
+def _read_report(raw: bytes) -> BeeTekReport | Malformed:
     text = _text(raw)
     if isinstance(text, Malformed):
         return text
@@ -62,7 +62,7 @@ def _read_report(raw: bytes) -> Report | Malformed:
         if found := form.pattern.fullmatch(text.strip(BLANK)):
             return form.read(found[1])
     return Malformed(
-        Reason.UNKNOWN_COMMAND, f"the line {text!r} is not known; what it means belongs in bee_tek/layout.py"
+        Reason.UNKNOWN_COMMAND, f"the line {text!r} is unknown; declare it in bee_tek/layout.py if its meaning is known"
     )
 
 
@@ -73,8 +73,8 @@ def _read_order(raw: bytes) -> Malformed:
 def _text(raw: bytes) -> str | Malformed:
     body = raw.removesuffix(CRLF)
     if body == raw:
-        return Malformed(Reason.MALFORMED, "a line ends with CR and LF; this one has LF alone")
+        return Malformed(Reason.MALFORMED, "a line ends with CR and LF; this line has only LF")
     strange = next((byte for byte in body if byte not in PRINTABLE), None)
     if strange is not None:
-        return Malformed(Reason.MALFORMED, f"a line holds printable ASCII only; this one has {strange:02X} inside")
+        return Malformed(Reason.MALFORMED, f"a line contains only printable ASCII; this line contains {strange:02X}")
     return body.decode("ascii")

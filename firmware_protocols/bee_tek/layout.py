@@ -1,4 +1,4 @@
-"""How every Bee-Tek message lies on the line: one line of text each, declared once as a pattern over the whole line."""
+"""The layout of every Bee-Tek message: one line of text each, declared once as a pattern over the whole line."""
 
 import re
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Final, NamedTuple
 from firmware_protocols.bee_tek.messages import (
     Alarm,
     Alarms,
+    BeeTekFace,
+    BeeTekNoFace,
+    BeeTekReport,
+    BeeTekSuit,
     BurnCard,
     CardText,
     Caution,
-    Face,
     FailedRead,
     GameCard,
     Mode,
-    NoFace,
-    Report,
-    Suit,
 )
 from firmware_protocols.family import Code, FrameKind, Framing, Mark
 
@@ -25,9 +25,9 @@ LF: Final = 0x0A
 BLANK: Final = " "
 PRINTABLE: Final = range(0x20, 0x7F)
 
-# The longest line known has 31 characters; four times that keeps an unknown longer one in one piece.
+# The longest known line has 31 characters. Four times this length keeps a longer unknown line in one piece.
 LONGEST_LINE: Final = 124
-# Whatever is printable may begin a line, so that one which is not known comes out whole.
+# Every printable character may begin a line, so that an unknown line stays in one piece.
 LINES: Final = Framing(
     tuple(FrameKind("line", start, end=LF, body_max=LONGEST_LINE) for start in PRINTABLE),
     never_inside=bytes(set(range(0x20)) - {CR}),
@@ -38,34 +38,34 @@ RANKS: Final = {text: rank for rank, text in enumerate(["A", *"23456789", "10", 
 
 class SuitLetter(NamedTuple):
     letter: str
-    suit: Suit
+    suit: BeeTekSuit
     mark: Mark
 
 
 SUITS: Final = (
-    SuitLetter("S", Suit.SPADES, Mark.DOCUMENTED),
-    SuitLetter("H", Suit.HEARTS, Mark.ASSUMED),
-    SuitLetter("D", Suit.DIAMONDS, Mark.ASSUMED),
-    SuitLetter("C", Suit.CLUBS, Mark.ASSUMED),
+    SuitLetter("S", BeeTekSuit.SPADES, Mark.DOCUMENTED),
+    SuitLetter("H", BeeTekSuit.HEARTS, Mark.ASSUMED),
+    SuitLetter("D", BeeTekSuit.DIAMONDS, Mark.ASSUMED),
+    SuitLetter("C", BeeTekSuit.CLUBS, Mark.ASSUMED),
 )
-FACES: Final = {rank + it.letter: Face(RANKS[rank], it.suit) for rank in RANKS for it in SUITS}
+FACES: Final = {rank + it.letter: BeeTekFace(RANKS[rank], it.suit) for rank in RANKS for it in SUITS}
 
 ALARMS: Final = (Code(3, Alarms.NOT_READ, "a card was not read", Mark.DOCUMENTED),)
 NOT_READ: Final = ALARMS[0].number
 
 
-class Form(NamedTuple):
-    """One line: how the page writes it, what it says, and its pattern, whose one group is what differs."""
+class LineForm(NamedTuple):
+    """One line: its form in the protocol page, its meaning, and its pattern, whose group is the variable part."""
 
     shown: str
     meaning: str
     pattern: re.Pattern[str]
-    read: Callable[[str], Report]
+    read: Callable[[str], BeeTekReport]
     mark: Mark
 
 
 def _card(text: str) -> CardText:
-    return FACES.get(text) or NoFace(text)
+    return FACES.get(text) or BeeTekNoFace(text)
 
 
 def _alarm(text: str, mode: Mode = Mode.GAME) -> Alarm:
@@ -74,50 +74,50 @@ def _alarm(text: str, mode: Mode = Mode.GAME) -> Alarm:
 
 
 FORMS: Final = (
-    Form(
+    LineForm(
         "[Game]<Card:4S>",
         "a card left the shoe in the game",
         re.compile(r"\[Game\]<Card:([^<>]+)>"),
         lambda text: GameCard(_card(text)),
         Mark.DOCUMENTED,
     ),
-    Form(
+    LineForm(
         "[Manual Burn Cards]<Card:4S>",
-        "a card left the shoe in the mode of manual burn cards: the setting `manual_burn` says what it is",
+        "a card left the shoe in the mode of manual burn cards: the setting `manual_burn` decides its meaning",
         re.compile(r"\[Manual Burn Cards\]<Card:([^<>]+)>"),
         lambda text: BurnCard(_card(text)),
         Mark.DOCUMENTED,
     ),
-    Form("[Game]<Game>", "a failed read", re.compile(r"\[Game\](<Game>)"), lambda _: FailedRead(), Mark.DOCUMENTED),
-    Form(
+    LineForm("[Game]<Game>", "a failed read", re.compile(r"\[Game\](<Game>)"), lambda _: FailedRead(), Mark.DOCUMENTED),
+    LineForm(
         "[Game]<Alarm:E3 Card Not Read>",
         "an alarm in the game",
         re.compile(r"\[Game\]<Alarm:([^<>]+)>"),
         _alarm,
         Mark.DOCUMENTED,
     ),
-    Form(
+    LineForm(
         "[Manual Burn Cards]<Game>",
         "a failed read in that mode",
         re.compile(r"\[Manual Burn Cards\](<Game>)"),
         lambda _: FailedRead(Mode.MANUAL_BURN),
         Mark.DOCUMENTED,
     ),
-    Form(
+    LineForm(
         "[Manual Burn Cards]<Alarm:...>",
         "an alarm in that mode",
         re.compile(r"\[Manual Burn Cards\]<Alarm:([^<>]+)>"),
         lambda text: _alarm(text, Mode.MANUAL_BURN),
         Mark.DOCUMENTED,
     ),
-    Form(
+    LineForm(
         "[GameAlarm]<Alarm:...>",
         "an alarm",
         re.compile(r"\[GameAlarm\]<Alarm:([^<>]+)>"),
         _alarm,
         Mark.DOCUMENTED,
     ),
-    Form(
+    LineForm(
         "<W0x01>",
         "a warning, by its number in hex",
         re.compile(r"<W0x([0-9A-Fa-f]{2})>"),

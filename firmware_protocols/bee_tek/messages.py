@@ -1,11 +1,11 @@
-"""What a Bee-Tek shoe says, in its own words."""
+"""The messages of a Bee-Tek shoe, in the words of the protocol."""
 
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 
-class Suit(Enum):
+class BeeTekSuit(Enum):
     SPADES = "spades"
     HEARTS = "hearts"
     DIAMONDS = "diamonds"
@@ -13,21 +13,21 @@ class Suit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class BeeTekFace:
     """A card that the shoe has read."""
 
     rank: int  # 1 ace ... 11 jack, 12 queen, 13 king
-    suit: Suit
+    suit: BeeTekSuit
 
 
 @dataclass(frozen=True, slots=True)
-class NoFace:
-    """A card that the shoe has told, in words that name none."""
+class BeeTekNoFace:
+    """A card whose text names no card."""
 
     text: str
 
 
-CardText: TypeAlias = Face | NoFace
+CardText: TypeAlias = BeeTekFace | BeeTekNoFace
 
 
 class Alarms(Enum):
@@ -35,7 +35,7 @@ class Alarms(Enum):
 
 
 class Mode(Enum):
-    """The shoe's mode, which begins most lines."""
+    """The mode of the shoe. Most lines begin with the mode."""
 
     GAME = "game"
     MANUAL_BURN = "manual-burn"
@@ -61,15 +61,15 @@ class FailedRead:
 @dataclass(frozen=True, slots=True)
 class Alarm:
     text: str
-    number: int | None  # the 3 of `E3`, where the text begins so
+    number: int | None  # the 3 of `E3`, if the text begins with such a code
     mode: Mode = Mode.GAME
 
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """What the shoe marks with a W: a warning."""
+    """A warning: a line with a W code."""
 
     number: int
 
 
-Report: TypeAlias = GameCard | BurnCard | FailedRead | Alarm | Caution
+BeeTekReport: TypeAlias = GameCard | BurnCard | FailedRead | Alarm | Caution

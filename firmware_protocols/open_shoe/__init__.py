@@ -5,7 +5,7 @@ from typing import Final, get_args
 from firmware_protocols.family import Codes, Family, Line, Mark, UsbId
 from firmware_protocols.open_shoe.codec import build, orders, reports
 from firmware_protocols.open_shoe.layout import FAILURE_NAMES, FAULT_NAMES
-from firmware_protocols.open_shoe.messages import Failed, FaultChanged, FromDevice
+from firmware_protocols.open_shoe.messages import FaultChanged, FromDevice, OpenShoeFailed
 from firmware_protocols.open_shoe.settings import OpenShoeSettings
 
 __all__ = ["FAMILY", "OpenShoeSettings", "build", "orders", "reports"]
@@ -21,7 +21,7 @@ FAMILY: Final = Family(
             0x0001,
             "Open Shoe on a test id",
             Mark.DOCUMENTED,
-            "a test id of pid.codes, for experiments only: anything may bear it",
+            "a test id of pid.codes, for experiments only: any device may use it",
             raw=True,
         ),
     ),
@@ -32,5 +32,5 @@ FAMILY: Final = Family(
     keyed=True,
     identifies=True,
     messages=get_args(FromDevice),
-    codes=(Codes(FaultChanged, "code", tuple(FAULT_NAMES)), Codes(Failed, "reason", tuple(FAILURE_NAMES))),
+    codes=(Codes(FaultChanged, "code", tuple(FAULT_NAMES)), Codes(OpenShoeFailed, "reason", tuple(FAILURE_NAMES))),
 )

@@ -1,10 +1,12 @@
-"""The secure channel of Open Shoe: both ends as machines without IO, between plain bodies and bodies on the line.
+"""The secure channel of Open Shoe: both ends as state machines without IO, which seal and open the bodies of frames.
 
-Theory of operation: a body is what a frame carries from its version to its payload. Each end takes the bodies that
-came (`hear`) and those to be said (`say`), gives what the other end said in this session, and has the frames to send
-in `data_to_send`. The caller gives the moments, the cipher and the random bytes. A session is one pair of nonces. The
-host may have several: one that goes on, and a newer one of which nothing was heard yet; the first frame of the newer
-one ends the older ones. Nothing of a session outlives its end: a new line and a new power-up begin without any.
+Theory of operation: a body is the part of a frame from its version to its payload. Each end has two inputs: the
+bodies from the line (`hear`), and the bodies to send (`say`). `hear` returns the body that the other end sealed, and
+`data_to_send` returns the frames for the line. The caller supplies the moments, the cipher and the random bytes.
+
+A session is one pair of nonces. A host may have several sessions: the previous session continues until the first frame
+of the newest session arrives. That frame ends the older sessions. A new line and a new power-up begin without a
+session.
 """
 
 from collections.abc import Callable
@@ -35,18 +37,18 @@ LAST_COUNTER: Final = 0xFFFFFFFF
 RENEWED_FROM: Final = 0x80000000  # the host begins a new session
 MOST_INSIDE: Final = 492  # bytes of an inner body
 
-AGAIN_NS: Final = NS_PER_S  # CHALLENGE, and between two sessions, and between two UNKEYED
-# ALIVE comes every 10 s. A device that lost its power and whose UNKEYED was lost waits for a CHALLENGE.
+AGAIN_NS: Final = NS_PER_S  # between two CHALLENGEs, between two sessions, and between two UNKEYEDs
+# A device sends ALIVE every 10 s. A device that lost its power and whose UNKEYED was lost waits for a CHALLENGE.
 SILENT_NS: Final = 30 * NS_PER_S
-# UNKEYED stands in the place of ALIVE while there is no session.
+# Without a session, UNKEYED replaces ALIVE.
 UNKEYED_NS: Final = 10 * NS_PER_S
-SESSIONS: Final = 3  # of which a host opens frames
+SESSIONS: Final = 3  # the maximum number of sessions in which a host opens frames
 
-Draw = Callable[[int], bytes]  # random bytes, so many
+RandomBytes = Callable[[int], bytes]  # returns this number of random bytes
 
 
-def _head(said: type[Noticed | Requested]) -> bytes:
-    return HEAD.pack(VERSION_3, VERSIONS[VERSION_3].by_message[said].code, 0)
+def _head(message: type[Noticed | Requested]) -> bytes:
+    return HEAD.pack(VERSION_3, VERSIONS[VERSION_3].by_message[message].code, 0)
 
 
 CHALLENGE: Final = _head(Challenge)
@@ -58,7 +60,7 @@ IDENTIFY: Final = _head(Identify)
 TYPES: Final = frozenset(each.code for each in CHANNEL)
 
 WRONG_PROOF: Final = "RESPONSE with a wrong proof: the device has another key, or another device answered"
-NOT_OURS: Final = "of another session or of another key, or changed on its way"
+NOT_OURS: Final = "sealed in another session or with another key, or changed on the line"
 
 
 class Cipher(Protocol):
@@ -66,14 +68,14 @@ class Cipher(Protocol):
         """AES-CMAC, RFC 4493."""
 
     def seal(self, key: bytes, nonce: bytes, plain: bytes, additional: bytes) -> bytes:
-        """AES-128-CCM, RFC 3610, with a tag of 8 bytes behind the encrypted text."""
+        """AES-128-CCM, RFC 3610, with a tag of 8 bytes after the encrypted text."""
 
     def open(self, key: bytes, nonce: bytes, content: bytes, additional: bytes) -> bytes | None:
         """The plain text; None if the tag is wrong."""
 
 
 class Keys(NamedTuple):
-    """What follows from the key and the two nonces of a session."""
+    """The values computed from the key and the two nonces of a session."""
 
     device: bytes
     host: bytes
@@ -88,17 +90,17 @@ def ccm_nonce(counter: int) -> bytes:
     return bytes(9) + COUNTER.pack(counter)
 
 
-class Direction:
-    """What one end says in one session."""
+class ChannelDirection:
+    """The frames of one end in one session."""
 
     def __init__(self, cipher: Cipher, key: bytes, head: bytes) -> None:
         self.cipher = cipher
         self.key = key
         self.head = head
-        self.counter = 0  # of the last frame that was sealed or opened
+        self.counter = 0  # of the last sealed or opened frame
 
     def seal(self, body: bytes) -> bytes | None:
-        """The outer body; None once the counters are used up."""
+        """The outer body; None after the last counter."""
         if self.counter == LAST_COUNTER:
             return None
         self.counter += 1
@@ -106,43 +108,44 @@ class Direction:
         return self.head + COUNTER.pack(self.counter) + content
 
     def inside(self, outer: bytes) -> tuple[int, bytes | None]:
-        """The counter, and what was sealed; None: the tag is wrong."""
+        """The counter and the sealed body; None: the tag is wrong."""
         (counter,) = COUNTER.unpack_from(outer, HEAD.size)
         content = outer[HEAD.size + COUNTER.size :]
         return counter, self.cipher.open(self.key, ccm_nonce(counter), content, self.head)
 
     def is_copy(self, outer: bytes) -> bool:
-        """Whether it was sealed in this session, after it was not opened."""
+        """Whether a frame that was not opened was sealed in this session."""
         return len(outer) >= HEAD.size + COUNTER.size and self.inside(outer)[1] is not None
 
     def open(self, outer: bytes) -> bytes | Malformed:
         if len(outer) < HEAD.size + COUNTER.size:
-            return Malformed(Reason.NOT_AUTHENTIC, "SEALED without a counter")
+            return Malformed(Reason.NOT_AUTHENTIC, "SEALED has no counter")
         counter, body = self.inside(outer)
         if body is None:
             return Malformed(Reason.NOT_AUTHENTIC, f"SEALED {counter}: {NOT_OURS}")
         if counter <= self.counter:
             return Malformed(
-                Reason.NOT_AUTHENTIC, f"SEALED {counter}: a copy, or out of order; {self.counter} was opened before"
+                Reason.NOT_AUTHENTIC,
+                f"SEALED {counter}: a copy, or out of order; the last opened frame is {self.counter}",
             )
         self.counter = counter
         return body
 
 
 def inside(body: bytes) -> bytes | Malformed:
-    """A body that was opened, if the page lets it be sealed."""
+    """An opened body, if the page allows its type inside SEALED."""
     if len(body) < HEAD.size or body[0] != VERSION_3:
-        return Malformed(Reason.NOT_AUTHENTIC, f"SEALED, and inside is not version {VERSION_3}: {body[:4].hex(' ')}")
+        return Malformed(Reason.NOT_AUTHENTIC, f"SEALED does not contain version {VERSION_3}: {body[:4].hex(' ')}")
     if body[1] in TYPES:
-        return Malformed(Reason.NOT_AUTHENTIC, f"SEALED, and inside is type {body[1]:02X} of the channel itself")
+        return Malformed(Reason.NOT_AUTHENTIC, f"SEALED contains type {body[1]:02X} of the channel itself")
     return body
 
 
-class Session:
-    """One session, as one of its ends has it."""
+class ChannelSession:
+    """One secure session, as seen from one end."""
 
     def __init__(
-        self, host_nonce: bytes, device_nonce: bytes, proof: bytes, ours: Direction, theirs: Direction
+        self, host_nonce: bytes, device_nonce: bytes, proof: bytes, ours: ChannelDirection, theirs: ChannelDirection
     ) -> None:
         self.host_nonce = host_nonce
         self.response = RESPONSE + device_nonce + proof
@@ -155,16 +158,16 @@ class Session:
 
 
 class End:
-    """What both ends have."""
+    """The common part of both ends."""
 
-    def __init__(self, cipher: Cipher, key: bytes, draw: Draw) -> None:
+    def __init__(self, cipher: Cipher, key: bytes, draw: RandomBytes) -> None:
         self.cipher = cipher
         self.key = key
         self.draw = draw
         self._out: list[bytes] = []
 
     def data_to_send(self) -> bytes:
-        """The frames that wait to be sent, each once."""
+        """The frames that wait to be sent. Each frame is returned once."""
         data = b"".join(self._out)
         self._out.clear()
         return data
@@ -172,22 +175,22 @@ class End:
     def put(self, body: bytes) -> None:
         self._out.append(seal(body))
 
-    def directions(self, keys: Keys) -> tuple[Direction, Direction]:
-        return Direction(self.cipher, keys.device, OF_DEVICE), Direction(self.cipher, keys.host, OF_HOST)
+    def directions(self, keys: Keys) -> tuple[ChannelDirection, ChannelDirection]:
+        return ChannelDirection(self.cipher, keys.device, OF_DEVICE), ChannelDirection(self.cipher, keys.host, OF_HOST)
 
 
 class HostEnd(End):
-    """The host's end of one open line."""
+    """The end of the host on one open line."""
 
-    def __init__(self, cipher: Cipher, key: bytes, draw: Draw, now_ns: int) -> None:
+    def __init__(self, cipher: Cipher, key: bytes, draw: RandomBytes, now_ns: int) -> None:
         super().__init__(cipher, key, draw)
-        self.sessions: list[Session] = []  # the newest first
-        self.nonce: bytes | None = None  # of the CHALLENGE that waits for its answer
-        self.began_ns = now_ns  # the last session
-        self.asked_ns = now_ns  # CHALLENGE or IDENTIFY, said last
-        self.heard_ns = now_ns  # what the device said in a session, last
-        self.unheard = False  # nothing was heard in the newest session
-        self.is_due = False  # a new session
+        self.sessions: list[ChannelSession] = []  # the newest first
+        self.nonce: bytes | None = None  # of the CHALLENGE that has no answer yet
+        self.began_ns = now_ns  # the beginning of the last session
+        self.asked_ns = now_ns  # the last CHALLENGE or IDENTIFY
+        self.heard_ns = now_ns  # the last frame of the device in a session
+        self.unheard = False  # the device has sent no frame in the newest session
+        self.is_due = False  # a new session must begin
         self.begin(now_ns)
 
     @property
@@ -201,7 +204,7 @@ class HostEnd(End):
         self.ask(now_ns)
 
     def ask(self, now_ns: int) -> None:
-        """Say what waits for an answer: CHALLENGE, or IDENTIFY in the new session."""
+        """Send the request that has no answer yet: CHALLENGE, or IDENTIFY in the new session."""
         self.asked_ns = now_ns
         if self.nonce is not None:
             self.put(CHALLENGE + self.nonce)
@@ -209,7 +212,7 @@ class HostEnd(End):
             self.say(IDENTIFY, now_ns)
 
     def say(self, body: bytes, now_ns: int) -> None:
-        """Seal a body of the host. Requests are the same in all versions; inside, they have this one."""
+        """Seal a body of the host. A request is identical in all versions; the inner body has version 3."""
         if body[0] in VERSIONS:
             body = bytes((VERSION_3,)) + body[1:]
         if not self.sessions:
@@ -222,13 +225,13 @@ class HostEnd(End):
         self.renew(now_ns)
 
     def renew(self, now_ns: int) -> None:
-        """Begin a session that is due, at most one in a second."""
+        """Begin a session if one is due, at most one in a second."""
         self.is_due = self.is_due or not self.sessions or self.sessions[0].is_old
         if self.nonce is None and self.is_due and now_ns - self.began_ns >= AGAIN_NS:
             self.begin(now_ns)
 
     def hear(self, body: bytes, now_ns: int) -> bytes | Malformed | None:
-        """What the device said in a session; or why the body is dropped; or nothing."""
+        """The body that the device sealed; `Malformed`: why the body is dropped; None: nothing to pass on."""
         head, payload = body[: HEAD.size], body[HEAD.size :]
         if head == OF_DEVICE:
             return self.opened(body, now_ns)
@@ -239,7 +242,7 @@ class HostEnd(End):
             self.renew(now_ns)
             return None
         if body[1] in REQUESTED:
-            return Malformed(Reason.ECHO, f"a message of a host came back: {body.hex(' ')}")
+            return Malformed(Reason.ECHO, f"a message of a host was echoed: {body.hex(' ')}")
         return Malformed(
             Reason.UNSEALED,
             f"type {body[1]:02X} of version {body[0]} outside the secure channel; "
@@ -248,18 +251,18 @@ class HostEnd(End):
 
     def answered(self, body: bytes, device_nonce: bytes, now_ns: int) -> Malformed | None:
         if any(body == each.response for each in self.sessions):
-            return None  # CHALLENGE was said twice
+            return None  # the answer to a repeated CHALLENGE: this session exists already
         if self.nonce is None:
-            return Malformed(Reason.NOT_AUTHENTIC, "RESPONSE to no CHALLENGE")
+            return Malformed(Reason.NOT_AUTHENTIC, "RESPONSE without a CHALLENGE")
         keys = keys_of(self.cipher, self.key, self.nonce, device_nonce)
         if not compare_digest(keys.proof, body[-PROOF_BYTES:]):
             return Malformed(Reason.NOT_AUTHENTIC, WRONG_PROOF)
         theirs, ours = self.directions(keys)
         is_first = not self.sessions
-        self.sessions = [Session(self.nonce, device_nonce, keys.proof, ours, theirs), *self.sessions][:SESSIONS]
+        self.sessions = [ChannelSession(self.nonce, device_nonce, keys.proof, ours, theirs), *self.sessions][:SESSIONS]
         self.nonce, self.is_due, self.unheard = None, False, True
         self.heard_ns = self.asked_ns = now_ns
-        if not is_first:  # in the first one the host itself says IDENTIFY
+        if not is_first:  # IDENTIFY of the first secure session: see shoed/session/open_shoe.py
             self.ask(now_ns)
         return None
 
@@ -270,12 +273,12 @@ class HostEnd(End):
             if isinstance(body, bytes):
                 del self.sessions[place + 1 :]
                 self.heard_ns = now_ns
-                if not place:  # so the device has it
+                if not place:  # the device has the newest session
                     self.unheard = self.is_due = False
                 self.renew(now_ns)
                 return inside(body)
             wrong = wrong or body
-        return wrong or Malformed(Reason.NOT_AUTHENTIC, "SEALED, and no session stands")
+        return wrong or Malformed(Reason.NOT_AUTHENTIC, "SEALED without a session")
 
     def wake_at(self) -> int:
         if self.nonce is not None or self.unheard:
@@ -298,16 +301,16 @@ class HostEnd(End):
 
 
 class DeviceEnd(End):
-    """The device's end of its line."""
+    """The end of the device on its line."""
 
-    def __init__(self, cipher: Cipher, key: bytes, draw: Draw) -> None:
+    def __init__(self, cipher: Cipher, key: bytes, draw: RandomBytes) -> None:
         super().__init__(cipher, key, draw)
-        self.standing: Session | None = None
-        self.offered: Session | None = None  # answered, and nothing was opened in it yet
-        self.unkeyed_ns: int | None = None  # said last
+        self.standing: ChannelSession | None = None
+        self.offered: ChannelSession | None = None  # answered; no frame of it was opened yet
+        self.unkeyed_ns: int | None = None  # the last UNKEYED
 
     def opened(self, now_ns: int) -> None:
-        """The line opens, or the power is there."""
+        """The line opens, or the power returns."""
         self.standing = self.offered = None
         self.unkeyed(now_ns)
 
@@ -317,7 +320,7 @@ class DeviceEnd(End):
             self.put(UNKEYED)
 
     def say(self, body: bytes, now_ns: int) -> None:
-        """Seal a body; without a session nothing is said."""
+        """Seal a body; without a session, send nothing."""
         if self.standing is None:
             return
         if (outer := self.standing.ours.seal(body)) is None:
@@ -327,7 +330,7 @@ class DeviceEnd(End):
             self.put(outer)
 
     def hear(self, body: bytes, now_ns: int) -> tuple[bytes | None, bool]:
-        """What the host said in a session, and whether this session begins to stand."""
+        """The body that the host sealed, and whether this frame establishes its session."""
         head, payload = body[: HEAD.size], body[HEAD.size :]
         if head == CHALLENGE and len(payload) == NONCE_BYTES:
             self.answer(payload)
@@ -353,7 +356,7 @@ class DeviceEnd(End):
             device_nonce = self.draw(NONCE_BYTES)
             keys = keys_of(self.cipher, self.key, host_nonce, device_nonce)
             ours, theirs = self.directions(keys)
-            known = [Session(host_nonce, device_nonce, keys.proof, ours, theirs)]
+            known = [ChannelSession(host_nonce, device_nonce, keys.proof, ours, theirs)]
             self.offered = known[0]
         self.put(known[0].response)
 

@@ -1,481 +1,386 @@
-"""The rules of PROTOCOL.md that bind a device, each under a name that does not change.
+"""The rules of PROTOCOL.md for a device, each with a name that does not change.
 
-Theory of operation: a rule quotes the page; ` ... ` stands between two quotes. `shoed conform` has a check for each
-clause, or the clause says here why it has none. REMARKS quotes the rest of the same sections: explanations, and rules
-that bind a host. A test compares both with the page, so that a sentence of the page without a clause is visible.
+Theory of operation: a rule quotes the page; ` ... ` separates two quotes. `shoed conform` has a check for each
+clause, or `untried` of the clause states why there is no check. `tests/open_shoe_remarks.py` quotes the other sentences
+of the same sections. A test compares both with the page. A sentence of the page without a clause fails the test.
 """
 
 from typing import Final, NamedTuple
 
-from firmware_protocols.open_shoe.messages import Role
-
-# The parts of the page that say what a device does, by their headings.
-SECTIONS: Final = (
-    "Frames",
-    "Versions",
-    "What a device says",
-    "Notices",
-    "Reports",
-    "What version 2 adds",
-    "What version 3 adds",
-    "Capabilities",
-    "What a host says",
-    "Streams and numbers",
-    "The device",
-    "When the memory is full",
-    "The secure channel",
-    "A session",
-    "A sealed frame",
-)
+from firmware_protocols.open_shoe.messages import OpenShoeRole
 
 
-class Clause(NamedTuple):
+class ProtocolClause(NamedTuple):
     name: str
-    rule: str  # as the page has it
-    untried: str = ""  # why no check tries it
-    since: int = 1  # the first version that has it
-    until: int = 255  # the last one
-    role: Role | None = None  # of which alone it is
-    keyed: bool = False  # only of a device with a key
+    rule: str  # quoted from the page
+    untried: str = ""  # why there is no check
+    since: int = 1  # the first version with this rule
+    until: int = 255  # the last version with this rule
+    role: OpenShoeRole | None = None  # the rule is only for this role
+    keyed: bool = False  # the rule is only for a device with a key
 
 
-HUMAN: Final = "only a person sees it at the device; compare the reports with the cards"
+HUMAN: Final = "only a person at the device sees the cards; compare the reports with the cards"
 
 CLAUSES: Final = (
-    # --- frames that the device reads
-    Clause(
+    # --- frames that the device receives
+    ProtocolClause(
         "frame.escapes-read",
-        "In the body, CRC included, the five bytes `7D` `7E` `7F` `11` `13` each become two: `7D`, and the byte XOR "
-        "`20`: `7D 5D`, `7D 5E`, `7D 5F`, `7D 31`, `7D 33`.",
+        "In the body, CRC included, each of the five bytes `7D` `7E` `7F` `11` `13` is sent as two bytes: `7D`, then "
+        "the byte XOR `20`: `7D 5D`, `7D 5E`, `7D 5F`, `7D 31`, `7D 33`.",
     ),
-    Clause(
+    ProtocolClause(
         "frame.bad-escape",
-        "A receiver must drop a frame with another escape, or with a bare `11` or `13`; a bare `7E` or `7F` is a mark.",
+        "A receiver must drop a frame with any other escape, or with an unescaped `11` or `13`.",
     ),
-    Clause("frame.junk", "Bytes before a `7E` are junk."),
-    Clause("frame.torn", "A `7E` inside a frame tears it and begins the next. A `7F` ends it."),
-    Clause("frame.given-up", "A frame in which nothing comes for 500 ms is given up."),
-    Clause("frame.dropped", "A frame that is torn, too long or of a wrong CRC is dropped, without an answer."),
-    # --- frames that the device writes
-    Clause(
+    ProtocolClause("frame.junk", "A `7E` begins a frame. A receiver ignores bytes outside a frame."),
+    ProtocolClause(
+        "frame.torn",
+        "A `7E` inside a frame ends this frame as incomplete, and begins the next frame. A `7F` ends a frame.",
+    ),
+    ProtocolClause("frame.given-up", "If no byte arrives for 500 ms within a frame, a receiver discards the frame."),
+    ProtocolClause(
+        "frame.dropped",
+        "A receiver drops a frame that is incomplete, is too long or has a wrong CRC, and sends no answer.",
+    ),
+    # --- frames that the device sends
+    ProtocolClause(
         "frame.escapes",
-        "In the body, CRC included, the five bytes `7D` `7E` `7F` `11` `13` each become two ... "
-        "No other byte is escaped.",
+        "In the body, CRC included, each of the five bytes `7D` `7E` `7F` `11` `13` is sent as two bytes: `7D`, then "
+        "the byte XOR `20`: `7D 5D`, `7D 5E`, `7D 5F`, `7D 31`, `7D 33`. ... No other byte is escaped.",
     ),
-    Clause(
+    ProtocolClause(
         "frame.crc",
-        "CRC-32 of IEEE 802.3 over version to payload, before escaping: polynomial `EDB88320` reflected, start "
-        "`FFFFFFFF`, final XOR `FFFFFFFF`. Of the nine characters `123456789` it is `CBF43926`. It goes out with its "
-        "highest byte first.",
+        "CRC-32 of IEEE 802.3 over all bytes from the version to the end of the payload, before escaping: "
+        "polynomial `EDB88320` reflected, start `FFFFFFFF`, final XOR `FFFFFFFF`. The CRC of the nine "
+        "characters `123456789` is `CBF43926`. The CRC is sent with its highest byte first.",
     ),
-    Clause("frame.size", "A body has at most 512 bytes before escaping, and at least 8."),
+    ProtocolClause("frame.size", "A body has at most 512 bytes before escaping, and at least 8."),
     # --- versions
-    Clause("version.known", "The first byte of every body is the version, 1, 2 or 3."),
-    Clause("version.one", "A device speaks one version, and does not change it within a stream."),
-    Clause(
+    ProtocolClause("version.known", "The first byte of every body is the version, 1, 2 or 3."),
+    ProtocolClause("version.one", "A device sends one version, and does not change the version within a stream."),
+    ProtocolClause(
         "version.understood",
-        "Without a key, it must understand the requests of version 1, whatever it speaks, and those of its own.",
+        "A device without a key ... must accept the requests of version 1 and the requests of its own version.",
     ),
-    Clause("version.unknown", "A device drops a request of a version that it does not know."),
+    ProtocolClause("version.unknown", "A device drops a request of a version that the device does not know."),
     # --- notices
-    Clause("notice.number", "Their number is 0."),
-    Clause("notice.not-kept", "They are not kept and not acknowledged."),
-    Clause("hello.identify", "HELLO must be said ... on IDENTIFY"),
-    Clause("hello.next", "the number that the next new report will carry"),
-    Clause("hello.oldest", "the oldest report not acknowledged; `next`, if all are"),
-    Clause(
+    ProtocolClause("notice.number", "A notice has 0 in place of a report number."),
+    ProtocolClause("notice.not-kept", "A device does not keep notices, and a host does not acknowledge notices."),
+    ProtocolClause("hello.identify", "A device must send HELLO: ... on IDENTIFY,"),
+    ProtocolClause("hello.next", "the number of the next new report"),
+    ProtocolClause(
+        "hello.oldest",
+        "the number of the oldest kept report; equal to `next` if there is none",
+    ),
+    ProtocolClause(
         "hello.open",
-        "HELLO must be said ... when a line opens (USB configured, TCP connected, DTR raised, where the device can "
-        "see it)",
+        "A device must send HELLO: ... when a line opens (USB configured, TCP connected, DTR raised, if the device "
+        "can detect it),",
     ),
-    Clause("hello.power-up", "HELLO must be said at power-up"),
-    Clause("hello.first", "after power-up no report comes before it."),
-    Clause("hello.stream", "HELLO must be said ... when a stream begins"),
-    Clause("alive.due", "ALIVE must be said when the device has sent no frame for 10 s"),
-    Clause("alive.next", "the numbering that is meant ... as in HELLO"),
+    ProtocolClause("hello.power-up", "A device must send HELLO: ... at power-up,"),
+    ProtocolClause("hello.first", "After power-up, a device sends no report before HELLO."),
+    ProtocolClause("hello.stream", "A device must send HELLO: ... when a stream begins,"),
+    ProtocolClause("alive.due", "A device must send ALIVE when it has sent no frame for 10 s."),
+    ProtocolClause("alive.next", "the id of the stream ... as in HELLO"),
     # --- reports
-    Clause("role.messages", "What is only of a shoe or of a shuffler says so."),
-    Clause("report.number", "They carry a number from 1 to 65535."),
-    Clause(
+    ProtocolClause("role.messages", "The tables mark each message that only a shoe or only a shuffler sends."),
+    ProtocolClause("report.number", "A report has a number from 1 to 65535."),
+    ProtocolClause(
         "report.fields",
-        "Every payload begins with `stream` u32 and `clock` u64; the fields of the table follow. ... All numbers are "
-        "unsigned and big-endian. A text is one byte of length and that many bytes of UTF-8, at most 64, without the "
-        "control characters U+0000 to U+001F and U+007F to U+009F.",
+        "All numbers are unsigned and big-endian. A text is one length byte (0 to 64), then this number of "
+        "bytes of UTF-8. A text does not contain the control characters U+0000 to U+001F and U+007F to "
+        "U+009F. ... In versions 1 and 2, the payload of every report begins with `stream` u32 and `clock` "
+        "u64. ... The fields of the table follow.",
     ),
-    Clause(
+    ProtocolClause(
         "clock.microseconds",
-        "The clock is in microseconds from any moment that the device chooses. It is the moment of what is reported, "
-        "not of the sending,",
+        "The clock counts microseconds: in versions 1 and 2 from a moment that the device chooses, and in "
+        "version 3 from power-up. The clock of a report is the moment of the reported fact, not of the "
+        "transmission.",
     ),
-    Clause(
+    ProtocolClause(
         "clock.forward",
-        "and it must never go back within a stream: a card whose leading edge passed before a report that has been "
-        "said since carries that one's clock.",
+        "In versions 1 and 2, the clock must never go back within a stream ... Therefore, if the device makes"
+        " another report between the leading edge of a card and the CARD, the CARD has the clock of that "
+        "report.",
         until=2,
     ),
-    Clause(
+    ProtocolClause(
         "card.unread",
-        "A card that was seen and not read is a CARD with `card` 0, never a fault alone",
+        "A card that the device saw and did not read is a CARD with `card` 0.",
         HUMAN,
-        role=Role.SHOE,
+        role=OpenShoeRole.SHOE,
     ),
-    Clause("card.once", "A drawn card gives one CARD, when its trailing edge has passed.", HUMAN, role=Role.SHOE),
-    Clause(
+    ProtocolClause(
+        "card.once",
+        "The device sends one CARD for each drawn card, after the trailing edge of the card has passed the sensor.",
+        HUMAN,
+        role=OpenShoeRole.SHOE,
+    ),
+    ProtocolClause(
         "card.cut",
-        "The cutting card gives CUT, and no CARD.",
-        "only a person sees the cutting card; draw it, and compare the reports",
-        role=Role.SHOE,
+        "The cut card causes CUT, and no CARD.",
+        "only a person sees the cut card; draw the cut card, and compare the reports",
+        role=OpenShoeRole.SHOE,
     ),
-    Clause(
+    ProtocolClause(
         "card.burnt",
-        "The `position` of a burnt card counts from 1 after LOADED and goes on until the next LOADED, over every "
-        "burning of the set; after 255 it stays 255.",
-        role=Role.SHOE,
+        "`position` numbers the burn cards of a set from 1. The count continues when cards of the same set "
+        "are burnt again, and starts again after the next LOADED. After 255, `position` stays 255.",
+        role=OpenShoeRole.SHOE,
     ),
-    Clause(
+    ProtocolClause(
         "card.error",
-        "A card has the place `error` if a blocking fault was noticed before its leading edge passed. An overdrawn "
-        "card has the place `error`, too: first its CARD is reported, then FAULT 7.",
+        "A card has the place `error` if the device noticed a blocking fault before the leading edge of the card "
+        "passed. An overdrawn card also has the place `error`: the device first reports the CARD, then FAULT 7.",
         HUMAN,
-        role=Role.SHOE,
+        role=OpenShoeRole.SHOE,
     ),
-    Clause("card.position", "`position` is 0 ... `position` 1 to 3 ... `position` 0", role=Role.SHOE),
-    Clause("card.locked", "What leaves a locked shoe is `locked`, whatever fault stands.", role=Role.SHOE),
-    Clause(
+    ProtocolClause("card.position", "`position` is 0 ... `position` 1 to 3 ... `position` 0", role=OpenShoeRole.SHOE),
+    ProtocolClause(
+        "card.locked",
+        "A card that leaves a locked shoe has the place `locked`, also while a fault is active.",
+        role=OpenShoeRole.SHOE,
+    ),
+    ProtocolClause(
         "fault.clock",
         "The clock of a FAULT is the moment at which the device noticed the fault.",
-        "only a person sees when a fault comes; compare the reports with the faults",
+        "only a person sees the beginning of a fault; compare the reports with the faults",
     ),
-    Clause("fault.once", "A fault that comes is reported once, and once when it goes, then with `blocking` 0."),
-    Clause(
+    ProtocolClause(
+        "fault.once",
+        "A device reports a fault once when the fault begins, and once when the fault ends. The second report"
+        " has `blocking` 0.",
+    ),
+    ProtocolClause(
         "set.name",
-        "LOADED and EMPTY tell the host about a new set; the `set_id` of LOADED should be the one that the shuffler "
-        "gave in DELIVERED, so that the two can be compared; where nobody knows it, it is empty.",
-        "only a person knows which set is in the shoe",
-        role=Role.SHOE,
+        "LOADED reports a new set. EMPTY reports that no card is left in the shoe. The `set_id` of LOADED "
+        "should be the `set_id` of the shuffler's DELIVERED, so that the two can be compared. If the `set_id`"
+        " is not known, it is empty.",
+        "only a person knows the set in the shoe",
+        role=OpenShoeRole.SHOE,
     ),
-    Clause(
+    ProtocolClause(
         "set.order",
-        "A shuffler says, of each set: RECOGNISED, SHUFFLING, SHUFFLED or FAILED, INVENTORY, DELIVERED, and any FAULT "
-        "between them. INVENTORY may come before SHUFFLED.",
-        role=Role.SHUFFLER,
+        "A shuffler reports for each set: RECOGNISED, SHUFFLING, SHUFFLED or FAILED, INVENTORY, DELIVERED, and any "
+        "FAULT between them. INVENTORY may precede SHUFFLED.",
+        role=OpenShoeRole.SHUFFLER,
     ),
-    Clause(
+    ProtocolClause(
         "set.cards",
-        "CARDS is new: where the order of a set is known, all its parts come before its DELIVERED, from the first "
-        "place on; a part has at most 255 cards.",
+        "CARDS is new: if the order of a set is known, the shuffler reports all parts of the order before DELIVERED, "
+        "from the first place on; a part has at most 255 cards.",
         since=2,
-        role=Role.SHUFFLER,
+        role=OpenShoeRole.SHUFFLER,
     ),
     # --- version 3
-    Clause(
+    ProtocolClause(
         "boot.named",
-        "`boot` names the present power-up. ... `boot` names the power-up in which the report was made.",
+        "`boot` identifies the present power-up. ... `boot` identifies the power-up in which the device made the "
+        "report.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "boot.counted",
-        "A device whose memory survives without power counts its power-ups there, and writes the count before it sends "
-        "a frame; after 65535 comes 0. A device without such a memory begins a new stream at each power-up, and draws "
-        "`boot` at random.",
+        "A device whose memory survives without power counts its power-ups in that memory, and writes the count "
+        "before it sends a frame; the count after 65535 is 0. A device without such a memory begins a new stream at "
+        "each power-up, and draws `boot` at random.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "report.boot",
-        "In version 3, every payload begins with `stream` u32, `boot` u16 and `clock` u64.",
+        "In version 3, the payload of every report begins with `stream` u32, `boot` u16 and `clock` u64.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "clock.power-up",
-        "The clock counts from that power-up. It must never go back within a power-up; it need not survive one.",
+        "The clock counts from that power-up. The clock must never go back within a power-up; it need not survive one.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "clock.sent",
-        "`clock_us` in HELLO and ALIVE is the clock at the moment when the frame is sent.",
+        "`clock_us` in HELLO and ALIVE is the clock at the moment when the device sends the frame.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "status.asked",
-        "After INQUIRE the device makes a new report, STATUS, with its whole state.",
+        "After INQUIRE, the device makes a new report, STATUS, with its whole state.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "status.once",
-        "If the newest report that it keeps is a STATUS of the present power-up, or if there is no room, it makes "
-        "none.",
+        "If the newest kept report is a STATUS of the present power-up, or if there is no room, the device makes no "
+        "STATUS.",
         since=3,
     ),
-    Clause(
+    ProtocolClause(
         "status.full",
-        "After a loss by a full memory, STATUS takes the place of LOCK and of the faults that stand.",
+        "After a loss by a full memory, STATUS replaces LOCK and the FAULT reports of the active faults.",
         since=3,
     ),
-    Clause("status.faults", "A STATUS names at most 32 faults.", since=3),
-    Clause("set.named", "SHUFFLING, SHUFFLED and FAILED name their set.", since=3, role=Role.SHUFFLER),
-    Clause(
+    ProtocolClause("status.faults", "A STATUS contains at most 32 faults.", since=3),
+    ProtocolClause(
+        "set.named",
+        "SHUFFLING, SHUFFLED and FAILED carry the `set_id` of their set.",
+        since=3,
+        role=OpenShoeRole.SHUFFLER,
+    ),
+    ProtocolClause(
         "vendor.types",
-        "The types `50` to `5F` are reports, and `18` to `1F` are notices, that a maker may use in version 3 as it "
-        "likes. They must not carry what this page has a message for.",
-        "only the maker knows what such a message carries",
+        "The types `50` to `5F` are reports, and `18` to `1F` are notices, that a maker may define in version 3. They "
+        "must not carry a fact for which this page has a message.",
+        "only the maker knows the content of such a message",
         since=3,
     ),
     # --- orders
-    Clause("order.done", "An order is answered by DONE within 3 s"),
-    Clause("order.twice", "doing it twice is harmless"),
-    Clause("order.report", "The report of what it changed, LOCK or FAULT, may come before DONE or behind it."),
-    Clause(
+    ProtocolClause("order.done", "A device answers an order with DONE within 3 s."),
+    ProtocolClause("order.twice", "A second execution of the same order is harmless"),
+    ProtocolClause("order.report", "The report of the change, LOCK or FAULT, may precede or follow DONE."),
+    ProtocolClause(
         "order.unknown",
-        "To an order that is none of these a device says nothing, or DONE with that order and `unable`.",
+        "To an order that this page does not define, a device sends no answer, or DONE with that order and `unable`.",
     ),
-    Clause(
+    ProtocolClause(
         "request.readable",
-        "A payload that is longer or shorter than its fields, or that has a value which this page does not give, is "
-        "not readable: a device drops such a request",
+        "A payload is not readable if it is longer or shorter than its fields, or if it has a value that this"
+        " page does not define. A device drops a request that is not readable.",
     ),
     # --- streams and numbers
-    Clause("number.unbroken", "A stream is one unbroken numbering of reports."),
-    Clause("number.first", "Its first report has the number 1"),
-    Clause("number.wrap", "after 65535 comes 1 again, never 0."),
-    Clause("number.zero", "0 is no number: an ACK or a RESEND of it is dropped"),
-    # --- what the device keeps and sends again
-    Clause("keep.until-acknowledged", "It must keep each report until it is acknowledged"),
-    Clause("keep.over-a-cut", "It must keep each report until it is acknowledged"),
-    Clause("keep.in-a-flood", "It must keep each report until it is acknowledged"),
-    Clause("keep.room", "and have room for 1,024 of them at least"),
-    Clause("keep.most", "A device never holds more than 16,384 reports"),
-    Clause("window.size", "It sends a report at once, if fewer than 32 older ones are kept"),
-    Clause("window.moves", "else as soon as that is so."),
-    Clause("repeat.due", "If nothing is acknowledged for 500 ms, it sends the window again, from the oldest on"),
-    Clause(
-        "repeat.counted",
-        "counted from when its oldest went out, something was acknowledged, or it was last said again.",
+    ProtocolClause("number.unbroken", "A stream is one unbroken numbering of reports."),
+    ProtocolClause("number.first", "The first report of a stream has the number 1"),
+    ProtocolClause("number.wrap", "the number after 65535 is 1, never 0."),
+    ProtocolClause("number.zero", "0 is not a number: a device drops an ACK or a RESEND of 0"),
+    # --- kept and repeated reports
+    ProtocolClause("keep.until-acknowledged", "A device must keep each report until the report is acknowledged."),
+    ProtocolClause("keep.over-a-cut", "A device must keep each report until the report is acknowledged."),
+    ProtocolClause("keep.in-a-flood", "A device must keep each report until the report is acknowledged."),
+    ProtocolClause("keep.room", "A device must have room for at least 1,024 reports"),
+    ProtocolClause("keep.most", "A device never keeps more than 16,384 reports"),
+    ProtocolClause("window.size", "A device sends a report immediately if it keeps fewer than 32 older reports"),
+    ProtocolClause("window.moves", "otherwise as soon as it keeps fewer than 32 older reports."),
+    ProtocolClause(
+        "repeat.due",
+        "If no report is acknowledged for 500 ms, the device sends the window again, from the oldest report on.",
     ),
-    Clause("repeat.for-ever", "It goes on doing so for ever; a line that nobody hears costs nothing."),
-    Clause("repeat.same", "A report sent again is the same, byte for byte, its clock included."),
-    Clause("ack.forgets", "ACK of the present stream: it forgets all reports up to `upto`."),
-    Clause("ack.unknown", "If `upto` is not among those that it keeps, it does nothing."),
-    Clause("ack.other-stream", "ACK or RESEND of another stream: it does nothing but say HELLO."),
-    Clause("resend.from", "RESEND of the present stream: it sends up to 32 reports from `start` on."),
-    Clause("resend.unknown", "If `start` is not in the window, it says HELLO."),
-    Clause("resend.other-stream", "ACK or RESEND of another stream: it does nothing but say HELLO."),
+    ProtocolClause(
+        "repeat.counted",
+        "The 500 ms count from the latest of three moments: the oldest report was sent, a report was acknowledged, "
+        "the window was repeated.",
+    ),
+    ProtocolClause("repeat.for-ever", "The device repeats the window without limit."),
+    ProtocolClause("repeat.same", "A repeated report is identical, byte for byte, its clock included."),
+    ProtocolClause("ack.forgets", "ACK of the present stream: the device deletes all reports up to `upto`."),
+    ProtocolClause("ack.unknown", "If the device does not keep `upto`, it does nothing."),
+    ProtocolClause("ack.other-stream", "ACK or RESEND of another stream: the device only sends HELLO."),
+    ProtocolClause("resend.from", "RESEND of the present stream: the device sends up to 32 reports from `start` on."),
+    ProtocolClause("resend.unknown", "If `start` is not in the window, the device sends HELLO."),
+    ProtocolClause("resend.other-stream", "ACK or RESEND of another stream: the device only sends HELLO."),
     # --- the memory is full
-    Clause("full.kept", "What is kept is never thrown away for something newer."),
-    Clause(
+    ProtocolClause("full.kept", "A device never deletes a kept report to make room for a newer report."),
+    ProtocolClause(
         "full.lock",
-        "A device whose memory is nearly full (16 free) should lock its exit, if it can. ... An exit that it locked "
-        "itself it leaves locked, until people or an order unlock it.",
+        "A device whose memory is nearly full (16 free) should lock its exit, if it can. ... If the device itself "
+        "locked the exit, the exit stays locked until people or an order unlock it.",
         "a recommendation; look at the exit while the memory fills",
     ),
-    Clause(
+    ProtocolClause(
         "full.dropped",
-        "The first report that finds no room is dropped, and from then on every new one, though room may come: a gap "
-        "inside a stream would not be seen.",
+        "The device drops the first report for which there is no room, and from then on every new report, even if "
+        "room becomes free: a gap inside a stream would not be visible.",
     ),
-    Clause(
+    ProtocolClause(
         "full.stream",
-        "Once everything that it keeps has been acknowledged, the device must begin a new stream: HELLO, then as its "
-        "first report FAULT 8 raised, then FAULT 8 cleared.",
+        "When all kept reports are acknowledged, the device must begin a new stream: HELLO, then as its first report "
+        "FAULT 8 raised, then FAULT 8 cleared.",
     ),
-    Clause(
+    ProtocolClause(
         "full.state",
-        "What changed meanwhile was lost with it: behind them come LOCK, as the exit stands, and each fault that "
-        "stands",
-        role=Role.SHOE,
+        "The changes of state in the meantime are lost, too. Therefore the device then reports LOCK with the state of "
+        "the exit, and a FAULT for each active fault",
+        role=OpenShoeRole.SHOE,
         until=2,
     ),
     # --- the power is cut
-    Clause(
+    ProtocolClause(
         "stream.lost",
         "A device must begin a new stream, with another id, whenever it has lost reports that were not acknowledged, "
-        "or does not know where its numbering stood: at power-up, if it has no memory that survives.",
+        "or does not know the last number of its stream: at power-up, if the device has no memory that survives.",
     ),
-    Clause(
+    ProtocolClause(
         "stream.kept",
-        "If it has one, it goes on: same stream, next number, and in versions 1 and 2 a clock that continues from the "
-        "last one it wrote down.",
+        "A device with a memory that survives continues: same stream, next number, and in versions 1 and 2 a clock "
+        "that continues from the last stored clock.",
     ),
-    Clause(
+    ProtocolClause(
         "stream.written",
-        "It must write a report, with its number, to that memory before it sends the first byte of it.",
-        "the power would have to fail between two bytes of a report",
+        "A device with a memory that survives must write a report, with its number, to this memory before it sends "
+        "the first byte of the report.",
+        "a check would have to cut the power between two bytes of a report",
     ),
-    Clause("stream.id", "Its id is a random number of 32 bits."),
-    Clause(
+    ProtocolClause("stream.id", "The id of a stream is a random number of 32 bits."),
+    ProtocolClause(
         "stream.noise",
-        "It comes from a source of noise in the hardware. A device without one makes it from its serial number and a "
-        "count of its power-ups that survives without power; never from the time since power-up, and never from a "
-        "constant.",
-        "the ids of a few streams show no more than stream.id has",
+        "The id comes from a source of noise in the hardware. A device without such a source computes the id from its "
+        "serial number and from a count of its power-ups that survives without power; never from the time since "
+        "power-up, and never from a constant.",
+        "the ids of a few streams prove no more than stream.id",
     ),
     # --- the secure channel
-    Clause(
+    ProtocolClause(
         "channel.sealed",
-        "With a key, a device and a host say all frames of this page inside SEALED frames, in version 3.",
+        "With a key, a device and a host send all frames of this page inside SEALED frames, in version 3.",
         since=3,
         keyed=True,
     ),
-    Clause(
+    ProtocolClause(
         "channel.refuses",
-        "They must drop every other frame, of any version, except CHALLENGE, RESPONSE and UNKEYED",
+        "Both ends must drop every other frame, of any version, except CHALLENGE, RESPONSE and UNKEYED.",
         since=3,
         keyed=True,
     ),
-    Clause("channel.proof", "The device answers CHALLENGE with RESPONSE.", since=3, keyed=True),
-    Clause(
+    ProtocolClause("channel.proof", "The device answers CHALLENGE with RESPONSE.", since=3, keyed=True),
+    ProtocolClause(
         "channel.again",
-        "To the nonce of the session that stands, and to that of the newest CHALLENGE, it says the same RESPONSE "
-        "again, which begins no counter again. To every other nonce it draws a new nonce from a source of noise; a "
-        "device without one cannot have a key.",
+        "To the nonce of the established session, and to the nonce of the newest CHALLENGE, the device repeats the "
+        "same RESPONSE, which restarts no counter. To every other nonce, the device draws a new nonce from a source "
+        "of noise; a device without such a source cannot have a key.",
         since=3,
         keyed=True,
     ),
-    Clause(
+    ProtocolClause(
         "channel.false-challenge",
-        "The new session stands from its first frame that the device can open. Until then the session before it goes "
-        "on, so that a false CHALLENGE ends nothing.",
+        "The first frame of the new session that the device can open establishes the new session. Until then,"
+        " the previous session continues, so that a false CHALLENGE does not end a session.",
         since=3,
         keyed=True,
     ),
-    Clause(
+    ProtocolClause(
         "channel.hello",
-        "The device must say HELLO when a session begins to stand.",
+        "The device must send HELLO when a session is established.",
         since=3,
         keyed=True,
     ),
-    Clause(
+    ProtocolClause(
         "channel.unkeyed",
-        "UNKEYED says that the device has no session. It must be said at power-up and when a line opens, in the "
-        "place of HELLO, and in answer to a frame that it drops while no session stands or whose tag is wrong: at "
-        "most once in a second. While no session stands, it takes the place of ALIVE, too.",
+        "UNKEYED means that the device has no session. A device must send UNKEYED at power-up and when a line opens, "
+        "instead of HELLO, and in answer to a frame that the device drops while no session is established or whose "
+        "tag is wrong: at most once in a second. While no session is established, UNKEYED also replaces ALIVE.",
         since=3,
         keyed=True,
     ),
-    Clause(
+    ProtocolClause(
         "channel.counts",
-        "Each end counts its sealed frames in each session: the first has the counter 1. A receiver opens a frame only "
-        "if its counter is higher than that of the frame that it opened last in that session",
+        "Each end counts its sealed frames in each session: the first has the counter 1. A receiver opens a frame "
+        "only if its counter is higher than the counter of the last opened frame of that session",
         since=3,
         keyed=True,
     ),
-    Clause(
+    ProtocolClause(
         "channel.inside",
-        "The inner body has version 3, a request, too; it is none of the channel's own, and has at most 492 bytes.",
+        "The inner body has version 3, also the body of a request. The inner body is not a message of the channel "
+        "itself, and has at most 492 bytes.",
         since=3,
         keyed=True,
-    ),
-)
-
-REMARKS: Final = (
-    "Both ends say the same frames:",
-    "Escapes.",
-    "(`11` and `13` are XON and XOFF, which some adapters keep for themselves.)",
-    "CRC.",
-    "Finding a frame.",
-    "Frames, escapes, CRC and the place of the version are the same in every version that there will ever be.",
-    "Nothing is negotiated: each frame can be read by itself.",
-    "A host speaks the version that it last heard from the device; before it has heard one, version 1.",
-    (
-        "Version 2 is version 1 and [what it adds](#what-version-2-adds); version 3 is version 2 and [what it "
-        "adds](#what-version-3-adds). A new device should speak version 3."
-    ),
-    (
-        "Another version is refused: a host takes nothing from such a frame, acknowledges nothing, and tells "
-        "people which version it was."
-    ),
-    "The device then keeps its reports, and no card is lost, until one of the two is changed.",
-    "Never assume that the layout is the nearest one.",
-    "The CRC is looked at before the version: a damaged frame is not an unknown version.",
-    "A message is a report or a notice.",
-    "and on an ACK or a RESEND of another stream or a RESEND that does not fit ([below](#the-device));",
-    ": a host takes 30 s of silence for a device that is gone, which three lost ALIVEs in a row make.",
-    ": a host counts no card by a fault.",
-    "A foreign card is none of the set's, whatever face it has; which one it stands for, people say.",
-    (
-        "Where a shoe cannot measure `passage_us`, only leading edges tell cards that were drawn together, so "
-        "that fewer of them are found."
-    ),
-    "Which cards are missing or too many is the host's to find: it knows how many decks there should be.",
-    "CARD takes the place of that of version 1: it has two fields more.",
-    ", so that a host may repeat one whose answer was lost.",
-    (
-        "A stream id that is not random, and a memory that is set back to an older state, give numbers a second "
-        "meaning: the device numbers its reports again under the same stream."
-    ),
-    "That breaks the rule above.",
-    (
-        "A host finds it all the same, by [the rules below](#the-host): it records a gap, and takes every report that "
-        "the device still keeps."
-    ),
-    ", so that numbers can be compared although they wrap.",
-    "From number `a` to number `b` it is `(b - a) mod 65535` steps",
-    "`b` is *due or later* if that is less than 32768, and *earlier* otherwise.",
-    "Examples: from 65535 to 1 is 1 step; from 2 to 65535 is 65533 steps, so that 65535 is earlier than 2.",
-    ": two shoes of eight decks.",
-    "Another one is dropped, and its frame counts as opened.",
-    "32 is the *window*: 1 KB, or 90 ms of the line, which is what one lost frame costs.",
-    "500 ms is ten commits of a slow disk.",
-    "So the loss has its place: between the last report of the old stream and the first of the new.",
-    ", and [the host](#the-host) has a rule for such a report.",
-    (
-        "Version 3 tells a host when each card was drawn, in which state the device is, and whether it was restarted. "
-        "It also allows [a secure channel](#the-secure-channel)."
-    ),
-    "Power-ups.",
-    "Reports.",
-    "Moments.",
-    "With it a host knows the moment of each report of the same power-up.",
-    "State.",
-    "Sets. A shuffler with two chambers works at two sets at once.",
-    "Types for makers.",
-    "A host takes and acknowledges such a report, and drops such a notice.",
-    "INQUIRE and CHALLENGE are of [version 3](#what-version-3-adds) alone.",
-    "; in version 3, STATUS.",
-    (
-        "Whoever can write on the line can acknowledge reports, unlock the exit and invent cards. In version 3 a key "
-        "prevents this: 16 random bytes that only the device and its host have. Every device has a key of its own. "
-        "How the key gets into the device is left to its maker; the device never says it."
-    ),
-    (
-        ", and a host tells people about each frame that it drops while a session stands, and before that why none "
-        "does. Nothing is negotiated, so nobody on the line can switch the channel off."
-    ),
-    (
-        "Both ends compute three values of 16 bytes with AES-CMAC (RFC 4493) and the key, over one byte and the two "
-        "nonces:"
-    ),
-    (
-        "The host says CHALLENGE when the line opens, and again every second, with the same nonce, until a RESPONSE "
-        "with the right proof comes. For each session it draws a new nonce from a source of noise. A wrong proof means "
-        "another key: the RESPONSE is dropped, and people are told."
-    ),
-    (
-        "The host then begins a session, at most one in a second; its session before goes on until the first frame of "
-        "the new one comes. In a new session it says IDENTIFY, again every second, until that frame comes. It also "
-        "begins one when it has heard nothing for 30 s. A frame of its newest session that it opens after UNKEYED "
-        "shows that the UNKEYED was false."
-    ),
-    (
-        "A session ends with the line, with the power, and once a `counter` of either end is 4294967295: from "
-        "2147483648 on, the host begins a new session. Each line begins without a session, and the host draws a new "
-        "nonce for it. A RESPONSE that is said again begins nothing. While no session stands, reports are kept and not "
-        "sent. A device whose key is damaged says nothing but UNKEYED, and a host with a key never goes on without it."
-    ),
-    "SEALED carries one body, from its version to its payload, without its CRC:",
-    (
-        ": a frame that was recorded and is sent again is dropped. A gap between counters means nothing; lost frames "
-        "leave one."
-    ),
-    (
-        "A report that is sent again is the same inside. Outside it has a new counter. Wherever this page compares "
-        "reports, it means the CRC of the inner body."
-    ),
-    (
-        "What the channel does not prevent. An attacker on the line can cut it, send noise, and disturb the "
-        "beginning of sessions by false CHALLENGEs and UNKEYEDs: people are told of each. He can hold frames back "
-        "and let them through later, in their order; an order that is held back is then obeyed late. He sees when "
-        "frames go, and how long they are. Who gets the key can open what was recorded. With a key there is no "
-        "second host that listens. On TCP, a device should give a new connection the place of the one before only "
-        "when a session stands on it."
     ),
 )

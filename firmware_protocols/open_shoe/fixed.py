@@ -1,7 +1,7 @@
-"""Payloads whose fields all have one size, read and made without construct, from the declared fields themselves.
+"""Payloads whose fields all have a fixed size: read and built by `struct`, from the declared fields.
 
-A card takes construct 8 us, and this 1; at 115200 baud a line carries one every 3 ms, over USB they
-follow at once. What does not fit raises, and construct is asked again to say what is wrong.
+construct reads a card in 8 us, and `struct` in 1 us. At 115200 baud a line carries one card every 3 ms; over USB,
+cards can follow each other without a gap. A wrong payload raises, and construct reads it again to find the reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from construct import Construct, FormatField, Int16ub, Mapping, Validator
 
 
 class Number(Validator):
-    """A report's number, which is never 0."""
+    """The number of a report, which is never 0."""
 
     def _validate(self, obj: int, _context: object, _path: str) -> bool:
         return obj > 0
@@ -22,7 +22,7 @@ NUMBER: Final = Number(Int16ub)
 
 
 class Fixed:
-    """One kind of message. What does not fit is a `struct.error` or a `KeyError`."""
+    """One kind of message. A wrong payload raises `struct.error` or `KeyError`."""
 
     def __init__(self, message: Callable[..., Any], names: Sequence[str], layouts: Sequence[Construct]) -> None:
         self.message: Final = message
@@ -31,13 +31,13 @@ class Fixed:
         self.decoders: Final = tuple(map(_decoder, layouts))
         self.encoders: Final = tuple(map(_encoder, layouts))
 
-    def read(self, payload: bytes) -> Any:  # noqa: ANN401 -- as it was declared
+    def read(self, payload: bytes) -> Any:  # noqa: ANN401 -- the layout decides the type
         values = self.struct.unpack(payload)
         codes = zip(self.decoders, values, strict=True)
         return self.message(*[value if code is None else code(value) for code, value in codes])
 
-    def build(self, said: object) -> bytes:
-        codes = zip(self.encoders, [getattr(said, name) for name in self.names], strict=True)
+    def build(self, message: object) -> bytes:
+        codes = zip(self.encoders, [getattr(message, name) for name in self.names], strict=True)
         return self.struct.pack(*[value if code is None else code(value) for code, value in codes])
 
 
@@ -46,7 +46,7 @@ def has_one_size(layouts: Sequence[Construct]) -> bool:
 
 
 def _size(layout: Construct) -> str | None:
-    while isinstance(layout, Mapping | Validator):  # no other adapter is done here
+    while isinstance(layout, Mapping | Validator):  # the only adapters of this module
         layout = layout.subcon
     return layout.fmtstr[1:] if isinstance(layout, FormatField) else None
 

@@ -1,6 +1,6 @@
-"""What an Open Shoe device says and is told, in its own words.
+"""The messages of Open Shoe, in the words of PROTOCOL.md.
 
-Values only: how they lie on the line is in `layout`.
+This module has values only: `layout` declares their bytes.
 """
 
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from typing import Final, TypeAlias
 from firmware_protocols.family import Malformed
 
 FIRST: Final = 1
-LAST: Final = 0xFFFF  # after it comes FIRST again: 0 is never a report's number
+LAST: Final = 0xFFFF  # the number after it is FIRST: 0 is never the number of a report
 
 
 def following(sequence: int) -> int:
     return sequence + 1 if sequence < LAST else FIRST
 
 
-class Suit(Enum):
+class OpenShoeSuit(Enum):
     SPADES = "spades"
     HEARTS = "hearts"
     DIAMONDS = "diamonds"
@@ -25,13 +25,13 @@ class Suit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
-    suit: Suit
+class OpenShoeFace:
+    suit: OpenShoeSuit
     rank: int  # 1 ace ... 11 jack, 12 queen, 13 king
 
 
-class Place(Enum):
-    """Where a card went."""
+class OpenShoePlace(Enum):
+    """Where a card went, or in which state of the device it was drawn."""
 
     DEALT = "dealt"
     PLAYER = "player"
@@ -41,21 +41,21 @@ class Place(Enum):
     ERROR = "error"
 
 
-class Passage(Flag):
-    """What was odd about a card's way through the shoe."""
+class OpenShoePassage(Flag):
+    """What was unusual about the passage of a card through the shoe."""
 
     CLEAN = 0
     DOUBLE = 1
     FOREIGN = 2
 
 
-class Role(Enum):
+class OpenShoeRole(Enum):
     SHOE = "shoe"
     SHUFFLER = "shuffler"
 
 
-class Result(Enum):
-    """What became of an order."""
+class OpenShoeResult(Enum):
+    """The result of an order."""
 
     DONE = "done"
     NOT_NOW = "not-now"
@@ -69,7 +69,7 @@ class OrderKind(Enum):
     CLEAR = "clear"
 
 
-class Fault(Enum):
+class OpenShoeFault(Enum):
     UNREADABLE = "unreadable"
     JAM = "jam"
     REVERSE_RUN = "reverse-run"
@@ -80,8 +80,8 @@ class Fault(Enum):
     MEMORY_FULL = "memory-full"
 
 
-class Failure(Enum):
-    """Why a set was not shuffled."""
+class ShuffleFailure(Enum):
+    """The reason why a set is not shuffled."""
 
     OTHER = "other"
     WRONG_COUNT = "wrong-count"
@@ -91,8 +91,8 @@ class Failure(Enum):
     STOPPED = "stopped"
 
 
-class Capability(Flag):
-    """What a device can do."""
+class OpenShoeCapability(Flag):
+    """An ability of a device."""
 
     NONE = 0
     PASSAGE = 1
@@ -105,26 +105,26 @@ class Capability(Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """A card left the shoe. Its leading edge passed at the report's clock."""
+class OpenShoeCard:
+    """A card left the shoe. Its leading edge passed at the clock of the report."""
 
-    card: Face | None  # None: it was not read
-    place: Place
+    card: OpenShoeFace | None  # None: it was not read
+    place: OpenShoePlace
     position: int
     passage_us: int  # trailing minus leading edge; 0: not measured
-    odd: Passage = Passage.CLEAN
+    odd: OpenShoePassage = OpenShoePassage.CLEAN
     quality: int | None = None  # percent
-    code: int = 0  # what a card without a face carried; 0: nothing
+    code: int = 0  # the code on a card without a face; 0: no code
 
 
 @dataclass(frozen=True, slots=True)
-class CuttingCard:
+class OpenShoeCutCard:
     pass
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A new set was put into the shoe."""
+    """A new set was inserted into the shoe."""
 
     set_id: str
 
@@ -141,7 +141,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class FaultChanged:
-    """A fault came or went; a code that the page does not name is still a fault, and keeps its number."""
+    """A fault began or ended. A code that the page does not name is still a fault, and keeps its number."""
 
     code: int
     raised: bool
@@ -164,14 +164,14 @@ class Shuffled:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    reason: int  # a number that the page does not name is a failure all the same
+class OpenShoeFailed:
+    reason: int  # a number that the page does not name is still a failure
     set_id: str = ""  # in version 3
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a shuffler counted in a set."""
+    """The cards of a set as a shuffler counted them."""
 
     set_id: str
     counts: tuple[int, ...]  # of the 52 faces, in the order of `layout.FACES`
@@ -185,33 +185,33 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class CardOrder:
-    """A part of the order in which a delivered set lies, the first to be dealt before the others."""
+    """A part of the order of the cards in a delivered set. The first card is dealt first."""
 
     set_id: str
-    first: int  # place of the first of these cards, from 1
-    cards: tuple[Face | None, ...]
+    first: int  # the place of the first of these cards, from 1
+    cards: tuple[OpenShoeFace | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A fault that stands."""
+class OpenShoeStandingFault:
+    """An active fault."""
 
     code: int
     blocking: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class OpenShoeStatus:
     """The whole state of a device."""
 
     locked: bool | None  # None: it has no lock
     set_id: str
-    faults: tuple[Standing, ...]
+    faults: tuple[OpenShoeStandingFault, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OfVendor:
-    """A message of a type that is left to the makers of devices."""
+    """A message of a type that the page leaves to the makers of devices."""
 
     type: int
     payload: bytes
@@ -219,7 +219,7 @@ class OfVendor:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A report whose check is right, and which its version does not declare: a card may have been in it."""
+    """A report with a right CRC that its version does not declare. The report may have contained a card."""
 
     type: int
     payload: bytes
@@ -228,20 +228,20 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who the device is, and which reports it holds."""
+    """Identifies the device and the reports that it keeps."""
 
     stream: int
-    role: Role
-    next: int  # the number that the next new report will carry
-    oldest: int  # of those that are not acknowledged; `next`, if all are
+    role: OpenShoeRole
+    next: int  # the number of the next new report
+    oldest: int  # the oldest report that is not acknowledged; `next`, if all are acknowledged
     vendor: str
     model: str
     serial: str
     firmware: str
-    boot: int = 0  # this and the following: in version 3
-    clock_us: int = 0  # at this moment
+    boot: int = 0  # this field and the fields below: in version 3
+    clock_us: int = 0  # at the moment of sending
     drift_ppm: int | None = None
-    capabilities: Capability = Capability.NONE
+    capabilities: OpenShoeCapability = OpenShoeCapability.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,14 +249,14 @@ class Alive:
     stream: int
     next: int
     boot: int = 0  # in version 3
-    clock_us: int = 0  # at this moment, in version 3
+    clock_us: int = 0  # at the moment of sending, in version 3
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    order: OrderKind | int  # a number: an order that the page does not have
+    order: OrderKind | int  # a number: an order that the page does not define
     number: int
-    result: Result
+    result: OpenShoeResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Unkeyed:
-    """No session stands: a challenge is due."""
+    """The device has no session: the host must send CHALLENGE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class Challenge:
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledge:
+class OpenShoeAcknowledge:
     """All reports of the stream, up to this one, are on the disk."""
 
     stream: int
@@ -318,14 +318,14 @@ class Resend:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OpenShoeOrder:
     order: OrderKind
     number: int = 0  # the fault to clear; 0 with the others
 
 
-Reported: TypeAlias = (
-    Card
-    | CuttingCard
+ReportBody: TypeAlias = (
+    OpenShoeCard
+    | OpenShoeCutCard
     | Loaded
     | Empty
     | Lock
@@ -333,45 +333,45 @@ Reported: TypeAlias = (
     | Recognised
     | Shuffling
     | Shuffled
-    | Failed
+    | OpenShoeFailed
     | Inventory
     | Delivered
     | CardOrder
-    | Status
+    | OpenShoeStatus
     | OfVendor
 )
 Noticed: TypeAlias = Hello | Alive | Done | Response | Unkeyed | Sealed | OfVendor
-Requested: TypeAlias = Identify | Acknowledge | Resend | Order | Inquire | Challenge | HostSealed
+Requested: TypeAlias = Identify | OpenShoeAcknowledge | Resend | OpenShoeOrder | Inquire | Challenge | HostSealed
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A numbered message of a device, which it keeps until it is acknowledged."""
+class OpenShoeReport:
+    """A numbered message of a device. The device keeps the message until the acknowledgement."""
 
     version: int
     sequence: int
     stream: int
     clock_us: int
-    said: Reported | Unreadable
+    body: ReportBody | Unreadable
     boot: int = 0  # in version 3
-    check: int = field(default=0, compare=False)  # the CRC of its frame; 0 where it was not read from one
+    check: int = field(default=0, compare=False)  # the CRC of its frame; 0 if it was not read from a frame
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """What a device says without a number, and does not keep."""
+class OpenShoeNotice:
+    """A message of a device without a number. The device does not keep this message."""
 
     version: int
-    said: Noticed
+    body: Noticed
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What a host says."""
+class OpenShoeRequest:
+    """A message of a host."""
 
     version: int
-    said: Requested
+    body: Requested
 
 
-FromDevice: TypeAlias = Report | Notice
-Message: TypeAlias = FromDevice | Request
+FromDevice: TypeAlias = OpenShoeReport | OpenShoeNotice
+OpenShoeMessage: TypeAlias = FromDevice | OpenShoeRequest

@@ -1,11 +1,11 @@
-"""A barcode scanner at the table, as a USB keyboard. What is known of it, and how well, is in PROTOCOL.md."""
+"""A barcode scanner at the table, as a USB keyboard. PROTOCOL.md holds all known facts, and how they are known."""
 
 from typing import Final, get_args
 
 from firmware_protocols.family import Family, Mark, UsbId
 from firmware_protocols.scanner.codec import build, orders, reports
 from firmware_protocols.scanner.layout import ENTER, ENTERS, FAILURES, LONGEST_CODE, PLAIN, SHIFTED
-from firmware_protocols.scanner.messages import Failed, Failure, Held, Report
+from firmware_protocols.scanner.messages import HeldKeys, ScannerFailed, ScannerFailure, ScannerReport
 from firmware_protocols.scanner.settings import ScannerSettings
 
 __all__ = [
@@ -16,24 +16,24 @@ __all__ = [
     "LONGEST_CODE",
     "PLAIN",
     "SHIFTED",
-    "Failed",
-    "Failure",
-    "Held",
-    "Report",
+    "HeldKeys",
+    "ScannerFailed",
+    "ScannerFailure",
+    "ScannerReport",
     "ScannerSettings",
     "build",
     "orders",
     "reports",
 ]
 
-# The public list of USB ids (usb.ids) names each as a barcode scanner; of some it names the mode as well.
+# The public list of USB ids (usb.ids) names each of them as a barcode scanner, and for some it also names the mode.
 IN_THIS_MODE: Final = "the list names the keyboard mode"
 IN_SOME_MODE: Final = "the list names a scanner; that these are the ids of its keyboard mode is assumed"
 
 FAMILY: Final = Family(
     name="scanner",
     title="Barcode scanner",
-    firmware=("any",),  # the reports are those of every keyboard
+    firmware=("any",),  # every keyboard has the same reports
     line=None,
     usb_ids=(
         UsbId(0x05E0, 0x1200, "Symbol Bar Code Scanner", Mark.ASSUMED, IN_SOME_MODE, raw=True),
@@ -49,5 +49,5 @@ FAMILY: Final = Family(
     settings=ScannerSettings,
     reports=reports,
     orders=orders,
-    messages=get_args(Report),
+    messages=get_args(ScannerReport),
 )

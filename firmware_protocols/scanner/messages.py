@@ -1,4 +1,4 @@
-"""What a barcode scanner says as the keyboard that it takes itself for."""
+"""The messages of a barcode scanner that acts as a keyboard."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,25 +6,25 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The keys that are down, in no order that means anything."""
+class HeldKeys:
+    """The keys that are down; their order has no meaning."""
 
     keys: tuple[int, ...] = ()
     shift: bool = False
-    command: bool = False  # Ctrl, Alt or the logo key: then a key makes no character
+    command: bool = False  # Ctrl, Alt or the logo key: a key then makes no character
 
 
-class Failure(Enum):
+class ScannerFailure(Enum):
     ROLL_OVER = "roll-over"
     POST = "self-test-failed"
     UNDEFINED = "undefined"
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """Which keys are down is not known."""
+class ScannerFailed:
+    """The keys that are down are unknown."""
 
-    failure: Failure
+    failure: ScannerFailure
 
 
-Report: TypeAlias = Held | Failed
+ScannerReport: TypeAlias = HeldKeys | ScannerFailed

@@ -1,4 +1,4 @@
-"""The way to the world: committed events become MQTT messages.
+"""Publishing: committed events become MQTT messages.
 
-`settings` is what a person writes of the broker, `client` is our one adapter over aiomqtt.
+`settings` has the settings of the broker; `client` is the only adapter over aiomqtt.
 """

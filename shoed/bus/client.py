@@ -1,24 +1,24 @@
-"""Our one adapter over aiomqtt: one connection to the broker, with one life.
+"""The only adapter over aiomqtt: one Connection object for one connection to the broker.
 
     async with connect(settings, client_id, will) as connection:
-        await connection.probe(status)  # the first message: finds out under 3.1.1, too, whether we may publish
+        await connection.probe(status)  # the first message: detects a missing permission, also under MQTT 3.1.1
         acknowledged = connection.send(message)  # written to the socket now, in the order of the calls
-        await acknowledged  # BrokerRefused: this one message is not wanted; BrokerLost: the connection is gone
-        await connection.lost()  # waits for the end of the connection and raises why
+        await acknowledged  # BrokerRefused: the broker refuses this message; BrokerLost: the connection is lost
+        await connection.lost()  # waits for the end of the connection and raises the reason
 
-Theory of operation. Each connection has an aiomqtt client of its own, a clean session and QoS 1. Nothing is sent again
-in here and nothing queues in here: a caller keeps at most `connection.window` messages unacknowledged, and sends again
-on the next connection what this one did not acknowledge. The loss of the connection fails everything that waits,
-at once and with the reason; so does an acknowledgement that does not come in time.
+Theory of operation. Each connection has its own aiomqtt client, a clean session and QoS 1. The adapter does not queue
+and does not send again. A caller keeps at most `connection.window` messages unacknowledged, and sends unacknowledged
+messages again on the next connection. The loss of the connection fails every waiting future immediately, with the
+reason. If an acknowledgement is late, the adapter ends the connection.
 
-A body that ends normally says DISCONNECT, and the broker forgets the will. A body that ends by an exception or a
-cancellation just drops the line, and the broker publishes the will: nobody has said goodbye. Who wants
-to say it while being cancelled publishes it and calls `close()` first.
+If the body of `connect` ends normally, the adapter sends DISCONNECT, and the broker discards the will. If the body ends
+by an exception or a cancellation, the adapter closes the socket without DISCONNECT, and the broker publishes the will.
+A cancelled caller that wants to end normally publishes its last message and calls `close()` first.
 
-aiomqtt makes the client and joins it to the loop. What it does not do is done at the paho client below it: the
-socket is ours (a cancelled connect would leave aiomqtt's thread and socket behind, and TLS errors come out of it as
-mere text), and so are the callbacks for reason codes and disconnections, and the writing. The private names this
-takes are in `Connection.__init__`, `_attach`, `_cut` and `drop`; a test guards them.
+aiomqtt makes the paho client and connects it to the event loop. The adapter uses the paho client directly for the rest.
+The adapter makes the socket itself, because a cancelled connect of aiomqtt would leave a thread and a socket open, and
+because aiomqtt reports TLS errors as text only. The adapter has its own callbacks for reason codes, disconnections and
+writing. It uses private names in `Connection.__init__`, `_attach`, `_cut` and `drop`; a test checks these names.
 """
 
 import asyncio
@@ -40,28 +40,28 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from shoed.bus.line import dial, password
-from shoed.bus.reasons import FAILURE, cut, no_greeting, refusal
-from shoed.bus.settings import LIMITS, BrokerSettings, Limits
+from shoed.bus.broker_socket import dial, password
+from shoed.bus.reasons import FAILURE, cut, no_connack, refusal
+from shoed.bus.settings import LIMITS, BrokerSettings, BrokerTimeLimits
 from shoed.errors import BrokerLost, BrokerRefused, BusError
 
 CLOUDEVENT: Final = "application/cloudevents+json; charset=utf-8"
 JSON: Final = "application/json"
 
-# Below paho's 20 in flight, past which it queues by itself. Over a line with a round trip of 10 ms it still lets 1000
-# messages a second through; a table deals a card in some seconds.
+# Less than paho's limit of 20; above its limit paho queues messages. With a round trip of 10 ms this still allows 1000
+# messages per second; a table deals a card every few seconds.
 WINDOW: Final = 10
 
 LOG: Final = logging.getLogger("shoed.bus")
 LIBRARY_LOG: Final = logging.getLogger("shoed.bus.library")
-LIBRARY_LOG.setLevel(logging.CRITICAL)  # what the libraries have to report is in our errors already
+LIBRARY_LOG.setLevel(logging.CRITICAL)  # our errors contain the same information
 
 
-class Message(Struct, frozen=True):
+class MqttMessage(Struct, frozen=True):
     topic: str
     payload: bytes
     retain: bool = False
-    content_type: str | None = None  # told to an MQTT 5 broker; 3.1.1 has no place for it
+    content_type: str | None = None  # MQTT 5 only
 
 
 class _Pending(NamedTuple):
@@ -72,9 +72,9 @@ class _Pending(NamedTuple):
 
 @asynccontextmanager
 async def connect(
-    settings: BrokerSettings, client_id: str, will: Message | None, limits: Limits = LIMITS
+    settings: BrokerSettings, client_id: str, will: MqttMessage | None, limits: BrokerTimeLimits = LIMITS
 ) -> AsyncIterator["Connection"]:
-    """Raises BrokerRefused if somebody has to change something, BrokerLost if trying again may do."""
+    """BrokerRefused: a person must change the configuration. BrokerLost: another attempt may succeed."""
     connection = Connection(settings, client_id, will, limits)
     try:
         await connection.open()
@@ -85,21 +85,23 @@ async def connect(
 
 
 class Connection:
-    def __init__(self, settings: BrokerSettings, client_id: str, will: Message | None, limits: Limits) -> None:
-        self.window = WINDOW  # or what the broker allows, if that is less: known from the greeting on
+    def __init__(
+        self, settings: BrokerSettings, client_id: str, will: MqttMessage | None, limits: BrokerTimeLimits
+    ) -> None:
+        self.window = WINDOW  # after CONNACK: the broker's Receive Maximum, if that is less
         self._settings = settings
         self._at = settings.at
         self._limits = limits
         self._loop = asyncio.get_running_loop()
-        self._greeted: asyncio.Future[None] = self._loop.create_future()
+        self._accepted: asyncio.Future[None] = self._loop.create_future()  # by CONNACK
         self._pending: dict[int, _Pending] = {}  # by packet identifier, oldest first
         self._overdue_timer: asyncio.TimerHandle | None = None
-        self._why: BusError | None = None  # the end of the connection, whoever brought it about
-        self._closed = False  # we did, in good order
+        self._why: BusError | None = None  # the reason of the end of the connection
+        self._closed = False  # by close()
         self._watchers: set[asyncio.Future[None]] = set()
-        self._hung_up = asyncio.Event()  # paho has let go of the socket
-        self._sending = False  # send() is about to write by itself
-        self._writer: int | None = None  # the descriptor, while the loop waits until more can be written
+        self._hung_up = asyncio.Event()  # paho has closed the socket
+        self._sending = False  # send() writes to the socket itself
+        self._writer: int | None = None  # the descriptor, while the event loop waits until it is writable
         new = settings.version == "5"
         self._client = aiomqtt.Client(
             settings.host,
@@ -115,10 +117,10 @@ class Connection:
                 will.topic, will.payload, 1, will.retain, self._properties(PacketTypes.WILLMESSAGE, will)
             ),
             clean_session=None if new else True,
-            timeout=math.inf,  # the limits are ours
+            timeout=math.inf,  # `limits` has the time limits
             max_queued_incoming_messages=WINDOW,
         )
-        # An exception in aiomqtt's reader ends up here, and would be lost.
+        # aiomqtt sets this future to an exception of its reader, and does not report it elsewhere.
         self._client._disconnected.add_done_callback(self._on_broken)  # noqa: SLF001
         self._paho = self._client._client  # noqa: SLF001
         self._paho.on_connect = self._on_connect
@@ -133,17 +135,17 @@ class Connection:
     def unacknowledged(self) -> int:
         return len(self._pending)
 
-    def send(self, message: Message) -> asyncio.Future[None]:
-        """Write the message to the socket now; the future is done at its acknowledgement.
+    def send(self, message: MqttMessage) -> asyncio.Future[None]:
+        """Write the message to the socket now. The future is done when the broker acknowledges the message.
 
-        Whoever loses interest may cancel or forget the future. The message counts until it is acknowledged.
+        The caller may cancel or drop the future. The message counts as unacknowledged until its acknowledgement.
         """
         future: asyncio.Future[None] = self._loop.create_future()
         if self._why is not None:
             _fail(future, self._why)
             return future
         if len(self._pending) >= self.window:
-            raise RuntimeError(f"{len(self._pending)} messages wait for acknowledgement already: await one first")
+            raise RuntimeError(f"{len(self._pending)} messages are unacknowledged: await an acknowledgement first")
         self._sending = True
         try:
             properties = self._properties(PacketTypes.PUBLISH, message)
@@ -152,7 +154,7 @@ class Connection:
             self._sending = False
         self._pending[info.mid] = _Pending(future, message.topic, self._loop.time() + self._limits.puback_s)
         if info.rc is not MQTTErrorCode.MQTT_ERR_SUCCESS:
-            self._break(f"does not take messages ({info.rc.name}); connect again")
+            self._break(f"does not accept messages ({info.rc.name}); shoed connects again")
             return future
         self._paho.loop_write()
         line = self._paho.socket()
@@ -162,16 +164,17 @@ class Connection:
             self._watch_oldest()
         return future
 
-    async def publish(self, message: Message) -> None:
+    async def publish(self, message: MqttMessage) -> None:
         await self.send(message)
 
-    async def probe(self, message: Message) -> None:
-        """Publish a message that may be seen twice, as the status may, and make sure that it was taken.
+    async def probe(self, message: MqttMessage) -> None:
+        """Publish a message, and verify that the broker published it. Subscribers may receive the message twice.
 
-        Under MQTT 5 the broker says so. Under 3.1.1 it acknowledges what it throws away, so we listen for our
-        own message: if it does not come back, we may not write there, or not read, and the broker does not say
-        which (mosquitto grants every subscription and then keeps silent). Both is a refusal: better than a table
-        whose events go nowhere. Only where the broker refuses to let us listen we have to go on in the dark.
+        Under MQTT 5 the acknowledgement is the proof. Under MQTT 3.1.1 a broker acknowledges messages that it discards.
+        Therefore `probe` subscribes to the topic and waits for its own message. If the message does not return, shoed
+        has no permission to write, or no permission to read; the broker does not report which (mosquitto accepts every
+        subscription and sends no messages for it). Both cases raise BrokerRefused: otherwise the events of a table
+        would be lost. If the broker refuses the subscription, `probe` logs a warning and continues without a proof.
         """
         if self._settings.version == "5":
             await self.publish(message)
@@ -181,30 +184,30 @@ class Connection:
                 await self._unless_lost(self._echo(message))
         except TimeoutError:
             raise BrokerRefused(
-                f"{self._at} acknowledges {message.topic} but does not give it back; allow {self._who} to "
-                f'write and to read it in the broker\'s access list, or set version = "5", which tells more'
+                f"{self._at} acknowledges {message.topic}, but does not publish it; allow {self._who} to write and to"
+                f' read this topic in the broker\'s access list, or set version = "5" to get the reason'
             ) from None
 
     def lost(self) -> asyncio.Future[None]:
-        """A future of the caller's own that ends with the connection: with the reason, or without one after close()."""
+        """A new future that ends with the connection: with the reason as its exception, or with None after close()."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._watchers.add(future)
         future.add_done_callback(self._watchers.discard)
-        self._tell_watchers()
+        self._notify_watchers()
         return future
 
     async def close(self) -> None:
-        """Say DISCONNECT, so that the broker forgets the will, and wait until it has heard it.
+        """Send DISCONNECT, and wait until the broker has read it. The broker then discards the will.
 
-        Without waiting, acknowledgements that nobody reads any more could make the kernel reset the line before the
-        broker has read to its end. Closing what is gone already does nothing.
+        Without the wait, unread acknowledgements could make the kernel reset the connection before the broker has read
+        DISCONNECT. On a lost connection `close` has no effect.
         """
         line = self._paho.socket()
         if self._why is not None or line is None:
             return
         self._closed = True
         self._end(BrokerLost(f"the connection to {self._at} is closed"))
-        with socket.socket(fileno=os.dup(line.fileno())) as rest:  # paho closes its own with its last byte
+        with socket.socket(fileno=os.dup(line.fileno())) as rest:  # paho closes its descriptor after the last byte
             rest.settimeout(0)
             self._paho.disconnect()
             self._paho.loop_write()
@@ -214,7 +217,7 @@ class Connection:
                     rest.shutdown(socket.SHUT_WR)
                     while await self._loop.sock_recv(rest, 4096):
                         pass
-            except OSError:  # also the time-out: it has had its chance
+            except OSError:  # also TimeoutError
                 pass
 
     # ------------------------------------------------------------------------------------------ for connect()
@@ -223,16 +226,16 @@ class Connection:
         try:
             async with asyncio.timeout(self._limits.connect_s):
                 self._attach(await dial(self._settings, self._limits.connect_s))
-                await self._greeted
+                await self._accepted
         except TimeoutError:
             raise BrokerLost(
                 f"{self._at} does not answer within {self._limits.connect_s:g} s; "
-                "see whether an MQTT broker runs there and nothing on the way drops packets"
+                "check that an MQTT broker runs there, and that no firewall drops packets"
             ) from None
 
     async def drop(self) -> None:
-        """Let go at once; after close() there is nothing left to let go of."""
-        self._end(BrokerLost(f"the connection to {self._at} was dropped by us"))
+        """Close the socket without DISCONNECT. After close() this has no effect."""
+        self._end(BrokerLost(f"shoed closed the connection to {self._at}"))
         self._cut()
         task = self._client._misc_task  # noqa: SLF001
         if task is not None:
@@ -242,7 +245,7 @@ class Connection:
     # ------------------------------------------------------------------------------------------ the parts
 
     def _attach(self, line: socket.socket) -> None:
-        """Give paho the socket instead of letting it make one: then its connect() blocks nowhere."""
+        """Give paho a connected socket, so that paho's connect() does not block."""
         self._paho._create_socket = lambda: line  # type: ignore[method-assign]  # noqa: SLF001
         if self._settings.version == "5":
             self._paho.connect(self._settings.host, self._settings.port, self._limits.keepalive_s, clean_start=True)
@@ -250,23 +253,23 @@ class Connection:
             self._paho.connect(self._settings.host, self._settings.port, self._limits.keepalive_s)
 
     def _cut(self) -> None:
-        """Close the socket. Not from within a callback of paho's: it holds a lock there."""
+        """Close the socket. A callback of paho must not call this: paho holds a lock during a callback."""
         self._paho._sock_close()  # noqa: SLF001
 
     def _end(self, why: BusError) -> None:
-        """The first reason is the reason; whatever waits fails with it."""
+        """End the connection. The first reason counts; every waiting future fails with it."""
         if self._why is not None:
             return
         self._why = why
-        _fail(self._greeted, why)
+        _fail(self._accepted, why)
         for pending in self._pending.values():
             _fail(pending.acknowledged, why)
         self._pending.clear()
         if self._overdue_timer is not None:
             self._overdue_timer.cancel()
-        self._tell_watchers()
+        self._notify_watchers()
 
-    def _tell_watchers(self) -> None:
+    def _notify_watchers(self) -> None:
         if self._why is None:
             return
         for future in self._watchers:
@@ -280,20 +283,24 @@ class Connection:
         self._cut()
 
     def _watch_oldest(self) -> None:
-        """One timer for all: acknowledgements are due in the order of sending."""
+        """Start one timer for the oldest message. Acknowledgements are due in the order of sending."""
         self._overdue_timer = None
         oldest = next(iter(self._pending.values()), None)
         if oldest is None:
             return
         if oldest.deadline <= self._loop.time():
             self._break(
-                f"has not acknowledged {oldest.topic} within {self._limits.puback_s:g} s; see whether it is stuck"
+                f"has not acknowledged {oldest.topic} within {self._limits.puback_s:g} s; check whether the broker is"
+                " overloaded"
             )
         else:
             self._overdue_timer = self._loop.call_at(oldest.deadline, self._watch_oldest)
 
     async def _unless_lost(self, doing: Coroutine[None, None, None]) -> None:
-        """What aiomqtt would wait for to the end of its time, though the loss is known."""
+        """Run a coroutine to its end. If the connection is lost first, cancel the coroutine and raise the reason.
+
+        aiomqtt itself would wait until its timeout.
+        """
         task, lost = asyncio.create_task(doing), self.lost()
         try:
             await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
@@ -303,13 +310,13 @@ class Connection:
             lost.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _echo(self, message: Message) -> None:
+    async def _echo(self, message: MqttMessage) -> None:
         (granted,) = await self._client.subscribe(message.topic, qos=1)
         await self.publish(message)
         if granted >= FAILURE:
             LOG.warning(
-                "%s does not let %s read %s, so under MQTT 3.1.1 nobody can tell whether what we publish is taken; "
-                'allow reading, or set version = "5"',
+                "%s does not allow %s to read %s, so under MQTT 3.1.1 shoed cannot verify that its messages are "
+                'published; allow reading in the broker\'s access list, or set version = "5"',
                 self._at,
                 self._who,
                 message.topic,
@@ -328,10 +335,14 @@ class Connection:
         if reason.is_failure:
             self._end(refusal(f"{self._at} refused the connection", reason, properties))
         elif getattr(properties, "MaximumQoS", 2) == 0 or not getattr(properties, "RetainAvailable", 1):
-            self._end(BrokerRefused(f"{self._at} takes no QoS 1 or keeps no messages; use a broker that does both"))
-        elif not self._greeted.done():
+            self._end(
+                BrokerRefused(
+                    f"{self._at} does not support QoS 1 and retained messages; enable both, or use another broker"
+                )
+            )
+        elif not self._accepted.done():
             self.window = min(WINDOW, getattr(properties, "ReceiveMaximum", WINDOW))
-            self._greeted.set_result(None)
+            self._accepted.set_result(None)
 
     def _on_disconnect(
         self, _paho: Paho, _userdata: object, flags: DisconnectFlags, reason: ReasonCode, properties: Properties | None
@@ -339,10 +350,10 @@ class Connection:
         self._hung_up.set()
         if flags.is_disconnect_packet_from_server:
             self._end(BrokerLost(str(refusal(f"{self._at} ended the connection", reason, properties))))
-        elif self._greeted.done():
+        elif self._accepted.done():
             self._end(cut(self._at, reason))
         else:
-            self._end(no_greeting(self._at, reason))
+            self._end(no_connack(self._at, reason))
 
     def _on_publish(
         self, _paho: Paho, _userdata: object, mid: int, reason: ReasonCode, properties: Properties | None
@@ -355,9 +366,9 @@ class Connection:
         else:
             pending.acknowledged.set_result(None)
 
-    # aiomqtt's own two come a turn of the loop late: a message would wait for that, and a writer that is added after
-    # paho has taken it back spins. So the common write goes straight to the socket, in 30 us instead of 55, and the
-    # loop watches it only where the kernel's buffer is full, or where paho writes something by itself.
+    # aiomqtt's two callbacks run one turn of the event loop late. A message would wait for that turn, and a writer
+    # added after paho's unregister would spin. So send() writes directly to the socket, in 30 us (55 us through the
+    # event loop). The event loop watches the socket only if the kernel's buffer is full, or if paho itself writes.
 
     def _on_register_write(self, descriptor: int) -> None:
         if not self._sending:
@@ -371,7 +382,7 @@ class Connection:
 
     def _on_broken(self, broken: asyncio.Future[None]) -> None:
         if not broken.cancelled() and (fault := broken.exception()) is not None:
-            self._break(f"sent what the MQTT library cannot read ({fault!r}); see the broker's log")
+            self._break(f"sent data that the MQTT library cannot read ({fault!r}); check the broker's log")
 
     # ------------------------------------------------------------------------------------------ words and properties
 
@@ -379,13 +390,13 @@ class Connection:
     def _who(self) -> str:
         return f"user {self._settings.user}" if self._settings.user else "a client without a user"
 
-    def _properties(self, packet: int, message: Message) -> Properties | None:
+    def _properties(self, packet: int, message: MqttMessage) -> Properties | None:
         return _content_type(packet, message.content_type) if self._settings.version == "5" else None
 
 
 @functools.cache
 def _content_type(packet: int, text: str | None) -> Properties | None:
-    """Made once for each type: it takes paho longer than the rest of a publish."""
+    """Cached, because paho needs more time for it than for the rest of a publish."""
     if text is None:
         return None
     properties = Properties(packet)  # type: ignore[no-untyped-call]
@@ -394,7 +405,7 @@ def _content_type(packet: int, text: str | None) -> Properties | None:
 
 
 def _fail(future: asyncio.Future[None], why: BusError) -> None:
-    """Whoever waits hears of it; nobody has to wait."""
+    """Fail a future. Without a waiting task, asyncio logs no error."""
     if not future.done():
-        future.set_exception(type(why)(*why.args))  # one for each who is told: it collects the traceback of its raising
-        future.exception()  # marks it as seen, or asyncio would log it
+        future.set_exception(type(why)(*why.args))  # a copy for each future: an exception collects tracebacks
+        future.exception()  # marks the exception as retrieved, or asyncio would log it

@@ -1,13 +1,13 @@
-"""How what is committed looks on the broker: topics, envelopes, and the plain messages beside them."""
+"""The MQTT messages of a table: topics, event envelopes, and the retained status, state and question."""
 
 from enum import Enum
 from typing import Final
 
 import msgspec
 
-from shoed.bus.client import CLOUDEVENT, JSON, Message
+from shoed.bus.client import CLOUDEVENT, JSON, MqttMessage
 from shoed.journal import StoredEvent
-from shoed.now import rfc3339
+from shoed.model.moments import rfc3339
 from shoed.table import Custom, PublicQuestion, PublicState
 
 encode: Final = msgspec.json.Encoder().encode
@@ -18,8 +18,12 @@ class Presence(Enum):
     OFFLINE = "offline"
 
 
-class Status(msgspec.Struct, frozen=True):
-    """The daemon's presence. Birth and will of one connection carry the same `birth`."""
+class StatusMessage(msgspec.Struct, frozen=True):
+    """Whether the daemon is connected to the broker. `version`: the version of shoed.
+
+    `birth`: the time at which shoed began the connection. The status at the beginning of a connection and the MQTT will
+    of the same connection have the same `birth`.
+    """
 
     status: Presence
     reason: str
@@ -35,19 +39,19 @@ class CloudEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: str
     datacontenttype: str
     sequence: str
-    historical: bool = False  # left out unless true
+    historical: bool = False  # omitted if false
     data: msgspec.Raw
 
 
-class Voice(msgspec.Struct, frozen=True):
-    """One table's name on the broker, and its messages under it."""
+class TableMessages(msgspec.Struct, frozen=True):
+    """The topics and messages of one table."""
 
     site: str
     table: str
-    word: str  # of the journal
+    word: str  # the random word of the journal, in every event id
     game: str
     version: str
-    insurance: bool = True  # is offered at this table
+    insurance: bool = True  # whether the table offers insurance
     custom: Custom = Custom()
 
     @property
@@ -58,20 +62,20 @@ class Voice(msgspec.Struct, frozen=True):
     def root(self) -> str:
         return f"shoed/v1/{self.site}/{self.table}"
 
-    def status(self, status: Status) -> Message:
-        return Message(f"{self.root}/status", encode(status), retain=True, content_type=JSON)
+    def status(self, status: StatusMessage) -> MqttMessage:
+        return MqttMessage(f"{self.root}/status", encode(status), retain=True, content_type=JSON)
 
-    def state(self, state: PublicState) -> Message:
-        return Message(f"{self.root}/state", encode(state), retain=True, content_type=JSON)
+    def state(self, state: PublicState) -> MqttMessage:
+        return MqttMessage(f"{self.root}/state", encode(state), retain=True, content_type=JSON)
 
-    def question(self, question: PublicQuestion | None) -> Message:
-        """What a person has to say; an empty payload takes the retained question away."""
+    def question(self, question: PublicQuestion | None) -> MqttMessage:
+        """The open question. An empty payload removes the retained question."""
         topic = f"{self.root}/question"
         if question is None:
-            return Message(topic, b"", retain=True)
-        return Message(topic, encode(question), retain=True, content_type=JSON)
+            return MqttMessage(topic, b"", retain=True)
+        return MqttMessage(topic, encode(question), retain=True, content_type=JSON)
 
-    def event(self, event: StoredEvent, *, historical: bool) -> Message:
+    def event(self, event: StoredEvent, *, historical: bool) -> MqttMessage:
         envelope = CloudEvent(
             specversion="1.0",
             id=f"{self.word}-{self.table}-{event.sequence}",
@@ -84,4 +88,4 @@ class Voice(msgspec.Struct, frozen=True):
             data=msgspec.Raw(event.data.encode()),
         )
         topic = f"{self.root}/event/{event.type.replace('.', '/')}"
-        return Message(topic, encode(envelope), content_type=CLOUDEVENT)
+        return MqttMessage(topic, encode(envelope), content_type=CLOUDEVENT)

@@ -1,11 +1,11 @@
-"""One table's publisher: reads the journal by cursor and tells the broker, in order.
+"""The publisher of one table: reads the journal from a cursor, and publishes its events in order.
 
-Theory of operation. After every CONNACK comes the birth: status, state, question, then what the
-broker has not yet acknowledged, in order. From then on `news` wakes the publisher: a commit, an
-acknowledgement, the end of the connection. It keeps no event in memory but those under way, so a
-slow broker costs nothing but time. The cursor follows the acknowledgements and rides on a later
-commit; what it lags behind is told again after a crash, under the same id and with the same data.
-The state goes out when the events are out and nothing new came for a moment.
+Theory of operation. After every CONNACK the publisher sends the birth: status, state, question, and then the events
+that the broker has not acknowledged, in order. After the birth, a commit, an acknowledgement or the end of the
+connection sets `news`, which wakes the publisher. The publisher keeps only unacknowledged events in memory, so memory
+stays bounded with a slow broker. The cursor is the sequence number of the last acknowledged event. A later commit
+writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id and the same
+data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S.
 """
 
 import asyncio
@@ -17,80 +17,80 @@ from typing import Final
 
 import msgspec
 
-from shoed.bus.client import Connection, Message, connect
-from shoed.bus.messages import Presence, Status, Voice
+from shoed.bus.client import Connection, MqttMessage, connect
+from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerRefused, BusError, JournalError
 from shoed.journal import Reader, Store, Writer
-from shoed.now import rfc3339
+from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
 from shoed.table import PublicQuestion, TableState, public_question, public_state
 
 LOG: Final = logging.getLogger("shoed.bus")
 
-STATE_AFTER_S: Final = 0.02  # off the way of the events: a burst of them gives one state
-BACKOFF_MOST_S: Final = 5.0  # a broker's restart is noticed soon enough, and not stormed by many tables
-SETTLED_S: Final = 5.0  # a connection that lived shorter was hardly one: a broker that takes no event is not stormed
+STATE_AFTER_S: Final = 0.02  # one state for a burst of events
+BACKOFF_MOST_S: Final = 5.0  # short enough to find a restarted broker soon, long enough for many tables
+SETTLED_S: Final = 5.0  # a shorter connection counts as a failure, so a broker that refuses events gets few attempts
 
 
 class Checkpointed(msgspec.Struct):
-    """The part of a checkpoint that the world sees."""
+    """The part of a checkpoint that is published."""
 
     table: TableState
 
 
 class Publisher:
-    def __init__(self, voice: Voice, broker: BrokerSettings, store: Store, writer: Writer) -> None:
-        self.voice = voice
+    def __init__(self, messages: TableMessages, broker: BrokerSettings, store: Store, writer: Writer) -> None:
+        self.messages = messages
         self.broker = broker
         self.store = store
         self.writer = writer
         self.news = asyncio.Event()
-        self.trouble: str | None = "not connected yet"
+        self.offline_reason: str | None = "not connected yet"
         self.births = 0
-        self.farewell: str | None = None  # once set: why we say goodbye
-        self.leaving = asyncio.Event()
-        self.busy_since: float | None = None  # on the loop's clock; None: nothing to do
+        self.final_reason: str | None = None  # the reason of the last status; None: the publisher continues
+        self.finishing = asyncio.Event()
+        self.busy_since: float | None = None  # on the event loop's clock; None: idle
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self.acknowledged: int | None = None  # the last event that the broker has; None: not looked up yet
-        self.progress = asyncio.Event()  # `acknowledged` is another one
-        self.complaint = ""  # the last trouble that was logged
-        self.stale = True  # the state that the broker has is not ours
-        self.question: PublicQuestion | None = None  # as the broker has it
+        self.acknowledged: int | None = None  # the last acknowledged event; None: not read from the journal yet
+        self.progress = asyncio.Event()  # `acknowledged` has changed
+        self.logged_reason = ""  # the last logged reason
+        self.stale = True  # the broker does not have the newest state
+        self.question: PublicQuestion | None = None  # the question that the broker has
 
     def committed(self) -> None:
         self.stale = True
         self.news.set()
 
     async def caught_up(self, sequence: int) -> None:
-        """Return when the broker has every event up to this one."""
+        """Return when the broker has acknowledged every event up to this sequence number."""
         while (self.acknowledged or 0) < sequence:
             self.progress.clear()
             await self.progress.wait()
 
-    def leave(self, reason: str) -> None:
-        """Say goodbye once all that is committed is told."""
-        self.farewell = self.farewell or reason
-        self.leaving.set()
+    def finish(self, reason: str) -> None:
+        """Publish all committed events, then the status `offline` with this reason, and end."""
+        self.final_reason = self.final_reason or reason
+        self.finishing.set()
         self.news.set()
 
     async def run(self) -> None:
-        """Connect, be born, publish; again and again, until it has said goodbye."""
+        """Connect and publish. After a loss, connect again. Return after the last status."""
         rng = random.Random()  # noqa: S311 -- jitter
         failures, loop = 0, asyncio.get_running_loop()
         while True:
             began = loop.time()
             try:
-                await self.live()
+                await self.publish_until_lost()
             except BusError as error:
-                self.trouble = str(error)
-                if self.complaint != self.trouble:
-                    LOG.warning("%s: %s", self.voice.table, error)
-                    self.complaint = self.trouble
-            except JournalError as error:  # nothing more can be told, but that
+                self.offline_reason = str(error)
+                if self.logged_reason != self.offline_reason:
+                    LOG.warning("%s: %s", self.messages.table, error)
+                    self.logged_reason = self.offline_reason
+            except JournalError as error:  # only the status can still be published
                 self.writer.fail(error)
-                self.leave(f"journal failed: {error}")
+                self.finish(f"journal failed: {error}")
                 continue
             else:
                 return
@@ -98,45 +98,43 @@ class Publisher:
             failures = 0 if loop.time() - began >= SETTLED_S else failures + 1
             with suppress(TimeoutError):
                 async with asyncio.timeout(backoff_s(failures, rng, BACKOFF_MOST_S)):
-                    await self.leaving.wait()
-                    return  # nobody hears a goodbye
+                    await self.finishing.wait()
+                    return  # without a connection, the last status cannot be published
 
-    async def live(self) -> None:
-        """One connection, from birth to farewell or loss."""
+    async def publish_until_lost(self) -> None:
+        """Publish on one connection, from the birth to the last status. Raise when the connection is lost."""
         self.begin()
         birth = rfc3339(now().utc_us)
         will = self.status(Presence.OFFLINE, "connection lost", birth)
-        async with connect(self.broker, self.voice.client_id, will) as connection:
+        async with connect(self.broker, self.messages.client_id, will) as connection:
             try:
-                if self.farewell is None:
+                if self.final_reason is None:
                     with closing(self.store.read()) as reader:
                         await self.work(connection, reader, birth)
-            except BrokerRefused as refusal:  # of one message: the broker still takes this one
+            except BrokerRefused as refusal:  # of one message: the broker still accepts the status
                 await connection.publish(self.status(Presence.OFFLINE, str(refusal), birth))
-                await connection.close()  # or the will would say that the connection was lost
+                await connection.close()  # otherwise the will would replace this reason by "connection lost"
                 raise
-            await connection.publish(self.status(Presence.OFFLINE, self.farewell or "", birth))
+            await connection.publish(self.status(Presence.OFFLINE, self.final_reason or "", birth))
 
-    def status(self, presence: Presence, reason: str, birth: str) -> Message:
-        return self.voice.status(Status(presence, reason, birth, self.voice.version))
+    def status(self, presence: Presence, reason: str, birth: str) -> MqttMessage:
+        return self.messages.status(StatusMessage(presence, reason, birth, self.messages.version))
 
     async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
-        """Be born, and tell until it is time to go."""
+        """Publish the birth, then the events until the end."""
         if self.acknowledged is None:
-            self.acknowledged = reader.cursor(self.voice.table)
+            self.acknowledged = reader.cursor(self.messages.table)
             self.progress.set()
-        boundary = reader.last_sequence(self.voice.table)
+        boundary = reader.last_sequence(self.messages.table)
         reason = "reconnected" if self.births else "started"
         await connection.probe(self.status(Presence.ONLINE, reason, birth))
         state = self.state(reader)
-        self.question = public_question(
-            self.voice.game, state, insurance=self.voice.insurance, custom=self.voice.custom
-        )
+        self.question = self.open_question(state)
         await connection.publish(self.shown(state))
-        await connection.publish(self.voice.question(self.question))
+        await connection.publish(self.messages.question(self.question))
         self.births += 1
-        self.trouble = None
-        LOG.info("%s: %s at %s", self.voice.table, reason, self.broker.at)
+        self.offline_reason = None
+        LOG.info("%s: %s at %s", self.messages.table, reason, self.broker.at)
         ended = connection.lost()
         ended.add_done_callback(self.wake)
         try:
@@ -146,17 +144,17 @@ class Publisher:
             self.under_way.clear()
 
     async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
-        """Tell what is committed until it is time to go; raises when the connection is gone."""
+        """Publish committed events and states until `leave`; raise when the connection is lost."""
         sent = self.acknowledged or 0
-        proven = False  # that it takes events: under 3.1.1 only their echo says so
+        proven = False  # whether the broker publishes our events; under MQTT 3.1.1 only a probe can prove it
         while True:
             self.news.clear()
             if ended.done():
                 ended.result()
             self.reap()
-            events = reader.events(self.voice.table, sent, connection.window - connection.unacknowledged)
+            events = reader.events(self.messages.table, sent, connection.window - connection.unacknowledged)
             for event in events:
-                message = self.voice.event(event, historical=event.sequence <= boundary)
+                message = self.messages.event(event, historical=event.sequence <= boundary)
                 if not proven:
                     self.begin()
                     await connection.probe(message)
@@ -173,30 +171,36 @@ class Publisher:
             self.busy_since = None
             if self.stale:
                 try:
-                    async with asyncio.timeout(0 if self.farewell else STATE_AFTER_S):
+                    async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
                         await self.news.wait()
                 except TimeoutError:
-                    self.tell_state(connection, reader, sent)
-            elif self.farewell is not None:
+                    self.publish_state(connection, reader, sent)
+            elif self.final_reason is not None:
                 return
             else:
                 await self.news.wait()
 
-    def tell_state(self, connection: Connection, reader: Reader, sent: int) -> None:
+    def publish_state(self, connection: Connection, reader: Reader, sent: int) -> None:
         state = self.state(reader)
-        if state.sequence <= sent:  # else a commit came in between, and its events go first
+        if state.sequence <= sent:  # otherwise there are newer events, which are published first
             self.stale = False
             self.track(sent, connection.send(self.shown(state)))
-            question = public_question(self.voice.game, state, insurance=self.voice.insurance, custom=self.voice.custom)
+            question = public_question(
+                self.messages.game, state, insurance=self.messages.insurance, custom=self.messages.custom
+            )
             if question != self.question:
                 self.question = question
-                self.track(sent, connection.send(self.voice.question(question)))
+                self.track(sent, connection.send(self.messages.question(question)))
 
-    def shown(self, state: TableState) -> Message:
-        return self.voice.state(public_state(self.voice.game, state, insurance=self.voice.insurance))
+    def shown(self, state: TableState) -> MqttMessage:
+        return self.messages.state(public_state(self.messages.game, state, insurance=self.messages.insurance))
+
+    def open_question(self, state: TableState) -> PublicQuestion | None:
+        table = self.messages
+        return public_question(table.game, state, insurance=table.insurance, custom=table.custom)
 
     def state(self, reader: Reader) -> TableState:
-        checkpoint = reader.checkpoint(self.voice.table)
+        checkpoint = reader.checkpoint(self.messages.table)
         return msgspec.json.decode(checkpoint.state, type=Checkpointed).table if checkpoint else TableState()
 
     def track(self, sequence: int, acknowledged: asyncio.Future[None]) -> None:
@@ -205,7 +209,7 @@ class Publisher:
         self.under_way.append((sequence, acknowledged))
 
     def reap(self) -> None:
-        """Take the acknowledgements, in order; one that failed ends the connection."""
+        """Process the acknowledgements in order. A failed acknowledgement ends the connection."""
         reached = 0
         try:
             while self.under_way and self.under_way[0][1].done():
@@ -216,12 +220,12 @@ class Publisher:
             self.advance(reached)
 
     def advance(self, sequence: int) -> None:
-        """The broker has every event up to here."""
+        """Move the cursor: the broker has acknowledged every event up to this sequence number."""
         if sequence > (self.acknowledged or 0):
             self.acknowledged = sequence
             self.progress.set()
-            self.busy_since = asyncio.get_running_loop().time()  # a long backlog that moves is no standstill
-            self.writer.move_cursor(self.voice.table, sequence)
+            self.busy_since = asyncio.get_running_loop().time()  # a long backlog with progress is not a standstill
+            self.writer.move_cursor(self.messages.table, sequence)
 
     def wake(self, _: asyncio.Future[None]) -> None:
         self.news.set()

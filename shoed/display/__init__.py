@@ -1,1 +1,1 @@
-"""Pages for people, from what everybody can hear on the broker and from nothing else."""
+"""Screens for people. They use only the MQTT messages that every subscriber receives."""

@@ -1,4 +1,4 @@
-"""An MQTT subscriber like any other: what is retained, then what comes."""
+"""An ordinary MQTT subscriber: it receives the retained messages, then the new ones."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -11,17 +11,20 @@ from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost
 
 LOG: Final = logging.getLogger("shoed.display.library")
-LOG.setLevel(logging.CRITICAL)  # what the library has to report is in our error already
+LOG.setLevel(logging.CRITICAL)  # our error contains the same information
 
 
-class Received(NamedTuple):
+class ReceivedMessage(NamedTuple):
     topic: str
     payload: bytes
 
 
 @asynccontextmanager
-async def subscription(broker: BrokerSettings, topics: str) -> AsyncIterator[AsyncIterator[Received]]:
-    """All under the topics. BrokerLost where the broker cannot be had, and from the iterator once it is gone."""
+async def subscription(broker: BrokerSettings, topics: str) -> AsyncIterator[AsyncIterator[ReceivedMessage]]:
+    """Yield an iterator of the messages of the topics.
+
+    Entering raises BrokerLost if the broker cannot be reached. The iterator raises it after a loss of the connection.
+    """
     version = aiomqtt.ProtocolVersion.V5 if broker.version == "5" else aiomqtt.ProtocolVersion.V311
     try:
         async with aiomqtt.Client(broker.host, broker.port, protocol=version, logger=LOG) as client:
@@ -31,14 +34,14 @@ async def subscription(broker: BrokerSettings, topics: str) -> AsyncIterator[Asy
         raise _lost(broker, error) from error
 
 
-async def _received(client: aiomqtt.Client, broker: BrokerSettings) -> AsyncIterator[Received]:
+async def _received(client: aiomqtt.Client, broker: BrokerSettings) -> AsyncIterator[ReceivedMessage]:
     try:
         async for message in client.messages:
             if isinstance(message.payload, bytes):
-                yield Received(str(message.topic), message.payload)
+                yield ReceivedMessage(str(message.topic), message.payload)
     except aiomqtt.MqttError as error:
         raise _lost(broker, error) from error
 
 
 def _lost(broker: BrokerSettings, error: aiomqtt.MqttError) -> BrokerLost:
-    return BrokerLost(f"{broker.at}: {error}; see whether the broker runs")
+    return BrokerLost(f"{broker.at}: {error}; check that the broker runs")

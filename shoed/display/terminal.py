@@ -1,4 +1,4 @@
-"""The tables as lines of text: coloured ones for a terminal, one plain line an event for everything else."""
+"""The tables as text: a coloured screen for a terminal, or one plain line for each event."""
 
 import re
 import textwrap
@@ -8,21 +8,21 @@ from typing import Final, assert_never
 
 import msgspec
 
-from shoed import device_events, events
-from shoed.bus.messages import Status
-from shoed.cards import RANK_TEXT, Card, Suit
-from shoed.display.view import Heard, Retained, ShownDevice, TableView, Told
-from shoed.events import Hand, Result, Seen, Slot
-from shoed.observations import Outcome, Pair
+from shoed.bus.messages import StatusMessage
+from shoed.display.view import Retained, ShownDevice, ShownEvent, TableView, Update
+from shoed.model import device_events, events
+from shoed.model.cards import RANK_TEXT, Card, Suit
+from shoed.model.events import Hand, RoundResult, Seen, Slot
+from shoed.model.observations import Outcome, Pair
 from shoed.table.phase import Phase
-from shoed.table.public import LastRound, PublicState
-from shoed.table.question import PublicQuestion
-from shoed.table.state import Comparison, Link
+from shoed.table.public_question import PublicQuestion
+from shoed.table.public_state import LastRound, PublicState
+from shoed.table.state import Comparison, LinkStatus
 
 WIDTH: Final = 78
-ROUNDS: Final = 6  # of those before, in words
-BEADS: Final = 36  # and as dots
-CHOICES: Final = 4  # of a question; the others are counted
+ROUNDS: Final = 6  # earlier rounds with one line each
+BEADS: Final = 36  # earlier rounds with one dot each
+CHOICES: Final = 4  # choices of a question with one line each; the screen counts the others
 BANKER_AT: Final = 42  # the column of Banker's hand
 
 PICTURES: Final = {Suit.SPADES: "♠", Suit.HEARTS: "♥", Suit.DIAMONDS: "♦", Suit.CLUBS: "♣"}
@@ -59,7 +59,7 @@ def paint(text: str, *inks: Ink) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """Fill up with blanks; colours take no room."""
+    """Pad with spaces; colour codes have no width."""
     return text + " " * (width - len(SGR.sub("", text)))
 
 
@@ -88,14 +88,14 @@ def table(name: str, view: TableView) -> list[str]:
 
 def heading(name: str, view: TableView) -> str:
     left = f"  {paint(name, Ink.BOLD)}  {paint(view.game, Ink.DIM)}"
-    parts = [f"shoe {view.shoe}" if view.shoe else "", "cutting card is out" if view.cut else ""]
+    parts = [f"shoe {view.shoe}" if view.shoe else "", "cut card is out" if view.cut else ""]
     parts.append(f"round {view.round}" if view.round else "")
     right = " · ".join(filter(None, parts))
     return pad(left, WIDTH - 2 - len(right)) + right
 
 
 def felt(view: TableView) -> list[str]:
-    """Both hands side by side, the cards as such, and how the round stands."""
+    """Both hands with their cards, points and results."""
     result = view.past[-1].result if view.phase is Phase.COMPLETE and view.past else None
     player, banker = view.hands.player, view.hands.banker
     names = paint("PLAYER", Ink.BOLD, Ink.BLUE), paint("BANKER", Ink.BOLD, Ink.RED)
@@ -125,7 +125,7 @@ def total(hand: Hand) -> str:
     return paint(f"{hand.points}", Ink.BOLD) if hand.cards else " "
 
 
-def verdict(result: Result | None, mine: Outcome, pair: Pair) -> str:
+def verdict(result: RoundResult | None, mine: Outcome, pair: Pair) -> str:
     if result is None:
         return ""
     words = [paint(" wins ", Ink.BOLD, OUTCOME_INK[mine])] if result.outcome is mine else []
@@ -137,11 +137,11 @@ def verdict(result: Result | None, mine: Outcome, pair: Pair) -> str:
 
 
 def remark(view: TableView) -> str:
-    return paint(f"  {tell(view.remark).strip()}"[:WIDTH], Ink.DIM) if view.remark else ""
+    return paint(f"  {event_line(view.remark).strip()}"[:WIDTH], Ink.DIM) if view.remark else ""
 
 
 def question(asked: PublicQuestion) -> list[str]:
-    """What happened, who decides and on which ground, and the effect of each choice."""
+    """The text of the question, the role that decides with its ground, and the effect of each choice."""
     lines = [paint(each, Ink.BOLD, Ink.YELLOW) for each in wrapped(asked.text)]
     lines += wrapped(f"{asked.decided_by} {asked.ground}")
     for each in asked.consequences[:CHOICES]:
@@ -155,7 +155,7 @@ def wrapped(text: str) -> list[str]:
 
 
 def beads(view: TableView) -> str:
-    """How the rounds of this shoe ended."""
+    """The outcomes of the rounds of this shoe, one dot each."""
     outcomes = [played.result.outcome for played in view.past if played.shoe == view.shoe]
     return "  " + (
         " ".join(paint("●", OUTCOME_INK[each]) for each in outcomes[-BEADS:]) or paint("no round yet", Ink.DIM)
@@ -194,13 +194,13 @@ def health(view: TableView) -> list[str]:
 
 
 def device_lamp(name: str, shown: ShownDevice) -> str:
-    device = shown.of
+    device = shown.public
     words = [device.link.value, device.reason or shown.port]
     if device.fault:
         words.append(f"fault {device.fault.code}, {device.fault.name}")
     if device.locked:
         words.append("locked")
-    return lamp(name, words, well=device.link is Link.ONLINE and not device.fault and not device.reason)
+    return lamp(name, words, well=device.link is LinkStatus.ONLINE and not device.fault and not device.reason)
 
 
 def lamp(name: str, words: Sequence[str], *, well: bool) -> str:
@@ -210,13 +210,13 @@ def lamp(name: str, words: Sequence[str], *, well: bool) -> str:
 # --- plain lines
 
 
-def plain(heard: Heard) -> str | None:
-    """One message in a line; None for what is not worth one."""
+def plain(heard: Update) -> str | None:
+    """One message as a line; None for a message that has no line."""
     match heard:
-        case Status(status=presence, reason=reason):
+        case StatusMessage(status=presence, reason=reason):
             return f"the daemon is {presence.value}: {reason}"
-        case Told():
-            return tell(heard)
+        case ShownEvent():
+            return event_line(heard)
         case Retained(question=PublicQuestion() as asked):
             return f"  {asked.text} {asked.decided_by}"
         case PublicState() | Retained():
@@ -228,13 +228,13 @@ def plain(heard: Heard) -> str | None:
 NOTHING: Final = Seen()
 
 
-def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
-    """One event in words, without colours; cards as the events have them."""
-    match told.data:
+def event_line(event: ShownEvent) -> str:  # noqa: C901, PLR0912 -- one case for each kind of event
+    """One event as plain text, with the card names of the events."""
+    match event.data:
         case events.ShoeStarted(shoe=shoe):
             return f"shoe {shoe}"
         case events.ShoeCut():
-            return "the cutting card is out"
+            return "the cut card is out"
         case events.RoundStarted(shoe=shoe, round=number):
             return f"shoe {shoe} round {number}"
         case events.CardDrawn(hand=hand, card=card, points=points):
@@ -247,20 +247,21 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
             score += f"banker {banker.points} ({ascii_cards(banker)})"
             return f"  result: {score}{''.join(f', {pair.value} pair' for pair in pairs)}"
         case events.RoundConfirmed():
-            return "  the shoe confirms it"
+            return "  the shoe confirms the result"
         case events.RoundDisputed(theirs=theirs):
             return (
-                f"  DISPUTED: the shoe says {theirs.outcome.value}{''.join(f', {p.value} pair' for p in theirs.pairs)}"
+                f"  DISPUTED: the shoe reports {theirs.outcome.value}"
+                f"{''.join(f', {p.value} pair' for p in theirs.pairs)}"
             )
         case events.RoundUnconfirmed(round=number):
-            return f"  the shoe gave no result of round {number}"
+            return f"  the shoe sent no result for round {number}"
         case events.RoundSuspended(due=due, seen=seen):
-            what = f", and the shoe said {reported(seen)}" if seen != NOTHING else ""
-            return f"  SUSPENDED: due was {slot(due)}{what}"
+            what = f"; the shoe reported {reported(seen)}" if seen != NOTHING else ""
+            return f"  SUSPENDED: {slot(due)} was due{what}"
         case events.RoundOvertaken(round=number):
-            return f"  round {number} waits no longer: its questions stay open"
+            return f"  the next round has started; the questions of round {number} remain open"
         case events.RoundAbandoned(round=number):
-            return f"  round {number} is abandoned, without a result"
+            return f"  round {number} is abandoned without a result"
         case events.BetsClosed():
             return "  no more bets"
         case events.IrregularityNoticed(kind=kind, evidence=evidence):
@@ -268,16 +269,16 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
         case events.IrregularityRuled(kind=kind, then=then, clause=clause):
             return f"  {kind}: {then}, {clause or 'the document is silent'}"
         case events.QuestionAsked(id=number, question=question, role=role):
-            return f"  question {number}: {question}, for {role or 'anybody of the house'}"
+            return f"  question {number}: {question}, for {role or 'any role'}"
         case events.QuestionAnswered(id=number, choice=choice, author=author):
-            return f"  question {number}: {' '.join(choice)}, says {author}"
+            return f"  question {number}: {' '.join(choice)}, answered by {author}"
         case events.RoundResumed(due=due):
-            return f"  the round goes on; due is {slot(due)}"
+            return f"  the round continues; {slot(due)} is due"
         case events.RoundCorrected(player=player, banker=banker, outcome=outcome):
             score = f"player {player.points} ({ascii_cards(player)}), banker {banker.points} ({ascii_cards(banker)})"
             return f"  CORRECTED: {outcome.value if outcome else 'a card is due'}, {score}"
         case events.RoundVoided(round=number, clause=clause):
-            return f"  round {number} is VOID: {clause or 'the document is silent'}; every stake goes back"
+            return f"  round {number} is VOID: {clause or 'the document is silent'}; every stake is returned"
         case events.RoundSettled(round=number):
             return f"  round {number} is settled"
         case device_events.DeviceOnline(device=device, port=port):
@@ -285,9 +286,9 @@ def tell(told: Told) -> str:  # noqa: C901, PLR0912 -- one case an event
         case device_events.DeviceOffline(device=device, reason=reason):
             return f"the {device.value} is offline: {reason}"
         case device_events.DeviceDoubted(device=device, reason=reason, detail=detail):
-            return f"the {device.value} cannot be relied on, {reason.value}: {detail}"
+            return f"the {device.value} is not reliable, {reason.value}: {detail}"
         case _:
-            return f"{told.kind} {msgspec.json.encode(told.data).decode()}"
+            return f"{event.kind} {msgspec.json.encode(event.data).decode()}"
 
 
 def ascii_cards(hand: Hand) -> str:

@@ -1,4 +1,4 @@
-"""The record: every Step, committed before anything that it sends leaves the house."""
+"""The record. Every Step is committed before its messages and its device orders are sent."""
 
 from shoed.journal.store import Checkpoint, Reader, Store, StoredAnswer, StoredEvent, StoredStep, hold
 from shoed.journal.writer import Writer

@@ -1,10 +1,9 @@
-"""The record, folded again: the same observations give the same events, on any machine.
+"""The recomputation of a journal: the same observations must produce the same events on any machine.
 
-Two checks that share nothing but the record: `rehearse` folds the recorded observations and commands
-through watch and table and compares findings, events and answers; `decode_again` folds the recorded
-bytes through the whole engine and compares the observations. Both work under the settings that were
-in force, which are on record too. `rebuild` gives the state at the end of the record, for a
-checkpoint of no use.
+Two independent checks use only the record. `rehearse` folds the recorded observations and commands through watch and
+table, and compares findings, events and answers. `decode_again` folds the recorded bytes through the whole engine, and
+compares observations. Both use the recorded settings of each row. `rebuild` returns the state at the end of the record,
+for a checkpoint that cannot be used.
 """
 
 import zlib
@@ -17,58 +16,58 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.device_events import EventData, LineMissed, LineRejected, OfDevice
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
-from shoed.events import CardDrawn, CardSetAside
 from shoed.journal.store import Reader, unpacked
 from shoed.journal.writer import text
-from shoed.now import Now
-from shoed.observations import AnyObservation
+from shoed.model.device_events import DeviceEvent, EventData, LineMissed, LineRejected
+from shoed.model.events import CardDrawn, CardSetAside
+from shoed.model.moments import Now
+from shoed.model.observations import AnyObservation
+from shoed.model.step import AnyInput, Configured, Received, SessionAfterNoise
 from shoed.session import SessionState
-from shoed.step import AnyInput, Configured, Left, Received
 from shoed.table import TableState
 
-EngineFor = Callable[[str], Engine[SessionState]]  # the settings that were in force, as JSON
-STEP_COLUMNS: Final = 10  # of a step; an event has five
-DEVICES_SINCE: Final = 5  # the first engine whose events say which device told them
-COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` says how many reports are lost
-REJECTIONS_SINCE: Final = 7  # the first engine whose `line/rejected` says how many bytes
-MEASURED_SINCE: Final = 8  # the first engine whose cards have what the device measured
+EngineFor = Callable[[str], Engine[SessionState]]  # the argument: the recorded settings, as JSON
+STEP_COLUMNS: Final = 10  # columns of a step; an event has five
+DEVICES_SINCE: Final = 5  # the first engine whose device events name the device
+COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` counts the lost reports
+REJECTIONS_SINCE: Final = 7  # the first engine whose `line/rejected` counts the bytes
+MEASURED_SINCE: Final = 8  # the first engine whose cards contain the device's measurements
 
-Events = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
+RecordedEvents = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """One Step as it is on record."""
+    """One recorded Step."""
 
     now: Now
-    came: AnyInput
+    input: AnyInput
     observations: tuple[AnyObservation, ...]
     findings: str
     answers: str
-    left: Mapping[str, Left]
+    after_noise: Mapping[str, SessionAfterNoise]
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What stands under one row number: a Step, its events, or, where somebody took one away, half of it."""
+    """The record of one row number: a Step and its events. In a damaged record, one of the two may be missing."""
 
     number: int
     step: Recorded | None
-    events: Events
+    events: RecordedEvents
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A row that does not come out as it is on record."""
+    """A row whose recomputed value differs from the recorded value."""
 
     row: int
     what: str
     recorded: str
-    again: str
+    recomputed: str
 
 
 def rows(reader: Reader, table: str) -> Iterator[Row]:
-    """From the first to the last; where numbers are missing in between, the first of them is a row of nothing."""
+    """All rows in order. An empty row marks a gap in the row numbers."""
     steps = reader.rows(
         "SELECT row, utc_us, mono_ns, input, bytes, observations, findings,"  # noqa: S608 -- ours
         f" {reader.answers}, {reader.packed} FROM step WHERE table_name = ? ORDER BY row",
@@ -83,70 +82,75 @@ def rows(reader: Reader, table: str) -> Iterator[Row]:
             yield Row(last + 1, None, ())
         both = list(parts)
         step = [part[1:] for part in both if len(part) == STEP_COLUMNS]
-        told = tuple(part[1:] for part in both if len(part) != STEP_COLUMNS)
-        yield Row(number, recorded(table, number, step[0]) if step else None, told)
+        published = tuple(part[1:] for part in both if len(part) != STEP_COLUMNS)
+        yield Row(number, recorded_step(table, number, step[0]) if step else None, published)
         last = number
 
 
-def recorded(table: str, number: int, columns: tuple[Any, ...]) -> Recorded:
-    utc_us, mono_ns, came, data, observations, findings, answers, packed, left = columns
+def recorded_step(table: str, number: int, columns: tuple[Any, ...]) -> Recorded:
+    utc_us, mono_ns, incoming, data, observations, findings, answers, packed, left = columns
     try:
         return Recorded(
             now=Now(utc_us, mono_ns),
-            came=whole(msgspec.json.decode(came, type=AnyInput), unpacked(data, packed)),
+            input=with_bytes(msgspec.json.decode(incoming, type=AnyInput), unpacked(data, packed)),
             observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
             findings=findings,
             answers=answers,
-            left=msgspec.json.decode(left, type=dict[str, Left]),
+            after_noise=msgspec.json.decode(left, type=dict[str, SessionAfterNoise]),
         )
     except (msgspec.DecodeError, zlib.error) as error:
-        raise JournalUnusable(f"{table}: row {number} cannot be read: {error}; this shoed did not write it") from error
+        raise JournalUnusable(
+            f"{table}: row {number} cannot be read: {error}; use the version of shoed that wrote the journal"
+        ) from error
 
 
-def whole(came: AnyInput, data: bytes | None) -> AnyInput:
-    """With its bytes, which stand in a column of their own."""
-    return replace(came, data=data) if isinstance(came, Received) and data is not None else came
+def with_bytes(incoming: AnyInput, data: bytes | None) -> AnyInput:
+    """The input with its bytes, which the journal stores in another column."""
+    return replace(incoming, data=data) if isinstance(incoming, Received) and data is not None else incoming
 
 
 def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[tuple[Engine[SessionState], Row]]:
-    """Every row, with the engine that was in force."""
+    """Every row, with the engine for the settings that applied to it."""
     engine: Engine[SessionState] | None = None
     for row in rows(reader, table):
-        if row.step is not None and isinstance(row.step.came, Configured):
-            engine = engine_for(row.step.came.settings)
+        if row.step is not None and isinstance(row.step.input, Configured):
+            engine = engine_for(row.step.input.settings)
         if engine is None:
-            raise JournalUnusable(f"{table}: row {row.number} stands before any settings; the record is not whole")
+            raise JournalUnusable(f"{table}: row {row.number} has no settings before it; use a complete journal")
         yield engine, row
 
 
 def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
-    """Fold the recorded observations and commands; compare what follows from them."""
+    """Fold the recorded observations and commands; compare the results with the record."""
     state: EngineState[SessionState] | None = None
-    version = 0  # of the engine that made the row
+    version = 0  # of the engine that wrote the row
     for engine, row in under_settings(reader, table, engine_for):
         if row.step is None:
             yield Difference(row.number, "events", text(row.events), "no Step is on record")
             continue
-        if isinstance(row.step.came, Configured):
-            version = row.step.came.engine
+        if isinstance(row.step.input, Configured):
+            version = row.step.input.engine
         state = state or engine.begin()
-        concluded = engine.conclude(state, row.step.came, row.step.observations, row.step.now, row.number)
-        state = replace(state, row=row.number, watch=concluded.watch, table=counted(concluded.table, row))
-        again = tuple(
-            (event.sequence, event.type, event.utc_us, text(as_told(version, event.data))) for event in concluded.events
+        concluded = engine.conclude(state, row.step.input, row.step.observations, row.step.now, row.number)
+        state = replace(
+            state, row=row.number, watch=concluded.watch, table=with_recorded_sequence(concluded.table, row)
         )
-        for what, on_record, anew in (
+        again = tuple(
+            (event.sequence, event.type, event.utc_us, text(as_published(version, event.data)))
+            for event in concluded.events
+        )
+        for what, on_record, recomputed in (
             ("events", text(row.events), text(again)),
             ("findings", row.step.findings, text(concluded.findings)),
             ("answers", row.step.answers, text(concluded.answers)),
         ):
-            if anew != on_record:
-                yield Difference(row.number, what, on_record, anew)
+            if recomputed != on_record:
+                yield Difference(row.number, what, on_record, recomputed)
 
 
-def as_told(version: int, data: EventData) -> object:
-    """The event as this engine told it."""
-    absent = {"device"} if version < DEVICES_SINCE and isinstance(data, OfDevice) else set[str]()
+def as_published(version: int, data: EventData) -> object:
+    """The event data with the keys of an engine version."""
+    absent = {"device"} if version < DEVICES_SINCE and isinstance(data, DeviceEvent) else set[str]()
     if version < COUNTED_SINCE and isinstance(data, LineMissed) and data.at_least is None:
         absent.add("at_least")
     if version < REJECTIONS_SINCE and isinstance(data, LineRejected):
@@ -160,7 +164,7 @@ def as_told(version: int, data: EventData) -> object:
 
 def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
     """Fold the recorded bytes; compare the observations."""
-    for number, step, _, again in folded(reader, table, engine_for):
+    for number, step, _, again in fold_bytes(reader, table, engine_for):
         if again != step.observations:
             yield Difference(number, "observations", text(step.observations), text(again))
 
@@ -168,31 +172,31 @@ def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[
 def rebuild(reader: Reader, table: str, engine_for: EngineFor) -> EngineState[SessionState] | None:
     """The state at the end of the record."""
     state = None
-    for _, _, state, _ in folded(reader, table, engine_for):  # noqa: B007 -- the last one is wanted
+    for _, _, state, _ in fold_bytes(reader, table, engine_for):  # noqa: B007 -- the function returns the last state
         pass
     return state
 
 
-def folded(
+def fold_bytes(
     reader: Reader, table: str, engine_for: EngineFor
 ) -> Iterator[tuple[int, Recorded, EngineState[SessionState], tuple[AnyObservation, ...]]]:
     state: EngineState[SessionState] | None = None
     for engine, row in under_settings(reader, table, engine_for):
         if row.step is None:
             continue
-        state = engine.suited(state or engine.begin())  # the table may have got a device of another family
+        state = engine.fitted(state or engine.begin())  # new settings may have a device of another family
         before = replace(state, row=row.number - 1)
-        state, step = engine.step(before, row.step.came, row.step.now)
+        state, step = engine.step(before, row.step.input, row.step.now)
         again = () if step is None else step.observations
-        if row.step.left:  # nobody can decode what is not kept
+        if row.step.after_noise:  # the bytes of this row are not recorded
             again = row.step.observations
-            concluded = engine.conclude(before, row.step.came, again, row.step.now, row.number)
+            concluded = engine.conclude(before, row.step.input, again, row.step.now, row.number)
             state = replace(state, row=row.number, watch=concluded.watch, table=concluded.table)
-            state = engine.resumed(state, row.step.left)
-        state = replace(state, table=counted(state.table, row))
+            state = engine.resumed(state, row.step.after_noise)
+        state = replace(state, table=with_recorded_sequence(state.table, row))
         yield row.number, row.step, state, again
 
 
-def counted(table: TableState, row: Row) -> TableState:
-    """An engine of another version may tell more or less of a row: the numbers go on behind what was told."""
+def with_recorded_sequence(table: TableState, row: Row) -> TableState:
+    """The table with the recorded last sequence number. Another engine may have published more or fewer events."""
     return replace(table, sequence=row.events[-1][0]) if row.events else table

@@ -1,8 +1,8 @@
-"""The journal's file: opened, locked, brought to its schema, and read.
+"""The journal file: lock, open, migrate to the newest schema, read.
 
-Theory of operation: one process holds the state directory, by a lock on a file in it. It has one
-writing connection (`writer.py`) in WAL mode with `synchronous=FULL`, so that a commit that
-returned is on the disk; whoever reads opens a connection of his own, read-only.
+Theory of operation: one process uses the state directory; it locks a file in it. The process has one writing
+connection (`writer.py`) in WAL mode with `synchronous=FULL`: after a commit the data are on the disk. Every reader
+opens its own read-only connection.
 """
 
 import fcntl
@@ -18,16 +18,16 @@ import msgspec
 
 from shoed.errors import JournalLocked, JournalUnusable
 
-APPLICATION_ID: Final = 0x53484F45  # "SHOE", as the first schema sets it: tells our file from any other
+APPLICATION_ID: Final = 0x53484F45  # "SHOE", set by the first schema: identifies a journal of shoed
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
 SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql")
-ANSWERED: Final = 2  # the first schema that has answers
-SHUFFLED: Final = 3  # and the first that knows shufflers
-PACKED: Final = 4  # and the first that packs bytes, and does not keep all of them
+ANSWERED: Final = 2  # the first schema with answers
+SHUFFLED: Final = 3  # the first schema with shufflers
+PACKED: Final = 4  # the first schema with compressed bytes, and with bytes that are not kept
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """Where a table stood: the state of its engine after a row, as JSON."""
+    """The state of a table's engine after a row, as JSON."""
 
     row: int
     engine: int
@@ -35,14 +35,14 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class StoredAnswer(msgspec.Struct, frozen=True):
-    """What a table was told, and the answers in the row of that Step, all as JSON."""
+    """A command and the answers of its row, as JSON."""
 
-    told: str
+    command: str
     answers: str
 
 
 class StoredStep(msgspec.Struct, frozen=True):
-    """One row, as it is on record; whatever is text is JSON."""
+    """One recorded row. Every `str` field is JSON."""
 
     row: int
     utc_us: int
@@ -75,13 +75,13 @@ class StoredEvent(msgspec.Struct, frozen=True):
 
 @contextmanager
 def hold(state_dir: Path) -> Iterator[None]:
-    """The lock on the state directory: one shoed at a time, and the kernel frees it however we end."""
+    """Lock the state directory for one shoed. The kernel releases the lock at the end of the process."""
     try:
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise JournalUnusable(
-            f"{state_dir}: {error.strerror}; make it a directory that this user may write, or set site.state_dir"
+            f"{state_dir}: {error.strerror}; allow this user to write the directory, or set another site.state_dir"
         ) from error
     try:
         try:
@@ -89,7 +89,8 @@ def hold(state_dir: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
             raise JournalLocked(
-                f"{state_dir}: another shoed holds it (process {holder}); stop that one, or set another site.state_dir"
+                f"{state_dir}: another shoed uses the directory (process {holder}); stop that process,"
+                " or set another site.state_dir"
             ) from None
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
@@ -99,25 +100,27 @@ def hold(state_dir: Path) -> Iterator[None]:
 
 
 class Store:
-    """The file of one journal. `connect` is for its one writer; `read` for everybody else."""
+    """The file of one journal. Only the writer uses `connect`; every reader uses `read`."""
 
     def __init__(self, state_dir: Path) -> None:
         self.path = state_dir / "journal.db"
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-                bring_up(connection, self.path)
+                migrate(connection, self.path)
                 (self.word,) = connection.execute("SELECT word FROM journal").fetchone()
             self.connect().close()
         except sqlite3.Error as error:
             raise unusable(self.path, error) from error
 
     def connect(self) -> sqlite3.Connection:
-        """The writing connection; transactions are explicit, and it may be used in the writer's thread."""
+        """The writing connection, with explicit transactions. The writer's thread may use it."""
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             connection.close()
-            raise JournalUnusable(f"{self.path}: this file system cannot hold a journal; set another site.state_dir")
+            raise JournalUnusable(
+                f"{self.path}: this file system does not support SQLite's WAL mode; set another site.state_dir"
+            )
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
@@ -127,22 +130,23 @@ class Store:
 
 def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        remedy = "keep it for those who can read it, and move it away to begin a new one"
+        remedy = "keep the file as evidence; move it to another directory, and shoed starts a new journal"
     else:
-        remedy = "free the disk, end whoever holds the file, and see that this user may write it"
+        remedy = "free space on the disk, stop other programs that use the file, and check its permissions"
     return JournalUnusable(f"{path}: {error}; {remedy}")
 
 
-def bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """A new file gets every schema in turn, an old one those that it lacks; a newer one is refused."""
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Apply the missing schemas in order. Refuse a file with a newer schema."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if objects and application != APPLICATION_ID:
-        raise JournalUnusable(f"{path}: this is no journal of shoed; set another site.state_dir")
+        raise JournalUnusable(f"{path}: the file is not a journal of shoed; set another site.state_dir")
     if version > len(SCHEMAS):
         raise JournalUnusable(
-            f"{path}: written by a newer shoed (schema {version}, this one knows {len(SCHEMAS)}); install that one"
+            f"{path}: a newer shoed wrote the journal (schema {version}; the newest schema of this shoed is"
+            f" {len(SCHEMAS)}); install the newer shoed"
         )
     for number, name in enumerate(SCHEMAS[version:], start=version + 1):
         script = (SCHEMA_FILES / name).read_text()
@@ -150,7 +154,7 @@ def bring_up(connection: sqlite3.Connection, path: Path) -> None:
 
 
 class Reader:
-    """A read-only connection: what is committed, and nothing else."""
+    """A read-only connection. It returns committed data only."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -174,7 +178,7 @@ class Reader:
 
     @property
     def answers(self) -> str:
-        """The column of answers; an old copy, which only we could bring up, has none."""
+        """The column of answers. A reader cannot migrate a copy with an old schema, which has no such column."""
         return "answers" if self.schema >= ANSWERED else "'[]'"
 
     @property
@@ -183,7 +187,7 @@ class Reader:
 
     @property
     def packed(self) -> str:
-        """The columns of packed bytes, and of what is left in place of bytes."""
+        """The columns: whether the bytes are compressed, and the state that replaces bytes that are not kept."""
         return "packed, left_behind" if self.schema >= PACKED else "0, '{}'"
 
     @property
@@ -193,7 +197,7 @@ class Reader:
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
-        """Whatever is read within is the record of one moment, however long it takes."""
+        """All reads within the context return the record of one moment."""
         list(self.rows("BEGIN"))
         try:
             yield
@@ -201,7 +205,7 @@ class Reader:
             list(self.rows("ROLLBACK"))
 
     def counts(self, table: str) -> tuple[int, int]:
-        """How many rows and events."""
+        """The numbers of rows and events."""
         ((rows,),) = self.rows("SELECT count(*) FROM step WHERE table_name = ?", table)
         ((events,),) = self.rows("SELECT count(*) FROM event WHERE table_name = ?", table)
         return rows, events
@@ -214,12 +218,12 @@ class Reader:
         )
         return (StoredStep(*row) for row in self.rows(query, table, first, last))
 
-    def of_step(self, table: str, row: int) -> list[StoredEvent]:
+    def events_of_row(self, table: str, row: int) -> list[StoredEvent]:
         query = "SELECT sequence, type, utc_us, data FROM event WHERE table_name = ? AND row = ? ORDER BY sequence"
         return [StoredEvent(*each) for each in self.rows(query, table, row)]
 
-    def of_round(self, table: str, shoe: int, number: int) -> tuple[int, int] | None:
-        """The first and the last row that told something of a round."""
+    def rows_of_round(self, table: str, shoe: int, number: int) -> tuple[int, int] | None:
+        """The first and the last row with an event of the round."""
         query = (
             "SELECT min(row), max(row) FROM event WHERE table_name = ?"
             " AND json_extract(data, '$.shoe') = ? AND json_extract(data, '$.round') = ?"
@@ -228,7 +232,7 @@ class Reader:
         return None if first is None else (first, last)
 
     def engines(self, table: str) -> list[int]:
-        """Which versions of the engine made the record."""
+        """The engine versions that wrote the record."""
         query = (
             "SELECT DISTINCT json_extract(input, '$.engine') FROM step"
             " WHERE table_name = ? AND json_extract(input, '$.came') = 'Configured' ORDER BY 1"
@@ -237,7 +241,7 @@ class Reader:
 
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         try:
-            for row in self.connection.execute(query, values):  # noqa: UP028 -- that closes what may be closed already
+            for row in self.connection.execute(query, values):  # noqa: UP028 -- `yield from` would close a cursor that may be closed already
                 yield row
         except sqlite3.Error as error:
             raise unusable(self.path, error) from error
@@ -257,7 +261,7 @@ class Reader:
         return sum(row[0] for row in self.rows("SELECT sequence FROM cursor WHERE table_name = ?", table))
 
     def answer(self, table: str, command: str) -> StoredAnswer | None:
-        """What became of the command with this id, whenever it was."""
+        """The recorded answer to the command with this id, at any time in the past."""
         query = (
             "SELECT input, answers FROM step INDEXED BY answered"
             " WHERE table_name = ? AND json_extract(answers, '$[0].id') = ? AND answers <> '[]'"

@@ -1,10 +1,9 @@
-"""The journal's one writer: a thread that commits all waiting Steps of all tables at once.
+"""The only writer of the journal: a thread that commits all waiting Steps of all tables together.
 
-Theory of operation: `submit` queues a Step with the state that it left behind. The thread takes
-what has gathered, writes it in one transaction, and then calls back on the loop what waited for
-it. A Step that nobody waits for (more bytes of a frame, a copy) and a move of a cursor ride on
-the next commit, or are written after a pause. A commit that fails is final: what waited for it
-never leaves, and `failed` tells everybody.
+Theory of operation: `submit` queues a Step with the state after it. The thread takes the queued Steps, writes them in
+one transaction, and then runs their callbacks on the event loop. A Step without a result (more bytes of a frame, a
+copy) and a move of a cursor wait for the next commit, at most RIDE_S. A failed commit is final: its Steps are never
+published, and `failed` has the error.
 """
 
 import asyncio
@@ -23,18 +22,18 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed.errors import CommitFailed, JournalError
-from shoed.events import Event
 from shoed.journal.store import Store
-from shoed.observations import Device, FrameRejected
-from shoed.step import Received, Step
+from shoed.model.events import Event
+from shoed.model.observations import Device, FrameRejected
+from shoed.model.step import Received, Step
 
-RIDE_S: Final = 1.0  # how long a Step that nobody waits for may be in memory only
-ROOM: Final = 1024  # Steps and observations on their way to the disk before a table waits: bounds the memory
+RIDE_S: Final = 1.0  # the longest time that a Step without a result is in memory only
+RIDERS: Final = 256  # the highest number of such Steps in memory
+ROOM: Final = 1024  # Steps and observations that wait for the disk before a table waits: bounds the memory
 
-PACKED_FROM: Final = 64  # bytes of one row
-RIDERS: Final = 256  # and how many of them
+PACKED_FROM: Final = 64  # bytes of one row; shorter data are not compressed
 CLOSE_S: Final = 5.0
-BUSY_S: Final = 20.0  # somebody else's hand on the file: wait so long before it is a failure
+BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
 
 STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
@@ -83,7 +82,7 @@ class Writer:
     # --- on the loop
 
     def submit(self, table: str, step: Step, state: msgspec.Struct, done: Callable[[], None] | None) -> None:
-        """Queue a Step; `done` runs on the loop once it is committed. Order of submission is order of commit."""
+        """Queue a Step. `done` runs on the event loop after its commit. The order of calls is the order of commits."""
         self.check()
         self.waiting += weight(step)
         if self.waiting >= ROOM:
@@ -94,7 +93,7 @@ class Writer:
         self.queue.put(CursorMove(table, sequence))
 
     async def flush(self, *, last: bool = False) -> None:
-        """Return when all that was submitted is committed; raise if it cannot be."""
+        """Return when all submitted Steps are committed; raise if the journal failed."""
         flushed: asyncio.Future[JournalError | None] = self.loop.create_future()
         self.queue.put(Flush(partial(flushed.set_result, None), last))
         await asyncio.wait([flushed, self.failed], return_when=asyncio.FIRST_COMPLETED)
@@ -106,7 +105,7 @@ class Writer:
             raise failure
 
     async def close(self) -> None:
-        """End the thread, also of a journal that failed; one that hangs on the disk is left behind."""
+        """End the thread, also after a failure. A thread that the disk blocks is left after CLOSE_S."""
         if self.failed.done():
             self.queue.put(Flush(lambda: None, last=True))
         else:
@@ -122,7 +121,7 @@ class Writer:
                 item.done()
 
     def fail(self, error: JournalError) -> None:
-        """The journal is of no use any more; the first reason stands."""
+        """The journal cannot be used any more. The first error counts."""
         if not self.failed.done():
             self.failed.set_result(error)
         self.has_room.set()
@@ -135,13 +134,15 @@ class Writer:
                 connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
                 self.serve(connection)
         except sqlite3.Error as error:
-            self.loop.call_soon_threadsafe(self.fail, self.failure(error, "free the disk or mend it"))
-        except Exception as error:  # the thread's border: whatever it is, nothing is recorded any more
-            LOG.exception("a Step cannot be recorded")
-            self.loop.call_soon_threadsafe(self.fail, self.failure(error, "a defect of shoed: keep the log"))
+            self.loop.call_soon_threadsafe(self.fail, self.failure(error, "free space on the disk or repair it"))
+        except Exception as error:  # the border of the thread: every error must end the recording
+            LOG.exception("a Step cannot be recorded; restart shoed, and report this log")
+            self.loop.call_soon_threadsafe(
+                self.fail, self.failure(error, "restart shoed, and report this defect with the log")
+            )
 
     def failure(self, error: Exception, remedy: str) -> CommitFailed:
-        return CommitFailed(f"{self.store.path}: {error}; {remedy}: nothing is told until it can be recorded")
+        return CommitFailed(f"{self.store.path}: the commit failed, and shoed publishes no events: {error}; {remedy}")
 
     def serve(self, connection: sqlite3.Connection) -> None:
         last = False
@@ -154,7 +155,7 @@ class Writer:
             last = any(isinstance(item, Flush) and item.last for item in batch)
 
     def gather(self) -> list[Item]:
-        """All that is queued, once somebody waits for any of it, or it has waited long enough."""
+        """The queued items, as soon as one of them is urgent, or after RIDE_S."""
         batch = [self.queue.get()]
         until = time.monotonic() + RIDE_S
         urgent = is_urgent(batch[0])
@@ -205,7 +206,7 @@ def step_row(table: str, step: Step) -> tuple[object, ...]:
     received = step.input if isinstance(step.input, Received) else None
     data, packed = (None, 0) if received is None else (received.data, 0)
     if data is not None and all(isinstance(seen, FrameRejected) for seen in step.observations):
-        data, packed = packed_if_shorter(data)  # an auditor reads the bytes of a card as they are
+        data, packed = packed_if_shorter(data)  # rejected bytes only: an auditor reads the bytes of a card as they are
     return (
         table,
         step.row,
@@ -220,12 +221,12 @@ def step_row(table: str, step: Step) -> tuple[object, ...]:
         text(step.answers),
         sent(step, Device.SHUFFLER),
         packed,
-        text(step.left),
+        text(step.after_noise),
     )
 
 
 def packed_if_shorter(data: bytes) -> tuple[bytes, int]:
-    """The bytes, and 1 if they are compressed; few are not."""
+    """The bytes, and 1 if they are compressed."""
     if len(data) < PACKED_FROM:
         return data, 0
     packed = zlib.compress(data)

@@ -1,6 +1,6 @@
-"""Where bytes come from and go back to: serial lines, USB devices, device servers, recorded captures.
+"""Input and output of bytes: serial lines, USB devices, device servers and recorded captures.
 
-A port is an address made into a link. A link gives chunks, bytes with the moment they could be
-read, until it is lost; losing it is a state, and `keep_open` opens it again for ever. Nothing in
-here knows what the bytes mean, and nothing in here blocks the loop.
+`open_link` opens a device address as a link. A link returns chunks until the line is lost. A chunk holds bytes and
+the time at which they were read. A lost line is a normal state: `keep_open` opens the address again until it is
+cancelled. This room does not interpret the bytes, and does not block the event loop.
 """

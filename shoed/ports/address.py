@@ -1,8 +1,8 @@
 """Device addresses: `serial:///dev/ttyUSB0?baud=4800`, `tcp://host:4001`, `usb://1209:0001`, `replay:FILE`.
 
-An address is what a person writes into the configuration, so whatever cannot be right is refused
-here, before anything is opened: the ValueError says `PROBLEM; WHAT WOULD BE RIGHT`, once for each problem.
-`str(address)` is the canonical text. There is no percent-encoding: a path ends at the first question mark.
+People write addresses into the configuration. `parse_address` refuses every invalid address before a port is opened.
+The ValueError has one text `PROBLEM; REMEDY` for each problem. `str(address)` is the canonical text. Addresses have no
+percent-encoding: a path ends at the first question mark.
 """
 
 import ipaddress
@@ -14,11 +14,12 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from firmware_protocols.family import Line, Parity
-from shoed.settings import Wrong, nearest, problems_of, shown
+from shoed.settings import SeveralProblems, nearest, problems_of, shown
 
 T = TypeVar("T")
 
-# A device server that has vanished is noticed after about so long. Each quarter of it costs two small packets.
+# The time after which the kernel reports a device server that does not answer. The kernel sends one probe in each
+# quarter of this time.
 KEEPALIVE_S: Final = 20
 
 FORMS: Final = (
@@ -33,14 +34,14 @@ HOST_NAME: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*\.?")
 
 
 class Speed(Enum):
-    """How a capture is played."""
+    """The speed of a replayed capture."""
 
-    REAL = "real"  # each chunk when it is due
-    FAST = "fast"  # as fast as it is taken; the spacing survives in the chunks' times
+    REAL = "real"  # each chunk at its recorded offset
+    FAST = "fast"  # without waiting; each chunk keeps its recorded time
 
 
 class SerialAddress(Struct, frozen=True):
-    """A serial line. What is None is as the device's family has it."""
+    """A serial line. For a field that is None, the device family's value applies."""
 
     path: str
     baud: int | None = None
@@ -48,15 +49,15 @@ class SerialAddress(Struct, frozen=True):
     parity: Parity | None = None
     stopbits: int | None = None
 
-    def line(self, custom: Line | None) -> Line:
-        return _line(self, custom)
+    def line(self, family_line: Line | None) -> Line:
+        return _line(self, family_line)
 
     def __str__(self) -> str:
         return f"serial://{self.path}{_own(self)}"
 
 
 class TcpAddress(Struct, frozen=True):
-    """A device server, or anything else that speaks the device's bytes over TCP."""
+    """A raw TCP port of a device server, or of any program that sends the device's bytes."""
 
     host: str  # a name or a number; IPv6 without its brackets
     port: int
@@ -68,7 +69,7 @@ class TcpAddress(Struct, frozen=True):
 
 
 class Rfc2217Address(Struct, frozen=True):
-    """A serial line behind a device server that lets its host set it."""
+    """A serial line of a device server that supports RFC 2217: the client sets the line."""
 
     host: str
     port: int
@@ -77,8 +78,8 @@ class Rfc2217Address(Struct, frozen=True):
     parity: Parity | None = None
     stopbits: int | None = None
 
-    def line(self, custom: Line | None) -> Line:
-        return _line(self, custom)
+    def line(self, family_line: Line | None) -> Line:
+        return _line(self, family_line)
 
     def __str__(self) -> str:
         return f"rfc2217://{_place(self)}{_own(self)}"
@@ -89,19 +90,19 @@ def _place(server: TcpAddress | Rfc2217Address) -> str:
     return f"{host}:{server.port}"
 
 
-def _line(own: SerialAddress | Rfc2217Address, custom: Line | None) -> Line:
-    """The family's custom, but for what is the site's own; a ValueError where both leave the speed open."""
-    if custom is None:
+def _line(own: SerialAddress | Rfc2217Address, family_line: Line | None) -> Line:
+    """The family's line with the options of the address; a ValueError if neither contains the speed."""
+    if family_line is None:
         if own.baud is None:
             raise ValueError(
-                "the speed is not known: the device's family has no serial line of its own; write ?baud=9600 behind it"
+                "the speed is not known, because the device family declares no serial line; add ?baud=9600"
             )
-        custom = Line(own.baud)
+        family_line = Line(own.baud)
     return Line(
-        baud=own.baud or custom.baud,
-        bytesize=own.bytesize or custom.bytesize,
-        parity=own.parity or custom.parity,
-        stopbits=own.stopbits or custom.stopbits,
+        baud=own.baud or family_line.baud,
+        bytesize=own.bytesize or family_line.bytesize,
+        parity=own.parity or family_line.parity,
+        stopbits=own.stopbits or family_line.stopbits,
     )
 
 
@@ -112,12 +113,12 @@ def _own(address: SerialAddress | Rfc2217Address) -> str:
 
 
 class UsbAddress(Struct, frozen=True):
-    """A USB device that no kernel driver makes a node of, or none that serves: bulk or interrupt endpoints."""
+    """A USB device with bulk or interrupt endpoints, for which the kernel has no suitable node."""
 
     vendor: int
     product: int
-    serial: str | None = None  # needed where several devices of these ids are plugged in
-    interface: int | None = None  # the first that sends, where none is named
+    serial: str | None = None  # required if several devices with these ids are connected
+    interface: int | None = None  # None: the first interface with an IN endpoint
 
     def __str__(self) -> str:
         own = {"interface": self.interface} if self.interface is not None else {}
@@ -126,10 +127,10 @@ class UsbAddress(Struct, frozen=True):
 
 
 class HidrawAddress(Struct, frozen=True):
-    """The raw reports of a HID device whose driver the kernel keeps."""
+    """The raw reports of a HID device. The kernel's driver stays attached."""
 
     path: str
-    id: tuple[int, int] | None = None  # vendor and product, where they are not those that the family declares
+    id: tuple[int, int] | None = None  # vendor and product; None: the ids that the family declares
 
     def __str__(self) -> str:
         own = {"id": "{:04x}:{:04x}".format(*self.id)} if self.id is not None else {}
@@ -175,7 +176,7 @@ def parse_address(text: str) -> Address:
 
 
 def _meant(text: str, scheme: str) -> str:
-    """What somebody meant who wrote a bare path, a bare HOST:PORT or a misspelt scheme."""
+    """The remedy for a bare path, a bare HOST:PORT or a misspelt scheme."""
     if text.startswith("/dev/"):
         return f"write serial://{text}"
     if near := nearest(scheme, SCHEMES):
@@ -194,7 +195,7 @@ def _serial(place: str, query: str) -> SerialAddress:
 def _node(place: str, scheme: str) -> str:
     if not re.fullmatch(r"///[^/].*", place):
         raise ValueError(
-            f"{shown(f'{scheme}:{place}')} names no node by its whole path;"
+            f"{shown(f'{scheme}:{place}')} is not the full path of a device node;"
             f" write {scheme}:///{place.strip('/') or 'dev/NODE'}"
         )
     return place.removeprefix("//")
@@ -228,7 +229,7 @@ def host_and_port(place: str, scheme: str, least: int = 1) -> tuple[str, int]:
     if match is None:
         brackets = "brackets around an IPv6 address, " if place.count(":") > 1 else ""
         raise ValueError(
-            f"{shown(f'{scheme}:{place}')} names no host and port;"
+            f"{shown(f'{scheme}:{place}')} does not contain a host and a port;"
             f" write {scheme}://HOST:PORT, {brackets}as in {scheme}://10.0.0.7:4001"
         )
     six, name, port = match.groups()
@@ -238,9 +239,9 @@ def host_and_port(place: str, scheme: str, least: int = 1) -> tuple[str, int]:
     elif not HOST_NAME.fullmatch(name):
         wrong.append(f"{shown(name)} is not a host; write a name or an address, as in {scheme}://10.0.0.7:4001")
     if not least <= int(port) <= LAST_PORT:
-        wrong.append(f"port {port} does not exist; write one from {least} to {LAST_PORT}")
+        wrong.append(f"port {port} does not exist; write a number from {least} to {LAST_PORT}")
     if wrong:
-        raise Wrong(*wrong)
+        raise SeveralProblems(*wrong)
     return six or name, int(port)
 
 
@@ -255,8 +256,8 @@ def _usb_ids(place: str) -> tuple[int, int, str | None]:
     ids = re.fullmatch(r"//([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})(?:/(.+))?", place)
     if ids is None:
         raise ValueError(
-            f"{shown(f'usb:{place}')} names no device; write usb://VENDOR:PRODUCT in four hex digits each,"
-            " and perhaps its serial number, as in usb://1209:0001/A7"
+            f"{shown(f'usb:{place}')} does not contain the ids of a device; write usb://VENDOR:PRODUCT with four hex"
+            " digits each, optionally with the serial number, as in usb://1209:0001/A7"
         )
     vendor, product, serial = ids.groups()
     return int(vendor, 16), int(product, 16), serial
@@ -269,12 +270,12 @@ def _hidraw(place: str, query: str) -> HidrawAddress:
 
 
 def faults_of_ipv6(text: str, example: str) -> list[str]:
-    """What is wrong with it, with an example of a whole address that is right."""
+    """The problems of an IPv6 address; `example` is a correct full address for the remedy."""
     try:
         ipaddress.IPv6Address(text)
     except ValueError as error:
         wrong = str(error).replace("'", '"')  # Python's quotes
-        return [f"{shown(f'[{text}]')} is not an IPv6 address: {wrong}; write one, as in {example}"]
+        return [f"{shown(f'[{text}]')} is not an IPv6 address: {wrong}; write an IPv6 address, as in {example}"]
     return []
 
 
@@ -287,12 +288,12 @@ def _replay(place: str, query: str) -> ReplayAddress:
 def _file(place: str) -> str:
     if not place or place.startswith("//"):
         named = shown(f"replay:{place}")
-        raise ValueError(f"{named} names no file; write replay:FILE, as in replay:captures/one.capture")
+        raise ValueError(f"{named} does not contain a file; write replay:FILE, as in replay:captures/one.capture")
     return place
 
 
 class _Options:
-    """The part after the question mark: each option is known and given once. All that is wrong is collected."""
+    """The options after the question mark. The object collects the problems of all options."""
 
     def __init__(self, query: str, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
@@ -301,10 +302,10 @@ class _Options:
             key, _, value = part.partition("=")
             if key not in known:
                 near = nearest(key, known)
-                remedy = f"the nearest known is {near}" if near else f"known: {', '.join(known)}"
+                remedy = f"the nearest known option is {near}" if near else f"known: {', '.join(known)}"
                 self._wrong.append(f"option {shown(key)} is unknown; {remedy}")
             elif key in self._values:
-                self._wrong.append(f"option {key} is given twice; remove one of them")
+                self._wrong.append(f"option {key} is given twice; remove one")
             self._values.setdefault(key, value)
 
     def whole(self, key: str, least: int, most: int) -> int | None:
@@ -323,7 +324,7 @@ class _Options:
         ids = re.fullmatch(r"([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})", text or "")
         if text is not None and ids is None:
             self._wrong.append(
-                f"option {key}: {shown(text)} is not allowed; write VENDOR:PRODUCT in four hex digits each"
+                f"option {key}: {shown(text)} is not allowed; write VENDOR:PRODUCT with four hex digits each"
             )
         return (int(ids[1], 16), int(ids[2], 16)) if ids else None
 
@@ -334,11 +335,11 @@ class _Options:
         return None if text is None else choices.get(text)
 
     def around(self, read_place: Callable[[], T]) -> T:
-        """The part before the question mark; a ValueError has all that is wrong with it and with the options."""
+        """The part before the question mark. The ValueError has the problems of this part and of the options."""
         try:
             place = read_place()
         except ValueError as error:
-            raise Wrong(*problems_of(error), *self._wrong) from None
+            raise SeveralProblems(*problems_of(error), *self._wrong) from None
         if self._wrong:
-            raise Wrong(*self._wrong)
+            raise SeveralProblems(*self._wrong)
         return place

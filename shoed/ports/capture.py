@@ -1,8 +1,8 @@
-"""The text format for what went over a device's line; docs/captures.md defines it.
+"""The text format of captures: parser and writer. docs/captures.md defines the format.
 
-A capture is evidence: it is read strictly, every error names FILE:LINE and what would be right,
-and what `write` gives, `parse` gives back. Long ones need not be held: `stream` gives the records
-one by one, `header_text` and `record_text` write them so.
+A capture is evidence, so the parser is strict. Every error contains FILE:LINE and a remedy. `parse` returns the value
+that `write` wrote. For long captures, `stream` returns the records one by one, and `header_text` and `record_text`
+write them one by one.
 """
 
 import re
@@ -25,7 +25,7 @@ LINE: Final = re.compile(r"([1-9][0-9]{1,7}) ([5-8])([NEO])([12])")
 NO_LINE: Final = "none"
 STARTED: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 SECONDS: Final = re.compile(r"([0-9]{1,9})\.([0-9]{6})")
-BYTES: Final = re.compile(r"[0-9A-Fa-f]{2}(?:\s+[0-9A-Fa-f]{2})*", re.ASCII)  # as bytes.fromhex parts them
+BYTES: Final = re.compile(r"[0-9A-Fa-f]{2}(?:\s+[0-9A-Fa-f]{2})*", re.ASCII)  # the separators of bytes.fromhex
 
 Numbered = Iterator[tuple[int, str]]
 
@@ -36,7 +36,7 @@ class Direction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CaptureRecord:
     at_us: int  # since the start
     direction: Direction
     data: bytes
@@ -49,28 +49,30 @@ class Header:
     line: Line | None  # None: the device has no serial line
     started: datetime | None = None  # UTC
     note: str | None = None
-    others: tuple[tuple[str, str], ...] = ()  # keys that this version does not know, in their order
+    others: tuple[tuple[str, str], ...] = ()  # keys that this version does not know, in file order
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
     header: Header
-    records: tuple[Record, ...]
+    records: tuple[CaptureRecord, ...]
 
 
 def parse(source: str | Iterable[str], name: str) -> Capture:
-    """The whole capture; `name` is the file's, for the messages."""
+    """The whole capture. `name` is the name of the file in error messages."""
     header, records = stream(source.split("\n") if isinstance(source, str) else source, name)
     return Capture(header, tuple(records))
 
 
-def stream(lines: Iterable[str], name: str) -> tuple[Header, Iterator[Record]]:
-    """The header at once, the records as they are asked for; a CaptureError comes when its line does."""
+def stream(lines: Iterable[str], name: str) -> tuple[Header, Iterator[CaptureRecord]]:
+    """The header, and an iterator over the records; the iterator raises CaptureError at the line with the error."""
     numbered: Numbered = enumerate((line.strip() for line in lines), start=1)
     _, first = next(numbered, (1, ""))
     if first != FIRST_LINE:
-        remedy = "take a newer shoed" if first.startswith(f"{MAGIC} ") else f"the first line must be {FIRST_LINE}"
-        raise CaptureError(f"{name}:1: {shown(first[:40])} is no capture that this shoed reads; {remedy}")
+        remedy = "install a newer shoed" if first.startswith(f"{MAGIC} ") else f"the first line must be {FIRST_LINE}"
+        raise CaptureError(
+            f"{name}:1: {shown(first[:40])} is not the first line of a capture that this shoed reads; {remedy}"
+        )
     return _header(numbered, name), _records(numbered, name)
 
 
@@ -90,7 +92,7 @@ def _header(numbered: Numbered, name: str) -> Header:
                 f"{place}: {shown(line[:40])} is not a header; write KEY VALUE, and a blank line before the records"
             )
         if key in values:
-            raise CaptureError(f"{place}: {key} is given twice; leave one out")
+            raise CaptureError(f"{place}: {key} is given twice; remove one")
         values[key], places[key] = value.strip(), place
     if missing := [key for key in REQUIRED if key not in values]:
         raise CaptureError(
@@ -129,10 +131,10 @@ def _started(text: str, place: str) -> datetime:
             return datetime.fromisoformat(text)
     except ValueError:
         pass
-    raise CaptureError(f"{place}: {shown(text)} is not a moment; write UTC as in 2025-03-01T18:00:00.000000Z")
+    raise CaptureError(f"{place}: {shown(text)} is not a time; write UTC as in 2025-03-01T18:00:00.000000Z")
 
 
-def _records(numbered: Numbered, name: str) -> Iterator[Record]:
+def _records(numbered: Numbered, name: str) -> Iterator[CaptureRecord]:
     latest_us = 0
     for number, line in numbered:
         text = line.partition("#")[0].split(maxsplit=2)
@@ -146,19 +148,17 @@ def _records(numbered: Numbered, name: str) -> Iterator[Record]:
             )
         if direction not in {"<", ">"}:
             raise CaptureError(
-                f"{name}:{number}: {shown(direction[:40])} is not a direction; write < from the device, > to it"
+                f"{name}:{number}: {shown(direction[:40])} is not a direction; write < from the device, > to the device"
             )
         if not BYTES.fullmatch(data.strip()):
             raise CaptureError(
-                f"{name}:{number}: {shown(data[:40])} is not bytes; write at least one pair of hex digits, as in 05 31"
+                f"{name}:{number}: {shown(data[:40])} is not hex; write at least one pair of hex digits, as in 05 31"
             )
         at_us = int(time[1]) * 1_000_000 + int(time[2])
         if at_us < latest_us:
-            raise CaptureError(
-                f"{name}:{number}: time goes back from {_seconds(latest_us)}; put the records in their order"
-            )
+            raise CaptureError(f"{name}:{number}: the time is before {_seconds(latest_us)}; sort the records by time")
         latest_us = at_us
-        yield Record(at_us, Direction(direction), bytes.fromhex(data.strip()))
+        yield CaptureRecord(at_us, Direction(direction), bytes.fromhex(data.strip()))
 
 
 def write(capture: Capture) -> str:
@@ -166,7 +166,7 @@ def write(capture: Capture) -> str:
 
 
 def header_text(header: Header) -> str:
-    """Everything before the first record. A value that could not be read back is a ValueError."""
+    """The text before the first record. ValueError for a value that the parser would refuse."""
     pairs = [
         ("family", header.family),
         ("firmware", header.firmware),
@@ -181,12 +181,12 @@ def header_text(header: Header) -> str:
     for key, value in pairs:
         if not _fits(key, value):
             raise ValueError(
-                f"{key} {shown(value)} does not fit a capture's header; a value is one printable line, not empty"
+                f"{key} {shown(value)} is not allowed in the header of a capture; write one printable line, not empty"
             )
     return "\n".join([FIRST_LINE, *(f"{key} {value}" for key, value in pairs), "", ""])
 
 
-def record_text(record: Record) -> str:
+def record_text(record: CaptureRecord) -> str:
     return f"{_seconds(record.at_us)} {record.direction.value} {record.data.hex(' ').upper()}\n"
 
 

@@ -1,4 +1,4 @@
-"""AES-CMAC and AES-CCM, by the package `cryptography`: imported only where a device has a key."""
+"""AES-CMAC and AES-CCM, by the package `cryptography`: imported only if a device has a key."""
 
 import secrets
 from typing import Final

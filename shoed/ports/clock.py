@@ -1,8 +1,8 @@
-"""The one place that asks what time it is."""
+"""The two clocks of the system: UTC for people, monotonic for differences."""
 
 import time
 
-from shoed.now import Now
+from shoed.model.moments import Now
 
 
 def now() -> Now:

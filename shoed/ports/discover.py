@@ -1,8 +1,8 @@
-"""What is plugged in, and which family of devices each port looks like.
+"""The list of connected ports, with the device families that fit each port.
 
-A USB id says which adapter or device is there, rarely what hangs on it: several families may share one, so a
-guess is a tuple of names, and nothing is ever opened on the strength of it. What is listed is every serial line,
-every HID device, and of the other USB devices those whose ids a family declares and that have no serial line.
+A USB id identifies the adapter, and rarely the device connected to the adapter. Several families may declare one id.
+Therefore `families_of` returns several names, and shoed never opens a port because of this result. The list contains
+every serial line, every HID device, and the other USB devices whose ids a family declares and that have no serial line.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,21 +13,21 @@ from serial.tools import list_ports
 
 from firmware_protocols.family import Family, Settings
 from shoed.ports.address import HidrawAddress, SerialAddress, UsbAddress
-from shoed.ports.identity import BY_ID, NAMES, SYS, fact, identity_at, links_in, stable_path
+from shoed.ports.identity import BY_ID, NAMES, SYS, identity_at, links_in, stable_path, sysfs_value
 
-Families = Mapping[str, Family[Settings]]
+KnownFamilies = Mapping[str, Family[Settings]]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPort:
-    address: SerialAddress | UsbAddress | HidrawAddress  # as it belongs into a configuration
-    device: str  # the node, which changes with the order of plugging
+    address: SerialAddress | UsbAddress | HidrawAddress  # for the configuration
+    device: str  # the node; its number depends on the order of connection
     vendor: int | None  # USB; None for a built-in port
     product: int | None
     description: str
 
 
-def discover(families: Families, sys: Path = SYS, names: Path = NAMES) -> tuple[FoundPort, ...]:
+def discover(families: KnownFamilies, sys: Path = SYS, names: Path = NAMES) -> tuple[FoundPort, ...]:
     return (*_serial_lines(sys, names), *_usb_devices(families, sys), *_hid_devices(sys, names))
 
 
@@ -41,18 +41,18 @@ def _serial_lines(sys: Path, names: Path) -> Iterator[FoundPort]:
 
 
 def is_phantom(ttys: Path, name: str) -> bool:
-    """Whether this is one of the built-in ports that the kernel names in advance and that have no UART."""
-    return fact(ttys / name / "type") == "0"  # a USB port has no such file
+    """Whether this is a built-in port without a UART. The kernel makes nodes for such ports in advance."""
+    return sysfs_value(ttys / name / "type") == "0"  # a USB port does not have this file
 
 
-def _usb_devices(families: Families, sys: Path) -> Iterator[FoundPort]:
+def _usb_devices(families: KnownFamilies, sys: Path) -> Iterator[FoundPort]:
     known = {(usb.vendor, usb.product) for family in families.values() for usb in family.usb_ids}
     for folder in sorted((sys / "bus/usb/devices").glob("*")):
-        vendor, product = (int(fact(folder / name) or "0", 16) for name in ("idVendor", "idProduct"))
+        vendor, product = (int(sysfs_value(folder / name) or "0", 16) for name in ("idVendor", "idProduct"))
         if (vendor, product) in known and not any(folder.glob("*:*/tty*")):
-            address = UsbAddress(vendor, product, fact(folder / "serial") or None)
-            bus, number = (int(fact(folder / name) or "0") for name in ("busnum", "devnum"))
-            description = fact(folder / "product") or "USB device"
+            address = UsbAddress(vendor, product, sysfs_value(folder / "serial") or None)
+            bus, number = (int(sysfs_value(folder / name) or "0") for name in ("busnum", "devnum"))
+            description = sysfs_value(folder / "product") or "USB device"
             yield FoundPort(address, f"/dev/bus/usb/{bus:03}/{number:03}", vendor, product, description)
 
 
@@ -65,8 +65,8 @@ def _hid_devices(sys: Path, names: Path) -> Iterator[FoundPort]:
         yield FoundPort(HidrawAddress(stable_path(node, (links,), sys) or node), node, vendor, product, name)
 
 
-def families_of(port: FoundPort, families: Families) -> tuple[str, ...]:
-    """The families behind whose declared USB ids such a port may be."""
+def families_of(port: FoundPort, families: KnownFamilies) -> tuple[str, ...]:
+    """The families that declare the USB ids of the port."""
     return tuple(
         name
         for name, family in families.items()

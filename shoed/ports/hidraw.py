@@ -1,7 +1,7 @@
-"""The raw reports of a HID device whose driver the kernel keeps: each read of its node is one report, and one chunk.
+"""The raw reports of a HID device. The kernel's driver stays attached. Each read of the node returns one report.
 
-The node is opened for reading alone. The kernel keeps 64 reports for each who has it open; a lock keeps two tables
-from hearing one device.
+The link opens the node read-only. The kernel buffers 64 reports for each open file. A lock prevents two tables from
+reading one device.
 """
 
 import errno
@@ -11,8 +11,8 @@ import stat
 
 from shoed.errors import LinkLost, PortAbsent, PortError, PortRefused
 from shoed.ports.address import HidrawAddress
-from shoed.ports.identity import Known, doubt, stranger
-from shoed.ports.nodes import absent, denial, doubted
+from shoed.ports.identity import Known, identity_problem, unknown_ids_problem
+from shoed.ports.nodes import absent, denial, refusal_of_node
 from shoed.ports.serial import SerialLink
 from shoed.ports.threads import off_loop
 
@@ -28,7 +28,7 @@ class HidrawLink(SerialLink):
         del data
         if self._inbox.ended is not None:
             raise LinkLost(self._inbox.ended)
-        raise PortError(f"{self._path}: reports are read, and nothing is sent; set allow_orders = false")
+        raise PortError(f"{self._path}: a hidraw port is read-only; set allow_orders = false")
 
 
 def _open(address: HidrawAddress, known: Known | None) -> int:
@@ -46,14 +46,14 @@ def _open(address: HidrawAddress, known: Known | None) -> int:
 def _judged(address: HidrawAddress, descriptor: int, known: Known | None) -> PortRefused | None:
     node = os.fstat(descriptor)
     if not stat.S_ISCHR(node.st_mode):
-        return PortRefused(f"{address}: this is no device; `shoed ports` lists those that are")
-    if problem := doubt(address, node.st_rdev) or stranger(address, node.st_rdev, known):
-        return doubted(address, node, problem)
+        return PortRefused(f"{address}: the path is not a device; `shoed ports` lists the devices")
+    if problem := identity_problem(address, node.st_rdev) or unknown_ids_problem(address, node.st_rdev, known):
+        return refusal_of_node(address, node, problem)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return PortRefused(
-            f"{address}: another table or program has it open; stop that one (`fuser -v {address.path}` names it)"
+            f"{address}: another table or program uses the device; stop it (`fuser -v {address.path}` lists it)"
         )
     return None
 
@@ -65,6 +65,8 @@ def _refusal(address: HidrawAddress, error: OSError) -> PortRefused:
         case errno.EACCES | errno.EPERM:
             return denial(address, address.path)
         case errno.ENXIO | errno.ENODEV | errno.EIO:
-            return PortAbsent(f"{address}: the node is there and no device is behind it; check the cable")
+            return PortAbsent(f"{address}: the node exists, but the device does not answer; check the cable")
         case _:
-            return PortRefused(f"{address}: it cannot be opened: {error.strerror}; check the cable")
+            return PortRefused(
+                f"{address}: the device cannot be opened: {error.strerror}; read the kernel log (`dmesg`)"
+            )

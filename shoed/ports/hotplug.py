@@ -1,9 +1,9 @@
-"""Waking when something is plugged in: inotify on the folder in which the node of an address would appear.
+"""Detection of a connected device: inotify watches the folder in which the node of an address will appear.
 
-A folder may come and go with its last node (udev's by-id folder does): then the nearest one above it is watched.
-Only the name that leads to the node is a sign: other devices in the folder are not. A USB device appears in the
-kernel before udev has given it its group and libusb has heard of it, so what follows a sign is asked for quickly
-again. Where the kernel gives no watch, the poll remains.
+The folder itself may not exist (udev removes the by-id folder with its last node). Then the nearest existing parent
+is watched. Only the name that leads to the node is a sign; the names of other devices are not. A USB device appears
+before udev sets its group and before libusb lists it. Therefore the first attempts after a sign follow quickly. If the
+kernel refuses a watch, the wait ends at its time limit.
 """
 
 import asyncio
@@ -16,22 +16,22 @@ from shoed.ports.address import Address, HidrawAddress, SerialAddress, UsbAddres
 
 USB: Final = Path("/dev/bus/usb")
 
-# <sys/inotify.h>: another permission, a name that came by moving or by creating, of folders alone
+# <sys/inotify.h>: IN_ATTRIB, IN_MOVED_TO, IN_CREATE, IN_ONLYDIR
 SIGNS: Final = 0x04 | 0x80 | 0x100 | 0x0100_0000
-LOST: Final = 0x4000 | 0x8000  # signs were dropped; the folder itself is gone
-RECORD: Final = struct.Struct("iIII")  # inotify_event: watch, mask, cookie, length of the name behind it
+LOST: Final = 0x4000 | 0x8000  # IN_Q_OVERFLOW: signs were dropped; IN_IGNORED: the folder was removed
+RECORD: Final = struct.Struct("iIII")  # inotify_event: watch, mask, cookie, length of the name; the name follows
 
 READ_BYTES: Final = 4096
 
-# One plug is several signs; whoever ran at the first would find half a device.
+# A connected device causes several signs. At the first sign the device is incomplete.
 SETTLE_S: Final = 0.01
 
-# A node that came between an attempt to open it and the first watch of its folder has given no sign.
+# A node that appeared between the attempt to open it and the first watch of its folder caused no sign.
 UNWATCHED_S: Final = 0.1
 
 
 def folders(address: Address) -> tuple[Path, ...]:
-    """Where the device would appear; nowhere on this machine if it is behind a network, or a file."""
+    """The folders in which the device will appear; none for a network address or a file."""
     match address:
         case SerialAddress(path=path) | HidrawAddress(path=path):
             return (Path(path).parent,)
@@ -41,18 +41,18 @@ def folders(address: Address) -> tuple[Path, ...]:
             return ()
 
 
-class Watch:
-    """A wait that a sign of the device cuts short. It holds a descriptor from the first wait until it is closed."""
+class HotplugWait:
+    """A wait that a sign of the device ends early. The object has a descriptor from the first wait until `close`."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._name = Path(address.path).name if isinstance(address, SerialAddress | HidrawAddress) else ""
         self._libc: Any = None
         self._descriptor = -1
-        self._names: dict[int, bytes | None] = {}  # by watch: the name that is a sign; None: each is
+        self._names: dict[int, bytes | None] = {}  # by watch: the name that is a sign; None: every name is a sign
 
     async def wait(self, at_most_s: float) -> bool:
-        """Whether there was a sign."""
+        """True if a sign ended the wait."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + (min(at_most_s, UNWATCHED_S) if self._look() else at_most_s)
         if self._descriptor < 0:
@@ -80,10 +80,10 @@ class Watch:
             self._names.clear()
 
     def _look(self) -> bool:
-        """Watch what there is to watch by now, and whether a folder of it was not watched before."""
+        """Watch the folders that exist now. True if one of these folders had no watch before."""
         wanted = folders(self._address)
         if wanted and self._descriptor < 0:
-            import ctypes  # noqa: PLC0415 -- for who waits for a device: a start has little time to spare
+            import ctypes  # noqa: PLC0415 -- start-up time: only a port that waits needs ctypes
 
             self._libc = ctypes.CDLL(None)
             self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -99,7 +99,7 @@ class Watch:
         return not before >= set(self._names)
 
     def _is_sign(self) -> bool:
-        """Whether one is among what was noticed since; it is taken away."""
+        """Read the events since the last call. True if one of them is a sign."""
         try:
             noticed = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:

@@ -1,8 +1,8 @@
-"""What a link has received and nobody has taken yet, and whether it still takes bytes the other way.
+"""The queue of received chunks of a link, and the state of the link: open or ended.
 
-Bytes that arrived before a link was lost are delivered before the loss is. A consumer that lags
-fills the inbox to its limit; then the port is told to pause and the line's own buffers hold the
-rest, so memory stays bounded. One consumer, on the loop's thread.
+`receive` returns every chunk that arrived before the end of the link, and then raises LinkLost. If the consumer is
+slow and the queue reaches its limit, the inbox pauses the port. Then the buffers of the line hold further bytes, so
+memory stays bounded. An inbox has one consumer, on the thread of the event loop.
 """
 
 import asyncio
@@ -13,17 +13,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from shoed.errors import LinkLost, PortError
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
-from shoed.ports.pulse import GRACE_NS, pulse
+from shoed.ports.loop_delay import GRACE_NS, loop_delay
 
-# Two minutes of a 4800 baud line: only a consumer that stands still gets here.
+# Two minutes of a 4800 baud line. Only a consumer that has stopped reaches this limit.
 LIMIT_BYTES: Final = 64 * 1024
 
-# Orders are some ten bytes each: a device that leaves so much untaken does not listen.
+# A device order has about ten bytes. A device that does not read this many bytes does not read at all.
 UNSENT_BYTES: Final = 4096
 
-# Between the first and the second turn of a callback, the loop looks at every line and reads from it.
+# The event loop polls and reads every line between the first and the second run of a callback.
 POLLS: Final = 2
 NOT_OVER: Final = 1 << 63
 
@@ -35,14 +35,14 @@ class Inbox:
         self._chunks: deque[Chunk] = deque()
         self._bytes = 0
         self._paused = False
-        self._paused_ns = (0, -GRACE_NS)  # the last pause: from, until
-        self._pulse = pulse()
-        self._pulse.join()
+        self._paused_ns = (0, -GRACE_NS)  # start and end of the last pause
+        self._loop_delay = loop_delay()
+        self._loop_delay.join()
         self._waiter: asyncio.Future[None] | None = None
-        self.ended: str | None = None  # why, once nothing more will come
+        self.ended: str | None = None  # the reason; None: the link is open
 
     def heard(self, chunk: Chunk) -> None:
-        """What was read from a line."""
+        """Queue bytes that were just read from a line, with their possible delay."""
         self.put(replace(chunk, late_ns=self._late_ns(chunk.at)))
 
     def put(self, chunk: Chunk) -> None:
@@ -55,10 +55,10 @@ class Inbox:
         self._wake()
 
     def end(self, reason: str) -> None:
-        """Nothing more will come. The first reason stands: what follows a loss is its echo."""
+        """The link ended. The first reason counts: later errors are consequences of the first."""
         if self.ended is None:
             self.ended = reason
-            self._pulse.leave()
+            self._loop_delay.leave()
             self._wake()
 
     async def receive(self) -> Chunk:
@@ -76,7 +76,7 @@ class Inbox:
         return chunk
 
     def _polled(self, polls: int) -> None:
-        """The pause is over once the loop has read what waited meanwhile, however busy it is."""
+        """End the pause after the event loop has read the bytes that waited in the line's buffers."""
         if self._paused:
             return
         if polls:
@@ -85,23 +85,23 @@ class Inbox:
             self._paused_ns = self._paused_ns[0], now().mono_ns
 
     def heard_until(self) -> Now:
-        """Whatever came before this moment has been received."""
+        """All bytes that arrived before this time have been received."""
         if self._chunks:
             return self._chunks[0].earliest
         at = now()
         return at.before(self._late_ns(at))
 
     def _late_ns(self, at: Now) -> int:
-        late_ns = self._pulse.late_ns(at.mono_ns)
+        late_ns = self._loop_delay.late_ns(at.mono_ns)
         began_ns, ended_ns = self._paused_ns
         return max(late_ns, at.mono_ns - began_ns) if at.mono_ns - ended_ns < GRACE_NS else late_ns
 
     def check_send(self, data: bytes, unsent: int, peer: str, remedy: str) -> None:
-        """Whether bytes may follow those that wait: LinkLost once nothing more will come, PortError if too many do."""
+        """LinkLost if the link has ended; PortError if too many bytes wait to be sent."""
         if self.ended is not None:
             raise LinkLost(self.ended)
         if unsent + len(data) > UNSENT_BYTES:
-            raise PortError(f"{peer} takes no bytes, {unsent} wait; {remedy}")
+            raise PortError(f"{peer} does not read: {unsent} bytes wait; {remedy}")
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -1,4 +1,4 @@
-"""What the port of a device with a key is given, and what it drops. Nothing here needs the cipher."""
+"""The key for a port, and the bytes that the port drops. This module does not need the cipher."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -7,14 +7,14 @@ import msgspec
 
 from firmware_protocols.family import Reason
 from shoed.errors import UsageError
-from shoed.now import Now
+from shoed.model.moments import Now
 from shoed.ports.key_file import read_key
 
 TORN_AFTER_MS: Final = 500
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """Bytes of a line that the other end did not say in the secure channel."""
+    """Bytes on the line that the other end did not seal in the secure channel."""
 
     data: bytes
     at: Now
@@ -23,7 +23,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Keyed:
-    """The key, and who is told about bytes that are dropped. Its text shows nothing of the key."""
+    """The key, and the receiver of dropped bytes. Its `repr` shows nothing of the key."""
 
     __slots__ = ("dropped", "key", "torn_after_ms")
 
@@ -36,7 +36,7 @@ class Keyed:
 
 
 def key_in(path: str, where: str) -> bytes:
-    """The key in a file that a person named."""
+    """The key in a file; `where` names the option or setting in an error message."""
     try:
         return read_key(path)
     except ValueError as error:

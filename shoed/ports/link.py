@@ -1,11 +1,12 @@
-"""Links: an address opened, and kept open for ever.
+"""Links: `open_link` opens an address; `keep_open` opens it again after each loss, until it is cancelled.
 
-`keep_open` is the life of one device's port as its table sees it: refused, opened, received ...,
-closed, again and again. A device that is away is a state; nothing about it ends the daemon.
+`keep_open` calls the listener of a port in this order: refused, opened, received ..., closed, and again. The absence
+of a device is a normal state; it does not end the daemon.
 
-One absence is one message. What says no more than that nothing is there (PortAbsent) does not follow a loss, and a
-node at which udev is still at work (PortUnready) is no reason at all. A link that ended soon without a byte puts the
-next one on trial: it is told as open after a byte or after SETTLED_S, and its end is told if the reason is another.
+One absence causes one message. After a loss, a PortAbsent is not reported, because it adds no information. A
+PortUnready is never reported, because udev still prepares the node. If a link ends within SETTLED_S without a byte,
+the next link is on trial: `keep_open` reports it as open after its first byte or after SETTLED_S. If it ends
+before, `keep_open` reports its end only if the reason is a new one.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from typing import Final, Never, Protocol, assert_never
 
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortAbsent, PortRefused, PortUnready, PortUnsecured
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import (
     Address,
     HidrawAddress,
@@ -25,23 +26,23 @@ from shoed.ports.address import (
     TcpAddress,
     UsbAddress,
 )
-from shoed.ports.hotplug import Watch
+from shoed.ports.hotplug import HotplugWait
 from shoed.ports.identity import Known
 from shoed.ports.keyed import Keyed
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
 
-# A node that returns is open within 2 s, also where nothing tells of it: the longest wait, and half a second for udev
-# and for opening.
+# A node that returns is open within 2 s, also without a hotplug sign: the longest wait, and half a second for udev and
+# for opening.
 BACKOFF_LEAST_S: Final = 0.1
 BACKOFF_MOST_S: Final = 1.5
 
-# A link that lived shorter was hardly there. A device that stalls, or a server that accepts and closes, is asked ever
-# more slowly, down to this; a sign of hotplug or a link that lives longer begins again.
+# A link that ends sooner counts as a failure. The waits grow up to SLOWEST_S for a device that stalls, and for a server
+# that accepts and closes. A hotplug sign or a longer link resets the waits.
 SETTLED_S: Final = 5.0
 SLOWEST_S: Final = 30.0
 
-# Whoever cancels a port may have cancelled its listener too, and that one need not take the farewell.
+# A cancelled port waits this long for `closed` of its listener. The listener may be cancelled too.
 FAREWELL_S: Final = 1.0
 
 
@@ -49,20 +50,20 @@ class Link(Protocol):
     """An open line to a device. One task receives."""
 
     async def receive(self) -> Chunk:
-        """The next bytes; LinkLost once the line is gone and all that came before is delivered."""
+        """The next bytes; LinkLost after the line is lost and all earlier bytes are returned."""
 
     def heard_until(self) -> Now:
-        """Whatever came before this moment has been received."""
+        """All bytes that arrived before this time have been received."""
 
     def send(self, data: bytes) -> None:
-        """Queue bytes without waiting; LinkLost when the line is gone, PortError when the peer takes none."""
+        """Queue bytes without waiting; LinkLost if the line is lost, PortError if the peer does not read."""
 
     async def close(self) -> None:
-        """Let go of the line. Only the first call does anything."""
+        """Close the line. Further calls have no effect."""
 
 
-class Events(Protocol):
-    """What becomes of a port. `closed` follows each `opened` exactly once, also when the port is cancelled."""
+class PortListener(Protocol):
+    """Receives the state of a port. Each `opened` has exactly one `closed`, also if the port is cancelled."""
 
     async def opened(self, link: Link) -> None: ...
 
@@ -71,70 +72,70 @@ class Events(Protocol):
     async def closed(self, reason: str) -> None: ...
 
     async def refused(self, reason: str) -> None:
-        """It cannot be opened. Told once, and again when the reason is another."""
+        """The port cannot be opened. Called once for each new reason."""
 
 
-async def open_link(address: Address, custom: Line | None, known: Known | None = None) -> Link:
-    """The device's line; PortRefused says why not and what to do. `custom` is the family's.
+async def open_link(address: Address, family_line: Line | None, known: Known | None = None) -> Link:
+    """The device's line; PortRefused with the reason and a remedy if the line cannot be opened.
 
-    `known` are the ids of the HID devices that speak its protocol; None: whatever a person names is opened.
+    `known` has the ids of the HID devices that use the protocol; with None, `open_link` opens every HID device.
     """
     match address:
         case SerialAddress():
-            return await open_serial(address, _line(address, custom))
+            return await open_serial(address, _line(address, family_line))
         case TcpAddress():
             return await open_tcp(address)
         case Rfc2217Address():
-            from shoed.ports.rfc2217 import open_rfc2217  # noqa: PLC0415 -- for who has such a server
+            from shoed.ports.rfc2217 import open_rfc2217  # noqa: PLC0415 -- start-up time: few sites have such a server
 
-            return await open_rfc2217(address, _line(address, custom))
+            return await open_rfc2217(address, _line(address, family_line))
         case UsbAddress():
-            from shoed.ports.usb import open_usb  # noqa: PLC0415 -- and ctypes with it, for who has such a device
+            from shoed.ports.usb import open_usb  # noqa: PLC0415 -- start-up time: it imports ctypes
 
             return await open_usb(address)
         case HidrawAddress():
-            from shoed.ports.hidraw import open_hidraw  # noqa: PLC0415 -- for who has a scanner there
+            from shoed.ports.hidraw import open_hidraw  # noqa: PLC0415 -- start-up time: few tables have a scanner
 
             return await open_hidraw(address, known)
         case ReplayAddress():
-            from shoed.ports.replay import open_replay  # noqa: PLC0415 -- 3 ms of every start, for who plays captures
+            from shoed.ports.replay import open_replay  # noqa: PLC0415 -- start-up time: the import costs 3 ms
 
             return await open_replay(address)
         case _:
             assert_never(address)
 
 
-def _line(address: SerialAddress | Rfc2217Address, custom: Line | None) -> Line:
+def _line(address: SerialAddress | Rfc2217Address, family_line: Line | None) -> Line:
     try:
-        return address.line(custom)
+        return address.line(family_line)
     except ValueError as error:
         raise PortRefused(f"{address}: {error}") from error
 
 
 def backoff_s(failures: int, rng: random.Random, most_s: float = BACKOFF_MOST_S) -> float:
-    """How long to wait after so many failures in a row: doubling, capped, and never in step with other ports."""
+    """The wait after consecutive failures: doubled for each failure, bounded, and random to separate the ports."""
     return min(most_s, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.5, 1.0)
 
 
-async def keep_open(  # noqa: PLR0913 -- what a port is made of
+async def keep_open(  # noqa: PLR0913 -- the parts of a port
     address: Address,
-    custom: Line | None,
-    events: Events,
+    family_line: Line | None,
+    events: PortListener,
     *,
     rng: random.Random,
     known: Known | None = None,
     keyed: Keyed | None = None,
 ) -> Never:
-    """Open, report, read, and open again, until cancelled. A capture that has ended is not played again."""
+    """Open, report, read, and open again, until cancelled. A capture is played once."""
     loop = asyncio.get_running_loop()
     port = _Port(events)
-    failures = brief = 0  # in a row: refusals, and links that hardly lived
-    with contextlib.closing(Watch(address)) as watch:
+    failures = brief = 0  # consecutive refusals, and consecutive links shorter than SETTLED_S
+    with contextlib.closing(HotplugWait(address)) as watch:
         while True:
             try:
-                link = await open_link(address, custom, known)
+                link = await open_link(address, family_line, known)
                 if keyed is not None:
-                    from shoed.ports.secure import secured  # noqa: PLC0415 -- 15 ms, for who has such a device
+                    from shoed.ports.secure import secured  # noqa: PLC0415 -- start-up time: the import costs 15 ms
 
                     link = await secured(link, address, keyed, port.refused)
             except PortUnsecured as refusal:
@@ -161,13 +162,13 @@ async def keep_open(  # noqa: PLR0913 -- what a port is made of
 
 
 class _Port:
-    """What the listener of a port was told."""
+    """The state of a port as reported to its listener."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: PortListener) -> None:
         self.events = events
-        self.on_trial = False  # the last link ended soon, without a byte
-        self.reason: str | None = None  # told last, of a port that is not open
-        self.is_lost = False  # that reason is the end of a link
+        self.on_trial = False  # the last link ended within SETTLED_S, without a byte
+        self.reason: str | None = None  # the last reported reason of a closed port
+        self.is_lost = False  # `reason` is the end of a link
 
     async def refused(self, refusal: PortRefused) -> None:
         if isinstance(refusal, PortUnready) or (isinstance(refusal, PortAbsent) and self.is_lost):
@@ -181,7 +182,7 @@ class _Port:
             await self.events.refused(reason)
 
     async def live(self, link: Link) -> None:
-        """One link's whole life. Whatever ends it, the line is let go of and the end is told."""
+        """Receive from one link until it ends or the task is cancelled; then close the line and report the end."""
         reason, is_open, is_heard = "shoed stopped", False, False
         try:
             try:
@@ -212,7 +213,7 @@ class _Port:
 
 
 async def _first(link: Link) -> Chunk | None:
-    """The first bytes of a link on trial; None: it has lived long enough without."""
+    """The first bytes of a link on trial; None: the link lasted SETTLED_S without a byte."""
     try:
         async with asyncio.timeout(SETTLED_S):
             return await link.receive()

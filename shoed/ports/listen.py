@@ -1,46 +1,45 @@
-"""Which family a device is of, by what it says: every family's decoder over the same bytes. Nothing is written.
+"""Detect the device family of a port: the decoders of all families read the same bytes. Nothing is written.
 
-A serial line is heard at one family's setting after the other; any other port has but one.
+A serial line is read with the line settings of each family in turn. Any other port is read once.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from firmware_protocols.family import Family, Line, Settings
 from shoed import wire
 from shoed.errors import LinkLost, PortRefused
-from shoed.now import Chunk
+from shoed.model.moments import Chunk
 from shoed.ports.address import Address, SerialAddress
+from shoed.ports.discover import KnownFamilies
 from shoed.ports.link import open_link
 from shoed.wire import Frame, LineState
 
-Families = Mapping[str, Family[Settings]]
 
-
-async def listen(addresses: Sequence[Address], families: Families, seconds: float) -> list[str]:
-    """What was heard on each, in words; all are heard at the same time."""
+async def listen(addresses: Sequence[Address], families: KnownFamilies, seconds: float) -> list[str]:
+    """Return one line of text for each port. The ports are read at the same time."""
     return await asyncio.gather(*[_listen(address, families, seconds) for address in addresses])
 
 
-async def _listen(address: Address, families: Families, seconds: float) -> str:
+async def _listen(address: Address, families: KnownFamilies, seconds: float) -> str:
     lines = sorted({family.line for family in families.values() if family.line is not None}, key=str)
-    heard = 0
+    total = 0
     for line in lines if isinstance(address, SerialAddress) else lines[:1]:
         try:
-            chunks = await hear(address, line, seconds)
+            chunks = await received(address, line, seconds)
         except PortRefused as refusal:
             return str(refusal)
         if (best := recognise(chunks, families)) is not None:
             at = f" at {line}" if isinstance(address, SerialAddress) else ""
-            return f"it speaks {best}{at}"
-        heard += sum(len(chunk.data) for chunk in chunks)
-    if heard:
-        return f"{heard} bytes came, and none of them is a message of {', '.join(families)}"
-    return "it said nothing: draw a card, or listen for longer"
+            return f"the device uses the protocol {best}{at}"
+        total += sum(len(chunk.data) for chunk in chunks)
+    if total:
+        return f"{total} bytes were received, but not a message of {', '.join(families)}; check the line settings"
+    return "the device sent nothing; draw a card, or listen for longer"
 
 
-async def hear(address: Address, line: Line, seconds: float) -> list[Chunk]:
-    """All that comes in this time, or until the device is gone."""
+async def received(address: Address, line: Line, seconds: float) -> list[Chunk]:
+    """The bytes received in this time, or until the link is lost."""
     chunks: list[Chunk] = []
     link = await open_link(address, line)
     try:
@@ -53,15 +52,15 @@ async def hear(address: Address, line: Line, seconds: float) -> list[Chunk]:
         await link.close()
 
 
-def recognise(chunks: Iterable[Chunk], families: Families) -> str | None:
-    """The family of whose messages the most bytes are; None if no message of any came."""
+def recognise(chunks: Iterable[Chunk], families: KnownFamilies) -> str | None:
+    """The family whose messages contain the most bytes; None if no family found a message."""
     spoken = {name: _spoken(chunks, family) for name, family in families.items()}
     best = max(spoken, key=spoken.__getitem__, default=None)
     return best if best is not None and spoken[best] else None
 
 
 def _spoken(chunks: Iterable[Chunk], family: Family[Settings]) -> int:
-    """The bytes that are in whole messages."""
+    """The number of bytes in complete messages."""
     reports = family.reports(family.settings())
     state, spoken = LineState(), 0
     for chunk in chunks:

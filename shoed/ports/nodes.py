@@ -1,7 +1,7 @@
-"""A node that cannot be opened: why not, and who is to act on it.
+"""The errors of a node that cannot be opened, each with its remedy.
 
-The kernel makes a node for root alone; udev gives it its group and mode a moment later. A refusal in that moment
-says nothing (PortUnready): the node is asked again, and the refusal stands if it is still refused then.
+The kernel makes a node for root only. udev sets the group and the mode a moment later. A refusal in this time is
+PortUnready: the port opens the node again, and reports a refusal only if the node is still refused later.
 """
 
 import grp
@@ -14,7 +14,7 @@ from typing import Final
 from shoed.errors import PortAbsent, PortRefused, PortUnready
 from shoed.ports.address import Address
 
-# observed: udev is done with a node within 0.2 s; a machine that starts has many nodes to see to.
+# observed: udev finishes a node within 0.2 s; a machine that starts has many nodes.
 NEW_S: Final = 3.0
 
 ROOT: Final = 0
@@ -22,31 +22,31 @@ ROOT: Final = 0
 
 def absent(address: Address) -> PortAbsent:
     return PortAbsent(
-        f"{address}: there is no such node; check the cable and the path, `shoed ports` lists what is there"
+        f"{address}: the node does not exist; check the cable and the path (`shoed ports` lists the devices)"
     )
 
 
 def is_new(node: os.stat_result) -> bool:
-    """Whether udev may still be at work: the owner, the mode or the node itself changed a moment ago."""
+    """Whether udev may not have finished: the owner, the mode or the node itself changed a moment ago."""
     return 0 <= time.time() - node.st_ctime < NEW_S
 
 
-def doubted(address: Address, node: os.stat_result, problem: str) -> PortRefused:
-    """A name of udev's that is out of date for a moment is no other device."""
+def refusal_of_node(address: Address, node: os.stat_result, problem: str) -> PortRefused:
+    """The refusal of a node. While udev may still change the node or its links, it is PortUnready."""
     return (PortUnready if is_new(node) else PortRefused)(f"{address}: {problem}")
 
 
 def denial(address: Address, path: str) -> PortRefused:
-    """Why a node was denied, by what is there now."""
+    """The refusal of a node without permission, from its present group and mode."""
     try:
         node = Path(path).stat()
     except PermissionError:
         return PortRefused(
-            f"{address}: the folder of the node may not be entered; give the permission, or run shoed as another user"
+            f"{address}: shoed may not enter the folder of the node; change its mode, or run shoed as another user"
         )
     except OSError:
         return absent(address)
-    return doubted(address, node, f"permission denied, and {_remedy(node)}")
+    return refusal_of_node(address, node, f"permission denied: {_remedy(node)}")
 
 
 def _remedy(node: os.stat_result) -> str:
@@ -56,10 +56,16 @@ def _remedy(node: os.stat_result) -> str:
         group = str(node.st_gid)
     may_use = node.st_mode & stat.S_IRGRP and node.st_mode & stat.S_IWGRP
     if node.st_gid == ROOT or not may_use:
-        return f"its group {group} is not for devices; install shoed's udev rules, then unplug and reconnect the device"
+        return (
+            f"the group {group} of the node is not a group for devices; install shoed's udev rules, then unplug and"
+            " reconnect the device"
+        )
     if node.st_gid in {os.getegid(), *os.getgroups()}:
-        return f"shoed is in its group {group}; allow this kind of device in the service's unit (DeviceAllow)"
+        return (
+            f"shoed is a member of the group {group} of the node; allow this kind of device in the service's unit"
+            " (DeviceAllow)"
+        )
     return (
-        f"it belongs to group {group}: join it with `sudo usermod -aG {group} $USER` and log in again, or give the"
-        f" service SupplementaryGroups={group}"
+        f"the node belongs to the group {group}; run `sudo usermod -aG {group} $USER` and log in again, or add"
+        f" SupplementaryGroups={group} to the service's unit"
     )

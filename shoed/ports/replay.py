@@ -1,8 +1,8 @@
-"""A link that plays what a device once said, from a capture.
+"""A link that reads a capture in place of a device. `shoed replay` and the address replay:FILE use this link.
 
-In real time each chunk comes when it is due and bears that moment. Fast, chunks come as fast as
-they are taken, and bear the moment of opening plus their recorded offset, so that spacing, and all
-that follows from it, is the recording's. What is sent to a capture goes nowhere.
+At real speed, a chunk arrives at its recorded offset and has the time of its arrival. At fast speed, the chunks arrive
+without waiting, and the time of a chunk is the time of opening plus the recorded offset. At both speeds, the times keep
+the recorded spacing. Bytes sent to a capture are discarded.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from shoed.errors import CaptureError, LinkLost, PortRefused
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import ReplayAddress, Speed
-from shoed.ports.capture import Direction, Record, stream
+from shoed.ports.capture import CaptureRecord, Direction, stream
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
 from shoed.ports.threads import off_loop
@@ -35,17 +35,17 @@ async def open_replay(address: ReplayAddress) -> "ReplayLink":
 def _open(address: ReplayAddress) -> TextIO:
     try:
         if not stat.S_ISREG(Path(address.path).stat().st_mode):
-            raise PortRefused(f"{address}: this is no file; write the path of a capture")
-        # Whatever is no UTF-8 is shown as such by the message of its line.
+            raise PortRefused(f"{address}: the path is not a regular file; write the path of a capture")
+        # An invalid byte becomes U+FFFD. The parser rejects this character with its line number.
         return Path(address.path).open(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise PortRefused(f"{address}: {error.strerror}; check the path") from error
+        raise PortRefused(f"{address}: {error.strerror}; write the path of a readable capture") from error
 
 
 class ReplayLink:
     """Made by open_replay."""
 
-    def __init__(self, file: TextIO, records: Iterator[Record], speed: Speed) -> None:
+    def __init__(self, file: TextIO, records: Iterator[CaptureRecord], speed: Speed) -> None:
         self._file = file
         self._records = (record for record in records if record.direction is Direction.FROM_DEVICE)
         self._speed = speed
@@ -75,7 +75,7 @@ class ReplayLink:
         self._file.close()
 
     def _cue(self) -> None:
-        """Name the moment of the next record."""
+        """Schedule the next record."""
         try:
             record = next(self._records, None)
         except CaptureError as wrong:
@@ -89,7 +89,7 @@ class ReplayLink:
         else:
             self._due = self._loop.call_at(self._opened_s + record.at_us / 1_000_000, self._play, record)
 
-    def _play(self, record: Record, at: Now | None = None) -> None:
+    def _play(self, record: CaptureRecord, at: Now | None = None) -> None:
         self._inbox.put(Chunk(record.data, at or now()))
         if not self._paused:
             self._cue()

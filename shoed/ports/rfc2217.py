@@ -1,8 +1,8 @@
-"""A serial line behind a device server that lets its host set it (RFC 2217), by pyserial in a thread of ours.
+"""A serial line of a device server with RFC 2217: pyserial in a thread.
 
-pyserial gives such a port no descriptor, so one daemon thread moves the bytes both ways: it waits a little
-for what comes, then writes what is queued. The thread outlives its link by one such wait. A server that
-vanishes is noticed by keepalive, as over raw TCP.
+pyserial has no descriptor for such a port. Therefore one daemon thread moves the bytes in both directions: it waits
+up to LOOK_S for received bytes, then writes the queued bytes. After `close` the thread ends within one such wait. TCP
+keepalive detects a server that does not answer, as over raw TCP.
 """
 
 import asyncio
@@ -15,36 +15,36 @@ from serial import rfc2217
 
 from firmware_protocols.family import Line
 from shoed.errors import PortAbsent, PortRefused
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
 from shoed.ports.inbox import LIMIT_BYTES, Inbox
 from shoed.ports.tcp import set_options
-from shoed.ports.threads import off_loop, tell
+from shoed.ports.threads import call_on_loop, off_loop
 
-LOOK_S: Final = 0.05  # the longest that an order, or the end of the link, waits for the thread
+LOOK_S: Final = 0.05  # the longest delay of a device order, or of `close`
 READ_BYTES: Final = 4096
 
 
 class _Port(rfc2217.Serial):
-    """pyserial, but it leaves alone what waits in the input."""
+    """pyserial without its flush of the input on opening."""
 
     def reset_input_buffer(self) -> None:
         pass
 
     def notice_loss(self) -> None:
-        set_options(self._socket, KEEPALIVE_S)  # type: ignore[attr-defined]  # pyserial shows it nowhere else
+        set_options(self._socket, KEEPALIVE_S)  # type: ignore[attr-defined]  # pyserial has no public name for it
 
 
-async def open_rfc2217(address: Rfc2217Address, custom: Line) -> "Rfc2217Link":
-    port = await off_loop(lambda: _open(address, address.line(custom)), undo=lambda opened: opened.close())
+async def open_rfc2217(address: Rfc2217Address, family_line: Line) -> "Rfc2217Link":
+    port = await off_loop(lambda: _open(address, address.line(family_line)), undo=lambda opened: opened.close())
     return Rfc2217Link(str(address), port)
 
 
 def _open(address: Rfc2217Address, line: Line) -> _Port:
     try:
         port = _Port(
-            str(Rfc2217Address(address.host, address.port)),  # the line's settings go by the name
+            str(Rfc2217Address(address.host, address.port)),  # pyserial takes the line settings as arguments
             baudrate=line.baud,
             bytesize=line.bytesize,
             parity=line.parity.value,
@@ -60,13 +60,11 @@ def _open(address: Rfc2217Address, line: Line) -> _Port:
 def _refusal(address: Rfc2217Address, error: Exception) -> PortRefused:
     match error.__context__:
         case ConnectionRefusedError():
-            problem = "nothing listens there; check the port, and that the server's mode is RFC 2217 (Telnet)"
+            problem = "the server refuses connections; check the port, and that the server's mode is RFC 2217 (Telnet)"
         case socket.gaierror() as unknown:
-            problem = (
-                f"the host's name is not known: {unknown.strerror}; check the name, or write its address in numbers"
-            )
+            problem = f"the name of the host is not known: {unknown.strerror}; check the name, or write its IP address"
         case TimeoutError():
-            problem = "no answer; check the address, and the device server's power and network"
+            problem = "the server does not answer; check the address, and the device server's power and network"
         case OSError(strerror=text):
             problem = f"{text}; check the address and the network"
         case _:
@@ -104,7 +102,7 @@ class Rfc2217Link:
             self._unsent += data
 
     async def close(self) -> None:
-        """What has not been sent yet is thrown away."""
+        """Close the connection. Bytes that wait to be sent are discarded."""
         self._inbox.end(f"{self._at}: closed")
         self._leaving.set()
         await off_loop(self._moving.join)
@@ -119,25 +117,25 @@ class Rfc2217Link:
         reason = f"{self._at}: closed"
         try:
             while not self._leaving.is_set():
-                self._take()
-                self._give()
+                self._read()
+                self._write()
         except (serial.SerialException, OSError) as error:
             reason = f"{self._at}: the connection broke: {error}; check the device server and the network"
         finally:
-            tell(self._loop, self._inbox.end, reason)
+            call_on_loop(self._loop, self._inbox.end, reason)
             self._port.close()
 
-    def _take(self) -> None:
+    def _read(self) -> None:
         if not self._flowing:
-            if self._port.in_waiting > LIMIT_BYTES:  # pyserial's own buffer has no bound
-                raise serial.SerialException("nobody takes what it sends")
+            if self._port.in_waiting > LIMIT_BYTES:  # pyserial's buffer has no bound
+                raise serial.SerialException(f"shoed is overloaded, {LIMIT_BYTES} received bytes wait")
             self._leaving.wait(LOOK_S)
             return
         if data := self._port.read(1):
             data += self._port.read(min(READ_BYTES, self._port.in_waiting))
-            tell(self._loop, self._inbox.heard, Chunk(data, now()))
+            call_on_loop(self._loop, self._inbox.heard, Chunk(data, now()))
 
-    def _give(self) -> None:
+    def _write(self) -> None:
         with self._sending:
             data = bytes(self._unsent)
         if data:

@@ -1,9 +1,9 @@
-"""A link to a device that has a key: open once the device has shown the key, and plain frames from there on.
+"""A link to a device with a key: it opens when the device has proved its key, and then carries plain frames.
 
-Theory of operation: the handshake repeats CHALLENGE until a right RESPONSE comes. Until then the port is not open: each
-second the evidence is judged, and the reason is told. A wrong answer ends nothing, because anybody on the line can give
-one. On the open link the device's messages come out as plain frames, with the moments of their bytes; what the device
-did not say goes to `Keyed.dropped`, in the order of the line. A timer repeats what waits for an answer.
+Theory of operation: the handshake repeats CHALLENGE until a right RESPONSE arrives. Until then the port is not open:
+each second the handshake judges the evidence and reports the reason. A wrong answer ends nothing, because any attacker
+on the line can send one. The open link returns the messages of the device as plain frames, with the moments of their
+bytes. All other bytes go to `Keyed.dropped`, in the order of the line. A timer repeats each request without an answer.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Final
 from firmware_protocols.family import Reason
 from firmware_protocols.open_shoe.channel import WRONG_PROOF, HostEnd
 from shoed.errors import LinkLost, PortError, PortRefused, PortUnsecured
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import Address
 from shoed.ports.channel import HostChannel
 from shoed.ports.cipher import Aes, draw
@@ -24,28 +24,29 @@ from shoed.ports.keyed import Dropped, Keyed
 from shoed.ports.link import Link
 
 JUDGED_S: Final = 1.0
-# An answer takes less than a second: without one, CHALLENGE was said twice.
+# An answer takes less than a second: after two seconds, CHALLENGE was sent twice.
 SILENT_AFTER: Final = 2
-# On a line where evidence of two kinds comes in turn, each of them an event.
+# The minimum time between two reasons on a line with two alternating kinds of evidence: each reason is an event.
 OTHER_REASON_S: Final = 10.0
 
 OTHER_KEY: Final = (
-    "the device has another key than key_file; write the key of this device into the file, then restart shoed"
+    "the key of the device is not the key in key_file; write the key of this device into the file, then restart shoed"
 )
 PLAIN: Final = (
-    "the device speaks outside the secure channel ({}); give the device its key, or remove key_file from the table"
+    "the device sends frames outside the secure channel ({}); give the device its key, or remove key_file from the "
+    "table"
 )
-NOTHING: Final = "nothing came from the device within 2 s; check its power and the cable"
+NOTHING: Final = "no byte arrived from the device within 2 s; check its power and the cable"
 NO_ANSWER: Final = (
-    "bytes came, and none of them answers CHALLENGE; check both directions of the cable, the speed of the line, and "
-    "that the device speaks version 3 of Open Shoe with a key"
+    "bytes arrived, and no answer to CHALLENGE; check both directions of the cable, the speed of the line, and "
+    "that the device uses version 3 of Open Shoe with a key"
 )
 
 
 async def secured(
     link: Link, address: Address, keyed: Keyed, refused: Callable[[PortRefused], Awaitable[None]]
 ) -> "SecureLink":
-    """The link, once the device has shown its key; `refused` is told why it is not open yet."""
+    """The link, after the device has proved its key; `refused` receives the reason while it is not open."""
     secure = SecureLink(link, keyed)
     try:
         await Handshake(secure, address, refused).run()
@@ -56,7 +57,7 @@ async def secured(
 
 
 class SecureLink:
-    """Made by `secured`."""
+    """A link in the secure channel, created by `secured`."""
 
     def __init__(self, link: Link, keyed: Keyed) -> None:
         self.link = link
@@ -82,7 +83,7 @@ class SecureLink:
                 raise
 
     async def hear(self) -> None:
-        """The next bytes of the line."""
+        """Read the next bytes of the line."""
         chunk = await self.link.receive()
         self.found += self.channel.hear(chunk)
         self.follow()
@@ -105,10 +106,10 @@ class SecureLink:
         await self.link.close()
 
     def follow(self) -> None:
-        """Send what the channel itself says, and be woken when it wants to."""
+        """Send the frames of the channel itself, and set the timer for the next ones."""
         end = self.channel.end
         if data := end.data_to_send():
-            with contextlib.suppress(PortError):  # it is said again; a line that is lost says so to the receiver
+            with contextlib.suppress(PortError):  # the channel repeats it; `receive` raises if the line is lost
                 self.link.send(data)
         if self._timer is not None:
             self._timer.cancel()
@@ -122,17 +123,17 @@ class SecureLink:
 
 
 class Handshake:
-    """The time until the device has shown its key."""
+    """The time until the device has proved its key."""
 
     def __init__(self, secure: SecureLink, address: Address, refused: Callable[[PortRefused], Awaitable[None]]) -> None:
         self.secure = secure
         self.address = address
         self.refused = refused
-        self.evidence = ""  # of what is wrong: the last that came
-        self.is_heard = False
+        self.evidence = ""  # the last evidence of a wrong device
+        self.has_bytes = False
         self.judged = 0
-        self.reason = ""  # told last
-        self.told_s = 0.0
+        self.reason = ""  # the last reported reason
+        self.reported_s = 0.0
 
     async def run(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -141,7 +142,7 @@ class Handshake:
             try:
                 async with asyncio.timeout_at(judge_s):
                     await self.secure.hear()
-                self.is_heard = True
+                self.has_bytes = True
             except TimeoutError:
                 judge_s += JUDGED_S
                 await self.judge(clock())
@@ -150,7 +151,7 @@ class Handshake:
             self.take()
 
     def take(self) -> None:
-        """All that came before the link is open is evidence, and nothing else."""
+        """Use all frames before the link is open as evidence only."""
         for each in self.secure.found:
             if isinstance(each, Dropped):
                 self.evidence = evident(each) or self.evidence
@@ -160,10 +161,10 @@ class Handshake:
         self.judged += 1
         reason = self.evidence
         if not reason and self.judged >= SILENT_AFTER:
-            reason = NO_ANSWER if self.is_heard else NOTHING
-        may_change = self.reason in {"", NOTHING, NO_ANSWER} or at_s - self.told_s >= OTHER_REASON_S
+            reason = NO_ANSWER if self.has_bytes else NOTHING
+        may_change = self.reason in {"", NOTHING, NO_ANSWER} or at_s - self.reported_s >= OTHER_REASON_S
         if reason != self.reason and may_change:
-            self.reason, self.told_s = reason, at_s
+            self.reason, self.reported_s = reason, at_s
             await self.refused(self.refusal(reason))
 
     def refusal(self, reason: str) -> PortRefused:
@@ -171,7 +172,7 @@ class Handshake:
 
 
 def evident(dropped: Dropped) -> str:
-    """What is wrong with the device; empty, if noise or another session explains it."""
+    """The fault of the device; empty if noise or another session explains the bytes."""
     if dropped.detail == WRONG_PROOF:
         return OTHER_KEY
     return PLAIN.format(dropped.detail.partition(";")[0]) if dropped.reason is Reason.UNSEALED else ""

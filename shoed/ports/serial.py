@@ -1,11 +1,11 @@
-"""A serial line: pyserial opens, sets and locks it; the bytes go by the loop's own readers and writers.
+"""A serial line: pyserial opens, sets and locks it; the readers and writers of the event loop move the bytes.
 
-Opening and closing may block in a driver (a UART drains its transmitter when it closes), so both
-have a thread. In between there is one descriptor, read when the kernel says that it can be. A
-hang-up, an error or end-of-file loses the link; what was read before is delivered first.
+Opening and closing may block in a driver (a UART drains its transmitter when it closes), so both run in a thread. An
+open line is one descriptor; the event loop reads it when bytes are available. A hang-up, an error or an end-of-file
+ends the link, after the bytes that were read before.
 
-Bytes that wait in the kernel when the line is opened are delivered like any others: a shoe sends
-each report three times, and a daemon that was killed between two copies finds the third there.
+Bytes that wait in the kernel when the line is opened are received like other bytes. A shoe sends each report three
+times, so after a kill between two copies, the next daemon still receives the third copy.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ import serial
 
 from firmware_protocols.family import Line
 from shoed.errors import PortAbsent, PortRefused, PortUnready
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
-from shoed.ports.identity import doubt
+from shoed.ports.identity import identity_problem
 from shoed.ports.inbox import Inbox
-from shoed.ports.nodes import absent, denial, doubted
+from shoed.ports.nodes import absent, denial, refusal_of_node
 from shoed.ports.threads import off_loop
 
-READ_BYTES: Final = 4096  # the kernel's own line buffer
+READ_BYTES: Final = 4096  # the size of the kernel's line buffer
 
 PTY_MAJORS: Final = range(136, 144)  # Linux: Documentation/admin-guide/devices.txt, "Unix98 PTY slaves"
 
 
 class _Opener(serial.Serial):
-    """pyserial, but it leaves alone what waits in the input."""
+    """pyserial without its flush of the input on opening."""
 
     def _reset_input_buffer(self) -> None:
         pass
 
 
-async def open_serial(address: SerialAddress, custom: Line) -> "SerialLink":
-    descriptor = await off_loop(lambda: _open(address, address.line(custom)), undo=_close)
+async def open_serial(address: SerialAddress, family_line: Line) -> "SerialLink":
+    descriptor = await off_loop(lambda: _open(address, address.line(family_line)), undo=_close)
     return SerialLink(address.path, descriptor)
 
 
@@ -70,7 +70,7 @@ class SerialLink:
             self._write()
 
     async def close(self) -> None:
-        """What has not been sent yet is thrown away."""
+        """Close the line. Bytes that wait to be sent are discarded."""
         if self._closed:
             return
         self._closed = True
@@ -119,8 +119,9 @@ class SerialLink:
 def _open(address: SerialAddress, line: Line) -> int:
     try:
         node = Path(address.path).stat()
-        if problem := doubt(address, node.st_rdev):  # before another table's device is set
-            raise doubted(address, node, problem)
+        # The check is before the opening: pyserial would change the settings of another table's device.
+        if problem := identity_problem(address, node.st_rdev):
+            raise refusal_of_node(address, node, problem)
         with _Opener(
             address.path,
             baudrate=line.baud,
@@ -131,30 +132,31 @@ def _open(address: SerialAddress, line: Line) -> int:
         ) as opener:
             descriptor = opener.fileno()
             if os.fstat(descriptor).st_rdev != node.st_rdev:
-                raise PortUnready(f"{address}: the node changed while it was opened; it is opened again")
+                raise PortUnready(f"{address}: the node changed during opening; shoed opens it again")
             _set_what_pyserial_leaves(descriptor)
-            # pyserial locks against those who ask for the lock; TIOCEXCL keeps everybody else out. A pty would keep
-            # it after its last close, so that a killed daemon could not come back (observed, Linux 6.18).
+            # pyserial's lock stops only programs that use locks; TIOCEXCL stops every other program. A pty keeps
+            # TIOCEXCL after its last close, so a restarted daemon could not open it (observed, Linux 6.18).
             if os.major(node.st_rdev) not in PTY_MAJORS:
                 fcntl.ioctl(descriptor, termios.TIOCEXCL)
-            return os.dup(descriptor)  # the lock is the open file's: it stays when pyserial lets go
+            return os.dup(descriptor)  # the lock belongs to the open file: it remains after pyserial closes
     except (OSError, ValueError, termios.error) as error:
         raise _refusal(address, line, error) from error
 
 
 def _set_what_pyserial_leaves(descriptor: int) -> None:
     modes = termios.tcgetattr(descriptor)
-    modes[0] &= ~(termios.BRKINT | termios.IGNPAR)  # a break would flush the input; damage is for the deframer to see
-    modes[6][termios.VMIN] = 1  # with 0 "nothing yet" reads like end-of-file
+    # A break would flush the input. Bytes with parity errors must reach the deframer, which rejects the frame.
+    modes[0] &= ~(termios.BRKINT | termios.IGNPAR)
+    modes[6][termios.VMIN] = 1  # with 0, a read without bytes looks like an end-of-file
     termios.tcsetattr(descriptor, termios.TCSANOW, modes)
 
 
 def _close(descriptor: int) -> None:
     try:
-        # Otherwise a line whose other end takes no bytes keeps the port, and the stopping daemon, for half a minute.
+        # Without the flush, a device that does not read blocks the close, and the stop of the daemon, for 30 s.
         termios.tcflush(descriptor, termios.TCOFLUSH)
     except termios.error:
-        pass  # it has hung up: nothing is left to flush
+        pass  # the line has hung up: there is nothing to flush
     finally:
         os.close(descriptor)
 
@@ -163,18 +165,18 @@ def _refusal(address: SerialAddress, line: Line, error: Exception) -> PortRefuse
     path = address.path
     number = error.errno if isinstance(error, OSError) else None
     if number is None and isinstance(error.__context__, termios.error):
-        number = error.__context__.args[0]  # pyserial keeps it in the text only
+        number = error.__context__.args[0]  # pyserial's own error has the number only in its text
     match number:
         case errno.ENOENT | errno.ENOTDIR:
             return absent(address)
         case errno.EACCES | errno.EPERM:
             return denial(address, path)
         case errno.EBUSY | errno.EAGAIN:
-            problem = f"another program has it open; stop that one (`fuser -v {path}` names it)"
+            problem = f"another program uses the line; stop that program (`fuser -v {path}` lists it)"
         case errno.ENOTTY | errno.EISDIR:
-            problem = "this is no serial line; `shoed ports` lists those that are"
+            problem = "the path is not a serial line; `shoed ports` lists the serial lines"
         case errno.ENXIO | errno.ENODEV | errno.EIO:
-            return PortAbsent(f"{address}: the node is there and no device is behind it; check the cable")
+            return PortAbsent(f"{address}: the node exists, but the device does not answer; check the cable")
         case _:
-            problem = f"it cannot be opened at {line}: {error}; check that the line can be set so"
+            problem = f"the line cannot be opened at {line}: {error}; check whether the adapter supports this setting"
     return PortRefused(f"{address}: {problem}")

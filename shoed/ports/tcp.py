@@ -1,8 +1,8 @@
-"""A device server's raw TCP port, or anything else that gives a device's bytes over TCP.
+"""A raw TCP port of a device server, or of any program that sends the device's bytes.
 
-TCP alone never notices a peer that vanished while nothing is sent, and a shoe's host sends nothing
-for hours: keepalive probes do, within about the address's `keepalive_s`. They see the device
-server, not the cable behind it.
+Without traffic, TCP does not detect a lost peer, and a shoe's host sends nothing for hours. Therefore the kernel sends
+keepalive probes. They detect a lost device server within about `keepalive_s` of the address. They do not check the
+cable between the device server and the device.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import socket
 from typing import Final, cast
 
 from shoed.errors import PortAbsent
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
@@ -39,7 +39,7 @@ async def _connect(address: TcpAddress, family: int, place: tuple[str | int, ...
     loop = asyncio.get_running_loop()
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
-        connection.setblocking(False)  # noqa: FBT003  # the socket module knows no other way
+        connection.setblocking(False)  # noqa: FBT003  # its only parameter
         set_options(connection, address.keepalive_s)
         async with asyncio.timeout(CONNECT_S):
             await loop.sock_connect(connection, place)
@@ -56,8 +56,8 @@ def set_options(connection: socket.socket, keepalive_s: int) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, probe_s)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, probe_s)
-    # It stands in for TCP_KEEPCNT and holds for unacknowledged orders too. Half a second less than named, because the
-    # kernel looks only when a probe is due, and at the very moment could just miss it.
+    # It replaces TCP_KEEPCNT, and covers unacknowledged orders too. It is half a second shorter than `keepalive_s`: the
+    # kernel checks the limit only when a probe is due, and would miss a limit that ends at the same time.
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, keepalive_s * 1000 - 500)
 
 
@@ -83,7 +83,7 @@ class TcpLink(asyncio.Protocol):
         self._transport.write(data)
 
     async def close(self) -> None:
-        """What has not been sent yet is thrown away."""
+        """Close the connection. Bytes that wait to be sent are discarded."""
         self._inbox.end(f"{self._address}: closed")
         self._transport.abort()
         await self._gone.wait()
@@ -104,11 +104,14 @@ def _loss(address: TcpAddress, error: Exception | None) -> str:
     match error:
         case None:
             return (
-                "the device server closed the connection; "
-                "check its power and cable, then whether another program is its only client"
+                "the device server closed the connection; check its power and cable, then whether another program is"
+                " connected to it"
             )
         case OSError(errno=errno.ETIMEDOUT):
-            return f"nothing answered for {address.keepalive_s} s; check the device server's power and the network"
+            return (
+                f"the device server did not answer for {address.keepalive_s} s; check the device server's power and the"
+                " network"
+            )
         case OSError(strerror=text):
             return f"the connection broke: {text}; check the device server and the network"
         case _:
@@ -118,12 +121,16 @@ def _loss(address: TcpAddress, error: Exception | None) -> str:
 def _refusal(address: TcpAddress, error: OSError) -> str:
     match error:
         case socket.gaierror():
-            return f"the host's name is not known: {error.strerror}; check the name, or write its address in numbers"
+            return f"the name of the host is not known: {error.strerror}; check the name, or write its IP address"
         case TimeoutError():
-            return f"no answer within {CONNECT_S:g} s; check the address, and the device server's power and network"
+            return (
+                f"the server does not answer within {CONNECT_S:g} s; check the address, and the device server's power"
+                " and network"
+            )
         case ConnectionRefusedError():
             return (
-                f"nothing listens on port {address.port}; check the port, and that the server's mode is raw TCP server"
+                f"the server refuses connections to port {address.port}; check the port, and that the server's mode is"
+                " raw TCP server"
             )
         case _:
             return f"{error.strerror}; check the address and the network"

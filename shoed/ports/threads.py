@@ -1,7 +1,7 @@
-"""Blocking calls off the loop: opening and closing a UART, looking up a name.
+"""Blocking calls in threads: opening and closing a UART, resolving a host name.
 
-Each call has a daemon thread of its own, never the loop's pool: a driver that hangs in the kernel
-must hold up neither another table's port nor the end of the process.
+Each call has its own daemon thread, and does not use the thread pool of the event loop. A driver that hangs in the
+kernel must block neither the port of another table nor the end of the process.
 """
 
 import asyncio
@@ -14,31 +14,31 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 X = TypeVar("X")
 
-# A cancelled caller waits so long for its thread. One that hangs longer undoes its work alone, if it ever returns.
+# A cancelled caller waits this long for its thread. A thread that needs longer undoes its work without the caller.
 PATIENCE_S: Final = 2.0
 
 
 async def off_loop(work: Callable[[], T], undo: Callable[[T], object] = lambda _: None) -> T:
-    """The result of `work`. When cancelled meanwhile, the work still ends, and its result is undone."""
+    """The result of `work`. If the caller is cancelled, the work still ends, and `undo` receives its result."""
     working = _start(work)
     result = asyncio.wrap_future(working)
     try:
         return await asyncio.shield(result)
     except asyncio.CancelledError:
-        result.add_done_callback(lambda done: done.exception())  # nobody else asks for it
+        result.add_done_callback(lambda done: done.exception())  # or asyncio would log it
 
         def finish() -> None:
-            with contextlib.suppress(Exception):  # work that failed leaves nothing to undo
+            with contextlib.suppress(Exception):  # failed work has nothing to undo
                 undo(working.result())
 
         await asyncio.wait([asyncio.wrap_future(_start(finish))], timeout=PATIENCE_S)
         raise
 
 
-def tell(loop: asyncio.AbstractEventLoop, call: Callable[[X], object], what: X) -> None:
-    """From a thread, what the loop is to hear; one that has ended hears nothing."""
+def call_on_loop(loop: asyncio.AbstractEventLoop, call: Callable[[X], object], argument: X) -> None:
+    """Schedule a call on the event loop from a thread. After the end of the loop this has no effect."""
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(call, what)
+        loop.call_soon_threadsafe(call, argument)
 
 
 def _start(work: Callable[[], T]) -> Future[T]:
@@ -47,7 +47,7 @@ def _start(work: Callable[[], T]) -> Future[T]:
     def run() -> None:
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001  # whatever it is, it belongs to the caller
+        except BaseException as error:  # noqa: BLE001  # the caller receives every exception
             future.set_exception(error)
         else:
             future.set_result(result)

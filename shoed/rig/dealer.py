@@ -1,8 +1,8 @@
-"""A dealer at a virtual Angel Eye shoe: whole shoes of legal rounds, from a seed.
+"""A dealer at a virtual Angel Eye shoe: complete shoes of legal rounds, from a seed.
 
-Theory of operation: `deal` shuffles the decks, lays the cutting card and yields, one by one and for
-ever, what the shoe reports and how long after the report before it. The Table of Play says which
-card is due; nothing here knows what carries the reports, or looks at a clock.
+Theory of operation: `deal` shuffles the decks, inserts the cut card and then yields reports without end, each with
+its pause after the previous report. The Table of Play names the card that is due. This module uses no clock and does
+not depend on the line.
 """
 
 from collections.abc import Generator, Iterator
@@ -11,37 +11,37 @@ from random import Random
 from typing import Final, NamedTuple
 
 from firmware_protocols.angel_eye import (
+    AngelEyeCutCard,
+    AngelEyeOutcome,
+    AngelEyeReport,
+    AngelEyeResult,
     CardInGame,
-    CuttingCard,
-    Outcome,
-    Report,
-    Result,
     StandBy,
     StartOfCommunication,
     Target,
 )
-from shoed.cards import Card, Rank
-from shoed.observations import Pair
+from shoed.model.cards import Card, Rank
+from shoed.model.observations import Pair, Side
 from shoed.rules import drawing
 from shoed.rules.drawing import Hands
 from shoed.rules.load import book
 from shoed.session.angel_eye_shoe import FACES, UNNUMBERED
 
-TARGETS: Final = {Pair.PLAYER: Target.PLAYER, Pair.BANKER: Target.BANKER}
-NO_INDEX: Final = 0  # outside the hands: assumed
+TARGETS: Final = {Side.PLAYER: Target.PLAYER, Side.BANKER: Target.BANKER}
+NO_INDEX: Final = 0  # of a card that belongs to no hand: assumed
 
-# Custom, and no rule book's: one deck stays behind the cutting card, more or less, as a hand lays it.
+# Custom, not a rule: about one deck remains after the cut card.
 CUT_FROM_END: Final = range(46, 59)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds before a report, the least and the most."""
+    """The least and the most seconds before a report."""
 
-    card: tuple[float, float] = (0.35, 0.6)  # a brisk hand; closer than 0.25 would be two cards drawn together
-    result: tuple[float, float] = (0.1, 0.2)  # the shoe itself says it, behind the last card's copies
-    round: tuple[float, float] = (0.5, 0.9)  # a real table pays and takes bets for half a minute
-    shoe: tuple[float, float] = (2.0, 3.0)  # and takes several to shuffle
+    card: tuple[float, float] = (0.35, 0.6)  # a fast dealer; less than 0.25 means two cards drawn together
+    result: tuple[float, float] = (0.1, 0.2)  # the shoe reports it after the copies of the last card
+    round: tuple[float, float] = (0.5, 0.9)  # a real table needs half a minute for payments and bets
+    shoe: tuple[float, float] = (2.0, 3.0)  # a real table needs several minutes for the shuffle
     start: tuple[float, float] = (0.1, 0.2)
 
 
@@ -49,12 +49,12 @@ PACE: Final = Pace()
 
 
 class Dealt(NamedTuple):
-    pause_s: float  # from the report before it
-    report: Report  # unnumbered
+    pause_s: float  # since the previous report
+    report: AngelEyeReport  # unnumbered
 
 
 def deal(rng: Random, decks: int, pace: Pace = PACE) -> Iterator[Dealt]:
-    """Shoe after shoe, without end."""
+    """Deal one shoe after another, without end."""
     dealer = Dealer(rng, decks, pace)
     yield dealer.after(pace.start, StartOfCommunication(UNNUMBERED))
     while True:
@@ -68,55 +68,55 @@ class Dealer:
         self.rng = rng
         self.decks = decks
         self.pace = pace
-        self.book = book("commission")  # all games draw alike
+        self.book = book("commission")  # all games have the same drawing rules
         self.cards: list[Card] = []  # in the shoe; the last one is the next
-        self.behind_cut = 0  # so many of them
+        self.after_cut = 0  # the number of cards after the cut card
 
     def shoe(self) -> Iterator[Dealt]:
-        """One whole shoe. After the round in which the cutting card comes, one more is dealt."""
+        """Deal one complete shoe. One more round follows the round with the cut card."""
         self.cards = [*Card] * self.decks
         self.rng.shuffle(self.cards)
-        self.behind_cut = self.rng.choice(CUT_FROM_END)
+        self.after_cut = self.rng.choice(CUT_FROM_END)
         yield from self.burn()
         while not (yield from self.round()):
             pass
         yield from self.round()
 
     def burn(self) -> Iterator[Dealt]:
-        """Custom: as many cards are burnt as the first one counts, ten for tens and pictures."""
+        """Burn cards by custom: as many as the first card counts, ten for a ten or a picture."""
         first = self.cards.pop()
         yield self.after(self.pace.round, CardInGame(UNNUMBERED, Target.FIRST_CARD, NO_INDEX, FACES[first]))
         for _ in range(min(first.rank, Rank.TEN)):
             yield self.after(self.pace.card, CardInGame(UNNUMBERED, Target.BURN, NO_INDEX, FACES[self.cards.pop()]))
 
     def round(self) -> Generator[Dealt, None, bool]:
-        """One round; whether the cutting card came in it, or instead of its first card."""
+        """Deal one round; return whether the cut card was drawn in it, or instead of its first card."""
         hands, pause, cut = Hands(), self.pace.round, False
         while (hand := drawing.due(self.book, hands)) is not None:
-            if len(self.cards) == self.behind_cut:
-                yield self.after(pause, CuttingCard(UNNUMBERED))
+            if len(self.cards) == self.after_cut:
+                yield self.after(pause, AngelEyeCutCard(UNNUMBERED))
                 pause, cut = self.pace.card, True
             card = self.cards.pop()
             hands = hands.with_card(hand, card)
             yield self.after(pause, CardInGame(UNNUMBERED, TARGETS[hand], len(hands.of(hand)), FACES[card]))
             pause = self.pace.card
-        yield self.after(self.pace.result, result_of(hands, Outcome[drawing.winner(self.book, hands).name]))
+        yield self.after(self.pace.result, result_of(hands, AngelEyeOutcome[drawing.winner(self.book, hands).name]))
         return cut
 
-    def after(self, pause: tuple[float, float], report: Report) -> Dealt:
+    def after(self, pause: tuple[float, float], report: AngelEyeReport) -> Dealt:
         return Dealt(self.rng.uniform(*pause), report)
 
 
-def result_of(hands: Hands, outcome: Outcome) -> Result:
+def result_of(hands: Hands, outcome: AngelEyeOutcome) -> AngelEyeResult:
     pairs = drawing.pairs(hands)
-    return Result(UNNUMBERED, outcome, Pair.PLAYER in pairs, Pair.BANKER in pairs)
+    return AngelEyeResult(UNNUMBERED, outcome, Pair.PLAYER in pairs, Pair.BANKER in pairs)
 
 
 def rounds_of(dealt: Iterator[Dealt], rounds: int | None) -> Iterator[Dealt]:
-    """No more than so many rounds."""
+    """Stop after this number of rounds."""
     for each in dealt:
         yield each
-        if isinstance(each.report, Result) and rounds is not None:
+        if isinstance(each.report, AngelEyeResult) and rounds is not None:
             rounds -= 1
             if not rounds:
                 return

@@ -1,7 +1,7 @@
-"""What the rig asks of a virtual device, whatever its family; and the deeds that happen to one.
+"""The interface of a virtual device of any family, and the actions of a scenario.
 
-A device says what its line lets it say: of some deeds nothing. A deed that it cannot be about at all is a
-ValueError, `PROBLEM; WHAT WOULD BE RIGHT`.
+A device reports an action as far as its protocol allows; some actions have no report. An action that the device
+cannot perform is a ValueError of the form `PROBLEM; REMEDY`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,31 +9,31 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from shoed.cards import Card
-from shoed.now import Chunk, Now
+from shoed.model.cards import Card
+from shoed.model.moments import Chunk, Now
 from shoed.settings import nearest
 
 W = TypeVar("W")
 
-# --- deeds
+# --- actions
 
 
 class Load(NamedTuple):
-    """A new set is in the shoe."""
+    """Load a new set into the shoe."""
 
     set_id: str
 
 
 class Deal(NamedTuple):
-    """Cards of rounds, each to the hand that it is due to; the shoe's own result, where it lies."""
+    """Deal cards of rounds, each to the hand that it is due to."""
 
     cards: tuple[Card, ...]
     gap_ms: int
-    result: str = ""  # instead of the true one
+    result: str = ""  # a result that the shoe reports instead of the true one
 
 
 class Together(NamedTuple):
-    """Cards that leave the shoe in one draw."""
+    """Draw several cards together."""
 
     cards: tuple[Card, ...]
 
@@ -44,28 +44,28 @@ class Burn(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The cutting card."""
+    """Draw the cut card."""
 
 
 class RunOut(NamedTuple):
-    """No card is left."""
+    """The last card was drawn: the shoe is empty."""
 
 
 class Turn(NamedTuple):
-    """The key."""
+    """Turn the key."""
 
     locked: bool
 
 
-class Fault(NamedTuple):
+class FaultAction(NamedTuple):
     name: str
     raised: bool
 
 
 class Deliver(NamedTuple):
-    """A shuffler counts, shuffles and delivers so many decks, less and more of some cards than there should be.
+    """A shuffler counts, shuffles and delivers a set of decks.
 
-    A device that tells the order tells these cards first.
+    Some cards may be missing or extra. A device that reports the order reports the cards `first` at its beginning.
     """
 
     decks: int
@@ -76,40 +76,40 @@ class Deliver(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """The cable comes out, and goes back in; what happens meanwhile nobody hears."""
+    """Disconnect the cable and connect it again. Everything that the device sends meanwhile is lost."""
 
     out_ms: int
 
 
-Deed = Load | Deal | Together | Burn | Cut | RunOut | Turn | Fault | Deliver
-AnyDeed = Deed | Pull
+Action = Load | Deal | Together | Burn | Cut | RunOut | Turn | FaultAction | Deliver
+AnyAction = Action | Pull
 
 
-class Step(NamedTuple):
+class ScenarioStep(NamedTuple):
     after_ms: int
-    deed: AnyDeed
+    action: AnyAction
 
 
-# --- how it answers orders
+# --- answers to orders
 
 
 class Manner(NamedTuple):
-    """What a person asked for: an answer to every order, in a word of the family, and whether reports follow."""
+    """The answers of the device: one answer to every order, in a word of the family, and whether reports follow."""
 
-    answer: str = ""  # empty: as the state of the device demands
+    answer: str = ""  # empty: the answer depends on the state of the device
     reports: bool = True
 
 
 SILENCE: Final = "silence"
-AS_IT_IS: Final = Manner()
+DEFAULT_MANNER: Final = Manner()
 
 
-# --- what comes of them
+# --- the output of actions
 
 
-class Said(NamedTuple):
-    pause_s: float  # from what happened before it
-    report: object  # in the words of the device's family
+class DeviceOutput(NamedTuple):
+    pause_s: float  # since the previous output
+    report: object  # a message of the device's family
 
 
 class Pulled(NamedTuple):
@@ -117,49 +117,49 @@ class Pulled(NamedTuple):
     out_s: float
 
 
-Happening = Said | Pulled
+TimelineEntry = DeviceOutput | Pulled
 
 
-class Device(Protocol):
+class RigDevice(Protocol):
     @property
     def state(self) -> msgspec.Struct:
-        """All that its half of the line keeps."""
+        """The whole state of the device's session."""
 
     @property
     def locked(self) -> bool: ...
 
     def opened(self, at: Now) -> bytes:
-        """What it says to a host that has just come."""
+        """Return the bytes that the device sends to a new host."""
 
     def say(self, report: object, at: Now) -> bytes: ...
 
     def hear(self, chunk: Chunk) -> bytes:
-        """What it says to the bytes of a host; an empty chunk only lets time pass."""
+        """Return the answer to the bytes of a host; an empty chunk only passes time."""
 
     def wake_at(self) -> int | None:
-        """When it wants an empty chunk, on the monotonic clock."""
+        """When the device needs an empty chunk, on the monotonic clock."""
 
-    def does(self, deed: Deed) -> Iterator[Said]:
-        """What it has to say of a deed."""
+    def perform(self, action: Action) -> Iterator[DeviceOutput]:
+        """Return the reports of an action."""
 
 
-def known(whose: str, what: str, word: str, words: Mapping[str, W]) -> W:
+def known(owner: str, kind: str, word: str, words: Mapping[str, W]) -> W:
     if word not in words:
         near = nearest(word, words)
-        remedy = f"the nearest known is {near}" if near else f"known: {', '.join(words)}"
-        raise ValueError(f"{whose} has no {what} {word}; {remedy}")
+        remedy = f"the nearest known word is {near}" if near else f"choose one of {', '.join(words)}"
+        raise ValueError(f"{owner} has no {kind} {word}; {remedy}")
     return words[word]
 
 
-def happenings(device: Device, steps: tuple[Step, ...]) -> Iterator[Happening]:
-    """Each step when the one before it has happened; a device says what it then is, locked or in error."""
+def timeline(device: RigDevice, steps: tuple[ScenarioStep, ...]) -> Iterator[TimelineEntry]:
+    """Play each step after the step before it. The reports follow the state of the device, locked or in error."""
     pause_s = 0.0
     for step in steps:
         pause_s += step.after_ms / 1000
-        if isinstance(step.deed, Pull):
-            yield Pulled(pause_s, step.deed.out_ms / 1000)
+        if isinstance(step.action, Pull):
+            yield Pulled(pause_s, step.action.out_ms / 1000)
             pause_s = 0.0
             continue
-        for said in device.does(step.deed):
-            yield Said(pause_s + said.pause_s, said.report)
+        for output in device.perform(step.action):
+            yield DeviceOutput(pause_s + output.pause_s, output.report)
             pause_s = 0.0

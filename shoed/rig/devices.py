@@ -1,4 +1,4 @@
-"""The virtual devices that there are, by the word that the command takes. One more is a line here, and its class."""
+"""The virtual devices by the word of the command line. A new device needs an entry here and its class."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -7,46 +7,49 @@ from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings
 from firmware_protocols.bee_tek import BeeTekSettings
 from firmware_protocols.open_shoe import OpenShoeSettings
-from firmware_protocols.open_shoe.messages import Role
+from firmware_protocols.open_shoe.messages import OpenShoeRole
 from shoed.rig import angel_eye, open_shoe
 from shoed.rig.angel_eye import AngelEyeDevice
-from shoed.rig.device import AS_IT_IS, Device, Manner
-from shoed.rig.open_shoe import OpenShoeDevice
-from shoed.rig.silent import BeeTekDevice, ScannerDevice
+from shoed.rig.device import DEFAULT_MANNER, Manner, RigDevice
+from shoed.rig.one_way import BeeTekDevice, ScannerDevice
+from shoed.rig.open_shoe import VirtualOpenShoe
 
 
-def asked(answers: Mapping[str, object]) -> tuple[str, ...]:
+def answer_words(answers: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(word for word in answers if word)
 
 
 class Model(NamedTuple):
     family: str
-    stands_as: str  # at a table
-    speaking: Callable[[str, Manner], Device]  # a firmware version of the family's own
-    answers: tuple[str, ...] = ()  # to orders; none: the device executes no orders
+    role: str  # at a table
+    create: Callable[[str, Manner], RigDevice]  # with a firmware version of the family
+    answers: tuple[str, ...] = ()  # the answers to orders; empty: the device executes no orders
 
-    def make(self, firmware: str | None = None, manner: Manner = AS_IT_IS) -> Device:
-        return self.speaking(firmware or FAMILIES[self.family].firmware[0], manner)
+    def make(self, firmware: str | None = None, manner: Manner = DEFAULT_MANNER) -> RigDevice:
+        return self.create(firmware or FAMILIES[self.family].firmware[0], manner)
 
 
 DEVICES: Final[Mapping[str, Model]] = {
     "angel-eye": Model(
-        "angel-eye", "shoe", lambda _, manner: AngelEyeDevice(AngelEyeSettings(), manner), asked(angel_eye.ANSWERS)
+        "angel-eye",
+        "shoe",
+        lambda _, manner: AngelEyeDevice(AngelEyeSettings(), manner),
+        answer_words(angel_eye.ANSWERS),
     ),
     "bee-tek": Model("bee-tek", "shoe", lambda *_: BeeTekDevice(BeeTekSettings())),
     "open-shoe": Model(
         "open-shoe",
         "shoe",
-        lambda version, manner: OpenShoeDevice(OpenShoeSettings(), version=int(version), manner=manner),
-        asked(open_shoe.ANSWERS),
+        lambda version, manner: VirtualOpenShoe(OpenShoeSettings(), version=int(version), manner=manner),
+        answer_words(open_shoe.ANSWERS),
     ),
     "open-shoe-shuffler": Model(
         "open-shoe",
         "shuffler",
-        lambda version, manner: OpenShoeDevice(
-            OpenShoeSettings(role=Role.SHUFFLER), version=int(version), manner=manner
+        lambda version, manner: VirtualOpenShoe(
+            OpenShoeSettings(role=OpenShoeRole.SHUFFLER), version=int(version), manner=manner
         ),
-        asked(open_shoe.ANSWERS),
+        answer_words(open_shoe.ANSWERS),
     ),
     "scanner": Model("scanner", "shoe", lambda *_: ScannerDevice()),
 }

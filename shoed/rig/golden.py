@@ -1,9 +1,9 @@
-"""Golden captures: what went over a device's line, and beside it what must follow from that.
+"""Golden captures: the bytes of a device's line, with the expected output beside them.
 
-Theory of operation: a capture is made a script of inputs, and the script is played through the family's
-session and a table, by the capture's own clock: nothing waits, and the engine is woken when it wants to be.
-What comes out, the observations and then the events, one line of JSON each, is what `NAME.expect` holds. It
-is written anew only with a reason, which stays in the file: `./dev bless REASON FILE...`.
+Theory of operation: a capture becomes a script of inputs. The script is played through the family's session and a
+table. Time is the capture's own time: nothing waits, and the engine is woken at the moments that it names. The output
+is the observations and then the events, one line of JSON each. `NAME.expect` holds it. The file is written again only
+with a reason, which stays in the file: `./dev bless REASON FILE...`.
 """
 
 import sys
@@ -15,16 +15,15 @@ import msgspec
 
 import firmware_protocols
 from firmware_protocols.family import Family, Settings, declared
-from shoed import drivers
 from shoed.engine import ENGINE, Engine
 from shoed.errors import CaptureError, ShoedError, UsageError
-from shoed.events import Event
-from shoed.now import Now
-from shoed.observations import AnyObservation, Device
+from shoed.model.events import Event
+from shoed.model.moments import Now
+from shoed.model.observations import AnyObservation, Device
+from shoed.model.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
 from shoed.ports.capture import Capture, Direction, Header, parse
-from shoed.session import SessionState
+from shoed.session import SessionState, drivers
 from shoed.settings import shown
-from shoed.step import AnyInput, Configured, LinkDown, LinkUp, Received, Woken
 from shoed.table import TableSettings
 from shoed.watch import WatchSettings
 
@@ -36,15 +35,15 @@ MIN_DRAW_GAP_MS: Final = 250
 WRONG_USE: Final = 2
 
 
-class Moment(NamedTuple):
+class ScriptedInput(NamedTuple):
     at_us: int  # since the start of the capture
-    came: AnyInput
+    input: AnyInput
 
 
-Script = tuple[Moment, ...]
+Script = tuple[ScriptedInput, ...]
 
 
-class Played(NamedTuple):
+class GoldenOutput(NamedTuple):
     observations: tuple[AnyObservation, ...]
     events: tuple[Event, ...]
 
@@ -58,41 +57,43 @@ def load(path: Path) -> Capture:
 
 
 def settings_of(header: Header, family: Family[Settings] | None = None) -> Settings:
-    """The family's settings, with those that the header says: `settings copies=1 bcc_span=whole`, `device shuffler`."""
+    """Return the family's settings with those of the header: `settings copies=1 bcc_span=whole`, `device shuffler`."""
     of = (family or drivers.find(header.family).family).settings
     given = dict(header.others).get("settings", "")
     pairs = dict(pair.partition("=")[::2] for pair in given.split())
     for key in pairs:
         if key not in declared(of):
             known = ", ".join(declared(of))
-            raise CaptureError(f"settings {given}: {header.family} has no setting {key}; known: {known}")
+            raise CaptureError(f"settings {given}: {header.family} has no setting {key}; choose one of {known}")
     try:
-        return msgspec.convert(pairs, of, strict=False).standing(device_of(header).value)
+        return msgspec.convert(pairs, of, strict=False).for_role(device_of(header).value)
     except msgspec.ValidationError as error:
-        raise CaptureError(f"settings {given}: {error}; write KEY=VALUE as {header.family}'s page has them") from error
+        raise CaptureError(
+            f"settings {given}: {error}; write KEY=VALUE as in PROTOCOL.md of {header.family}"
+        ) from error
 
 
 def device_of(header: Header) -> Device:
-    """What the device is at its table: `device shuffler`, or the shoe."""
-    said = dict(header.others).get("device", Device.SHOE.value)
+    """The role of the device at its table: `device shuffler`; without this line a shoe."""
+    role = dict(header.others).get("device", Device.SHOE.value)
     try:
-        return Device(said)
+        return Device(role)
     except ValueError:
         known = ", ".join(each.value for each in Device)
-        raise CaptureError(f"device {said}: no table has one; known: {known}") from None
+        raise CaptureError(f"device {role}: this role does not exist; choose one of {known}") from None
 
 
 def script(capture: Capture) -> Script:
-    """What the device said, on a link that is opened for it and closes with the last of it."""
+    """Return the device's bytes on a link that opens before them and closes after them."""
     device = device_of(capture.header)
-    said = [
-        Moment(record.at_us, Received(record.data, device=device))
+    records = [
+        ScriptedInput(record.at_us, Received(record.data, device=device))
         for record in capture.records
         if record.direction is Direction.FROM_DEVICE
     ]
     end_us = capture.records[-1].at_us if capture.records else 0
     first, last = LinkUp(PORT, device=device), LinkDown("capture ended", device=device)
-    return Moment(0, first), *said, Moment(end_us, last)
+    return ScriptedInput(0, first), *records, ScriptedInput(end_us, last)
 
 
 class Player:
@@ -103,47 +104,47 @@ class Player:
         line, device = driver.family.line, device_of(header)
         if device.value not in driver.family.roles:
             known = ", ".join(driver.family.roles)
-            raise CaptureError(f"device {device.value}: {header.family} is none; known: {known}")
+            raise CaptureError(f"device {device.value}: {header.family} does not have this role; choose one of {known}")
         shuffles = device is Device.SHUFFLER
         self.engine: Engine[SessionState] = Engine(
-            driver.session(settings.standing(Device.SHOE.value), allow_orders=False),
+            driver.session(settings.for_role(Device.SHOE.value), allow_orders=False),
             WatchSettings(MIN_DRAW_GAP_MS, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000),
             TableSettings("commission", PORT, "golden", shuffler_port=PORT if shuffles else None),
-            driver.session(settings.standing(Device.SHUFFLER.value), allow_orders=False) if shuffles else None,
+            driver.session(settings.for_role(Device.SHUFFLER.value), allow_orders=False) if shuffles else None,
         )
         self.state = self.engine.begin()
         self.observations: list[AnyObservation] = []
         self.events: list[Event] = []
         self.take(Configured("{}", ENGINE, "golden"), Now(0, 0))
 
-    def take(self, came: AnyInput, now: Now) -> None:
-        self.state, step = self.engine.step(self.state, came, now)
+    def take(self, incoming: AnyInput, now: Now) -> None:
+        self.state, step = self.engine.step(self.state, incoming, now)
         if step is not None:
             self.observations += step.observations
             self.events += step.events
 
     def pass_time(self, until_us: int) -> None:
-        """Wake the engine whenever it wants to be woken up to then."""
+        """Wake the engine at every moment that it names, up to this one."""
         while (due := self.engine.wake_at(self.state)) is not None and due <= until_us * 1000:
             self.take(Woken(), Now(due // 1000, due))
 
 
-def play(header: Header, moments: Iterable[Moment]) -> Played:
+def play(header: Header, moments: Iterable[ScriptedInput]) -> GoldenOutput:
     player = Player(header)
-    for at_us, came in moments:
+    for at_us, incoming in moments:
         player.pass_time(at_us)
-        player.take(came, Now(at_us, at_us * 1000))
-    return Played(tuple(player.observations), tuple(player.events))
+        player.take(incoming, Now(at_us, at_us * 1000))
+    return GoldenOutput(tuple(player.observations), tuple(player.events))
 
 
-def lines(played: Played) -> list[str]:
-    """What an `.expect` holds."""
-    told = ({"event": each.type, "utc_us": each.utc_us, "data": each.data} for each in played.events)
-    return [msgspec.json.encode(each).decode() for each in (*played.observations, *told)]
+def lines(played: GoldenOutput) -> list[str]:
+    """Return the lines of an `.expect` file."""
+    events = ({"event": each.type, "utc_us": each.utc_us, "data": each.data} for each in played.events)
+    return [msgspec.json.encode(each).decode() for each in (*played.observations, *events)]
 
 
 class Expected(NamedTuple):
-    reasons: tuple[str, ...]  # each of them for one writing, the first one first
+    reasons: tuple[str, ...]  # one for each time the file was written, the oldest first
     lines: tuple[str, ...]
 
 
@@ -151,12 +152,12 @@ def expected(text: str, name: str) -> Expected:
     head, _, body = text.partition("\n\n")
     first, *reasons = head.split("\n")
     if first != FIRST_LINE:
-        raise CaptureError(f"{name}:1: {shown(first[:40])} is no expectation; the first line must be {FIRST_LINE}")
+        raise CaptureError(f"{name}:1: {shown(first[:40])} is a wrong first line; write {FIRST_LINE}")
     for number, line in enumerate(reasons, start=2):
         if not line.removeprefix(BECAUSE).strip() or not line.startswith(BECAUSE):
-            raise CaptureError(f"{name}:{number}: {shown(line[:40])} gives no reason; write {BECAUSE}REASON")
+            raise CaptureError(f"{name}:{number}: {shown(line[:40])} is not a reason; write {BECAUSE}REASON")
     if not reasons:
-        raise CaptureError(f"{name}:2: nobody says why this is right; write {BECAUSE}REASON")
+        raise CaptureError(f"{name}:2: the reason is missing; write {BECAUSE}REASON")
     return Expected(tuple(line.removeprefix(BECAUSE) for line in reasons), tuple(body.splitlines()))
 
 
@@ -166,7 +167,7 @@ def text_of(expectation: Expected) -> str:
 
 
 def bless(reason: str, capture: Path) -> bool:
-    """Write what follows now as what must follow; False where nothing changed."""
+    """Write the present output as the expected output; return False if nothing changed."""
     file, found = capture.with_suffix(".expect"), load(capture)
     reasons: tuple[str, ...] = ()
     now = tuple(lines(play(found.header, script(found))))
@@ -183,9 +184,9 @@ def main(arguments: Sequence[str]) -> int:
     reason, *files = (*arguments, "")
     paths = [Path(file).with_suffix(".capture") for file in files if file]
     if not paths or not reason.strip() or not reason.isprintable() or Path(reason).suffix in {".capture", ".expect"}:
-        raise UsageError("usage: ./dev bless REASON FILE...; the reason is a sentence, and stays in the file")
+        raise UsageError("usage: python -m shoed.rig.golden REASON FILE...; the files keep the reason")
     for path in paths:
-        print(f"{path.with_suffix('.expect')}: {'written' if bless(reason, path) else 'right as it was'}")
+        print(f"{path.with_suffix('.expect')}: {'written' if bless(reason, path) else 'unchanged'}")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""A virtual Open Shoe, shoe or shuffler: what it says of deeds, and its half of the line.
+"""A virtual Open Shoe, shoe or shuffler: the messages of its actions, and its end of the line.
 
-Theory of operation: a card's clock is that of its leading edge, so that two cards of one draw are two passages that
-overlap. Each device draws the id of its stream when it is made: what an earlier one said is lost with it. Version 2
-tells how well a card was read, and in which order a set lies: that is drawn from the set's id, so that a scenario
-gives the same order each time. Version 3 names its power-up, which begins its clock, and says what it can do.
+Theory of operation: the clock of a card is that of its leading edge, so that two cards of one draw are two passages
+that overlap. Each device draws the id of its stream when it is created: the reports of an earlier device are lost.
+Version 2 reports how well a card was read, and the order of a set. That order is drawn from the id of the set, so that
+a scenario has the same order in each run. Version 3 reports its power-up, which begins its clock, and its capabilities.
 """
 
 from collections import Counter
@@ -15,40 +15,40 @@ from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.layout import FACES, FAULTS
 from shoed import VERSION
-from shoed.cards import Card
-from shoed.now import Chunk, Now
+from shoed.model.cards import Card
+from shoed.model.moments import Chunk, Now
 from shoed.rig.device import (
-    AS_IT_IS,
+    DEFAULT_MANNER,
     SILENCE,
+    Action,
     Burn,
     Cut,
     Deal,
-    Deed,
     Deliver,
-    Fault,
+    DeviceOutput,
+    FaultAction,
     Load,
     Manner,
     RunOut,
-    Said,
     Together,
     Turn,
     known,
 )
-from shoed.session.open_shoe_device import ABLE, Identity, Replies
-from shoed.session.open_shoe_device import OpenShoeDevice as Role
-from shoed.session.open_shoe_words import CARDS
+from shoed.session.open_shoe_device import ABLE, OpenShoeIdentity, OpenShoeReplies
+from shoed.session.open_shoe_device import OpenShoeDeviceSession as Role
+from shoed.session.open_shoe_observations import CARDS
 
 CODES: Final = {each.name.value: each.number for each in FAULTS}
 FACE_OF: Final = {card: face for face, card in CARDS.items()}
-# The answers to orders that a person may ask for.
-ANSWERS: Final[Mapping[str, Replies]] = {
-    AS_IT_IS.answer: Replies(),
-    SILENCE: Replies(silent=True),
-    **{each.value: Replies(result=each) for each in theirs.Result},
+# The answers to orders that a person may select.
+ANSWERS: Final[Mapping[str, OpenShoeReplies]] = {
+    DEFAULT_MANNER.answer: OpenShoeReplies(),
+    SILENCE: OpenShoeReplies(silent=True),
+    **{each.value: OpenShoeReplies(result=each) for each in theirs.OpenShoeResult},
 }
-CAPABILITIES: Final[Mapping[theirs.Role, theirs.Capability]] = {
-    theirs.Role.SHOE: ABLE[theirs.Role.SHOE] | theirs.Capability.QUALITY,
-    theirs.Role.SHUFFLER: ABLE[theirs.Role.SHUFFLER] | theirs.Capability.ORDER,
+CAPABILITIES: Final[Mapping[theirs.OpenShoeRole, theirs.OpenShoeCapability]] = {
+    theirs.OpenShoeRole.SHOE: ABLE[theirs.OpenShoeRole.SHOE] | theirs.OpenShoeCapability.QUALITY,
+    theirs.OpenShoeRole.SHUFFLER: ABLE[theirs.OpenShoeRole.SHUFFLER] | theirs.OpenShoeCapability.ORDER,
 }
 PASSAGE_US: Final = 120_000  # of a card in the window
 TOGETHER_S: Final = 0.02  # from one leading edge to the next
@@ -57,123 +57,126 @@ MOST_IN_A_PART: Final = 255  # of the order
 WELL_READ: Final = 100  # percent
 
 
-class OpenShoeDevice:
+class VirtualOpenShoe:
     def __init__(
         self,
         settings: OpenShoeSettings,
         stream: int | None = None,
         *,
         version: int = 1,
-        manner: Manner = AS_IT_IS,
+        manner: Manner = DEFAULT_MANNER,
     ) -> None:
         able = CAPABILITIES[settings.role]
-        identity = Identity("shoed", "virtual", f"{settings.role.value}-1", VERSION, able)
+        identity = OpenShoeIdentity("shoed", "virtual", f"{settings.role.value}-1", VERSION, able)
         replies = ANSWERS[manner.answer]._replace(reports=manner.reports)
         self.role = Role(settings, version=version, identity=identity, replies=replies)
         self.state = self.role.begin(SystemRandom().getrandbits(32) if stream is None else stream)
         self.is_on = False
-        self.whose = f"an Open Shoe {settings.role.value}"
+        self.description = f"an Open Shoe {settings.role.value}"
 
     @property
     def locked(self) -> bool:
         return self.state.locked
 
     def switch_on(self, at: Now) -> None:
-        """The first thing that happens to it is its power-up."""
+        """Power the device up before its first input."""
         if not self.is_on:
             self.state = self.role.powered(self.state, at, SystemRandom().getrandbits(16))
         self.is_on = True
 
     def opened(self, at: Now) -> bytes:
         self.switch_on(at)
-        self.state, said = self.role.opened(self.state, at)
-        return said
+        self.state, data = self.role.opened(self.state, at)
+        return data
 
     def say(self, report: object, at: Now) -> bytes:
         self.switch_on(at)
-        self.state, said = self.role.say(self.state, cast("theirs.Reported", report), at)
-        return said
+        self.state, data = self.role.say(self.state, cast("theirs.ReportBody", report), at)
+        return data
 
     def hear(self, chunk: Chunk) -> bytes:
         self.switch_on(chunk.at)
-        self.state, said = self.role.hear(self.state, chunk)
-        return said
+        self.state, data = self.role.hear(self.state, chunk)
+        return data
 
     def wake_at(self) -> int | None:
         return self.role.wake_at(self.state)
 
-    def does(self, deed: Deed) -> Iterator[Said]:
+    def perform(self, deed: Action) -> Iterator[DeviceOutput]:
         match deed:
-            case Fault(name, raised):
-                yield Said(0, theirs.FaultChanged(known(self.whose, "fault", name, CODES), raised, blocking=raised))
-            case _ if self.role.role is theirs.Role.SHUFFLER:
+            case FaultAction(name, raised):
+                code = known(self.description, "fault", name, CODES)
+                yield DeviceOutput(0, theirs.FaultChanged(code, raised, blocking=raised))
+            case _ if self.role.role is theirs.OpenShoeRole.SHUFFLER:
                 yield from self.shuffles(deed)
             case _:
                 yield from self.deals(deed)
 
-    def shuffles(self, deed: Deed) -> Iterator[Said]:
+    def shuffles(self, deed: Action) -> Iterator[DeviceOutput]:
         if not isinstance(deed, Deliver):
-            raise ValueError(f"{self.whose} deals no cards; write deliver, fault or clear")  # noqa: TRY004 -- a deed
+            raise ValueError(f"{self.description} deals no cards; write deliver, fault or clear")  # noqa: TRY004 -- a kind of action
         counts = Counter(FACE_OF[card] for card in deed.extra)
         counts.subtract(FACE_OF[card] for card in deed.missing)
-        told = tuple(deed.decks + counts[face] for face in FACES)
-        if min(told) < 0 or max(told) > MOST_OF_A_CARD:
-            raise ValueError(f"no card is counted less than 0 times or more than {MOST_OF_A_CARD}; write fewer of it")
-        ordered = self.ordered(deed, told)
-        yield Said(0, theirs.Recognised(deed.set_id))
+        counted = tuple(deed.decks + counts[face] for face in FACES)
+        if min(counted) < 0 or max(counted) > MOST_OF_A_CARD:
+            raise ValueError(f"a card is counted 0 to {MOST_OF_A_CARD} times; write fewer of this card")
+        ordered = self.ordered(deed, counted)
+        yield DeviceOutput(0, theirs.Recognised(deed.set_id))
         named = deed.set_id if self.role.states else ""
-        yield Said(0.1, theirs.Shuffling(named))
-        yield Said(1, theirs.Shuffled(named))
-        yield Said(0.1, theirs.Inventory(deed.set_id, told, 0))
+        yield DeviceOutput(0.1, theirs.Shuffling(named))
+        yield DeviceOutput(1, theirs.Shuffled(named))
+        yield DeviceOutput(0.1, theirs.Inventory(deed.set_id, counted, 0))
         for at in range(0, len(ordered), MOST_IN_A_PART):
-            yield Said(0, theirs.CardOrder(deed.set_id, at + 1, ordered[at : at + MOST_IN_A_PART]))
-        yield Said(0.1, theirs.Delivered(deed.set_id))
+            yield DeviceOutput(0, theirs.CardOrder(deed.set_id, at + 1, ordered[at : at + MOST_IN_A_PART]))
+        yield DeviceOutput(0.1, theirs.Delivered(deed.set_id))
 
-    def ordered(self, deed: Deliver, told: tuple[int, ...]) -> tuple[theirs.Face, ...]:
+    def ordered(self, deed: Deliver, counted: tuple[int, ...]) -> tuple[theirs.OpenShoeFace, ...]:
         if self.role.version == 1:
             if deed.first:
-                raise ValueError(f"{self.whose} of version 1 tells no order; leave first out, or give --firmware 2")
+                raise ValueError(f"{self.description} of version 1 reports no order; omit first, or use --firmware 2")
             return ()
-        rest = Counter(dict(zip(FACES, told, strict=True)))
+        rest = Counter(dict(zip(FACES, counted, strict=True)))
         first = [FACE_OF[card] for card in deed.first]
         rest.subtract(first)
         if min(rest.values()) < 0:
-            raise ValueError("more of a card lie first than are in the set; write fewer of it, or more decks")
-        behind = list(rest.elements())
-        Random(deed.set_id).shuffle(behind)
-        return (*first, *behind)
+            raise ValueError("first has more of a card than the set; write fewer of this card, or more decks")
+        others = list(rest.elements())
+        Random(deed.set_id).shuffle(others)
+        return (*first, *others)
 
-    def deals(self, deed: Deed) -> Iterator[Said]:  # noqa: C901 -- one case a deed
+    def deals(self, deed: Action) -> Iterator[DeviceOutput]:  # noqa: C901 -- one case for each action
         match deed:
             case Load(set_id):
-                yield Said(0, theirs.Loaded(set_id))
+                yield DeviceOutput(0, theirs.Loaded(set_id))
             case Deal(result=result) if result:
-                raise ValueError(f"{self.whose} tells no results; leave it out")
+                raise ValueError(f"{self.description} reports no results; omit the result")
             case Deal(cards, gap_ms):
-                yield from self.cards(cards, gap_ms / 1000, theirs.Place.DEALT)
+                yield from self.cards(cards, gap_ms / 1000, theirs.OpenShoePlace.DEALT)
             case Together(cards):
-                yield from self.cards(cards, TOGETHER_S, theirs.Place.DEALT)
+                yield from self.cards(cards, TOGETHER_S, theirs.OpenShoePlace.DEALT)
             case Burn(cards, gap_ms):
-                yield from self.cards(cards, gap_ms / 1000, theirs.Place.BURNT)
+                yield from self.cards(cards, gap_ms / 1000, theirs.OpenShoePlace.BURNT)
             case Cut():
-                yield Said(0, theirs.CuttingCard())
+                yield DeviceOutput(0, theirs.OpenShoeCutCard())
             case RunOut():
-                yield Said(0, theirs.Empty())
+                yield DeviceOutput(0, theirs.Empty())
             case Turn(locked):
-                yield Said(0, theirs.Lock(locked))
+                yield DeviceOutput(0, theirs.Lock(locked))
             case Deliver():
-                raise ValueError(f"{self.whose} delivers no set; leave it to a shuffler")
-            case Fault():
-                pass  # of both
+                raise ValueError(f"{self.description} delivers no set; use a shuffler")
+            case FaultAction():
+                pass  # `perform` handles it for both roles
             case _:
                 assert_never(deed)
 
-    def cards(self, cards: tuple[Card, ...], gap_s: float, place: theirs.Place) -> Iterator[Said]:
+    def cards(self, cards: tuple[Card, ...], gap_s: float, place: theirs.OpenShoePlace) -> Iterator[DeviceOutput]:
         if self.state.locked:
-            place = theirs.Place.LOCKED
+            place = theirs.OpenShoePlace.LOCKED
         elif any(each.blocking for each in self.state.faults):
-            place = theirs.Place.ERROR
+            place = theirs.OpenShoePlace.ERROR
         quality = WELL_READ if self.role.version > 1 else None
         for number, card in enumerate(cards):
-            position = number + 1 if place is theirs.Place.BURNT else 0
-            yield Said(gap_s if number else 0, theirs.Card(FACE_OF[card], place, position, PASSAGE_US, quality=quality))
+            position = number + 1 if place is theirs.OpenShoePlace.BURNT else 0
+            yield DeviceOutput(
+                gap_s if number else 0, theirs.OpenShoeCard(FACE_OF[card], place, position, PASSAGE_US, quality=quality)
+            )

@@ -1,8 +1,8 @@
-"""Where a virtual device's line comes out: a TCP port, as a device server has it, or a pty.
+"""The connections of a virtual device to hosts: a TCP port, as a device server has, or a pty.
 
-Theory of operation: an outlet tells the device what hosts say, and gives hosts what the device says,
-to all of them that listen at that moment. It keeps nothing for later: what nobody hears is gone, as on
-a real line. `attended` says whether anybody listens. A host that takes nothing costs bounded memory.
+Theory of operation: an outlet passes the bytes of hosts to the device, and the bytes of the device to all hosts that
+are connected at that moment. It stores nothing for later: without a host the bytes are lost, as on a real line.
+`connected` is set while a host is connected. The memory for a host that does not read is bounded.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ from shoed.errors import RigError
 from shoed.ports.address import TcpAddress
 
 READ_BYTES: Final = 4096
-LOOPBACK_OF: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # who listens everywhere is reached here, too
+LOOPBACK_OF: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # to reach a server on all interfaces
 
-UNSENT_BYTES: Final = 64 * 1024  # two minutes of a 4800 baud line: whoever lags so far does not listen
-FLOWING_BYTES: Final = 4096  # unsent ones at which a patient outlet waits
-KERNEL_BYTES: Final = 16 * 1024  # the kernel would take megabytes, and a fast shoe be done before anybody read
-STALLED_S: Final = 10.0  # a host that takes nothing for so long no longer sets the pace of a fast shoe
-LINGER_S: Final = 2.0  # at the end, for hosts to take what they have not read yet
+UNSENT_BYTES: Final = 64 * 1024  # two minutes of a 4800 baud line; a host with more unread bytes is stalled
+FLOWING_BYTES: Final = 4096  # the number of unsent bytes at which a patient outlet waits
+KERNEL_BYTES: Final = 16 * 1024  # the kernel's default is megabytes: a fast shoe would end before a host reads
+STALLED_S: Final = 10.0  # a host that reads nothing for this time no longer slows a fast shoe
+LINGER_S: Final = 2.0  # at the end, the time for hosts to read the remaining bytes
 
-LOOK_S: Final = 0.02  # between two looks at a pty that the kernel says nothing about: opened, read, drained
+LOOK_S: Final = 0.02  # polling interval for a pty: the kernel does not report that a host opens it or reads its bytes
 
 
 class Attendance(asyncio.Event):
-    """Set while somebody listens; `left` is set while nobody does, and wakes who waits for that."""
+    """Set while a host is connected. `left` is set while no host is connected."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,37 +53,38 @@ class Attendance(asyncio.Event):
 
 
 class Outlet(Protocol):
-    at: str  # as a configuration writes it
-    attended: Attendance
+    at: str  # the address, in the form of a configuration
+    connected: Attendance
 
     async def give(self, data: bytes) -> None:
-        """To everybody who listens; returns when the device may go on."""
+        """Send to all connected hosts; return when the device may continue."""
 
     async def pull(self) -> None:
-        """The cable comes out: whoever listens is cut off, and nobody gets in."""
+        """Disconnect the cable: all hosts are disconnected, and none can connect."""
 
     async def plug(self) -> None:
-        """It goes back in, at the same place."""
+        """Connect the cable again, at the same address."""
 
     async def close(self) -> None:
-        """Let hosts take what was given, then hang up."""
+        """Let the hosts read the remaining bytes, then disconnect the hosts."""
 
 
-Heard = Callable[[bytes], None]
+OnBytes = Callable[[bytes], None]
 
 
 class TcpOutlet:
-    """Several hosts at once; each hears what is sent after it connected, and all of them are heard.
+    """Several hosts at once. Each host receives the bytes after its connection.
 
-    A patient outlet waits for the slowest host; another never waits, and hangs up on one that lags. A single one serves
-    the host that connected last, and hangs up on the one before.
+    The device receives the bytes of all hosts. A patient outlet waits for the slowest host. Other outlets never wait;
+    they disconnect a host that lags. A single outlet serves the last host that connected, and disconnects the previous
+    host.
     """
 
-    def __init__(self, place: TcpAddress, heard: Heard, *, patient: bool, single: bool = False) -> None:
+    def __init__(self, place: TcpAddress, on_bytes: OnBytes, *, patient: bool, single: bool = False) -> None:
         self.single = single
-        self.heard = heard
+        self.on_bytes = on_bytes
         self.patient = patient
-        self.attended = Attendance()
+        self.connected = Attendance()
         self.hosts: set[_Host] = set()
         self._socket = _listen(place)
         port: int = self._socket.getsockname()[1]
@@ -102,14 +103,14 @@ class TcpOutlet:
                 await host.taken()
 
     def replace_hosts(self) -> None:
-        """A new connection is a new line: whoever waits for the end of the old one is woken."""
+        """Disconnect the hosts. A new connection is a new line, and tasks that wait for the end of the old one wake."""
         for host in tuple(self.hosts):
             host.abort()
         self.hosts.clear()
-        self.attended.clear()
+        self.connected.clear()
 
     async def pull(self) -> None:
-        self._shut()
+        self._release()
         for host in tuple(self.hosts):
             await host.cut()
 
@@ -117,13 +118,13 @@ class TcpOutlet:
         self._socket = _listen(self._place)
         await self.open()
 
-    def _shut(self) -> None:
+    def _release(self) -> None:
         if self._server is not None:
             self._server.close()
         self._socket.close()
 
     async def close(self) -> None:
-        self._shut()
+        self._release()
         await asyncio.gather(*(host.close() for host in tuple(self.hosts)))
 
 
@@ -143,18 +144,18 @@ class _Host(asyncio.Protocol):
         if self._outlet.single:
             self._outlet.replace_hosts()
         self._outlet.hosts.add(self)
-        self._outlet.attended.set()
+        self._outlet.connected.set()
 
     def connection_lost(self, _: Exception | None) -> None:
         self._outlet.hosts.discard(self)
         if not self._outlet.hosts:
-            self._outlet.attended.clear()
+            self._outlet.connected.clear()
         self._flowing.set()
         self._gone.set()
 
     def data_received(self, data: bytes) -> None:
         if self in self._outlet.hosts:
-            self._outlet.heard(data)
+            self._outlet.on_bytes(data)
 
     def abort(self) -> None:
         self._transport.abort()
@@ -181,7 +182,7 @@ class _Host(asyncio.Protocol):
     async def close(self) -> None:
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(LINGER_S):
-                self._transport.write_eof()  # the host hears all, then the end, and hangs up itself
+                self._transport.write_eof()  # the host reads all bytes and the end, and then disconnects
                 await self._gone.wait()
         await self.cut()
 
@@ -201,11 +202,11 @@ def _listen(place: TcpAddress) -> socket.socket:
 def _refusal(error: OSError) -> str:
     match error:
         case socket.gaierror():
-            return f"the host's name is not known: {error.strerror}; write an address of this machine in numbers"
+            return f"the host name cannot be resolved: {error.strerror}; write a numeric address of this machine"
         case OSError(errno=errno.EADDRINUSE):
-            return "the address is in use; choose another port, or 0 for any free one"
+            return "the address is in use; choose another port, or 0 for any free port"
         case OSError(errno=errno.EADDRNOTAVAIL):
-            return "this machine has no such address; write 127.0.0.1, or 0.0.0.0 for all it has"
+            return "this machine does not have this address; write 127.0.0.1, or 0.0.0.0 for all its addresses"
         case OSError(errno=errno.EACCES):
             return "permission denied; choose a port above 1023"
         case _:
@@ -213,16 +214,16 @@ def _refusal(error: OSError) -> str:
 
 
 class PtyOutlet:
-    """A pseudo-terminal, whose far end a symlink names. One host; it sets the pace where it reads more slowly."""
+    """A pseudo-terminal for one host, with a symlink to its host side. A slow host slows the device."""
 
-    def __init__(self, path: str, heard: Heard) -> None:
-        self.heard = heard
-        self.attended = Attendance()
+    def __init__(self, path: str, on_bytes: OnBytes) -> None:
+        self.on_bytes = on_bytes
+        self.connected = Attendance()
         self._link = Path(path).absolute()
-        self._out = False
+        self._unplugged = False
         self.at = f"serial://{self._link}"
         self._master = self._opened()
-        self._watching: asyncio.Task[None] | None = None
+        self._poll_task: asyncio.Task[None] | None = None
 
     def _opened(self) -> int:
         master, slave = pty.openpty()
@@ -234,15 +235,15 @@ class PtyOutlet:
             os.close(master)
             raise
         finally:
-            os.close(slave)  # from here on the kernel says whether anybody has it open
+            os.close(slave)  # from now on the kernel reports whether a host has the pty open
         os.set_blocking(master, False)
         return master
 
     async def open(self) -> None:
-        self._watching = asyncio.create_task(self._watch())
+        self._poll_task = asyncio.create_task(self._watch())
 
     async def give(self, data: bytes) -> None:
-        while data and self.attended.is_set():
+        while data and self.connected.is_set():
             try:
                 data = data[os.write(self._master, data) :]
             except BlockingIOError:
@@ -250,66 +251,66 @@ class PtyOutlet:
 
     async def pull(self) -> None:
         self._unwatch()
-        if self.attended.is_set():
+        if self.connected.is_set():
             asyncio.get_running_loop().remove_reader(self._master)
-            self.attended.clear()
-        self._shut()
-        self._out = True
+            self.connected.clear()
+        self._release()
+        self._unplugged = True
 
     async def plug(self) -> None:
         self._master = self._opened()
-        self._out = False
+        self._unplugged = False
         await self.open()
 
     async def close(self) -> None:
-        """What the host has not read when a pty closes is lost: wait for it."""
-        if self._out:
+        """Wait until the host has read all bytes: unread bytes are lost when a pty closes."""
+        if self._unplugged:
             return
         try:
             self._unwatch()
-            if self.attended.is_set():
+            if self.connected.is_set():
                 asyncio.get_running_loop().remove_reader(self._master)
                 with suppress(TimeoutError, OSError):
                     async with asyncio.timeout(LINGER_S):
                         await self._drained()
         finally:
-            self._shut()
+            self._release()
 
     def _unwatch(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
+        if self._poll_task is not None:
+            self._poll_task.cancel()
 
-    def _shut(self) -> None:
+    def _release(self) -> None:
         os.close(self._master)
         with suppress(OSError):
-            if str(self._link.readlink()) == self._node:  # still ours
+            if str(self._link.readlink()) == self._node:  # the symlink still names this pty
                 self._link.unlink()
 
     async def _watch(self) -> None:
-        """The kernel reports a far end that closes, and not one that opens."""
+        """Poll for a host: the kernel reports the closing of the host side, and not the opening."""
         poll = select.poll()
         poll.register(self._master, 0)
         while True:
-            if not self.attended.is_set() and not poll.poll(0):
-                self.attended.set()
+            if not self.connected.is_set() and not poll.poll(0):
+                self.connected.set()
                 asyncio.get_running_loop().add_reader(self._master, self._read)
             await asyncio.sleep(LOOK_S)
 
     def _read(self) -> None:
         try:
-            self.heard(os.read(self._master, READ_BYTES))
+            self.on_bytes(os.read(self._master, READ_BYTES))
         except BlockingIOError:
             pass
-        except OSError:  # nobody has the far end open any more
+        except OSError:  # no host has the pty open
             asyncio.get_running_loop().remove_reader(self._master)
-            self.attended.clear()
+            self.connected.clear()
 
     async def _drained(self) -> None:
         node = os.open(self._node, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         try:
             before = -1
             unread = -1
-            while before or unread:  # twice: the kernel moves bytes from one buffer to the next, and once is in between
+            while before or unread:  # two zero counts in a row: bytes may be between two kernel buffers
                 before = unread
                 (unread,) = struct.unpack("i", fcntl.ioctl(node, termios.FIONREAD, bytes(4)))
                 await asyncio.sleep(LOOK_S)
@@ -318,12 +319,12 @@ class PtyOutlet:
 
 
 def _symlink(link: Path, node: str) -> None:
-    """Name the node; only the link of a pty that somebody left behind is replaced."""
+    """Create the symlink. Replace an existing symlink only if its target is in /dev/pts/."""
     try:
         if link.is_symlink() and str(link.readlink()).startswith("/dev/pts/"):
             link.unlink()
         link.symlink_to(node)
     except FileExistsError:
-        raise RigError(f"{link}: something is there already; remove it, or choose another path") from None
+        raise RigError(f"{link}: this path exists already; remove it, or choose another path") from None
     except OSError as error:
-        raise RigError(f"{link}: {error.strerror}; choose a path in a directory that you may write") from error
+        raise RigError(f"{link}: {error.strerror}; choose a path in a writable directory") from error

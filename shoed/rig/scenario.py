@@ -1,34 +1,34 @@
-"""Scenario files: what is to happen to a virtual device, step by step; docs/rig.md has the page.
+"""Scenario files: the actions of a virtual device, step by step; docs/rig.md describes the format.
 
-Theory of operation: each `[[step]]` has one deed and, where the deed takes them, further keys. The file is played
-once on a device of its own while it is read, without a line and without waiting, so that whatever this device cannot
-do is refused with its line before anything begins.
+Theory of operation: each `[[step]]` has one action and, for some actions, further keys. While the file is read, its
+actions are rehearsed on a separate device, without a line and without waiting. An action that this device cannot
+perform is therefore refused with its line before the scenario begins.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from shoed import settings
-from shoed.cards import Card
-from shoed.now import Now
+from shoed.model.cards import Card
+from shoed.model.moments import Now
 from shoed.rig.device import (
+    Action,
     Burn,
     Cut,
     Deal,
-    Deed,
     Deliver,
-    Device,
-    Fault,
+    FaultAction,
     Load,
     Pull,
+    RigDevice,
     RunOut,
-    Step,
+    ScenarioStep,
     Together,
     Turn,
 )
-from shoed.settings import Kind, Node, Table, converted, integer, listing, text
+from shoed.settings import Kind, Node, TomlTable, converted, integer, listing, text
 
-AFTER_MS: Final = 500  # a brisk hand; what comes closer than 250 ms was drawn together
+AFTER_MS: Final = 500  # a fast dealer; cards closer than 250 ms are drawn together
 DAY_MS: Final = 86_400_000
 MILLISECONDS: Final = integer(0, DAY_MS)
 
@@ -46,28 +46,28 @@ def _true(node: Node) -> bool:
     return True
 
 
-TRUE: Final = Kind("write true, or leave the key out", stand_in=True, read=_true)
+TRUE: Final = Kind("write true, or remove the key", stand_in=True, read=_true)
 
 
-class Form(NamedTuple):
-    """How a deed is written: what it means, and how its keys are read."""
+class ActionForm(NamedTuple):
+    """How an action is written: its meaning, an example, and the function that reads its keys."""
 
     meaning: str
     example: str
-    read: Callable[[Table], Deed | Pull]
+    read: Callable[[TomlTable], Action | Pull]
 
 
-def _deal(table: Table) -> Deal:
+def _deal(table: TomlTable) -> Deal:
     return Deal(
         table.require("deal", CARDS), table.get("gap_ms", MILLISECONDS, AFTER_MS), table.get("result", WORD, "")
     )
 
 
-def _burn(table: Table) -> Burn:
+def _burn(table: TomlTable) -> Burn:
     return Burn(table.require("burn", CARDS), table.get("gap_ms", MILLISECONDS, AFTER_MS))
 
 
-def _deliver(table: Table) -> Deliver:
+def _deliver(table: TomlTable) -> Deliver:
     return Deliver(
         table.get("decks", DECKS, 8),
         table.require("deliver", SET),
@@ -77,104 +77,106 @@ def _deliver(table: Table) -> Deliver:
     )
 
 
-def _flag(deed: Deed, key: str) -> Callable[[Table], Deed]:
-    def read(table: Table) -> Deed:
+def _flag(action: Action, key: str) -> Callable[[TomlTable], Action]:
+    def read(table: TomlTable) -> Action:
         table.require(key, TRUE)
-        return deed
+        return action
 
     return read
 
 
-FORMS: Final[Mapping[str, Form]] = {
-    "load": Form(
-        'a new set is in the shoe: its id, `""` where the line carries none',
+FORMS: Final[Mapping[str, ActionForm]] = {
+    "load": ActionForm(
+        'load a new set; the value is its id, or `""` if the protocol has no ids',
         'load = ""',
         lambda table: Load(table.require("load", SET)),
     ),
-    "deal": Form(
-        "cards of rounds, one every `gap_ms`, each to the hand that the Table of Play names; `result` is what the shoe "
-        "says of the last round instead of the truth",
+    "deal": ActionForm(
+        "deal cards, one every `gap_ms`. Each card goes to the hand that the Table of Play names. The shoe reports "
+        "`result` in place of the true result of the last round",
         'deal = ["8S", "4D", "QH", "2C"]',
         _deal,
     ),
-    "together": Form(
-        "cards that leave the shoe in one draw",
+    "together": ActionForm(
+        "draw several cards together",
         'together = ["8S", "4D"]',
         lambda table: Together(table.require("together", CARDS)),
     ),
-    "burn": Form("cards that are burnt, one every `gap_ms`", 'burn = ["8S"]', _burn),
-    "cut": Form("the cutting card", "cut = true", _flag(Cut(), "cut")),
-    "run_out": Form(
-        "no card is left; a `load` has to follow before others are dealt", "run_out = true", _flag(RunOut(), "run_out")
+    "burn": ActionForm("burn cards, one every `gap_ms`", 'burn = ["8S"]', _burn),
+    "cut": ActionForm("draw the cut card", "cut = true", _flag(Cut(), "cut")),
+    "run_out": ActionForm(
+        "the shoe is empty; use `load` before the next card", "run_out = true", _flag(RunOut(), "run_out")
     ),
-    "lock": Form("the key locks the shoe", "lock = true", _flag(Turn(locked=True), "lock")),
-    "unlock": Form("the key unlocks it", "unlock = true", _flag(Turn(locked=False), "unlock")),
-    "fault": Form(
-        "a fault, by its name in the family's page",
+    "lock": ActionForm("lock the shoe with the key", "lock = true", _flag(Turn(locked=True), "lock")),
+    "unlock": ActionForm("unlock the shoe with the key", "unlock = true", _flag(Turn(locked=False), "unlock")),
+    "fault": ActionForm(
+        "raise a fault, by its name in the protocol page",
         'fault = "cannot-read"',
-        lambda table: Fault(table.require("fault", WORD), raised=True),
+        lambda table: FaultAction(table.require("fault", WORD), raised=True),
     ),
-    "clear": Form(
-        "the fault is gone", 'clear = "cannot-read"', lambda table: Fault(table.require("clear", WORD), raised=False)
+    "clear": ActionForm(
+        "clear the fault",
+        'clear = "cannot-read"',
+        lambda table: FaultAction(table.require("clear", WORD), raised=False),
     ),
-    "deliver": Form(
-        "a shuffler counts, shuffles and delivers a set of `decks` (8), of which cards are `missing`, or `extra`; "
-        "the cards `first` lie uppermost, where the firmware tells the order",
+    "deliver": ActionForm(
+        "a shuffler counts, shuffles and delivers a set; the value is the id of the set. The options `decks`, "
+        "`missing`, `extra` and `first` describe its cards",
         'deliver = "set-7"',
         _deliver,
     ),
-    "pull_ms": Form(
-        "the cable is out for so long; the steps behind it happen meanwhile",
+    "pull_ms": ActionForm(
+        "disconnect the cable for this time; the following steps run during this time",
         "pull_ms = 3000",
         lambda table: Pull(table.require("pull_ms", MILLISECONDS)),
     ),
 }
 
 
-def load(path: str, rehearsal: Device) -> tuple[Step, ...]:
-    """The steps, or a SettingsError with all that is wrong with them."""
+def load(path: str, rehearsal: RigDevice) -> tuple[ScenarioStep, ...]:
+    """Return the steps, or raise a SettingsError with all errors of the file."""
     return of(settings.read(path), rehearsal)
 
 
-def of(sheet: settings.Sheet, rehearsal: Device) -> tuple[Step, ...]:
+def of(sheet: settings.Sheet, rehearsal: RigDevice) -> tuple[ScenarioStep, ...]:
     tables = sheet.root.tables("step", at_least=1)
     steps = []
     empty = False
     for table in tables:
-        key = deed_of(table)
+        key = action_of(table)
         if key is None:
             continue
-        step = Step(table.get("after_ms", MILLISECONDS, AFTER_MS), FORMS[key].read(table))
+        step = ScenarioStep(table.get("after_ms", MILLISECONDS, AFTER_MS), FORMS[key].read(table))
         steps.append(step)
-        if empty and isinstance(step.deed, Deal | Together | Burn) and step.deed.cards:
-            table.fault(key, "the shoe has run out", 'write a step with load = "" before it')
-        empty = isinstance(step.deed, RunOut) or (empty and not isinstance(step.deed, Load))
-        if not isinstance(step.deed, Pull):
-            rehearse(table, key, step.deed, rehearsal)
+        if empty and isinstance(step.action, Deal | Together | Burn) and step.action.cards:
+            table.fault(key, "the shoe is empty", 'write a step with load = "" before it')
+        empty = isinstance(step.action, RunOut) or (empty and not isinstance(step.action, Load))
+        if not isinstance(step.action, Pull):
+            rehearse(table, key, step.action, rehearsal)
     sheet.finish()
     return tuple(steps)
 
 
-def deed_of(table: Table) -> str | None:
+def action_of(table: TomlTable) -> str | None:
     found = [key for key in table if key in FORMS]
     if len(found) == 1:
         return found[0]
     table.allow(table)
     if found:
-        table.fault(found[1], f"stands beside {found[0]}", "write one deed in each step")
+        table.fault(found[1], f"is in the same step as {found[0]}", "write one action in each step")
     else:
         key = next((each for each in table if settings.nearest(each, FORMS)), None)
         if key is not None:
-            table.fault(key, "is no deed", f"the nearest known is {settings.nearest(key, FORMS)}")
+            table.fault(key, "is not an action", f"the nearest action is {settings.nearest(key, FORMS)}")
         else:
-            table.fault("deed", "is missing", f"write one of {', '.join(FORMS)}")
+            table.fault("action", "is missing", f"write one of {', '.join(FORMS)}")
     return None
 
 
-def rehearse(table: Table, key: str, deed: Deed, device: Device) -> None:
+def rehearse(table: TomlTable, key: str, action: Action, device: RigDevice) -> None:
     try:
-        for said in device.does(deed):
-            device.say(said.report, Now(0, 0))
+        for output in device.perform(action):
+            device.say(output.report, Now(0, 0))
     except ValueError as error:
         problem, _, remedy = str(error).partition("; ")
         table.fault(key, problem, remedy)

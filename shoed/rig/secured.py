@@ -1,21 +1,21 @@
 """A virtual device with a key: the device's end of the secure channel around any Open Shoe of version 3.
 
-Theory of operation: the device inside is asked and heard by plain frames, as if it had no key. Without a session what
-it says is lost, and it repeats its reports by itself. It says HELLO when a session begins to stand.
+Theory of operation: the inner device sends and receives plain frames, as if it had no key. Without a session its frames
+are lost, and it repeats its reports by itself. It sends HELLO when a session is established.
 """
 
 from collections.abc import Iterator
 
 import msgspec
 
-from firmware_protocols.open_shoe.channel import Cipher, DeviceEnd, Draw
-from shoed.now import Chunk, Now
+from firmware_protocols.open_shoe.channel import Cipher, DeviceEnd, RandomBytes
+from shoed.model.moments import Chunk, Now
 from shoed.ports.channel import DeviceChannel
-from shoed.rig.device import Deed, Device, Said
+from shoed.rig.device import Action, DeviceOutput, RigDevice
 
 
 class SecuredDevice:
-    def __init__(self, device: Device, key: bytes, cipher: Cipher, draw: Draw) -> None:
+    def __init__(self, device: RigDevice, key: bytes, cipher: Cipher, draw: RandomBytes) -> None:
         self.device = device
         self.channel = DeviceChannel(DeviceEnd(cipher, key, draw))
 
@@ -28,7 +28,7 @@ class SecuredDevice:
         return self.device.locked
 
     def opened(self, at: Now) -> bytes:
-        """The line opens, and a session of the line before it is over."""
+        """The line opens. This ends the session of the previous line."""
         self.channel.end.opened(at.mono_ns)
         return self.channel.end.data_to_send()
 
@@ -53,5 +53,5 @@ class SecuredDevice:
         moments = (self.device.wake_at(), self.channel.end.wake_at())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def does(self, deed: Deed) -> Iterator[Said]:
-        return self.device.does(deed)
+    def perform(self, deed: Action) -> Iterator[DeviceOutput]:
+        return self.device.perform(deed)

@@ -1,16 +1,16 @@
-"""Hands that shuffle, and not always enough: new decks, a cut, a riffle.
+"""A shuffle by hand, which may be insufficient: new decks, a cut, a riffle.
 
-The riffle is that of Gilbert, Shannon and Reeds: the set is cut in two by as many tosses of a coin as it has
-cards, and each next card falls from a packet by chance, in proportion to what is left in it.
+The riffle is the model of Gilbert, Shannon and Reeds. A coin is tossed once for each card; the number of heads is the
+size of the first packet. Each next card falls from a packet at random, in proportion to the cards left in it.
 """
 
 from random import Random
 
-from shoed.cards import Card, Rank, Suit
+from shoed.model.cards import Card, Rank, Suit
 
 
 def new_decks(decks: int) -> list[Card]:
-    """As they lie in the box, stacked: two suits from the ace up, two from the king down (observed)."""
+    """New decks in the order of the box: two suits from the ace up, two from the king down (observed)."""
     up, down = [*Rank], [*reversed(Rank)]
     order = [(Suit.SPADES, up), (Suit.DIAMONDS, up), (Suit.CLUBS, down), (Suit.HEARTS, down)]
     return [Card.of(rank, suit) for suit, ranks in order for rank in ranks] * decks

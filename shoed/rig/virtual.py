@@ -1,9 +1,9 @@
-"""A virtual device on a real line: it says what happens to it, answers its host, and takes its time.
+"""A virtual device on a real line: it plays actions, answers its host and keeps the timing of the line.
 
-Theory of operation: a dealer or a scenario says what happens and when, the device makes the bytes and
-answers orders, the transmitter lets each byte out when a real line would have carried it, and the
-outlet gives it to whoever listens. The moments are reckoned from the beginning of a burst, so that
-late wakings never add up. Nothing happens while nobody listens, unless the cable is out on purpose.
+Theory of operation: a dealer or a scenario defines the actions and their times. The device makes the bytes and answers
+orders. The transmitter releases each byte at the time at which a real line would have transmitted it. The outlet sends
+the bytes to the connected hosts. All times are computed from the beginning of a burst, so delays do not accumulate.
+While no host is connected the timeline stops, unless a scenario has disconnected the cable.
 """
 
 import asyncio
@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from firmware_protocols.family import Line
-from shoed.now import Chunk
+from shoed.model.moments import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
-from shoed.rig.device import Device, Happening, Pulled
+from shoed.rig.device import Pulled, RigDevice, TimelineEntry
 from shoed.rig.outlets import Outlet, PtyOutlet, TcpOutlet
 
-OVERRUN_BYTES: Final = 4096  # so many unsaid: whoever floods the device with orders is not heard meanwhile
+OVERRUN_BYTES: Final = 4096  # unsent bytes: with more, the device ignores its hosts, to survive a flood of orders
 
-# A clock is read a little early or late; a hundredth of a byte decides nothing.
+# The clock is read slightly early or late. A hundredth of a byte makes no difference.
 ROUNDING: Final = 0.01
 
 
 class Burst(NamedTuple):
-    """Bytes that follow each other on a line without a gap."""
+    """Consecutive bytes on a line, without a gap."""
 
     start_s: float
     byte_s: float
@@ -35,16 +35,16 @@ class Burst(NamedTuple):
         return cls(start_s, line.seconds_per_byte)
 
     def end_s(self, count: int) -> float:
-        """When so many bytes are through."""
+        """When this number of bytes is transmitted."""
         return self.start_s + count * self.byte_s
 
     def through(self, at_s: float) -> int:
-        """How many bytes are through at a moment."""
+        """The number of bytes that are transmitted at a moment."""
         return int((at_s - self.start_s) / self.byte_s + ROUNDING)
 
 
 class Transmitter:
-    """The device's one way out: answers and reports wait for each other here. Without a line no byte takes time."""
+    """The only way to the outlet: answers and reports wait for each other. Without a line, bytes take no time."""
 
     def __init__(self, line: Line | None) -> None:
         self.line = line
@@ -86,9 +86,9 @@ class Transmitter:
 
 
 class VirtualDevice:
-    """`fast`: without any pause. `waits`: nothing happens while the device is locked, as a dealer waits then."""
+    """`fast`: play without pauses. `waits`: stop the timeline while the device is locked, as a dealer does."""
 
-    def __init__(self, device: Device, line: Line | None, *, fast: bool, waits: bool) -> None:
+    def __init__(self, device: RigDevice, line: Line | None, *, fast: bool, waits: bool) -> None:
         self.device = device
         self.fast = fast
         self.waits = waits
@@ -96,17 +96,20 @@ class VirtualDevice:
         self.unlocked = asyncio.Event()
         self.unlocked.set()
         self.giving_up: asyncio.TimerHandle | None = None
-        self.out_until_s: float | None = None  # the cable, if it is out
+        self.out_until_s: float | None = None  # when the cable is connected again; None: it is connected
+        self.passed_ns = 0  # the last moment that was passed to the device
 
     def heard(self, data: bytes) -> None:
-        """Bytes of a host; none of them: time has passed."""
+        """Process the bytes of a host; no bytes: time has passed."""
         if len(self.transmitter.waiting) > OVERRUN_BYTES:
             return
-        self.transmitter.send(self.device.hear(Chunk(data, now())))
+        at = now()
+        self.passed_ns = at.mono_ns
+        self.transmitter.send(self.device.hear(Chunk(data, at)))
         self.follow()
 
     def follow(self) -> None:
-        """Heed what the device is now: locked, and waiting for its next moment."""
+        """Follow the device's state: its lock and its next deadline."""
         if self.device.locked:
             self.unlocked.clear()
         else:
@@ -118,38 +121,45 @@ class VirtualDevice:
             loop = asyncio.get_running_loop()
             self.giving_up = loop.call_later(max(0.0, (due - now().mono_ns) / 1e9), self.heard, b"")
 
-    async def play(self, happenings: Iterator[Happening], outlet: Outlet) -> None:
-        """Let all of it happen, each when it is due."""
+    async def play(self, timeline: Iterator[TimelineEntry], outlet: Outlet) -> None:
+        """Play the timeline, each entry at its time."""
         due_s = asyncio.get_running_loop().time()
-        for happening in happenings:
-            due_s = await self.pause(due_s, self.lasting(happening.pause_s), outlet)
-            if isinstance(happening, Pulled):
+        for entry in timeline:
+            due_s = await self.pause(due_s, self.lasting(entry.pause_s), outlet)
+            if isinstance(entry, Pulled):
                 await outlet.pull()
-                self.out_until_s = due_s + self.lasting(happening.out_s)
+                self.out_until_s = due_s + self.lasting(entry.out_s)
             else:
-                self.transmitter.send(self.device.say(happening.report, now()))
+                at = now() if self.fast else self.due(due_s)
+                self.passed_ns = at.mono_ns
+                self.transmitter.send(self.device.say(entry.report, at))
                 self.follow()
                 await self.transmitter.idle.wait()
         if self.out_until_s is not None:
             await self.plug_in(self.out_until_s, outlet)
 
+    def due(self, due_s: float) -> Now:
+        """The moment at which a report is due. On a busy machine this process reads its clock later."""
+        read = now()
+        return read.before(max(0, read.mono_ns - max(int(due_s * 1e9), self.passed_ns)))
+
     def lasting(self, seconds: float) -> float:
         return 0.0 if self.fast else seconds
 
     async def pause(self, from_s: float, pause_s: float, outlet: Outlet) -> float:
-        """Wait until a thing is due and somebody is there to hear it, and give the moment that it was due."""
+        """Wait until an entry is due and a host is connected; return the moment at which the entry was due."""
         clock = asyncio.get_running_loop().time
         due_s = from_s + pause_s
         left = False
         while True:
             if self.out_until_s is not None and self.out_until_s <= due_s:
                 await self.plug_in(self.out_until_s, outlet)
-            elif self.out_until_s is None and (left or not self.attended(outlet)):
-                await outlet.attended.wait()
+            elif self.out_until_s is None and (left or not self.connected(outlet)):
+                await outlet.connected.wait()
                 if self.waits:
                     await self.unlocked.wait()
                 self.transmitter.send(self.device.opened(now()))
-                due_s = clock() + pause_s  # what did not happen meanwhile is not made up for
+                due_s = clock() + pause_s  # the time without a host is not made up for
                 left = False
             elif (left_s := due_s - clock()) > 0 and self.out_until_s is not None:
                 await asyncio.sleep(left_s)
@@ -159,15 +169,15 @@ class VirtualDevice:
                 return due_s
 
     async def left(self, outlet: Outlet, within_s: float) -> bool:
-        """Whether everybody left, though somebody may be back already: that is a new line, and is greeted."""
+        """Whether all hosts disconnected. A host may already be back: that is a new line, with a new greeting."""
         try:
             async with asyncio.timeout(within_s):
-                return await outlet.attended.left.wait()
+                return await outlet.connected.left.wait()
         except TimeoutError:
             return False
 
-    def attended(self, outlet: Outlet) -> bool:
-        return outlet.attended.is_set() and (self.unlocked.is_set() or not self.waits)
+    def connected(self, outlet: Outlet) -> bool:
+        return outlet.connected.is_set() and (self.unlocked.is_set() or not self.waits)
 
     async def plug_in(self, at_s: float, outlet: Outlet) -> None:
         await asyncio.sleep(at_s - asyncio.get_running_loop().time())
@@ -175,20 +185,22 @@ class VirtualDevice:
         await outlet.plug()
 
 
-class Plan(NamedTuple):
-    """What a person asked for."""
+class RigPlan(NamedTuple):
+    """The options of a virtual device."""
 
-    name: str  # of the device, and what it does
-    place: TcpAddress | str  # of a listener, or the path of a pty's symlink
-    line: Line | None  # of its family, where it has one
-    fast: bool  # without pauses, and as its hosts take it
+    name: str  # of the device and of its scenario or seed
+    place: TcpAddress | str  # the address of a listener, or the path of a symlink to a pty
+    line: Line | None  # the line of the family, if it has one
+    fast: bool  # without pauses, at the speed of the hosts
     waits: bool
-    section: str  # of a table's configuration
-    single: bool = False  # a new connection takes the place of the one before
+    section: str  # the section of the table in a configuration
+    single: bool = False  # a new connection replaces the previous one
 
 
-async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tell: Callable[[str], None]) -> None:
-    """Be the device until all has happened or a signal ends it."""
+async def serve(
+    plan: RigPlan, device: RigDevice, timeline: Iterator[TimelineEntry], report: Callable[[str], None]
+) -> None:
+    """Play the device until the timeline ends or a signal stops it."""
     virtual = VirtualDevice(device, None if plan.fast else plan.line, fast=plan.fast, waits=plan.waits)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -202,11 +214,11 @@ async def serve(plan: Plan, device: Device, happenings: Iterator[Happening], tel
         await outlet.open()
         port = outlet.at
         if plan.line is None and isinstance(outlet, PtyOutlet):
-            port += "?baud=9600"  # any: a pty has none, but a family without a line of its own wants one named
-        tell(f'{plan.name}, at {outlet.at}; in [table.{plan.section}] write: port = "{port}"')
+            port += "?baud=9600"  # a pty has no speed, but the port of a family without a declared line must name one
+        report(f'{plan.name}, at {outlet.at}; in [table.{plan.section}] write: port = "{port}"')
         async with asyncio.TaskGroup() as tasks:
             transmitting = tasks.create_task(virtual.transmitter.run(outlet))
-            playing = tasks.create_task(virtual.play(happenings, outlet))
+            playing = tasks.create_task(virtual.play(timeline, outlet))
             stopped = tasks.create_task(stop.wait())
             await asyncio.wait((transmitting, playing, stopped), return_when=asyncio.FIRST_COMPLETED)
             for task in (transmitting, playing, stopped):

@@ -1,1 +1,1 @@
-"""What the rule books say. Never sees a device, the time or the journal."""
+"""The rule books, and the verdicts of a round by them. The room depends on cards, bets and irregularities alone."""

@@ -1,34 +1,30 @@
-"""A rule book as values: what `load` makes of `books/*.toml`, in a closed vocabulary.
+"""A rule book as values. `load` reads them from `books/*.toml`, in a closed vocabulary.
 
-Every entry carries the clause that it comes from; an entry of ours, where the document is silent,
-carries a reading instead and an empty clause. Money is whole numbers of the smallest unit, odds are
-rationals; nothing here is a float.
+Every entry has the clause of its document. Where the document is silent, the entry has an empty clause and a reading
+of ours. Money is a whole number of the smallest unit, odds are rationals, and no value is a float.
 
-For those who read it: a `Rule` is a rule that the engine knows by name. It is in force in a game
-where `rule in book.rules`, and `book.rules[rule].clause` is what to cite. Whatever follows from
-an irregularity is a row of `book.irregularities`: see Irregularity.
+A `Rule` is a rule that the engine knows by name. It is in force in a game if `rule in book.rules`; its clause is
+`book.rules[rule].clause`. The consequences of an irregularity are rows of `book.irregularities`: see IrregularityRow.
 """
 
 from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
-from shoed.cards import Rank
-from shoed.observations import Pair
-from shoed.words import Event, Role, Stage
-
-Hand: TypeAlias = Pair  # the two hands are the places of the two pairs
+from shoed.model.cards import Rank
+from shoed.model.irregularities import IrregularityKind, Role, Stage
+from shoed.model.observations import Pair, Side
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """What an entry stands on: a clause and those that say it again, or a reading of ours."""
+    """The source of an entry: a clause of the document, or our interpretation."""
 
     clause: str  # "" where the document is silent
-    also: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # clauses that repeat it or define a word of it
     reading: str = ""
 
 
@@ -39,7 +35,7 @@ class Winner(Enum):
 
 
 class Pays(msgspec.Struct, frozen=True):
-    """What a bet gets: `lose`, `push`, or odds as the document prints them."""
+    """The pay of a bet: `lose`, `push`, or odds as the document prints them."""
 
     text: str
     odds: Fraction | None  # None: lose or push
@@ -50,43 +46,43 @@ class Pays(msgspec.Struct, frozen=True):
 
 
 class PayRow(msgspec.Struct, frozen=True):
-    """One row of a bet: the results that it is for. An empty condition is for all of them."""
+    """One row of a bet's pay table, with the results that it applies to. An empty condition matches every result."""
 
     pays: Pays
     clause: str
     winner: Winner | None = None  # None in the rows of a pair only
-    points: frozenset[int] = frozenset()  # of the winning or tied hands
+    points: frozenset[int] = frozenset()  # of the winning hand, or of both in a tie
     cards: frozenset[int] = frozenset()  # of the winning hand
-    ranks: frozenset[Rank] | None = None  # of a pair; empty: no pair
+    ranks: frozenset[Rank] | None = None  # of a pair; empty: the hand has no pair
 
 
 class Bet(msgspec.Struct, frozen=True):
     name: str
-    clause: str  # who may place it
+    clause: str  # permission to place it
     rows: tuple[PayRow, ...]
-    hand: Hand | None = None  # an Original Bet on this hand
-    pair: Hand | None = None  # a bet on this hand's first two cards
+    side: Side | None = None  # of an Original Bet
+    pair: Pair | None = None  # of a bet on the first two cards of a hand
 
 
 class Offer(msgspec.Struct, frozen=True):
     """One row of the insurance pay table."""
 
     bet: str  # player-insurance, banker-insurance
-    hand: Hand  # that it insures
+    side: Side  # the insured hand
     stage: Stage
     player: frozenset[int]
     banker: frozenset[int]
     odds: Pays
     clause: str
-    pays_on: Winner  # the result that it pays on: the other hand, or a tie in the row of nine
+    pays_on: Winner  # the other hand; a tie in the row of nine
     tie_returned: bool
 
 
-class PlaceRule(Enum):
-    """Who may place which bets together."""
+class CombinationRule(Enum):
+    """The combinations of bets that one bettor may place."""
 
-    ANY = "any"  # any bet alone or together
-    ONE_HAND = "one-hand"  # exactly one of Player and Banker, and side bets only on top of it
+    ANY = "any"
+    ONE_HAND = "one-hand"  # exactly one of Player and Banker; side bets only together with it
 
 
 class Play(msgspec.Struct, frozen=True):
@@ -94,7 +90,7 @@ class Play(msgspec.Struct, frozen=True):
 
     natural: frozenset[int]
     player: frozenset[int]  # totals on which Player draws
-    banker_alone: frozenset[int]  # and Banker, when Player stands
+    banker_alone: frozenset[int]  # totals on which Banker draws after Player stands
     banker: Mapping[int, frozenset[int]]  # by Banker's total: values of Player's third card on which Banker draws
 
     def __hash__(self) -> int:
@@ -102,9 +98,9 @@ class Play(msgspec.Struct, frozen=True):
 
 
 class Rule(Enum):
-    """What the engine can do at a book's word, by name: in force where the book has the word."""
+    """The rules that the engine knows by name. A rule is in force in a game whose book has the name."""
 
-    # Of every game: a book without one of these is refused.
+    # Every game: a book without one of these rules is refused.
     FIRST_FOUR_ALTERNATE = "first-four-alternate"  # Player, Banker, Player, Banker
     LAST_DIGIT_COUNTS = "last-digit-counts"
     HIGHER_POINTS_WIN = "higher-points-win"
@@ -114,12 +110,12 @@ class Rule(Enum):
     VOID_RETURNS_EVERY_STAKE = "void-returns-every-stake"
     # Bets and people.
     BETS_LIE_AS_AT_THE_CLOSE = "bets-lie-as-at-the-close"
-    PLACED_ON_BEHALF = "placed-on-behalf"  # by a pit employee, and still the player's own responsibility
+    PLACED_ON_BEHALF = "placed-on-behalf"  # placed by a pit employee; the player is responsible
     WALKED_AWAY_IS_SETTLED = "walked-away-is-settled"
     # Limits.
     MINIMUM = "minimum"  # each kind of bet has one
-    DIFFERENTIAL = "differential"  # binds the difference of all Banker and all Player bets
-    BALANCE_OPEN_TO_OTHERS = "balance-open-to-others"  # what a box leaves of its maximum
+    DIFFERENTIAL = "differential"  # limits the difference between all Banker and all Player bets
+    BALANCE_OPEN_TO_OTHERS = "balance-open-to-others"  # the unused part of a box's maximum
     EXCESS_REFUSED = "excess-refused"  # noticed before the bets close
     SEATED_FIRST = "seated-first"
     EXCESS_PRO_RATED = "excess-pro-rated"  # not noticed
@@ -127,20 +123,20 @@ class Rule(Enum):
     UNDER_MINIMUM_NOT_PRO_RATED = "under-minimum-not-pro-rated"
     UNDER_MINIMUM_RAISED_OR_WITHDRAWN = "under-minimum-raised-or-withdrawn"  # noticed
     UNDER_MINIMUM_PLAYS = "under-minimum-plays"  # not noticed
-    # Insurance: a book that has rows of it needs all of these, and one without rows has none.
+    # Insurance: a book with insurance rows has all of these rules, a book without them has none.
     INSURES_OWN_ORIGINAL_BET = "insures-own-original-bet"
-    INSURED_WHILE_OPEN = "insured-while-open"  # only while the insured hand's fate is open
+    INSURED_WHILE_OPEN = "insured-while-open"  # only while a card can still change the insured hand's result
     INSURED_UP_TO_ORIGINAL_BET = "insured-up-to-original-bet"  # the cap, over both stages
     PASSED_IS_FORGONE = "passed-is-forgone"
     SQUEEZE_WAIVES_INSURANCE = "squeeze-waives-insurance"
     INSURANCE_CAN_BE_SWITCHED_OFF = "insurance-can-be-switched-off"
-    # The options of each player: a book whose irregularities give options needs all three.
-    OPTION_CONTINUE = "option-continue"  # not reconstructable
-    OPTION_RECONSTRUCTED = "option-reconstructed"
-    OPTION_RETURN = "option-return"  # all bets of that player's round
+    # The options of each player: a book whose irregularities give options has all three.
+    OPTION_CONTINUE = "option-continue"  # the hand, where it cannot be reconstructed
+    OPTION_RECONSTRUCTED = "option-reconstructed"  # the reconstructed hand
+    OPTION_RETURN = "option-return"  # all bets of that player in the round
 
 
-OF_LIMITS: Final = frozenset(
+LIMIT_RULES: Final = frozenset(
     {
         *(Rule.MINIMUM, Rule.DIFFERENTIAL, Rule.BALANCE_OPEN_TO_OTHERS, Rule.EXCESS_REFUSED, Rule.SEATED_FIRST),
         *(Rule.EXCESS_PRO_RATED, Rule.PRO_RATA_STOPS_AT_MINIMUM, Rule.UNDER_MINIMUM_NOT_PRO_RATED),
@@ -149,103 +145,103 @@ OF_LIMITS: Final = frozenset(
 )
 
 
-class Act(Enum):
-    """What somebody does to a bet after the bets are closed. Every book says something of all three."""
+class BetAction(Enum):
+    """A change of a bet after the close. Every book has a row for each."""
 
     BET = "bet"
     INCREASE = "increase"
     WITHDRAWAL = "withdrawal"
 
 
-class LateThen(Enum):
-    REFUSED = "refused"  # the act has no effect; the bet stays what it was
-    INCREASE_REFUSED = "increase-refused"  # what was added is refused, the rest plays
-    STANDS = "stands"  # the bet wins or loses as if it had not been withdrawn
+class LateEffect(Enum):
+    REFUSED = "refused"  # the change has no effect
+    INCREASE_REFUSED = "increase-refused"  # the increase has no effect, the original stake plays
+    STANDS = "stands"  # the withdrawal has no effect, the bet wins or loses
 
 
-class Late(msgspec.Struct, frozen=True):
-    act: Act
-    then: LateThen
+class LateRule(msgspec.Struct, frozen=True):
+    action: BetAction
+    then: LateEffect
     clause: str
 
 
 class Fact(Enum):
-    """What a row of an irregularity may hang on."""
+    """A condition in a row of an irregularity."""
 
     RECONSTRUCTABLE = "reconstructable"
     ORDER_KNOWN = "order-known"
     INITIAL_DEAL = "initial-deal"  # among the first four cards
-    ESTABLISHED = "established"  # an outcome, see results.established
-    OF_THE_DEALING = "of-the-dealing"  # it came from dealing, not from elsewhere
+    ESTABLISHED = "established"  # an outcome is established: see results.established
+    OF_THE_DEALING = "of-the-dealing"  # dealing caused it
     INSURANCE_ON = "insurance-on"
     WOULD_HAVE_WON = "would-have-won"
 
 
-OF_NEGLECT: Final = frozenset({Fact.INSURANCE_ON, Fact.WOULD_HAVE_WON})
+NEGLECT_FACTS: Final = frozenset({Fact.INSURANCE_ON, Fact.WOULD_HAVE_WON})
 
 
 class Then(Enum):
-    """What becomes of the round."""
+    """The consequence for the round."""
 
     VOID = "void"
     CONTINUE = "continue"
-    RECONSTRUCT = "reconstruct"  # put the cards where they belong, then go on by the Table of Play
-    RECONSTRUCT_OR_CARRY = "reconstruct-or-carry"  # the card serves this round if it is due, or opens the next
-    ORDER_CARDS = "order-cards"  # a person says which card is first
-    RETURN_ORIGINAL = "return-original"  # the Original Bet of those who had meant to insure it
-    STANDS = "stands"  # nothing follows
-    ASK = "ask"  # a person decides what follows
+    RECONSTRUCT = "reconstruct"  # put the cards in their right order, then continue by the Table of Play
+    RECONSTRUCT_OR_CARRY = "reconstruct-or-carry"  # use the card in this round if it is due, else in the next round
+    ORDER_CARDS = "order-cards"  # a person decides the order of the cards
+    RETURN_ORIGINAL = "return-original"  # return the Original Bet of players who intended to insure it
+    STANDS = "stands"  # no consequence
+    ASK = "ask"  # a person decides
 
 
 @cache
-def facts_of(event: Event) -> frozenset[Fact]:
-    """What is known when it happens, so that a row may hang on it."""
-    match event:
-        case Event.NOTICED_LATE | Event.SET_REPLACED:
+def facts_of(kind: IrregularityKind) -> frozenset[Fact]:
+    """The facts that a row of this kind may depend on."""
+    match kind:
+        case IrregularityKind.NOTICED_LATE | IrregularityKind.SET_REPLACED:
             return frozenset()
-        case Event.INSURANCE_NEGLECTED:
-            return OF_NEGLECT
+        case IrregularityKind.INSURANCE_NEGLECTED:
+            return NEGLECT_FACTS
         case _:
-            return frozenset(Fact) - OF_NEGLECT
+            return frozenset(Fact) - NEGLECT_FACTS
 
 
 @cache
-def thens_of(event: Event) -> frozenset[Then]:
-    """What may follow from it."""
-    match event:
-        case Event.NOTICED_LATE:
+def thens_of(kind: IrregularityKind) -> frozenset[Then]:
+    """The possible consequences of this kind."""
+    match kind:
+        case IrregularityKind.NOTICED_LATE:
             return frozenset({Then.STANDS})
-        case Event.SET_REPLACED:
+        case IrregularityKind.SET_REPLACED:
             return frozenset({Then.ASK})
-        case Event.INSURANCE_NEGLECTED:
+        case IrregularityKind.INSURANCE_NEGLECTED:
             return frozenset({Then.RETURN_ORIGINAL, Then.STANDS})
-        case Event.DRAWN_TOGETHER:
+        case IrregularityKind.DRAWN_TOGETHER:
             return frozenset(Then) - {Then.RETURN_ORIGINAL}
         case _:
             return frozenset(Then) - {Then.RETURN_ORIGINAL, Then.ORDER_CARDS}
 
 
 class Options(Enum):
-    """When every player at the table may go on or take the bets back."""
+    """The cases in which each player may continue or withdraw all bets of the round."""
 
     NEVER = "never"
     ALWAYS = "always"
     UNLESS_ESTABLISHED = "unless-established"
 
 
-class Irregularity(msgspec.Struct, frozen=True):
-    """What the book demands when `event` happens and every fact of `when` is as it says.
+class IrregularityRow(msgspec.Struct, frozen=True):
+    """The provision of the book for one kind of irregularity, if every fact has its value in `when`.
 
-    The rows of an event exclude each other, so that at most one applies: take the one row of the event
-    for which all(facts[f] is wanted for f, wanted in row.when.items()). No row: Event.OTHER's row if the
-    book has it, else no provision: the round is suspended, a person decides, the record says `silent`.
+    The rows of one kind exclude each other: at most one row applies. Without such a row the row of
+    IrregularityKind.OTHER applies. Without that row too the document has no provision: the round is suspended, a person
+    decides, and the ruling is marked `silent`.
     """
 
-    event: Event
+    kind: IrregularityKind
     then: Then
-    clause: str  # "" if it is a reading of ours
+    clause: str  # "" if it is our interpretation
     when: Mapping[Fact, bool]
-    decides: Role | None = None  # this role or above; None: nobody has to
+    decides: Role | None = None  # the lowest role that may decide; None: no decision is required
     options: Options = Options.NEVER
     options_clause: str = ""
     reading: str = ""
@@ -256,8 +252,8 @@ class Clause(msgspec.Struct, frozen=True):
 
     number: str
     title: str
-    lives: str  # the entries of the book that cite it, or "" if no device can see it
-    operator: str = ""  # then: what the operator is asked instead, or why nothing is to be done
+    entries: str  # the entries of the book that cite it; "" if no entry does
+    reason: str = ""  # for a clause without entries: the operator's part, or why the clause requires no action
 
 
 class RuleBook(msgspec.Struct, frozen=True):
@@ -266,15 +262,15 @@ class RuleBook(msgspec.Struct, frozen=True):
     title: str
     document: str
     decks: tuple[int, int]
-    seats: Mapping[str, int] | None  # by layout; None: any count
-    values: Mapping[Rank, int]  # as the document prints them: a ten may be worth 10 or 0
+    seats: Mapping[str, int] | None  # by layout; None: any number
+    values: Mapping[Rank, int]  # as the document prints them: a ten is 10 or 0
     play: Play
-    place: PlaceRule
+    combination: CombinationRule
     bets: tuple[Bet, ...]
-    insurances: Mapping[str, Hand]  # the insurance bets, and the hand that each insures
+    insurances: Mapping[str, Side]  # the insured hand of each insurance bet
     offers: tuple[Offer, ...]
     rules: Mapping[Rule, Ground]
-    late: Mapping[Act, Late]
-    irregularities: tuple[Irregularity, ...]
+    late: Mapping[BetAction, LateRule]
+    irregularities: tuple[IrregularityRow, ...]
     clauses: tuple[Clause, ...]
-    sources: Mapping[str, str]  # of single entries: decks, seats, place, ace, natural, banker 3 ... -> their clause
+    sources: Mapping[str, str]  # the clauses of single entries: decks, seats, ace, natural, banker 3 ...

@@ -1,20 +1,20 @@
-"""Irregularities: what the book demands when something goes wrong, and how the round then stands.
+"""Irregularities: the rulings of the book, and the resulting course of the round.
 
-The kinds are `book.Event`, a closed vocabulary; what each game says of a kind is rows of its book and nothing else:
+The kinds are `IrregularityKind`, a closed vocabulary. The provisions of a game are the rows of its book:
 
-    foreign-card wrong-count too-few-cards deck-count not-shuffled interruption     mostly the end of the round
-    drawn-together order-altered card-in-excess card-exposed wrong-side face-up dealing-error   it may go on
-    insurance-neglected                                                             see `neglect.py`
-    other                                                                           nothing fits
+    foreign-card wrong-count too-few-cards deck-count not-shuffled interruption                 usually void the round
+    drawn-together order-altered card-in-excess card-exposed wrong-side face-up dealing-error   the round may continue
+    insurance-neglected                                                             see `neglected_insurance.py`
+    other                                                                           any other irregularity
 
-Each is taken in the order given, on the cards in the order they left the shoe: that order, played by the Table of
-Play, *is* the reconstruction (C 1.15), so `lay` says how the cards lie afterwards and which are left for the next
-round. Facts that nobody gave are asked for (`questions`). A kind of which the book has no row goes to the row
-`other`; where there is none the document is silent: the round waits for a person, and the ruling says so.
+Irregularities are processed in the given order. The cards are in the order in which they left the shoe. Dealing them in
+that order by the Table of Play is the reconstruction (C 1.15): `deal` returns the hands, and the cards for the next
+round. Missing facts are asked for (`questions`). A kind without a row in the book uses the row `other`. Without that
+row the document is silent: the round waits for a person, and the ruling is marked `silent`.
 
-A card that leaves a hand with a wrong number of cards, and cannot be put back, is the book's `wrong-count`. Two cards
-on the wrong sides that stay there have changed places: the round is the deal with the two exchanged.
-Whether an outcome is established is reckoned from the cards that had been drawn when the error was noticed.
+A card that leaves a hand with a wrong number of cards and cannot be put back is a `wrong-count`. Two cards that stay on
+the wrong sides have changed places: the round is the deal with the two cards exchanged. Whether an outcome is
+established depends on the cards that were drawn before the error was noticed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,23 +22,29 @@ from typing import Final, assert_never
 
 import msgspec
 
-from shoed.cards import Card
-from shoed.observations import Pair
-from shoed.rules.book import Fact, Irregularity, Options, Rule, RuleBook, Then
+from shoed.model.cards import Card
+from shoed.model.irregularities import PLAYER, IrregularityKind, Role, Stage
+from shoed.model.observations import Side
+from shoed.rules.book import Fact, IrregularityRow, Options, Rule, RuleBook, Then
 from shoed.rules.drawing import INITIAL_CARDS, Hands, due
 from shoed.rules.questions import YES_NO, Ask, Choice, Inquiry, Question
 from shoed.rules.results import established
-from shoed.words import PLAYER, Event, Role, Stage
 
-# Whether the cards can be put back, where nobody says it, is asked or presumed. Else nothing is put back.
-PRESUMED: Final = frozenset({Event.WRONG_SIDE})  # the order in which they left the shoe is known
-ASKED: Final = frozenset(
-    {Event.WRONG_COUNT, Event.ORDER_ALTERED, Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DEALING_ERROR}
-)
-OF_A_CARD: Final = frozenset(  # these are said of a card that was drawn
+# Whether the cards can be reconstructed, if it is not given: presumed or asked for these kinds, false for all others.
+PRESUMED_RECONSTRUCTABLE: Final = frozenset({IrregularityKind.WRONG_SIDE})  # their order from the shoe is known
+ASKED_RECONSTRUCTABLE: Final = frozenset(
     {
-        *(Event.CARD_IN_EXCESS, Event.CARD_EXPOSED, Event.DRAWN_TOGETHER),
-        *(Event.WRONG_SIDE, Event.FACE_UP, Event.ORDER_ALTERED),
+        IrregularityKind.WRONG_COUNT,
+        IrregularityKind.ORDER_ALTERED,
+        IrregularityKind.CARD_IN_EXCESS,
+        IrregularityKind.CARD_EXPOSED,
+        IrregularityKind.DEALING_ERROR,
+    }
+)
+ABOUT_A_CARD: Final = frozenset(  # these kinds name a drawn card
+    {
+        *(IrregularityKind.CARD_IN_EXCESS, IrregularityKind.CARD_EXPOSED, IrregularityKind.DRAWN_TOGETHER),
+        *(IrregularityKind.WRONG_SIDE, IrregularityKind.FACE_UP, IrregularityKind.ORDER_ALTERED),
     }
 )
 CONTINUE_OR_RETURN: Final = (Choice.CONTINUE, Choice.RETURN)
@@ -46,63 +52,63 @@ CONTINUE_OR_VOID: Final = (Choice.CONTINUE, Choice.VOID)
 BLOCKING: Final = frozenset({Ask.CARD_ORDER, Ask.RECONSTRUCTABLE, Ask.RULING})
 
 
-class Happened(msgspec.Struct, frozen=True):
-    """One irregularity as it was seen."""
+class Irregularity(msgspec.Struct, frozen=True):
+    """One irregularity, with its known facts."""
 
-    event: Event
-    at: int = 0  # the ordinal of the card that it begins with
-    noticed_at: int = 0  # how many cards had been drawn when it was noticed
+    kind: IrregularityKind
+    at: int = 0  # the ordinal of its first card
+    noticed_at: int = 0  # the number of cards that were drawn before it was noticed
     count: int = 2  # cards drawn together
-    order_known: bool = False  # of these
-    reconstructable: bool | None = None  # None: nobody said
-    order: tuple[Card, ...] = ()  # altered and known: the cards from `at` on as they were meant to come
-    of_the_dealing: bool = True  # an order was altered by dealing, not by something else
+    order_known: bool = False  # of the cards drawn together
+    reconstructable: bool | None = None  # None: not given
+    order: tuple[Card, ...] = ()  # of an altered order: the cards from `at` on in their intended order
+    of_the_dealing: bool = True  # dealing altered the order
     between_rounds: bool = False  # noticed while no round was open
-    noticed_late: bool = False  # noticed once the next round had begun
+    noticed_late: bool = False  # noticed after the next round began
     stage: Stage = Stage.AFTER_FOUR  # of insurance that was not offered
-    other: int = 0  # the ordinal of the card that changed places with the one at `at`
-    withdrawn: bool = False  # it was taken to have happened, and did not
+    other: int = 0  # the ordinal of the card that changed places with the card at `at`
+    withdrawn: bool = False  # a corrected face shows that it did not happen
 
 
-class Layout(msgspec.Struct, frozen=True):
-    """What of the bets matters here."""
+class RoundBets(msgspec.Struct, frozen=True):
+    """The bets of a round, as far as irregularities depend on them."""
 
-    bettors: tuple[str, ...] = ()  # who has bets, each once
-    left: Mapping[str, int] = {}  # who walked away, and how many cards had been drawn
-    # Bettor, bet, and stage of an insurance: what may establish an outcome. None: all bets of the game.
+    bettors: tuple[str, ...] = ()  # with bets in the round, each once
+    left: Mapping[str, int] = {}  # bettors who walked away, each with the number of cards drawn before
+    # Bettor, bet, and stage of insurance: the bets that may establish an outcome. None: all bets of the game.
     placed: frozenset[tuple[str, str, Stage | None]] | None = None
 
 
-NO_BETS: Final = Layout()
+NO_BETS: Final = RoundBets()
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """What the book says of one irregularity."""
+    """The provision of the book for one irregularity."""
 
     irregularity: int
     then: Then
     clause: str
     decides: Role | None = None
-    silent: bool = False  # the document says nothing of it
+    silent: bool = False  # the document has no provision
     reading: str = ""
 
 
 class Course(msgspec.Struct, frozen=True):
-    """How the round stands once every irregularity has been looked at."""
+    """The round after all its irregularities."""
 
     hands: Hands
     carried: tuple[Card, ...]  # to the next round
-    due: Pair | None
+    due: Side | None
     rulings: tuple[Ruling, ...]
     void: Ruling | None
-    suspended: bool  # a question is open on which everything hangs
-    returned: Mapping[str, str]  # who took the bets of the round back, and the clause
-    undecided: frozenset[str]  # who has yet to choose
+    suspended: bool  # the round waits for an answer
+    returned: Mapping[str, str]  # bettors who took back their bets of the round, each with the clause
+    undecided: frozenset[str]  # bettors with an open option
     carried_at: tuple[int, ...] = ()  # the ordinals of the carried cards
 
 
-def lay(book: RuleBook, cards: Sequence[Card]) -> tuple[Hands, tuple[Card, ...]]:
-    """The cards by the Table of Play in the order they came, and those that this round has no use for."""
+def deal(book: RuleBook, cards: Sequence[Card]) -> tuple[Hands, tuple[Card, ...]]:
+    """The hands after dealing the cards in this order by the Table of Play, and the cards that were not due."""
     hands = Hands()
     for at, card in enumerate(cards):
         belongs = due(book, hands)
@@ -115,43 +121,44 @@ def lay(book: RuleBook, cards: Sequence[Card]) -> tuple[Hands, tuple[Card, ...]]
 def course(
     book: RuleBook,
     cards: Sequence[Card],
-    happened: Sequence[Happened],
+    irregularities: Sequence[Irregularity],
     inquiry: Inquiry,
-    layout: Layout = NO_BETS,
+    layout: RoundBets = NO_BETS,
 ) -> Course:
-    fold = _Fold(book, tuple(cards), tuple(happened), inquiry, layout)
-    for position, each in enumerate(happened):
-        if each.event is not Event.INSURANCE_NEGLECTED or each.noticed_late:  # once the round is over: `neglect.py`
-            fold.take(position, each)
+    fold = _CourseFold(book, tuple(cards), tuple(irregularities), inquiry, layout)
+    for position, irregularity in enumerate(irregularities):
+        # Neglected insurance is ruled on after the round: see `neglected_insurance.py`.
+        if irregularity.kind is not IrregularityKind.INSURANCE_NEGLECTED or irregularity.noticed_late:
+            fold.add(position, irregularity)
     return fold.course()
 
 
-class _Fold:
-    """A round on its way through its irregularities."""
+class _CourseFold:
+    """The fold of a round over its irregularities."""
 
     def __init__(
         self,
         book: RuleBook,
         cards: tuple[Card, ...],
-        happened: tuple[Happened, ...],
+        irregularities: tuple[Irregularity, ...],
         inquiry: Inquiry,
-        layout: Layout,
+        layout: RoundBets,
     ) -> None:
         self.book = book
-        self.came: Final = cards
+        self.reported: Final = cards
         self.cards = cards
         self.inquiry = inquiry
         self.layout: Final = layout
-        self.known = len(cards)  # how many of them have a place in the order
-        self.awaited: Question | None = None  # the order of the others
-        self.swaps = _changed_places(book, cards, happened)  # ordinals; None: a hand has a wrong number of cards
-        self.aside: set[int] = set()  # ordinals that serve the next round
+        self.known = len(cards)  # the number of first cards whose order is known
+        self.awaited: Question | None = None  # about the order of the other cards
+        self.swaps = _exchanged(book, cards, irregularities)  # ordinals; None: a hand has a wrong number of cards
+        self.aside: set[int] = set()  # ordinals of cards for the next round
         self.rulings: list[Ruling] = []
         self.returned: dict[str, str] = {}
         self.undecided: set[str] = set()
 
     def course(self) -> Course:
-        hands, carried, carried_at = self._lies(self.known)
+        hands, carried, carried_at = self._dealt(self.known)
         void = next((ruling for ruling in self.rulings if ruling.then is Then.VOID), None)
         if void is None:
             undecided = frozenset(self.undecided - set(self.returned))
@@ -159,192 +166,215 @@ class _Fold:
             rulings, next_due = tuple(self.rulings), due(self.book, hands)
             returned = self.returned
             return Course(hands, carried, next_due, rulings, void, suspended, returned, undecided, carried_at)
-        self.inquiry.open[:] = [each for each in self.inquiry.open if each.ask in (Ask.NEXT_ROUND, Ask.SET_REPLACED)]
+        self.inquiry.open[:] = [
+            question for question in self.inquiry.open if question.ask in (Ask.NEXT_ROUND, Ask.SET_REPLACED)
+        ]
         return Course(hands, carried, None, tuple(self.rulings), void, False, {}, frozenset(), carried_at)  # noqa: FBT003
 
-    def _lies(self, drawn: int) -> tuple[Hands, tuple[Card, ...], tuple[int, ...]]:
-        """How so many cards lie, without those whose order is open; the cards left over, and their ordinals."""
+    def _dealt(self, drawn: int) -> tuple[Hands, tuple[Card, ...], tuple[int, ...]]:
+        """The hands after so many cards of known order, the cards for the next round, and their ordinals."""
         cards = list(self.cards[: min(drawn, self.known)])
         for one, other in self.swaps or ():
             if max(one, other) <= len(cards):
                 cards[one - 1], cards[other - 1] = cards[other - 1], cards[one - 1]
-        here = [at for at in range(1, len(cards) + 1) if at not in self.aside]
-        hands, left_over = lay(self.book, [cards[at - 1] for at in here])
-        carried = sorted({*here[len(here) - len(left_over) :]} | {at for at in self.aside if at <= len(cards)})
+        in_round = [at for at in range(1, len(cards) + 1) if at not in self.aside]
+        hands, extra = deal(self.book, [cards[at - 1] for at in in_round])
+        carried = sorted({*in_round[len(in_round) - len(extra) :]} | {at for at in self.aside if at <= len(cards)})
         return hands, tuple([cards[at - 1] for at in carried]), tuple(carried)
 
-    def take(self, position: int, each: Happened) -> None:
-        ruling = self._outside(position, each)
+    def add(self, position: int, irregularity: Irregularity) -> None:
+        ruling = self._without_effect(position, irregularity)
         if ruling is not None:
             self.rulings.append(ruling)
             return
-        order = self._order_awaited(each)
-        if (order is not None or self._awaits_cards(each)) and self._hangs_on_the_cards(each):
-            self.rulings.append(Ruling(position, Then.ASK, "") if order is None else _waiting(position, order))
+        order = self._order_awaited(irregularity)
+        if (order is not None or self._awaits_cards(irregularity)) and self._depends_on_cards(irregularity):
+            self.rulings.append(Ruling(position, Then.ASK, "") if order is None else _waiting_ruling(position, order))
             return
-        back = self._reconstructable(position, each)
-        if back is None:
-            self.rulings.append(_waiting(position, self.inquiry.open[-1]))
+        restored = self._reconstructable(position, irregularity)
+        if restored is None:
+            self.rulings.append(_waiting_ruling(position, self.inquiry.open[-1]))
             return
-        row = self._row(each, back=back)
-        ruling = self._followed(position, each, row, back=back)
+        row = self._row(irregularity, restored=restored)
+        ruling = self._apply_row(position, irregularity, row, restored=restored)
         self.rulings.append(ruling)
-        if row is not None and self._gives_options(each, row):
+        if row is not None and self._gives_options(irregularity, row):
             left = self.layout.left
-            there = [name for name in self.layout.bettors if left.get(name, each.noticed_at) >= each.noticed_at]
-            self._ask_players(position, row, there, back=back)
+            present = [
+                name
+                for name in self.layout.bettors
+                if left.get(name, irregularity.noticed_at) >= irregularity.noticed_at
+            ]
+            self._ask_players(position, row, present, restored=restored)
 
-    def _outside(self, position: int, each: Happened) -> Ruling | None:
-        """What leaves this round alone: noticed too late, or while none was open, or it had all its cards."""
-        if each.withdrawn:
-            reading = "it did not happen: by the faces as they are, the card was the one that was due"
+    def _without_effect(self, position: int, irregularity: Irregularity) -> Ruling | None:
+        """The ruling on an irregularity without effect: withdrawn, noticed too late, between rounds, or complete."""
+        if irregularity.withdrawn:
+            reading = "it did not happen: by the corrected faces the card was due"
             return Ruling(position, Then.STANDS, "", reading=reading)
-        if each.noticed_late:  # C 5.11
-            late = row_of(self.book, Event.NOTICED_LATE, {})
-            reading = "what is noticed once the next round has begun leaves this one as it is"
+        if irregularity.noticed_late:  # C 5.11
+            late = row_of(self.book, IrregularityKind.NOTICED_LATE, {})
+            reading = "an error noticed after the next round began does not change this round"
             return ruling_by(position, late) if late else Ruling(position, Then.STANDS, "", None, True, reading)  # noqa: FBT003
-        clause, decides = said_of(self.book, each.event)
-        if each.between_rounds and not self._counts_until_the_next(each):
+        clause, decides = clause_and_role(self.book, irregularity.kind)
+        if irregularity.between_rounds and not self._counts_until_next_round(irregularity):
             self.inquiry.choice(Question(Ask.NEXT_ROUND, position, decides, clause, (Choice.GO_ON,)))
-            reading = "nothing is open that could be void; the next round waits for a person"
-            silent = not any(row.clause for row in rows_of(self.book, each.event))
+            reading = "no round is open; the next round waits for a person"
+            silent = not any(row.clause for row in rows_of(self.book, irregularity.kind))
             return Ruling(position, Then.STANDS, clause, decides, silent=silent, reading=reading)
-        completed = due(self.book, self._lies(each.noticed_at)[0]) is None
-        if each.event is Event.TOO_FEW_CARDS and completed and not self._awaits_cards(each):
+        completed = due(self.book, self._dealt(irregularity.noticed_at)[0]) is None
+        if irregularity.kind is IrregularityKind.TOO_FEW_CARDS and completed and not self._awaits_cards(irregularity):
             return Ruling(position, Then.STANDS, clause, silent=not clause, reading="the round has all its cards")
         return None
 
-    def _order_awaited(self, each: Happened) -> Question | None:
-        """A void that hangs on cards whose order is to be told must wait: it would take the question away."""
-        return self.awaited if each.noticed_at > self.known else None
+    def _order_awaited(self, irregularity: Irregularity) -> Question | None:
+        """The open question about the order of cards that this irregularity depends on.
 
-    def _awaits_cards(self, each: Happened) -> bool:
-        """What hangs on cards waits until all that had been drawn are known."""
-        return each.noticed_at > len(self.came)
+        A void must wait for the answer, because a void closes the question.
+        """
+        return self.awaited if irregularity.noticed_at > self.known else None
 
-    def _hangs_on_the_cards(self, each: Happened) -> bool:
-        rows = rows_of(self.book, each.event)
-        on_an_outcome = any(Fact.ESTABLISHED in row.when for row in rows) and not self._established(each)
-        return on_an_outcome or each.event is Event.TOO_FEW_CARDS
+    def _awaits_cards(self, irregularity: Irregularity) -> bool:
+        """Whether cards that were drawn before the irregularity was noticed are not known yet."""
+        return irregularity.noticed_at > len(self.reported)
 
-    def _counts_until_the_next(self, each: Happened) -> bool:
-        """C 5.5.3: a wrong number of cards counts until the next round begins."""
-        unsaid = each.event is Event.WRONG_COUNT and each.reconstructable is None
-        return unsaid or (each.reconstructable is False and self._leaves_wrong_count(each))
+    def _depends_on_cards(self, irregularity: Irregularity) -> bool:
+        rows = rows_of(self.book, irregularity.kind)
+        on_an_outcome = any(Fact.ESTABLISHED in row.when for row in rows) and not self._established(irregularity)
+        return on_an_outcome or irregularity.kind is IrregularityKind.TOO_FEW_CARDS
 
-    def _reconstructable(self, position: int, each: Happened) -> bool | None:
-        """C 5.7: the House has absolute discretion over it. The proposal is always to put the cards back."""
-        if each.reconstructable is not None:
-            return each.reconstructable
-        if each.event is Event.DRAWN_TOGETHER:
-            return each.order_known
-        if each.event not in ASKED:
-            return each.event in PRESUMED
-        row, other = self._row(each, back=True), self._row(each, back=False)
+    def _counts_until_next_round(self, irregularity: Irregularity) -> bool:
+        """C 5.5.3: a wrong number of cards has effect until the next round begins."""
+        not_stated = irregularity.kind is IrregularityKind.WRONG_COUNT and irregularity.reconstructable is None
+        return not_stated or (irregularity.reconstructable is False and self._leaves_wrong_count(irregularity))
+
+    def _reconstructable(self, position: int, irregularity: Irregularity) -> bool | None:
+        """C 5.7: the house has absolute discretion. The proposal is always to reconstruct."""
+        if irregularity.reconstructable is not None:
+            return irregularity.reconstructable
+        if irregularity.kind is IrregularityKind.DRAWN_TOGETHER:
+            return irregularity.order_known
+        if irregularity.kind not in ASKED_RECONSTRUCTABLE:
+            return irregularity.kind in PRESUMED_RECONSTRUCTABLE
+        row, other = self._row(irregularity, restored=True), self._row(irregularity, restored=False)
         if row is other and (row is None or row.then is Then.ASK):
-            return False  # nothing hangs on it
-        row = next(iter(rows_of(self.book, each.event)), other)
+            return False  # both answers have the same consequence
+        row = next(iter(rows_of(self.book, irregularity.kind)), other)
         decides, clause = (row.decides, row.clause) if row else (None, "")
         question = Question(Ask.RECONSTRUCTABLE, position, decides, clause, YES_NO, proposed=Choice.YES)
         answer = self.inquiry.choice(question)
         return None if answer is None else answer is Choice.YES
 
-    def _row(self, each: Happened, *, back: bool) -> Irregularity | None:
+    def _row(self, irregularity: Irregularity, *, restored: bool) -> IrregularityRow | None:
         facts = {
-            Fact.RECONSTRUCTABLE: back,
-            Fact.ORDER_KNOWN: each.order_known,
-            Fact.INITIAL_DEAL: each.at <= INITIAL_CARDS,
-            Fact.ESTABLISHED: self._established(each),
-            Fact.OF_THE_DEALING: each.of_the_dealing,
+            Fact.RECONSTRUCTABLE: restored,
+            Fact.ORDER_KNOWN: irregularity.order_known,
+            Fact.INITIAL_DEAL: irregularity.at <= INITIAL_CARDS,
+            Fact.ESTABLISHED: self._established(irregularity),
+            Fact.OF_THE_DEALING: irregularity.of_the_dealing,
         }
-        miscounted = not back and self._leaves_wrong_count(each)
-        row = row_of(self.book, Event.WRONG_COUNT, facts) if miscounted else None
-        return row or row_of(self.book, each.event, facts) or row_of(self.book, Event.OTHER, facts)
+        miscounted = not restored and self._leaves_wrong_count(irregularity)
+        row = row_of(self.book, IrregularityKind.WRONG_COUNT, facts) if miscounted else None
+        return row or row_of(self.book, irregularity.kind, facts) or row_of(self.book, IrregularityKind.OTHER, facts)
 
-    def _leaves_wrong_count(self, each: Happened) -> bool:
-        match each.event:
-            case Event.WRONG_SIDE:
+    def _leaves_wrong_count(self, irregularity: Irregularity) -> bool:
+        match irregularity.kind:
+            case IrregularityKind.WRONG_SIDE:
                 return self.swaps is None
-            case Event.WRONG_COUNT | Event.CARD_IN_EXCESS:
+            case IrregularityKind.WRONG_COUNT | IrregularityKind.CARD_IN_EXCESS:
                 return True
             case _:
                 return False
 
-    def _established(self, each: Happened) -> bool:
-        hands, _, _ = self._lies(each.noticed_at)
-        stands = self.layout.placed
+    def _established(self, irregularity: Irregularity) -> bool:
+        hands, _, _ = self._dealt(irregularity.noticed_at)
+        placed_bets = self.layout.placed
         placed = (
-            None if stands is None else {(bet, stage) for bettor, bet, stage in stands if bettor not in self.returned}
+            None
+            if placed_bets is None
+            else {(bet, stage) for bettor, bet, stage in placed_bets if bettor not in self.returned}
         )
         return established(self.book, hands, placed)
 
-    def _followed(self, position: int, each: Happened, row: Irregularity | None, *, back: bool) -> Ruling:
-        """What the book says is done, as far as it can be without a person."""
+    def _apply_row(
+        self, position: int, irregularity: Irregularity, row: IrregularityRow | None, *, restored: bool
+    ) -> Ruling:
+        """Apply the row of the book, up to the first question to a person."""
         if row is None:
             reading = "the document has no provision for this; a person decides"
-            then = _ruled(self.inquiry.choice(Question(Ask.RULING, position, None, "", CONTINUE_OR_VOID)))
-            self._continued(each, then, back=back)
+            then = _then_of(self.inquiry.choice(Question(Ask.RULING, position, None, "", CONTINUE_OR_VOID)))
+            self._restore_if_continued(irregularity, then, restored=restored)
             return Ruling(position, then, "", silent=True, reading=reading)
         ruling = ruling_by(position, row)
         match row.then:
             case Then.ASK:
                 question = Question(Ask.RULING, position, row.decides, row.clause, CONTINUE_OR_VOID)
-                ruling = msgspec.structs.replace(ruling, then=_ruled(self.inquiry.choice(question)))
-                self._continued(each, ruling.then, back=back)
+                ruling = msgspec.structs.replace(ruling, then=_then_of(self.inquiry.choice(question)))
+                self._restore_if_continued(irregularity, ruling.then, restored=restored)
             case Then.ORDER_CARDS:
-                self._put_in_order(position, each, row)
+                self._order_cards(position, irregularity, row)
             case Then.RECONSTRUCT | Then.RECONSTRUCT_OR_CARRY | Then.CONTINUE:
-                self._put_back(each, back=back)
+                self._restore(irregularity, restored=restored)
             case Then.VOID | Then.STANDS | Then.RETURN_ORIGINAL:
                 pass
             case _:
                 assert_never(row.then)
-        renewal = row_of(self.book, Event.SET_REPLACED, {})
-        if each.event is Event.DRAWN_TOGETHER and not each.order_known and renewal is not None:
+        set_replaced = row_of(self.book, IrregularityKind.SET_REPLACED, {})
+        if (
+            irregularity.kind is IrregularityKind.DRAWN_TOGETHER
+            and not irregularity.order_known
+            and set_replaced is not None
+        ):
             self.inquiry.choice(
-                Question(Ask.SET_REPLACED, position, renewal.decides, renewal.clause, YES_NO, optional=True)
+                Question(Ask.SET_REPLACED, position, set_replaced.decides, set_replaced.clause, YES_NO, optional=True)
             )
         return ruling
 
-    def _put_in_order(self, position: int, each: Happened, row: Irregularity) -> None:
-        first = each.at - 1
-        together = self.cards[first : first + each.count]
+    def _order_cards(self, position: int, irregularity: Irregularity, row: IrregularityRow) -> None:
+        first = irregularity.at - 1
+        together = self.cards[first : first + irregularity.count]
         question = Question(Ask.CARD_ORDER, position, row.decides, row.clause, cards=together)
         ordered = self.inquiry.order(question)
         if ordered is None:
             self.known, self.awaited = min(self.known, first), question
         else:
-            self.cards = (*self.cards[:first], *ordered, *self.cards[first + each.count :])
+            self.cards = (*self.cards[:first], *ordered, *self.cards[first + irregularity.count :])
 
-    def _continued(self, each: Happened, then: Then, *, back: bool) -> None:
-        """F 5.4: an altered order voids the round only where it cannot be reconstructed: else that hand is played."""
-        allowed = any(Fact.RECONSTRUCTABLE in row.when for row in rows_of(self.book, Event.ORDER_ALTERED))
-        if each.event is Event.ORDER_ALTERED and then is Then.CONTINUE and allowed:
-            self._put_back(each, back=back)
+    def _restore_if_continued(self, irregularity: Irregularity, then: Then, *, restored: bool) -> None:
+        """F 5.4: an altered order voids the round only if it is not reconstructable; else play the reconstruction."""
+        allowed = any(Fact.RECONSTRUCTABLE in row.when for row in rows_of(self.book, IrregularityKind.ORDER_ALTERED))
+        if irregularity.kind is IrregularityKind.ORDER_ALTERED and then is Then.CONTINUE and allowed:
+            self._restore(irregularity, restored=restored)
 
-    def _put_back(self, each: Happened, *, back: bool) -> None:
-        first = each.at - 1
-        if each.event is Event.ORDER_ALTERED and back:
-            came = [card for at, card in enumerate(self.came) if first <= at < first + len(each.order)]
-            lay_here = self.cards[first : first + len(came)]
-            self.cards = (*self.cards[:first], *_as_meant(came, each.order, lay_here), *self.cards[first + len(came) :])
-        elif each.event is Event.CARD_EXPOSED and not back:
-            self.aside.add(each.at)
+    def _restore(self, irregularity: Irregularity, *, restored: bool) -> None:
+        first = irregularity.at - 1
+        if irregularity.kind is IrregularityKind.ORDER_ALTERED and restored:
+            as_reported = [
+                card for at, card in enumerate(self.reported) if first <= at < first + len(irregularity.order)
+            ]
+            as_ordered = self.cards[first : first + len(as_reported)]
+            self.cards = (
+                *self.cards[:first],
+                *_in_intended_order(as_reported, irregularity.order, as_ordered),
+                *self.cards[first + len(as_reported) :],
+            )
+        elif irregularity.kind is IrregularityKind.CARD_EXPOSED and not restored:
+            self.aside.add(irregularity.at)
 
-    def _gives_options(self, each: Happened, row: Irregularity) -> bool:
+    def _gives_options(self, irregularity: Irregularity, row: IrregularityRow) -> bool:
         match row.options:
             case Options.NEVER:
                 return False
             case Options.ALWAYS:
                 return True
             case Options.UNLESS_ESTABLISHED:
-                return self._order_awaited(each) is None and not self._established(each)
+                return self._order_awaited(irregularity) is None and not self._established(irregularity)
             case _:
                 assert_never(row.options)
 
-    def _ask_players(self, position: int, row: Irregularity, bettors: Sequence[str], *, back: bool) -> None:
-        goes_on = self.book.rules[Rule.OPTION_RECONSTRUCTED if back else Rule.OPTION_CONTINUE].clause
-        takes_back = self.book.rules[Rule.OPTION_RETURN].clause
+    def _ask_players(self, position: int, row: IrregularityRow, bettors: Sequence[str], *, restored: bool) -> None:
+        clause_continues = self.book.rules[Rule.OPTION_RECONSTRUCTED if restored else Rule.OPTION_CONTINUE].clause
+        clause_returns = self.book.rules[Rule.OPTION_RETURN].clause
         for bettor in bettors:
             if bettor in self.returned:
                 continue
@@ -354,51 +384,55 @@ class _Fold:
                 PLAYER,
                 row.options_clause,
                 CONTINUE_OR_RETURN,
-                (goes_on, takes_back),
+                (clause_continues, clause_returns),
                 bettor=bettor,
             )
             choice = self.inquiry.choice(question)
             if choice is Choice.RETURN:
-                self.returned[bettor] = takes_back
+                self.returned[bettor] = clause_returns
             elif choice is None:
                 self.undecided.add(bettor)
 
 
-def _changed_places(
-    book: RuleBook, cards: Sequence[Card], happened: Sequence[Happened]
+def _exchanged(
+    book: RuleBook, cards: Sequence[Card], irregularities: Sequence[Irregularity]
 ) -> tuple[tuple[int, int], ...] | None:
-    """The cards that lie on the wrong sides for good, one of each side: exchanged. None if they do not pair."""
-    sides: dict[Pair | None, list[int]] = {hand: [] for hand in (*Pair, None)}
-    for each in happened:
-        if each.event is Event.WRONG_SIDE and each.reconstructable is False and not each.noticed_late:
-            for at in (each.at, each.other) if each.other else (each.at,):
-                sides[due(book, lay(book, cards[: at - 1])[0])].append(at)
-    if len(sides[Pair.PLAYER]) != len(sides[Pair.BANKER]) or sides[None]:
+    """Pairs of cards, one of each side, that stay on the wrong sides. None if a card has no counterpart."""
+    sides: dict[Side | None, list[int]] = {hand: [] for hand in (*Side, None)}
+    for irregularity in irregularities:
+        if (
+            irregularity.kind is IrregularityKind.WRONG_SIDE
+            and irregularity.reconstructable is False
+            and not irregularity.noticed_late
+        ):
+            for at in (irregularity.at, irregularity.other) if irregularity.other else (irregularity.at,):
+                sides[due(book, deal(book, cards[: at - 1])[0])].append(at)
+    if len(sides[Side.PLAYER]) != len(sides[Side.BANKER]) or sides[None]:
         return None
-    return tuple(zip(sides[Pair.PLAYER], sides[Pair.BANKER], strict=True))
+    return tuple(zip(sides[Side.PLAYER], sides[Side.BANKER], strict=True))
 
 
-def _as_meant(came: Sequence[Card], meant: Sequence[Card], lie: Sequence[Card]) -> list[Card]:
-    """What brings the cards that came into the order that was meant, done to those that lie there now."""
-    places = list(range(len(came)))
+def _in_intended_order(as_reported: Sequence[Card], intended: Sequence[Card], present: Sequence[Card]) -> list[Card]:
+    """Apply the permutation from the reported order to the intended order to the cards in these places now."""
+    places = list(range(len(as_reported)))
     taken = []
-    for card in meant:
-        place = next(place for place in places if came[place] is card)
+    for card in intended:
+        place = next(place for place in places if as_reported[place] is card)
         places.remove(place)
-        taken.append(lie[place])
+        taken.append(present[place])
     return taken
 
 
-def ruling_by(position: int, row: Irregularity) -> Ruling:
+def ruling_by(position: int, row: IrregularityRow) -> Ruling:
     return Ruling(position, row.then, row.clause, row.decides, silent=not row.clause, reading=row.reading)
 
 
-def _waiting(position: int, asked: Question) -> Ruling:
+def _waiting_ruling(position: int, asked: Question) -> Ruling:
     decides = asked.role if isinstance(asked.role, Role) else None
     return Ruling(position, Then.ASK, asked.clause, decides, silent=not asked.clause)
 
 
-def _ruled(choice: Choice | None) -> Then:
+def _then_of(choice: Choice | None) -> Then:
     match choice:
         case Choice.VOID:
             return Then.VOID
@@ -408,19 +442,19 @@ def _ruled(choice: Choice | None) -> Then:
             return Then.ASK
 
 
-def rows_of(book: RuleBook, event: Event) -> list[Irregularity]:
-    return [row for row in book.irregularities if row.event is event]
+def rows_of(book: RuleBook, kind: IrregularityKind) -> list[IrregularityRow]:
+    return [row for row in book.irregularities if row.kind is kind]
 
 
-def said_of(book: RuleBook, event: Event) -> tuple[str, Role | None]:
-    """The clause, and who decides, whatever else is so; several rows tell apart what happens during a round."""
-    rows = rows_of(book, event)
+def clause_and_role(book: RuleBook, kind: IrregularityKind) -> tuple[str, Role | None]:
+    """The clause and the deciding role of a kind with one row. With several rows they depend on facts of the round."""
+    rows = rows_of(book, kind)
     return (rows[0].clause, rows[0].decides) if len(rows) == 1 else ("", None)
 
 
-def row_of(book: RuleBook, event: Event, facts: Mapping[Fact, bool]) -> Irregularity | None:
-    """The one row of the event for which every fact is as it says."""
-    for row in rows_of(book, event):
+def row_of(book: RuleBook, kind: IrregularityKind, facts: Mapping[Fact, bool]) -> IrregularityRow | None:
+    """The row of the kind whose facts all match."""
+    for row in rows_of(book, kind):
         if all(facts[fact] is wanted for fact, wanted in row.when.items()):
             return row
     return None

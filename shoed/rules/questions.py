@@ -1,16 +1,16 @@
-"""What only a person can say of a round: the questions, who may answer them, and the answers.
+"""The questions of a round that only a person can answer, the roles that may answer them, and the decisions.
 
-    question         asked when                                            choices              who
-    option           the book gives every player a choice (C 5.12)         continue return      the player
-    card-order       cards came together, in no known order (C 5.10)       the cards, in order  as the book says
-    reconstructable  it hangs on whether the cards can be put back (C 5.7) yes no               as the book says
-    ruling           the book hands it to a person, or is silent           continue void        as the book says
-    set-replaced     cards came together (C 5.10.2); need not be answered  yes no               as the book says
-    next-round       an error was found between two rounds                 go-on                anybody at the table
-    intended         insurance was not offered and would have won (I 5.13) yes no               as the book says
+    question         asked when                                              choices              role
+    option           the book gives each player a choice (C 5.12)            continue return      the player
+    card-order       cards were drawn together, order unknown (C 5.10)       the cards, in order  by the book
+    reconstructable  the ruling depends on a reconstruction (C 5.7)          yes no               by the book
+    ruling           the book leaves the decision to a person, or is silent  continue void        by the book
+    set-replaced     cards were drawn together (C 5.10.2); optional          yes no               by the book
+    next-round       an error was found between two rounds                   go-on                by the book
+    intended         insurance was not offered and would win (I 5.13)        yes no               by the book
 
-A decision answers every open question of its name, or the one of the irregularity and of the bettor that it names.
-One that is made by somebody who may not make it, or that answers nothing, is refused, and the question stays open.
+A decision answers all open questions of its kind, or only those of the irregularity, the bettor and the bet that it
+names. A decision by a role that may not decide, or one that answers no question, is refused. The question stays open.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from shoed.cards import Card
-from shoed.words import PLAYER, Role
+from shoed.model.cards import Card
+from shoed.model.irregularities import PLAYER, Role
 
 
 class Ask(Enum):
@@ -43,34 +43,34 @@ class Choice(Enum):
 
 
 YES_NO: Final = (Choice.YES, Choice.NO)
-Voice = Role | Literal["player"]  # who speaks
+Decider = Role | Literal["player"]
 
 
 class Question(msgspec.Struct, frozen=True):
     ask: Ask
     irregularity: int  # its position in the list
-    role: Voice | None  # this one or above; None: the document names nobody, so anybody but a player
+    role: Decider | None  # the lowest role; None: the document names no role, and any role of the house may decide
     clause: str  # "" where the document is silent
     choices: tuple[Choice, ...] = ()
-    clauses: tuple[str, ...] = ()  # of the choices, where each has its own
-    cards: tuple[Card, ...] = ()  # to be put in order
+    clauses: tuple[str, ...] = ()  # one for each choice, if they differ
+    cards: tuple[Card, ...] = ()  # of CARD_ORDER
     bettor: str | None = None
     proposed: Choice | None = None
-    optional: bool = False  # nothing waits for it
-    bet: str | None = None  # that may go back
+    optional: bool = False  # the round continues without an answer
+    bet: str | None = None  # of INTENDED: the Original Bet that may be returned
 
 
 class Decision(msgspec.Struct, frozen=True):
     ask: Ask
-    choice: Choice | tuple[Card, ...] | None  # None: something else was said
-    role: Voice | None  # None: nobody the books know
+    choice: Choice | tuple[Card, ...] | None  # None: the given text is not a choice
+    role: Decider | None  # None: the given text is not a role
     irregularity: int | None = None
     bettor: str | None = None
     bet: str | None = None
 
 
-class Unheard(Enum):
-    """Why a decision counts for nothing."""
+class UnheardReason(Enum):
+    """The reason why a decision has no effect."""
 
     ROLE = "role"
     CHOICE = "choice"
@@ -78,12 +78,12 @@ class Unheard(Enum):
 
 
 class Inquiry:
-    """One round's questions, each answered or left open."""
+    """The questions of one round, answered by its decisions or left open."""
 
     def __init__(self, decisions: Sequence[Decision]) -> None:
         self._decisions = decisions
-        self._unheard: dict[int, Unheard] = dict.fromkeys(range(len(decisions)), Unheard.NOT_ASKED)
-        self._heard: set[int] = set()
+        self._reasons: dict[int, UnheardReason] = dict.fromkeys(range(len(decisions)), UnheardReason.NOT_ASKED)
+        self._effective: set[int] = set()
         self.open: list[Question] = []
 
     def choice(self, question: Question) -> Choice | None:
@@ -94,19 +94,19 @@ class Inquiry:
         answer = self._answer(question)
         return answer if isinstance(answer, tuple) else None
 
-    def unheard(self) -> list[tuple[int, Unheard]]:
-        return [(position, why) for position, why in self._unheard.items() if position not in self._heard]
+    def unheard(self) -> list[tuple[int, UnheardReason]]:
+        return [(position, why) for position, why in self._reasons.items() if position not in self._effective]
 
     def _answer(self, question: Question) -> Choice | tuple[Card, ...] | None:
         for position, decision in enumerate(self._decisions):
             if not _about(decision, question):
                 continue
-            if not may(decision.role, question.role):
-                self._unheard[position] = Unheard.ROLE
+            if not may_decide(decision.role, question.role):
+                self._reasons[position] = UnheardReason.ROLE
             elif not _fits(decision.choice, question):
-                self._unheard[position] = Unheard.CHOICE
+                self._reasons[position] = UnheardReason.CHOICE
             else:
-                self._heard.add(position)
+                self._effective.add(position)
                 return decision.choice
         self.open.append(question)
         return None
@@ -121,8 +121,8 @@ def _about(decision: Decision, question: Question) -> bool:
     )
 
 
-def may(voice: Voice | None, needed: Voice | None) -> bool:
-    """C 5.12: the option is each player's own. Everything else belongs to the House."""
+def may_decide(voice: Decider | None, needed: Decider | None) -> bool:
+    """C 5.12: each player chooses an option alone. The house decides everything else."""
     if PLAYER in (needed, voice):
         return voice == needed
     return isinstance(voice, Role) and (not isinstance(needed, Role) or voice.may_decide_for(needed))

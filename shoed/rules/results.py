@@ -1,9 +1,8 @@
-"""What every bet gets, of a finished round and of an unfinished one, and whether an outcome is established.
+"""The pay of every bet in a complete or an incomplete round, and whether an outcome is established.
 
-Theory of operation: a bet looks at the result (who won, on which points, with how many cards) or,
-a pair bet, at the ranks of a hand's first two cards. Of an unfinished round several of either are
-possible. A bet is decided once all that is possible pays alike, and open before. Each combination
-that ever comes up is decided once for its book, then looked up.
+Theory of operation: a bet depends on the result (winner, points, number of cards); a pair bet depends on the ranks of
+a hand's first two cards. An incomplete round has several possible results and ranks. A bet is decided when all of them
+pay alike. Each combination of possible results and ranks is computed once for its book, then looked up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,29 +12,29 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from shoed.cards import Card, Rank
-from shoed.observations import Pair
+from shoed.model.cards import Card, Rank
+from shoed.model.irregularities import Stage
+from shoed.model.observations import Pair
 from shoed.rules.book import Bet, PayRow, Pays, RuleBook
+from shoed.rules.card_states import CardState, Results, RoundEnd, card_states, per_book
 from shoed.rules.drawing import INITIAL_HAND, Hands
 from shoed.rules.insurance import offers_at, pays_of
-from shoed.rules.standing import Result, Results, Standing, board, per_book
-from shoed.words import Stage
 
-PairRanks = frozenset[Rank | None]  # that a hand's pair may have; None: it is no pair
+PairRanks = frozenset[Rank | None]  # the possible ranks of a hand's pair; None: no pair
 
 
-class Decided(NamedTuple):
-    """What is known of one bet."""
+class BetResult(NamedTuple):
+    """The result of one bet."""
 
-    row: PayRow | None  # what it pays, and by which clause; None while that is open
-    conclusive: bool  # it has won, or it has lost, whatever comes
+    row: PayRow | None  # with the pay and its clause; None while the bet is open
+    conclusive: bool  # the bet has won or has lost, whatever the next cards are
 
 
 class Verdict(msgspec.Struct, frozen=True, eq=False):
-    """On all bets of a book; one object for all rounds that are alike."""
+    """The results of all bets of a book. Rounds with the same possible results share one object."""
 
-    bets: Mapping[str, Decided]
-    established: bool  # some bet that the game offers has conclusively won or lost
+    bets: Mapping[str, BetResult]
+    established: bool  # a bet of the game has conclusively won or lost
 
 
 class Verdicts:
@@ -45,10 +44,10 @@ class Verdicts:
         self.book: Final = book
         self._verdicts: dict[tuple[Results, PairRanks, PairRanks], Verdict] = {}
 
-    def on(self, standing: Standing, player: PairRanks, banker: PairRanks) -> Verdict:
-        key = (standing.results, player, banker)
+    def on(self, state: CardState, player: PairRanks, banker: PairRanks) -> Verdict:
+        key = (state.results, player, banker)
         if key not in self._verdicts:
-            possible = {None: standing.results, Pair.PLAYER: player, Pair.BANKER: banker}
+            possible = {None: state.results, Pair.PLAYER: player, Pair.BANKER: banker}
             bets = {bet.name: decide(bet, possible[bet.pair]) for bet in self.book.bets}
             self._verdicts[key] = Verdict(bets, any(each.conclusive for each in bets.values()))
         return self._verdicts[key]
@@ -59,19 +58,19 @@ def verdicts(book: RuleBook) -> Verdicts:
     return Verdicts(book)
 
 
-def decide(bet: Bet, possible: AbstractSet[Result | Rank | None]) -> Decided:
+def decide(bet: Bet, possible: AbstractSet[RoundEnd | Rank | None]) -> BetResult:
     rows = [row for row in bet.rows if any(applies(row, each) for each in possible)]
     possible_pays = {row.pays for row in rows}
-    return Decided(rows[0] if len(possible_pays) == 1 else None, conclusive(possible_pays))
+    return BetResult(rows[0] if len(possible_pays) == 1 else None, conclusive(possible_pays))
 
 
 def conclusive(possible: AbstractSet[Pays]) -> bool:
-    """Won, whatever the odds come to, or lost. A bet that can still only push or lose is not lost."""
+    """Whether the bet wins, at any odds, or loses. A bet that can push or lose is not lost yet."""
     return all(each.loses for each in possible) or all(each.odds is not None for each in possible)
 
 
-def applies(row: PayRow, to: Result | Rank | None) -> bool:
-    if not isinstance(to, Result):  # of a pair; a row with no ranks is for hands that are none
+def applies(row: PayRow, to: RoundEnd | Rank | None) -> bool:
+    if not isinstance(to, RoundEnd):  # a pair bet: a row without ranks applies to a hand without a pair
         return to in row.ranks if row.ranks else to is None
     return (
         row.winner is to.winner
@@ -82,7 +81,7 @@ def applies(row: PayRow, to: Result | Rank | None) -> bool:
 
 @cache
 def pair_ranks(hand: tuple[Rank, ...]) -> PairRanks:
-    """C 1.13: the first two cards, of one rank; until both are there, what they may yet turn out to be."""
+    """C 1.13: the rank that the first two cards share. Before the second card: all ranks that are possible."""
     match hand:
         case (first, second):
             return frozenset({first if first == second else None})
@@ -97,12 +96,12 @@ def ranks(cards: Sequence[Card]) -> tuple[Rank, ...]:
 
 
 def verdict(book: RuleBook, hands: Hands) -> Verdict:
-    standing = board(book).of(hands)
-    return verdicts(book).on(standing, pair_ranks(ranks(hands.player)), pair_ranks(ranks(hands.banker)))
+    state = card_states(book).of(hands)
+    return verdicts(book).on(state, pair_ranks(ranks(hands.player)), pair_ranks(ranks(hands.banker)))
 
 
 def rows(book: RuleBook, hands: Hands) -> Mapping[str, PayRow | None]:
-    """By bet, in the book's order: what it pays and the clause that says so; None while it is open."""
+    """The pay row of each bet, in the book's order; None while the bet is open."""
     return {name: each.row for name, each in verdict(book, hands).bets.items()}
 
 
@@ -111,15 +110,15 @@ def pays(book: RuleBook, hands: Hands) -> Mapping[str, Pays | None]:
 
 
 def established(book: RuleBook, hands: Hands, placed: AbstractSet[tuple[str, Stage | None]] | None = None) -> bool:
-    """C and I 5.4.1, to the letter: a bet of those placed, or of all that are offered, has conclusively won or lost.
+    """C and I 5.4.1, read literally: a bet has conclusively won or lost. `placed`: only these bets count.
 
-    A bet that is placed is a name, and the stage if it is insurance.
+    A placed bet is a name, with the stage of an insurance bet.
     """
     known = verdict(book, hands)
     if placed is None:
         return known.established
     if any(each.conclusive for name, each in known.bets.items() if (name, None) in placed):
         return True
-    standing = board(book).of(hands)
-    insured = (row for stage in Stage for row in offers_at(book, standing, stage) or () if (row.bet, stage) in placed)
-    return any(conclusive({pays_of(row, each) for each in standing.results}) for row in insured)
+    state = card_states(book).of(hands)
+    insured = (row for stage in Stage for row in offers_at(book, state, stage) or () if (row.bet, stage) in placed)
+    return any(conclusive({pays_of(row, each) for each in state.results}) for row in insured)

@@ -1,7 +1,7 @@
-"""Sessions: frames and deadlines in, observations out; one module per device family.
+"""Sessions turn frames and deadlines into observations. Each device family has one session module.
 
-A session is a fold over all that concerns one device: its link, its bytes, its deadlines and the
-orders for it. It ends where the device's own words end: what comes out belongs to no family.
+A session is a fold. Its inputs concern one device: link changes, bytes, deadlines and device orders.
+Observations are the same for every family. Words of one device protocol stay inside its session.
 """
 
 from collections.abc import Mapping
@@ -9,24 +9,24 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from shoed.now import Now
-from shoed.observations import AnyObservation
-from shoed.step import AnyInput
+from shoed.model.moments import Now
+from shoed.model.observations import AnyObservation
+from shoed.model.step import AnyInput
 
 
 class SessionState(msgspec.Struct, frozen=True):
-    """The base of what a session keeps between two inputs."""
+    """Base class of the state that a session keeps between two inputs."""
 
 
 S = TypeVar("S", bound=SessionState)
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """What a session made of one input."""
+class SessionOutput(msgspec.Struct, frozen=True):
+    """The result of one input."""
 
     observations: tuple[AnyObservation, ...] = ()
     sends: tuple[bytes, ...] = ()
-    counted: Mapping[str, int] = {}  # bytes that were rejected and only counted, by their reason
+    counted: Mapping[str, int] = {}  # rejected bytes that have no observation of their own, by reason
 
 
 class Session(Protocol[S]):
@@ -34,6 +34,6 @@ class Session(Protocol[S]):
 
     def begin(self) -> S: ...
 
-    def step(self, state: S, came: AnyInput, now: Now) -> tuple[S, Heard]: ...
+    def step(self, state: S, incoming: AnyInput, now: Now) -> tuple[S, SessionOutput]: ...
 
     def wake_at(self, state: S) -> int | None: ...

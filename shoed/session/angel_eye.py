@@ -1,24 +1,25 @@
-"""An Angel Eye shoe, seen from the host.
+"""The host's session of an Angel Eye shoe.
 
-Theory of operation: every report comes up to three times, numbered '1' to '9'. The first good copy
-is taken; equal bytes right after it are copies of it and are dropped; the same number with other
-bytes is taken too, with a warning. Nothing is ever written to the shoe but an order of the table, and
-only where orders are allowed.
+Theory of operation: the shoe sends every report up to three times. Reports have the numbers '1' to '9'. The session
+accepts the first good copy. Equal bytes directly after it are copies, and the session drops them. The same number
+with different bytes is accepted with a warning. The session writes to the shoe only to send an order of the table,
+and only if orders are allowed.
 
-The number of the next report tells whether any was lost. On an open line a jump says so. After the link
-or the daemon was away a jump says so, too, but the successor alone proves nothing: nine lost reports lead
-to the same number (observed: '1' to '9'). The successor proves that nothing was missed only if nine
-reports cannot have passed unheard:
-- No report is shorter than six bytes, and the shoe sends each of them `copies` times (documented). So nine of
-  them occupy the line for 9 x copies x 6 bytes at least: 338 ms at 4800 baud.
-- `min_draw_gap_ms` does not lengthen that. A hand draws no two cards so soon, but nothing says that reports of
-  errors, of the key, of presets and of stand-by do not follow each other at the speed of the line (assumed).
-- Bytes may have passed unheard between the last byte heard and the next opening of the link, and at no other
-  time. Bytes that were heard and rejected since the last report may have been reports: they count as unheard.
-- Bytes are heard when the shoe sends them (assumed). A device server that keeps bytes and then loses them makes
+A jump in the numbers proves that reports were lost. This holds on an open line and after an absence of the link or
+the daemon. After an absence the expected number alone proves nothing, because nine lost reports lead to the same
+number (observed: '1' to '9'). The expected number proves that nothing was missed only if nine reports cannot have
+passed unheard:
+- The shortest report has six bytes, and the shoe sends each report `copies` times (documented). Nine reports
+  therefore occupy the line for at least 9 x copies x 6 bytes: 338 ms at 4800 baud.
+- `min_draw_gap_ms` does not lengthen that time. A dealer cannot draw two cards in 338 ms, but reports of errors, of
+  the key, of presets and of stand-by may follow each other at the speed of the line (assumed).
+- Bytes can pass unheard only between the last received byte and the next opening of the link. Bytes that were
+  received and rejected since the last report may have been reports: they count as unheard.
+- Bytes are received when the shoe sends them (assumed). A device server that keeps bytes and then loses them makes
   an absence look shorter than it is.
-- Some emulators do not advance on a start of communication (observed), so that a loss right behind one leaves
-  the successor. After such a report the successor proves nothing.
+- Some emulators do not advance the number on a start of communication (observed). A report that is lost directly
+  after a start of communication then leaves the expected number. After such a report the expected number proves
+  nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +30,13 @@ import msgspec
 from msgspec.structs import replace
 
 from firmware_protocols import angel_eye as theirs
-from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeSettings, FromShoe, Report
+from firmware_protocols.angel_eye import FAULTS, FOLLOWING, AngelEyeReport, AngelEyeSettings, FromShoe
 from firmware_protocols.angel_eye.layout import REFUSALS
 from firmware_protocols.family import Line, Reason
-from shoed.cards import Card, Rank, Suit
-from shoed.now import Now
-from shoed.observations import (
+from shoed.model.cards import Card, Rank, Suit
+from shoed.model.irregularities import OverdrawnCard
+from shoed.model.moments import Now
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
@@ -57,88 +59,91 @@ from shoed.observations import (
     SequenceJumped,
     StoodBy,
 )
-from shoed.session import Heard, link
-from shoed.session.asking import Asking, AskingState
-from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
+from shoed.model.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkUp
+from shoed.session import SessionOutput, link
+from shoed.session.device_orders import OrderingState, OrderingStep
 from shoed.wire import Frame, Rejected
-from shoed.words import OverdrawnCard
 
-SUITS: Final[Mapping[theirs.Suit, Suit]] = {
-    theirs.Suit.DIAMONDS: Suit.DIAMONDS,
-    theirs.Suit.CLUBS: Suit.CLUBS,
-    theirs.Suit.SPADES: Suit.SPADES,
-    theirs.Suit.HEARTS: Suit.HEARTS,
+SUITS: Final[Mapping[theirs.AngelEyeSuit, Suit]] = {
+    theirs.AngelEyeSuit.DIAMONDS: Suit.DIAMONDS,
+    theirs.AngelEyeSuit.CLUBS: Suit.CLUBS,
+    theirs.AngelEyeSuit.SPADES: Suit.SPADES,
+    theirs.AngelEyeSuit.HEARTS: Suit.HEARTS,
 }
-CARDS: Final = {theirs.Face(suit, rank.value): Card.of(rank, ours) for suit, ours in SUITS.items() for rank in Rank}
-TheirPlace: TypeAlias = theirs.Target | theirs.UnknownTarget | theirs.Situation | theirs.UnknownSituation
+CARDS: Final = {
+    theirs.AngelEyeFace(suit, rank.value): Card.of(rank, ours) for suit, ours in SUITS.items() for rank in Rank
+}
+TheirPlace: TypeAlias = theirs.Target | theirs.UnknownTarget | theirs.AngelEyeSituation | theirs.UnknownSituation
 PLACES: Final[Mapping[TheirPlace, Place]] = {
     theirs.Target.PLAYER: Place.PLAYER,
     theirs.Target.BANKER: Place.BANKER,
     theirs.Target.BURN: Place.BURN,
     theirs.Target.FIRST_CARD: Place.FIRST_CARD,
     theirs.Target.BURN_COUNT: Place.BURN,
-    theirs.Situation.LOCKED: Place.LOCKED,
-    theirs.Situation.ERROR: Place.ERROR,
-    theirs.Situation.SET_UP: Place.SET_UP,
+    theirs.AngelEyeSituation.LOCKED: Place.LOCKED,
+    theirs.AngelEyeSituation.ERROR: Place.ERROR,
+    theirs.AngelEyeSituation.SET_UP: Place.SET_UP,
 }
-OUTCOMES: Final[Mapping[theirs.Outcome, Outcome]] = {
-    theirs.Outcome.PLAYER: Outcome.PLAYER,
-    theirs.Outcome.TIE: Outcome.TIE,
-    theirs.Outcome.BANKER: Outcome.BANKER,
-    theirs.Outcome.FORCED_END: Outcome.FORCED_END,
+OUTCOMES: Final[Mapping[theirs.AngelEyeOutcome, Outcome]] = {
+    theirs.AngelEyeOutcome.PLAYER: Outcome.PLAYER,
+    theirs.AngelEyeOutcome.TIE: Outcome.TIE,
+    theirs.AngelEyeOutcome.BANKER: Outcome.BANKER,
+    theirs.AngelEyeOutcome.FORCED_END: Outcome.FORCED_END,
 }
 
 
-MEANINGS: Final[Mapping[theirs.Fault | None, FaultMeaning]] = {
-    theirs.Fault.CANNOT_READ: FaultMeaning.UNREAD,
-    theirs.Fault.CARD_CODE: FaultMeaning.BAD_CODE,
-    theirs.Fault.DRAW_TIMED_OUT: FaultMeaning.SLOW,
-    theirs.Fault.OVERDRAW: FaultMeaning.OVERDRAW,
-    theirs.Fault.REVERSE_AT_EXIT: FaultMeaning.REVERSED,
-    theirs.Fault.REVERSE_MIDWAY: FaultMeaning.REVERSED,
+MEANINGS: Final[Mapping[theirs.AngelEyeFault | None, FaultMeaning]] = {
+    theirs.AngelEyeFault.CANNOT_READ: FaultMeaning.UNREAD,
+    theirs.AngelEyeFault.CARD_CODE: FaultMeaning.BAD_CODE,
+    theirs.AngelEyeFault.DRAW_TIMED_OUT: FaultMeaning.SLOW,
+    theirs.AngelEyeFault.OVERDRAW: FaultMeaning.OVERDRAW,
+    theirs.AngelEyeFault.REVERSE_AT_EXIT: FaultMeaning.REVERSED,
+    theirs.AngelEyeFault.REVERSE_MIDWAY: FaultMeaning.REVERSED,
 }
 
 
 REFUSED: Final = {each.name: f"{each.number:02X}: {each.meaning}" for each in REFUSALS}
-CLEARING: Final[Mapping[OverdrawnCard | None, theirs.Order]] = {
+CLEARING: Final[Mapping[OverdrawnCard | None, theirs.AngelEyeOrder]] = {
     None: theirs.CLEAR_ERROR,
     OverdrawnCard.USE: theirs.USE_OVERDRAWN,
     OverdrawnCard.DISCARD: theirs.DISCARD_OVERDRAWN,
 }
-SHORTEST: Final = 6  # bytes of a report without data, as of a stand-by: ENQ, number, command, ETX and two of the BCC
-COMMAND: Final = slice(2, 3)  # of a report, after ENQ and its number
-START: Final = b"S"  # of communication
+SHORTEST: Final = 6  # bytes of a report without data, such as a stand-by: ENQ, number, command, ETX, two of BCC
+COMMAND: Final = slice(2, 3)  # position in a report, after ENQ and the number
+START: Final = b"S"  # start of communication
 
 
 class Repeat(Enum):
-    """How a report relates to the last one that was accepted."""
+    """How a report relates to the last accepted report."""
 
-    NEW = auto()  # take it
-    COPY = auto()  # one more of its transmissions: count it, drop it
-    CLASH = auto()  # same sequence, other bytes: take it and warn
+    NEW = auto()  # accept it
+    COPY = auto()  # one more transmission of the same report: count it, drop it
+    CLASH = auto()  # same sequence number, different bytes: accept it and warn
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class AcceptedReport(msgspec.Struct, frozen=True):
     raw: bytes
     sequence: str
-    at: Now  # of its first good copy
+    at: Now  # when its first good copy was received
     copies: int = 1
 
 
-class AngelEyeState(AskingState, frozen=True):
-    last: Accepted | None = None
+class AngelEyeState(OrderingState, frozen=True):
+    last: AcceptedReport | None = None
     # Since the last report:
-    unheard_ns: int | None = 0  # while bytes may have passed unheard; None: no clock measures it
-    rejected: int = 0  # bytes that were heard and may have been reports
+    unheard_ns: int | None = 0  # the time in which bytes may have passed unheard; None: unknown
+    rejected: int = 0  # received bytes that are not valid frames and may have been reports
 
 
 def relation(
     settings: AngelEyeSettings, state: AngelEyeState, frame: Frame[FromShoe], sequence: str, late_ns: int = 0
 ) -> Repeat:
-    """Sequences wrap after 9, so equal reports recur in honest play: a copy is also soon, and one of so many.
+    """Classify a report by its number, its bytes and its time.
 
-    What a line held back while we were away comes as late as we do, so the clock says nothing then. Were
-    it a new report after all, the next one is not due and the round waits for a person.
+    Numbers repeat after 9, so equal reports also occur in normal play. A copy arrives soon after the first
+    transmission, and the shoe sends at most `copies` of them. After an absence a buffer may deliver a copy late, so
+    the session then ignores the clock. If the dropped report was new, the next report does not have the
+    expected number, and the round waits for a person.
     """
     last = state.last
     if last is None or sequence != last.sequence:
@@ -146,17 +151,17 @@ def relation(
     if frame.raw != last.raw:
         return Repeat.CLASH
     elapsed_ms = (frame.at.mono_ns - last.at.mono_ns) / 1e6
-    if elapsed_ms < 0:  # the clock of another boot: no buffer outlived that
+    if elapsed_ms < 0:  # the clock of another boot: no buffer keeps bytes that long
         return Repeat.NEW
     soon = state.away or elapsed_ms - late_ns / 1e6 <= settings.repeat_window_ms
     return Repeat.COPY if soon and last.copies < settings.copies else Repeat.NEW
 
 
 def between(before: Now, after: Now) -> int | None:
-    """The longest time that may lie between two moments, in nanoseconds; None: no clock measures it.
+    """Return the longest possible time between two moments, in nanoseconds; None: no clock measures it.
 
-    The monotonic clock stands still while a machine sleeps, and begins again with each boot, perhaps with more
-    than the last boot showed. UTC is set by people and by the network.
+    The monotonic clock stops while a machine sleeps. It restarts with each boot, possibly at a higher value than
+    the last boot reached. People and the network set UTC.
     """
     mono_ns, utc_ns = after.mono_ns - before.mono_ns, (after.utc_us - before.utc_us) * 1000
     if utc_ns < 0 or (mono_ns < 0 and utc_ns == 0):
@@ -165,7 +170,7 @@ def between(before: Now, after: Now) -> int | None:
 
 
 def missed(expected: str | None, sequence: str) -> int:
-    """At least so many reports were missed, if the shoe went on counting (assumed); 0: no such number is known."""
+    """Return the least number of missed reports; 0: unknown. Assumed: the shoe counted on while the host was away."""
     if expected is None or sequence not in FOLLOWING:
         return 0
     return (int(sequence) - int(expected)) % len(FOLLOWING)
@@ -187,13 +192,13 @@ class AngelEyeSession:
     def wake_at(self, state: AngelEyeState) -> int | None:
         return link.wake_at(self.reports, state, self.settings.quiet_after_s, state.asked_until)
 
-    def step(self, state: AngelEyeState, came: AnyInput, now: Now) -> tuple[AngelEyeState, Heard]:
-        hearing = AngelEyeHearing(self, state)
-        hearing.take(came, now)
-        return hearing.state, hearing.outcome(*hearing.sends)
+    def step(self, state: AngelEyeState, incoming: AnyInput, now: Now) -> tuple[AngelEyeState, SessionOutput]:
+        step = AngelEyeStep(self, state)
+        step.take(incoming, now)
+        return step.state, step.outcome(*step.sends)
 
 
-class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
+class AngelEyeStep(OrderingStep[AngelEyeState, FromShoe]):
     def __init__(self, session: AngelEyeSession, state: AngelEyeState) -> None:
         self.session, settings = session, session.settings
         super().__init__(
@@ -209,12 +214,12 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
         self.sends.append(theirs.build(as_theirs(order), self.session.settings))
         return ""
 
-    def take(self, came: AnyInput, now: Now) -> None:
+    def take(self, incoming: AnyInput, now: Now) -> None:
         heard = self.state.heard
-        if isinstance(came, LinkUp) and self.state.away and heard is not None and self.state.unheard_ns is not None:
+        if isinstance(incoming, LinkUp) and self.state.away and heard is not None and self.state.unheard_ns is not None:
             away_ns = between(heard, now)
             self.state = replace(self.state, unheard_ns=None if away_ns is None else self.state.unheard_ns + away_ns)
-        super().take(came, now)
+        super().take(incoming, now)
 
     def frames(self, found: Sequence[Frame[FromShoe] | Rejected]) -> None:
         for each in found:
@@ -222,15 +227,15 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
                 self.state = replace(self.state, rejected=self.state.rejected + len(each.raw))
             super().frames((each,))
 
-    def said(self, frame: Frame[FromShoe]) -> None:
+    def handle(self, frame: Frame[FromShoe]) -> None:
         match frame.message:
-            case theirs.Acknowledge() | theirs.Refuse() if self.noisy and self.state.asked is None:
+            case theirs.AngelEyeAcknowledge() | theirs.Refuse() if self.noisy and self.state.asked is None:
                 # One byte in 128 of random noise is an ACK or a NAK with a code.
                 self.reject(frame.raw, frame.offset, frame.at, Reason.JUNK, "an answer without an order, in noise")
-            case theirs.Acknowledge():
+            case theirs.AngelEyeAcknowledge():
                 self.answer(frame.at, accepted=True, detail="")
             case theirs.Refuse(code=code):
-                # Rows of earlier versions hold the name of a refusal that answers another host's order.
+                # The journals of earlier versions hold only the code's name if another host sent the order.
                 detail = code.value if self.state.asked is None else REFUSED[code]
                 self.answer(frame.at, accepted=False, detail=detail, form=theirs.form_of(frame.raw).value)
             case theirs.Reply(text=text):
@@ -241,7 +246,7 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
 
     # --- reports
 
-    def report(self, frame: Frame[FromShoe], message: Report) -> None:
+    def report(self, frame: Frame[FromShoe], message: AngelEyeReport) -> None:
         last = self.state.last
         form = theirs.form_of(frame.raw).value
         evidence = Evidence(frame.raw.hex(" "), frame.offset, message.sequence, form)
@@ -252,15 +257,17 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
             return
         if last is not None:
             self.continuity(frame.at, evidence, last, repeat, message)
-        last = Accepted(frame.raw, message.sequence, frame.at)
+        last = AcceptedReport(frame.raw, message.sequence, frame.at)
         self.state = replace(self.state, last=last, away=False, unheard_ns=0, rejected=0)
         self.saw(observation(message, frame.at, evidence))
 
-    def continuity(self, at: Now, evidence: Evidence, last: Accepted, repeat: Repeat, message: Report) -> None:
-        """What the sequence says about what may have been missed since the last report."""
+    def continuity(
+        self, at: Now, evidence: Evidence, last: AcceptedReport, repeat: Repeat, message: AngelEyeReport
+    ) -> None:
+        """Compare the sequence number with the expected one and observe what may have been missed."""
         expected = FOLLOWING.get(last.sequence)
         due = evidence.sequence == expected
-        starts = isinstance(message, theirs.StartOfCommunication)  # the shoe was away, too, and may count from 1 again
+        starts = isinstance(message, theirs.StartOfCommunication)  # the shoe restarted and may count from 1 again
         lost = 0 if starts or repeat is Repeat.CLASH else missed(expected, evidence.sequence)
         if self.state.away and expected is not None and lost:
             known = Continuity.LOST
@@ -280,14 +287,14 @@ class AngelEyeHearing(Asking[AngelEyeState, FromShoe]):
 
     @property
     def within_a_cycle(self) -> bool:
-        """Whether fewer reports than the numbers count can have passed unheard."""
+        """Whether the unheard time is too short for nine reports, a full cycle of the numbers."""
         unheard_ns = self.state.unheard_ns
         return (
             unheard_ns is not None and unheard_ns + self.state.rejected * self.session.byte_ns < self.session.cycle_ns
         )
 
 
-def as_theirs(order: DeviceOrder) -> theirs.Order:
+def as_theirs(order: DeviceOrder) -> theirs.AngelEyeOrder:
     match order.kind:
         case DeviceOrderKind.LOCK:
             return theirs.LOCK
@@ -301,11 +308,11 @@ def as_theirs(order: DeviceOrder) -> theirs.Order:
             assert_never(order.kind)
 
 
-def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:  # noqa: C901 -- one line a report
+def observation(message: AngelEyeReport, at: Now, evidence: Evidence) -> AnyObservation:  # noqa: C901 -- one line a report
     match message:
         case theirs.CardInGame(target=target, index=index, card=card):
             place = PLACES.get(target, Place.UNKNOWN)
-            position = 0 if place is Place.UNKNOWN else index  # of an unknown target the index means nothing
+            position = 0 if place is Place.UNKNOWN else index  # the index of an unknown target has no meaning
             return replace(card_seen(at, evidence, place, position, card), unknown=unnamed(target))
         case theirs.CardOutside(situation=situation, card=card):
             place = PLACES.get(situation, Place.UNKNOWN)
@@ -314,7 +321,7 @@ def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:
             slot = f"{PLACES[target].value} {index}" if target in PLACES else ""
             seen = card_seen(at, evidence, Place.OVERDRAW, index, card)
             return replace(seen, unknown=unnamed(target), target=slot)
-        case theirs.Result(outcome=outcome, player_pair=player, banker_pair=banker):
+        case theirs.AngelEyeResult(outcome=outcome, player_pair=player, banker_pair=banker):
             pairs = ((Pair.PLAYER,) if player else ()) + ((Pair.BANKER,) if banker else ())
             return ResultSeen(at=at, frame=evidence, outcome=OUTCOMES[outcome], pairs=pairs)
         case theirs.ErrorRaised(in_error_mode=blocking, code=code):
@@ -330,26 +337,26 @@ def observation(message: Report, at: Now, evidence: Evidence) -> AnyObservation:
             return FaultCleared(at=at, frame=evidence, code=code, name=fault_name(code))
         case theirs.KeyLock(locked=locked):
             return LockChanged(at=at, frame=evidence, locked=locked)
-        case theirs.PresetChanged(address=address, value=value):
+        case theirs.AngelEyePresetChanged(address=address, value=value):
             return PresetChanged(at=at, frame=evidence, address=address, value=value)
         case theirs.StartOfCommunication():
             return CommunicationStarted(at=at, frame=evidence)
         case theirs.StandBy():
             return StoodBy(at=at, frame=evidence)
-        case theirs.CuttingCard():
+        case theirs.AngelEyeCutCard():
             return CutCardSeen(at=at, frame=evidence)
         case _:
             assert_never(message)
 
 
 def card_seen(at: Now, evidence: Evidence, place: Place, position: int, code: theirs.CardCode) -> CardSeen:
-    if isinstance(code, theirs.Face):
+    if isinstance(code, theirs.AngelEyeFace):
         return CardSeen(at=at, frame=evidence, place=place, position=position, card=CARDS[code])
     return CardSeen(at=at, frame=evidence, place=place, position=position, card=None, code=f"{code.code:02x}")
 
 
 def unnamed(value: TheirPlace) -> str:
-    """The value, if the page does not name it; else empty."""
+    """Describe a target or situation that the protocol page does not name; empty for the others."""
     match value:
         case theirs.UnknownTarget(code=code):
             return f"target {code}"

@@ -1,9 +1,9 @@
-"""A Bee-Tek shoe, seen from the host.
+"""The host's session of a Bee-Tek shoe.
 
-Theory of operation: every line is taken as it comes. Lines are not numbered, so time alone tells a
-card that the shoe tells again from a second card of the same face: the same line directly after the
-first, sooner than anybody draws two cards, is a copy of it. What was missed while the link or the
-daemon was away is never known. The shoe names no hand, and nothing is ever written to it.
+Theory of operation: the session accepts each line when it arrives. Lines have no numbers, so only time distinguishes
+a repeated transmission from a second card of the same face. An equal line directly after the first line, sooner
+than a dealer can draw two cards, is a copy. Losses during an absence of the link or the daemon are never
+detected. The shoe does not report the hand of a card, and the session never writes to it.
 """
 
 from collections.abc import Mapping
@@ -13,45 +13,38 @@ import msgspec
 from msgspec.structs import replace
 
 from firmware_protocols import bee_tek as theirs
-from firmware_protocols.bee_tek import BeeTekSettings, ManualBurn, Mode, Report
-from shoed.cards import Card, Rank, Suit
-from shoed.now import Now, ReadAt
-from shoed.observations import (
-    CardSeen,
-    CopyHeard,
-    Evidence,
-    FaultRaised,
-    Place,
-    Resumed,
-)
-from shoed.session import Heard, link
-from shoed.session.asking import not_sent
-from shoed.session.link import Hearing, LinkState, is_soon
-from shoed.step import AnyInput, DeviceOrder
+from firmware_protocols.bee_tek import BeeTekReport, BeeTekSettings, ManualBurn, Mode
+from shoed.model.cards import Card, Rank, Suit
+from shoed.model.moments import Now, ReadAt
+from shoed.model.observations import CardSeen, CopyHeard, Evidence, FaultRaised, Place, Resumed
+from shoed.model.step import AnyInput, DeviceOrder
+from shoed.session import SessionOutput, link
+from shoed.session.device_orders import not_sent
+from shoed.session.link import LinkState, SessionStep, is_soon
 from shoed.wire import Frame
 
-SUITS: Final[Mapping[theirs.Suit, Suit]] = {
-    theirs.Suit.SPADES: Suit.SPADES,
-    theirs.Suit.HEARTS: Suit.HEARTS,
-    theirs.Suit.DIAMONDS: Suit.DIAMONDS,
-    theirs.Suit.CLUBS: Suit.CLUBS,
+SUITS: Final[Mapping[theirs.BeeTekSuit, Suit]] = {
+    theirs.BeeTekSuit.SPADES: Suit.SPADES,
+    theirs.BeeTekSuit.HEARTS: Suit.HEARTS,
+    theirs.BeeTekSuit.DIAMONDS: Suit.DIAMONDS,
+    theirs.BeeTekSuit.CLUBS: Suit.CLUBS,
 }
-WHITE: Final = b" \r\n"  # around a line: it means nothing
-UNNUMBERED: Final = 0  # the code of a fault to which the shoe gives no number
+WHITE: Final = b" \r\n"  # around a line; without meaning
+UNNUMBERED: Final = 0  # the code of a fault for which the shoe reports no number
 
 
-class Taken(msgspec.Struct, frozen=True):
-    """The last line that said something new."""
+class AcceptedLine(msgspec.Struct, frozen=True):
+    """The last line that is not a copy."""
 
     raw: bytes
     at: Now
     copies: int = 1
-    late_ns: int = 0  # how long before it may have come
+    late_ns: int = 0  # the line arrived at most this long before `at`
 
 
 class BeeTekState(LinkState, frozen=True):
-    last: Taken | None = None
-    unread: ReadAt | None = None  # when a card was last said to have passed unread
+    last: AcceptedLine | None = None
+    unread: ReadAt | None = None  # when the shoe last reported an unread card
 
 
 class BeeTekSession:
@@ -67,13 +60,13 @@ class BeeTekSession:
     def wake_at(self, state: BeeTekState) -> int | None:
         return link.wake_at(self.reports, state, self.settings.quiet_after_s)
 
-    def step(self, state: BeeTekState, came: AnyInput, now: Now) -> tuple[BeeTekState, Heard]:
-        hearing = BeeTekHearing(self, state)
-        hearing.take(came, now)
-        return hearing.state, hearing.outcome()
+    def step(self, state: BeeTekState, incoming: AnyInput, now: Now) -> tuple[BeeTekState, SessionOutput]:
+        step = BeeTekStep(self, state)
+        step.take(incoming, now)
+        return step.state, step.outcome()
 
 
-class BeeTekHearing(Hearing[BeeTekState, Report]):
+class BeeTekStep(SessionStep[BeeTekState, BeeTekReport]):
     def __init__(self, session: BeeTekSession, state: BeeTekState) -> None:
         super().__init__(session.reports, session.settings.quiet_after_s, state)
         self.settings = session.settings
@@ -81,7 +74,7 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
     def order(self, order: DeviceOrder, now: Now) -> None:
         self.saw(not_sent(str(order), "a Bee-Tek shoe executes no orders; operate it by hand", now))
 
-    def said(self, frame: Frame[Report]) -> None:
+    def handle(self, frame: Frame[BeeTekReport]) -> None:
         message = frame.message
         last, evidence = self.state.last, Evidence(frame.raw.hex(" "), frame.offset, "")
         dealt = isinstance(message, theirs.GameCard)
@@ -94,17 +87,19 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
             return
         if self.state.away and last is not None:
             self.saw(Resumed(at=frame.at, frame=evidence))
-        self.state = replace(self.state, last=Taken(frame.raw, frame.at, late_ns=self.late_ns), away=False)
-        if (said := fault(message, frame.at, evidence)) is not None:
-            self.saw(said)
+        self.state = replace(self.state, last=AcceptedLine(frame.raw, frame.at, late_ns=self.late_ns), away=False)
+        if (raised := fault(message, frame.at, evidence)) is not None:
+            self.saw(raised)
         if (card := self.card(message, frame.at, evidence)) is not None:
-            self.saw(replace(card, card=None) if soon is None else card)  # None: a person says which, or none
+            self.saw(
+                replace(card, card=None) if soon is None else card
+            )  # None: a person names the card, or that there is none
 
     def place(self, mode: Mode) -> Place:
         burnt = mode is Mode.MANUAL_BURN and self.settings.manual_burn is ManualBurn.BURNT
         return Place.BURN if burnt else Place.DEALT
 
-    def card(self, message: Report, at: Now, evidence: Evidence) -> CardSeen | None:
+    def card(self, message: BeeTekReport, at: Now, evidence: Evidence) -> CardSeen | None:
         match message:
             case theirs.GameCard(card=card):
                 return card_seen(at, evidence, Place.DEALT, card)
@@ -114,15 +109,15 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
                 last, now = self.state.unread, ReadAt(at, self.late_ns)
                 self.state = replace(self.state, unread=now)
                 if last is not None and is_soon(self.settings.repeat_window_ms, last, now):
-                    return None  # assumed: both are said of one card
+                    return None  # assumed: both reports are about one card
                 return CardSeen(at=at, frame=evidence, place=self.place(mode), position=0, card=None)
             case _:
                 return None
 
-    def is_copy(self, last: Taken, frame: Frame[Report]) -> bool | None:
-        """Whether a card in the game is the last one told again; None: it was read so late that it is not known.
+    def is_copy(self, last: AcceptedLine, frame: Frame[BeeTekReport]) -> bool | None:
+        """Whether a card line repeats the last line; None: unknown, because the line was read too late.
 
-        While we were away the shoe may have dealt, so only the clock is asked: what a line held back is a new card.
+        The shoe may have dealt during an absence, so only the clock decides: a buffered line is a new card.
         """
         if frame.raw.strip(WHITE) != last.raw.strip(WHITE) or last.copies >= self.settings.copies:
             return False
@@ -130,15 +125,15 @@ class BeeTekHearing(Hearing[BeeTekState, Report]):
         return is_soon(self.settings.repeat_window_ms, ReadAt(last.at, last.late_ns), read)
 
 
-def card_seen(at: Now, evidence: Evidence, place: Place, told: theirs.CardText) -> CardSeen:
-    if isinstance(told, theirs.NoFace):
-        return CardSeen(at=at, frame=evidence, place=place, position=0, card=None, code=told.text)
-    card = Card.of(Rank(told.rank), SUITS[told.suit])
+def card_seen(at: Now, evidence: Evidence, place: Place, text: theirs.CardText) -> CardSeen:
+    if isinstance(text, theirs.BeeTekNoFace):
+        return CardSeen(at=at, frame=evidence, place=place, position=0, card=None, code=text.text)
+    card = Card.of(Rank(text.rank), SUITS[text.suit])
     return CardSeen(at=at, frame=evidence, place=place, position=0, card=card)
 
 
-def fault(message: Report, at: Now, evidence: Evidence) -> FaultRaised | None:
-    """What it says of a card is the card's: a card without a face, in the slot that is due."""
+def fault(message: BeeTekReport, at: Now, evidence: Evidence) -> FaultRaised | None:
+    """Return the fault of a report. `card` returns the unread card that the same report may also mean."""
     match message:
         case theirs.Alarm(text=name, number=number):
             code = UNNUMBERED if number is None else number

@@ -1,4 +1,4 @@
-"""The families that are built in, each as a whole driver: its data, its session, and its device's half."""
+"""The built-in families. Each family has protocol data, a host session and a device session, joined in a `Driver`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -19,12 +19,12 @@ class Maker(Protocol[F_contra, S]):
 
 
 class Driver(Struct, Generic[F, S], frozen=True):
-    """All that shoed needs of one family; the object behind an entry point of `shoed.protocols`."""
+    """All that shoed needs of one family. An entry point of `shoed.protocols` refers to a Driver."""
 
     family: Family[F]
     session: Maker[F, S]
-    device: Callable[[F], object] | None = None  # its half of the line (say, hear, wake_at), where there is one
-    unchecked: tuple[str, ...] = ()  # kinds of frame without a check: a flipped bit may make another message
+    device: Callable[[F], object] | None = None  # the device's session (say, hear, wake_at), if one exists
+    unchecked: tuple[str, ...] = ()  # kinds of frame without a check: a flipped bit may produce a different message
 
 
 AnyDriver: TypeAlias = Driver[Settings, SessionState]
@@ -62,9 +62,9 @@ def _open_shoe() -> AnyDriver:
     from shoed.session.open_shoe import OpenShoeSession
 
     def device(settings: OpenShoeSettings) -> object:
-        from shoed.session.open_shoe_device import OpenShoeDevice
+        from shoed.session.open_shoe_device import OpenShoeDeviceSession
 
-        return OpenShoeDevice(settings)
+        return OpenShoeDeviceSession(settings)
 
     return any_driver(Driver(FAMILY, OpenShoeSession, device))
 
@@ -83,7 +83,7 @@ def _scanner() -> AnyDriver:
 
 
 def any_driver(driver: Driver[F, S]) -> AnyDriver:
-    """A session reads only its own family's settings and state; a mapping of many families cannot say so."""
+    """Widen the types. A session reads only its own family's settings and state; a common mapping cannot state that."""
     return cast("AnyDriver", driver)
 
 
@@ -96,7 +96,7 @@ BUILT_IN: Final[Mapping[str, Callable[[], AnyDriver]]] = {
 
 
 class Drivers(Mapping[str, AnyDriver]):
-    """By the names of their families. What belongs to one is imported when it is asked for: a start has little time."""
+    """The built-in drivers by family name. A driver's modules are imported on first access, to keep the start short."""
 
     def __getitem__(self, name: str) -> AnyDriver:
         return BUILT_IN[name]()

@@ -1,4 +1,4 @@
-"""What sessions of all families do for their link: it opens and closes, goes quiet, and its bytes become frames."""
+"""The shared part of all sessions: the link opens and closes, the line goes quiet, and bytes become frames."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from typing import Final, Generic, TypeVar, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from firmware_protocols.family import Direction, Reason
+from firmware_protocols.family import Codec, Reason
 from shoed import wire
-from shoed.now import Chunk, Now, ReadAt
-from shoed.observations import (
+from shoed.model.moments import Chunk, Now, ReadAt
+from shoed.model.observations import (
     AnyObservation,
     DeviceDoubt,
-    DeviceDoubted,
-    DeviceTrusted,
+    DoubtEnded,
+    DoubtRaised,
     FrameRejected,
     HeardAgain,
     LinkClosed,
@@ -22,18 +22,29 @@ from shoed.observations import (
     Reported,
     WentQuiet,
 )
-from shoed.session import Heard, SessionState
-from shoed.session.rejections import Rejections, counts, reject
-from shoed.step import AnyInput, BytesRefused, Configured, DeviceOrder, LinkDown, LinkUp, Ordered, Received, Told, Woken
+from shoed.model.step import (
+    AnyInput,
+    BytesRefused,
+    Commanded,
+    Configured,
+    DeviceOrder,
+    LinkDown,
+    LinkUp,
+    Ordered,
+    Received,
+    Woken,
+)
+from shoed.session import SessionOutput, SessionState
+from shoed.session.rejections import RejectionWindow, counts, reject
 from shoed.wire import Frame, LineState, Rejected
 
-STRANGE_BYTES: Final = 128  # a damaged report and its copies have fewer
+STRANGE_BYTES: Final = 128  # a damaged report and its copies have fewer bytes
 STRANGE_NS: Final = 1_000_000_000
-CHECK: Final = "check that the device on this port is the one of the configuration, then its speed and its cable"
+CHECK: Final = "check that this port has the configured device, then check the speed and the cable"
 
 
 class Strange(msgspec.Struct, frozen=True):
-    """Bytes that are no valid frame, and no valid frame between them."""
+    """Consecutive bytes without any valid frame."""
 
     since_ns: int
     size: int = 0
@@ -41,14 +52,14 @@ class Strange(msgspec.Struct, frozen=True):
 
 
 class LinkState(SessionState, frozen=True):
-    """The base of a state that has a link."""
+    """Base class of the state of a session that has a link."""
 
     line: LineState | None = None  # None: the link is closed
-    heard: Now | None = None  # the last bytes, or the opening of the link
+    heard: Now | None = None  # the last bytes, or the opening of the link if no bytes followed
     quiet: bool = False
-    away: bool = False  # nothing was accepted yet since link or daemon were away
-    rejections: Rejections | None = None
-    strange: Strange | None = None  # since the last valid frame
+    away: bool = False  # no report was accepted since an absence of the link or the daemon
+    rejections: RejectionWindow | None = None
+    strange: Strange | None = None  # since the last valid frame; None: no such bytes
 
 
 S = TypeVar("S", bound=LinkState)
@@ -56,13 +67,13 @@ M = TypeVar("M")
 
 
 def quiet_at(state: LinkState, quiet_after_s: int) -> int | None:
-    """When an open line that says nothing is called quiet; it is called so once."""
+    """When an open line without bytes counts as quiet; None: it is closed, or already quiet."""
     if state.line is None or state.heard is None or state.quiet:
         return None
     return state.heard.mono_ns + quiet_after_s * 1_000_000_000
 
 
-def wake_at(direction: Direction[object], state: LinkState, quiet_after_s: int, *others: int | None) -> int | None:
+def wake_at(direction: Codec[object], state: LinkState, quiet_after_s: int, *others: int | None) -> int | None:
     torn_at = None if state.line is None else wire.wake_at(direction, state.line)
     counted_at = None if state.rejections is None else state.rejections.due
     moments = (torn_at, quiet_at(state, quiet_after_s), counted_at, *others)
@@ -70,26 +81,26 @@ def wake_at(direction: Direction[object], state: LinkState, quiet_after_s: int, 
 
 
 def is_soon(window_ms: int, before: ReadAt, after: ReadAt) -> bool | None:
-    """Whether it came sooner after the other than the window; None: one was read so late that it is not known."""
+    """Whether the two times are closer than the window; None: unknown, because one of them was read too late."""
     elapsed_ns, window_ns = after.at.mono_ns - before.at.mono_ns, window_ms * 1_000_000
     if elapsed_ns < 0 or elapsed_ns - after.late_ns >= window_ns:  # less than 0: the clock of another boot
         return False
     return True if elapsed_ns + before.late_ns < window_ns else None
 
 
-class Hearing(ABC, Generic[S, M]):
-    """One step in progress: the state so far, and what was observed in it."""
+class SessionStep(ABC, Generic[S, M]):
+    """One step in progress: the state and the observations so far."""
 
-    def __init__(self, reports: Direction[M], quiet_after_s: int, state: S) -> None:
+    def __init__(self, reports: Codec[M], quiet_after_s: int, state: S) -> None:
         self.reports = reports
         self.quiet_after_s = quiet_after_s
         self.state = state
         self.observations: list[AnyObservation] = []
-        self.only_counted: dict[str, int] = {}  # bytes that were rejected and only counted, by their reason
-        self.late_ns = 0  # how long before this moment the bytes of this step may have come
+        self.only_counted: dict[str, int] = {}  # rejected bytes that have no observation of their own, by reason
+        self.late_ns = 0  # the bytes of this step arrived at most this long before they were read
 
     @abstractmethod
-    def said(self, frame: Frame[M]) -> None: ...
+    def handle(self, frame: Frame[M]) -> None: ...
 
     @abstractmethod
     def order(self, order: DeviceOrder, now: Now) -> None: ...
@@ -99,14 +110,14 @@ class Hearing(ABC, Generic[S, M]):
             observation = replace(observation, late_ns=self.late_ns)
         self.observations.append(observation)
 
-    def outcome(self, *sends: bytes) -> Heard:
-        """All that came of this step."""
-        return Heard(tuple(self.observations), sends, self.only_counted)
+    def outcome(self, *sends: bytes) -> SessionOutput:
+        """Return the result of this step."""
+        return SessionOutput(tuple(self.observations), sends, self.only_counted)
 
-    def take(self, came: AnyInput, now: Now) -> None:
-        match came:
+    def take(self, incoming: AnyInput, now: Now) -> None:
+        match incoming:
             case Configured():
-                if self.state.line is not None:  # it never said that it stopped
+                if self.state.line is not None:  # the daemon ended without closing the link
                     self.close("the daemon was away", now)
             case LinkUp(port=port):
                 self.state = replace(self.state, line=LineState(), heard=now, quiet=False)
@@ -124,10 +135,10 @@ class Hearing(ABC, Generic[S, M]):
                 self.expire(now)
             case Ordered(order=order):
                 self.order(order, now)
-            case Told():
-                pass  # the table's
+            case Commanded():
+                pass  # commands are the table's task
             case _:
-                assert_never(came)
+                assert_never(incoming)
 
     def close(self, reason: str, now: Now) -> None:
         self.give_up(now)
@@ -135,15 +146,15 @@ class Hearing(ABC, Generic[S, M]):
         self.saw(LinkClosed(at=now, reason=reason))
 
     def give_up(self, now: Now) -> None:
-        """All that waits for more from a link that closes."""
+        """End everything that waits for more bytes of a link that closes."""
         if self.state.line is not None:
             _, rest = wire.end(self.reports, self.state.line, now)
             self.frames(rest)
-        self.tell_counts(now)
+        self.observe_counts(now)
 
     def receive(self, chunk: Chunk) -> None:
         if self.state.line is None:
-            return  # the end of a link that was given up
+            return  # late bytes of a link that is closed
         if self.state.quiet:
             self.saw(HeardAgain(at=chunk.at))
         line, found = wire.receive(self.reports, self.state.line, chunk)
@@ -151,16 +162,16 @@ class Hearing(ABC, Generic[S, M]):
         self.frames(found)
 
     def refused(self, data: bytes, now: Now, reason: Reason, detail: str) -> None:
-        """Bytes that the device did not say: on record, and they prove nothing, not that the device is there."""
+        """Record bytes that the device did not send. They prove nothing, not even that the device is connected."""
         if (line := self.state.line) is not None and data:
             self.reject(data, line.offset + len(line.pending), now, reason, detail)
 
     def expire(self, now: Now) -> None:
-        """All that is due by now: a torn frame, a quiet line."""
+        """Handle all deadlines that have passed: counted rejections, a torn frame, a quiet line."""
         if self.state.line is None:
             return
         if (counted := self.state.rejections) is not None and counted.due is not None and now.mono_ns >= counted.due:
-            self.tell_counts(now)
+            self.observe_counts(now)
         line, found = wire.expire(self.reports, self.state.line, now)
         self.state = replace(self.state, line=line)
         self.frames(found)
@@ -178,11 +189,11 @@ class Hearing(ABC, Generic[S, M]):
                     self.not_understood(at, len(raw))
                 case Frame():
                     self.understood(each.at)
-                    self.said(each)
+                    self.handle(each)
                 case _:
                     assert_never(each)
 
-    def reject(  # noqa: PLR0913, PLR0917 -- what a rejection consists of
+    def reject(  # noqa: PLR0913, PLR0917 -- the parts of a rejection
         self, raw: bytes, offset: int, at: Now, reason: Reason, detail: str, heard: Now | None = None
     ) -> None:
         """Observe the rejection, or count it on a noisy line."""
@@ -197,28 +208,28 @@ class Hearing(ABC, Generic[S, M]):
             self.saw(observed)
 
     def not_understood(self, at: Now, size: int) -> None:
-        """The wrong device, a wrong speed, or a bad cable."""
+        """Count bytes without a valid frame. Many of them mean a wrong device, a wrong speed or a bad cable."""
         strange = self.state.strange or Strange(at.mono_ns)
         strange = replace(strange, size=strange.size + size)
         lasts = at.mono_ns - strange.since_ns >= STRANGE_NS and strange.size >= STRANGE_BYTES
         if lasts and not strange.doubted:
             strange = replace(strange, doubted=True)
             detail = f"none of the last {strange.size} bytes is part of a valid frame; {CHECK}"
-            self.saw(DeviceDoubted(at=at, reason=DeviceDoubt.NOT_UNDERSTOOD, detail=detail))
+            self.saw(DoubtRaised(at=at, reason=DeviceDoubt.NOT_UNDERSTOOD, detail=detail))
         self.state = replace(self.state, strange=strange)
 
     def understood(self, at: Now) -> None:
         if self.state.strange is not None:
             if self.state.strange.doubted:
-                self.saw(DeviceTrusted(at=at, reason=DeviceDoubt.NOT_UNDERSTOOD))
+                self.saw(DoubtEnded(at=at, reason=DeviceDoubt.NOT_UNDERSTOOD))
             self.state = replace(self.state, strange=None)
 
     @property
     def noisy(self) -> bool:
-        """Whether rejections are only counted."""
+        """Whether further rejections are only counted."""
         return self.state.rejections is not None and bool(self.state.rejections.counted)
 
-    def tell_counts(self, now: Now) -> None:
+    def observe_counts(self, now: Now) -> None:
         if self.state.rejections is not None and self.state.rejections.counted:
             rejections, observed = counts(self.state.rejections, now)
             self.state = replace(self.state, rejections=rejections)

@@ -1,12 +1,12 @@
-"""An Open Shoe, shoe or shuffler, seen from the host.
+"""The host's session of an Open Shoe device, a shoe or a shuffler.
 
-Theory of operation: the device keeps each report until it is acknowledged, and `open_shoe_stream`
-takes the number that is due alone, so that each comes out once and in order. An acknowledgement is
-a send of the Step that took the report, and so it waits for the commit. HELLO alone begins a
-stream: it proves that nothing was missed, or does not. Reports that were taken and that HELLO names
-are compared first: a device may number its reports again under the same stream. A host that only
-listens says nothing, takes what comes, and has the gaps on record. From version 3 on, a device is asked
-for its whole state where a change of it may have been missed: on a new line, and after each restart.
+Theory of operation: the device keeps each report until it is acknowledged. `open_shoe_stream` accepts only the report
+with the due number, so that each report becomes an observation once and in order. An acknowledgement is a send of the
+Step that accepted the report, and therefore waits for the commit. Only HELLO begins a stream: HELLO proves that no
+report was lost, or shows that reports may be lost. HELLO states the range of the kept reports. The session compares
+its accepted reports of this range with their copies, because a faulty device may reuse numbers. A host that only
+listens sends nothing, accepts every new report, and records the gaps. In version 3 the session requests the whole state
+of the device when it may have missed a change of state: on a new line, and after each restart of the device.
 """
 
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ from msgspec.structs import replace
 from firmware_protocols.family import Malformed, Reason
 from firmware_protocols.open_shoe import OpenShoeSettings, build, reports
 from firmware_protocols.open_shoe import messages as theirs
-from firmware_protocols.open_shoe.layout import VERSION_3, VERSIONS
+from firmware_protocols.open_shoe.layout import TITLES, VERSION_3, VERSIONS
 from firmware_protocols.open_shoe.settings import Acknowledging
-from shoed.now import Now
-from shoed.observations import (
+from shoed.model.moments import Now
+from shoed.model.observations import (
     AnyObservation,
     Capability,
     Continuity,
     CopyHeard,
     DeviceDoubt,
-    DeviceDoubted,
-    DeviceTrusted,
-    Drawn,
+    DoubtEnded,
+    DoubtRaised,
+    DrawTime,
     Evidence,
     FrameRejected,
     Identified,
@@ -37,16 +37,16 @@ from shoed.observations import (
     Resumed,
     SequenceJumped,
 )
-from shoed.session import Heard, link
+from shoed.model.step import AnyInput, Configured, DeviceOrder, DeviceOrderKind, LinkUp
+from shoed.session import SessionOutput, link
 from shoed.session import open_shoe_clock as clocks
 from shoed.session import open_shoe_doubts as doubts
 from shoed.session import open_shoe_stream as stream
-from shoed.session.asking import NOT_OURS, Asking, AskingState
+from shoed.session.device_orders import NOT_OURS, OrderingState, OrderingStep
 from shoed.session.open_shoe_clock import Anchor, Arrival
 from shoed.session.open_shoe_doubts import Repeated, Ticked
-from shoed.session.open_shoe_stream import Intake, Repeat
-from shoed.session.open_shoe_words import CAPABILITIES, Counted, continued, delivered, observation, status
-from shoed.step import AnyInput, Configured, DeviceOrder, DeviceOrderKind, LinkUp
+from shoed.session.open_shoe_observations import CAPABILITIES, CountedSet, continued, delivered, observation, status
+from shoed.session.open_shoe_stream import Intake, OpenShoeRepeat
 from shoed.wire import Frame
 
 ORDERS: Final[Mapping[DeviceOrderKind, theirs.OrderKind]] = {
@@ -54,7 +54,7 @@ ORDERS: Final[Mapping[DeviceOrderKind, theirs.OrderKind]] = {
     DeviceOrderKind.UNLOCK: theirs.OrderKind.UNLOCK,
     DeviceOrderKind.CLEAR_FAULT: theirs.OrderKind.CLEAR,
 }
-OURS: Final = {order: kind for kind, order in ORDERS.items()}
+KINDS: Final = {order: kind for kind, order in ORDERS.items()}
 HIGHEST_FAULT: Final = 255
 NEEDS: Final[Mapping[theirs.OrderKind, Capability]] = {
     theirs.OrderKind.LOCK: Capability.LOCK,
@@ -67,41 +67,41 @@ CANNOT: Final[Mapping[Capability, str]] = {
 }
 LISTENS: Final = "this host only listens (acknowledge = no); operate the device by hand"
 
-# What only one of the two says.
-ROLES: Final[Mapping[type, theirs.Role]] = {
+# The messages that only a shoe or only a shuffler sends.
+ROLES: Final[Mapping[type, theirs.OpenShoeRole]] = {
     **dict.fromkeys(
-        (theirs.Card, theirs.CuttingCard, theirs.Loaded, theirs.Empty, theirs.Lock),
-        theirs.Role.SHOE,
+        (theirs.OpenShoeCard, theirs.OpenShoeCutCard, theirs.Loaded, theirs.Empty, theirs.Lock),
+        theirs.OpenShoeRole.SHOE,
     ),
     **dict.fromkeys(
         (
             theirs.Recognised,
             theirs.Shuffling,
             theirs.Shuffled,
-            theirs.Failed,
+            theirs.OpenShoeFailed,
             theirs.Inventory,
             theirs.Delivered,
             theirs.CardOrder,
         ),
-        theirs.Role.SHUFFLER,
+        theirs.OpenShoeRole.SHUFFLER,
     ),
 }
 
-SETS: Final = 4  # a shuffler works at two; what was never delivered is not kept for ever
+SETS: Final = 4  # a shuffler processes two sets; the oldest set that was never delivered is removed
 
 
-class OpenShoeState(AskingState, frozen=True):
+class OpenShoeState(OrderingState, frozen=True):
     intake: Intake = Intake()
-    version: int = min(VERSIONS)  # that the device was last heard to speak
-    sets: dict[str, Counted] = msgspec.field(default_factory=dict)
-    doubts: tuple[DeviceDoubt, ...] = ()  # that stand
+    version: int = min(VERSIONS)  # of the last frame of the device
+    sets: dict[str, CountedSet] = msgspec.field(default_factory=dict)
+    doubts: tuple[DeviceDoubt, ...] = ()  # the active doubts
     repeated: Repeated | None = None
-    ticked: Ticked | None = None  # the last report, if it arrived as soon as it was made
-    prompt_from: int | None = None  # the reports from this number on arrive so; None: not known
-    anchors: tuple[Anchor, ...] = ()  # of its clock
-    spoke_ns: int | None = None  # when its last frame came
-    rejected_ns: int | None = None  # when bytes were rejected last: they may have been a report, which then comes again
-    inquired_ns: int | None = None  # when the state of the device was asked for, and has not come
+    ticked: Ticked | None = None  # the last report, if it arrived immediately after the device made it
+    prompt_from: int | None = None  # reports from this number on are sent immediately; None: not known
+    anchors: tuple[Anchor, ...] = ()  # of the clock of the device
+    spoke_ns: int | None = None  # the arrival of the last frame of the device
+    rejected_ns: int | None = None  # the last rejected bytes: they may have been a report, which is repeated
+    inquired_ns: int | None = None  # the last request for the state of the device, while STATUS is missing
     capabilities: tuple[Capability, ...] | None = None  # None: the device does not state them
 
 
@@ -118,7 +118,7 @@ class OpenShoeSession:
         return OpenShoeState()
 
     def again_ms(self, state: OpenShoeState) -> int:
-        """How often something is asked for; where nobody is heard, as seldom as somebody was expected."""
+        """The interval of a repeated request. A silent device gets the request as rarely as it must send a frame."""
         return self.settings.quiet_after_s * 1000 if state.quiet else self.settings.resend_ms
 
     def wake_at(self, state: OpenShoeState) -> int | None:
@@ -132,21 +132,21 @@ class OpenShoeSession:
         )
 
     def inquire_at(self, state: OpenShoeState) -> int | None:
-        """When the state of the device is asked for again: not before the device has said who it is."""
+        """When to request the state of the device again; None before the first HELLO."""
         if state.inquired_ns is None or not state.intake.greeted:
             return None
         return state.inquired_ns + self.again_ms(state) * stream.NS_PER_MS
 
-    def step(self, state: OpenShoeState, came: AnyInput, now: Now) -> tuple[OpenShoeState, Heard]:
-        hearing = OpenShoeHearing(self, state)
-        hearing.take(came, now)
+    def step(self, state: OpenShoeState, incoming: AnyInput, now: Now) -> tuple[OpenShoeState, SessionOutput]:
+        hearing = OpenShoeStep(self, state)
+        hearing.take(incoming, now)
         version = hearing.state.version
         return hearing.state, hearing.outcome(
-            *(build(theirs.Request(version, each)) for each in hearing.requests.values())
+            *(build(theirs.OpenShoeRequest(version, each)) for each in hearing.requests.values())
         )
 
 
-class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
+class OpenShoeStep(OrderingStep[OpenShoeState, theirs.FromDevice]):
     def __init__(self, session: OpenShoeSession, state: OpenShoeState) -> None:
         settings = session.settings
         super().__init__(
@@ -157,10 +157,10 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             order_timeout_ms=settings.order_timeout_ms,
         )
         self.session = session
-        # One of a kind: the last acknowledgement stands for all before it.
+        # One request of each type: the last acknowledgement includes all earlier ones.
         self.requests: dict[type[theirs.Requested], theirs.Requested] = {}
-        self.before_ns: int | None = None  # when the frame before this one came
-        self.drawn: Drawn | None = None  # the card of the report that is taken
+        self.before_ns: int | None = None  # the arrival of the previous frame
+        self.drawn: DrawTime | None = None  # the moment of the card of the current report
 
     def ask(self, intake: Intake, requests: tuple[theirs.Requested, ...]) -> None:
         if intake is not self.state.intake:
@@ -170,12 +170,12 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
 
     # --- the link
 
-    def take(self, came: AnyInput, now: Now) -> None:
+    def take(self, incoming: AnyInput, now: Now) -> None:
         before = self.state.heard
-        super().take(came, now)
-        if isinstance(came, Configured) and (before is None or clocks.is_restarted(before, now)):
+        super().take(incoming, now)
+        if isinstance(incoming, Configured) and (before is None or clocks.is_restarted(before, now)):
             self.state = replace(self.state, anchors=())
-        if isinstance(came, LinkUp) and not self.session.listens:
+        if isinstance(incoming, LinkUp) and not self.session.listens:
             self.ask(*stream.opened(self.state.intake, now.mono_ns))
 
     def give_up(self, now: Now) -> None:
@@ -194,40 +194,40 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.inquire(now)
         if self.state.repeated is not None and now.mono_ns >= self.state.repeated.stops_ns:
             self.trust(now, DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS)
-        if self.state.quiet:  # reports may wait at the device
+        if self.state.quiet:  # the device may keep reports that wait
             anchors = clocks.away(self.state.anchors, self.state.version)
             self.state = replace(self.state, ticked=None, prompt_from=None, anchors=anchors)
 
-    def said(self, frame: Frame[theirs.FromDevice]) -> None:
+    def handle(self, frame: Frame[theirs.FromDevice]) -> None:
         message = frame.message
         self.before_ns = self.state.spoke_ns
         self.state = replace(self.state, spoke_ns=frame.at.mono_ns)
         self.trust(frame.at, DeviceDoubt.UNKNOWN_VERSION)
-        if not isinstance(message.said, theirs.Response | theirs.Unkeyed | theirs.Sealed):
+        if not isinstance(message.body, theirs.Response | theirs.Unkeyed | theirs.Sealed):
             self.trust(frame.at, DeviceDoubt.KEY_NEEDED)
         if message.version != self.state.version:
             self.speaks(message.version)
-        if isinstance(message, theirs.Report):
+        if isinstance(message, theirs.OpenShoeReport):
             self.report(frame, message)
             return
-        match message.said:
+        match message.body:
             case theirs.Hello():
-                self.hello(frame, message.said)
+                self.hello(frame, message.body)
             case theirs.Alive():
-                anchors = clocks.of_alive(self.state.anchors, message.said, message.version, self.arrival(frame))
+                anchors = clocks.of_alive(self.state.anchors, message.body, message.version, self.arrival(frame))
                 self.state = replace(self.state, anchors=anchors)
                 if not self.session.listens:
-                    self.ask(*stream.alive(self.state.intake, message.said, frame.at.mono_ns))
+                    self.ask(*stream.alive(self.state.intake, message.body, frame.at.mono_ns))
             case theirs.Done():
-                self.done(frame.at, message.said)
+                self.done(frame.at, message.body)
             case theirs.Response() | theirs.Unkeyed() | theirs.Sealed():
                 self.refuse(frame, Reason.UNKNOWN_COMMAND, doubts.NO_KEY)
                 self.trust(frame.at, DeviceDoubt.NO_HELLO)
                 self.doubt(frame.at, DeviceDoubt.KEY_NEEDED, doubts.NO_KEY)
             case theirs.OfVendor():
-                pass  # the page leaves it to the maker of the device
+                pass  # the page leaves this type to the maker of the device
             case _:
-                assert_never(message.said)
+                assert_never(message.body)
 
     def refuse(self, frame: Frame[theirs.FromDevice], reason: Reason, detail: str) -> None:
         self.reject(frame.raw, frame.offset, frame.at, reason, detail)
@@ -243,25 +243,25 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
     def doubt(self, at: Now, reason: DeviceDoubt, detail: str) -> None:
         if reason not in self.state.doubts:
             self.state = replace(self.state, doubts=(*self.state.doubts, reason))
-            self.saw(DeviceDoubted(at=at, reason=reason, detail=detail))
+            self.saw(DoubtRaised(at=at, reason=reason, detail=detail))
 
     def trust(self, at: Now, reason: DeviceDoubt) -> None:
         if reason in self.state.doubts:
             self.state = replace(self.state, doubts=tuple(each for each in self.state.doubts if each is not reason))
-            self.saw(DeviceTrusted(at=at, reason=reason))
+            self.saw(DoubtEnded(at=at, reason=reason))
 
-    def repeated(self, at: Now, report: theirs.Report) -> None:
+    def repeated(self, at: Now, report: theirs.OpenShoeReport) -> None:
         repeated = doubts.repeated(self.state.repeated, report.sequence, at.mono_ns)
         self.state = replace(self.state, repeated=repeated)
         if repeated.ignored:
             self.doubt(at, DeviceDoubt.IGNORES_ACKNOWLEDGEMENTS, repeated.ignored)
 
-    def ticked(self, at: Now, report: theirs.Report, before: Intake, verdict: Repeat) -> None:
+    def ticked(self, at: Now, report: theirs.OpenShoeReport, before: Intake, verdict: OpenShoeRepeat) -> None:
         """Compare the clocks of two reports of one numbering."""
         ticked = Ticked(report.clock_us, at.mono_ns, report.boot)
-        if verdict is Repeat.DUE:
+        if verdict is OpenShoeRepeat.DUE:
             within_s = self.session.settings.quiet_after_s
-            last = before.moment if before.checks else ticked.moment  # nothing was taken of this numbering
+            last = before.moment if before.checks else ticked.moment  # no report of this numbering was accepted
             if wrong := doubts.jumped(last, self.state.ticked, ticked, within_s):
                 self.doubt(at, DeviceDoubt.CLOCK_JUMPS, wrong)
             else:
@@ -270,12 +270,12 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         prompt = first is not None and not stream.earlier(report.sequence, first) and not self.late_ns
         self.state = replace(self.state, ticked=ticked if prompt else None)
 
-    # --- its clock
+    # --- the clock of the device
 
     def arrival(self, frame: Frame[theirs.FromDevice]) -> Arrival:
         return Arrival(frame.at, len(frame.raw), self.late_ns)
 
-    def clocked(self, frame: Frame[theirs.FromDevice], report: theirs.Report, before: Intake) -> None:
+    def clocked(self, frame: Frame[theirs.FromDevice], report: theirs.OpenShoeReport, before: Intake) -> None:
         """Find the moment of a card."""
         doubted = DeviceDoubt.CLOCK_JUMPS in self.state.doubts
         known, arrival, first = () if doubted else self.state.anchors, self.arrival(frame), self.state.prompt_from
@@ -285,7 +285,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.state = replace(self.state, anchors=anchors)
         self.drawn = None if doubted else drawn
 
-    def reject(  # noqa: PLR0913, PLR0917 -- as the base has it
+    def reject(  # noqa: PLR0913, PLR0917 -- the signature of the base class
         self, raw: bytes, offset: int, at: Now, reason: Reason, detail: str, heard: Now | None = None
     ) -> None:
         super().reject(raw, offset, at, reason, detail, heard)
@@ -298,7 +298,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         self.trust(frame.at, DeviceDoubt.NO_HELLO)
         if hello.role is not role:
             wrong = (
-                f"the device says that it is a {hello.role.value}, and it stands as the table's {role.value}; "
+                f"the device reports the role {hello.role.value}, and the table uses it as its {role.value}; "
                 f"connect the {role.value} to this port, or write the port under [table.{hello.role.value}]"
             )
             self.refuse(frame, Reason.WRONG_ROLE, wrong)
@@ -314,7 +314,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.identified(frame, hello, evidence)
 
     def overheard_hello(self, at: Now, hello: theirs.Hello, evidence: Evidence) -> bool:
-        """Whether the device may be another one. What a listener missed, the number of the next report says."""
+        """Whether HELLO may be from another device. The number of the next report shows the missed reports."""
         before = self.state.intake
         after, back = stream.overhear_hello(before, hello)
         self.ask(after, ())
@@ -323,12 +323,12 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         return not before.greeted or hello.stream != before.stream
 
     def greeted(self, at: Now, hello: theirs.Hello, evidence: Evidence) -> bool:
-        """Whether the device may be another one, or have lost reports."""
+        """Whether HELLO may be from another device, or shows that reports are lost."""
         before = self.state.intake
         after, asked, proven = stream.greet(before, hello, at.mono_ns)
         self.ask(after, asked)
         self.state = replace(self.state, prompt_from=hello.next)
-        if after.greeted and not proven and before.stream is not None:  # it tells from its oldest on
+        if after.greeted and not proven and before.stream is not None:  # the device sends from its oldest report on
             oldest = replace(evidence, sequence=str(hello.oldest))
             lost = hello.stream == before.stream and not after.gap
             self.resume(at, oldest, before, Continuity.LOST if lost else Continuity.UNKNOWN)
@@ -347,7 +347,7 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
             self.state = replace(self.state, inquired_ns=None)
 
     def inquire(self, at: Now) -> None:
-        """Ask for the state of the device. Each second until it comes: what was asked for may be lost."""
+        """Request the state of the device, repeatedly until STATUS arrives: the request or STATUS may be lost."""
         self.requests[theirs.Inquire] = theirs.Inquire()
         self.state = replace(self.state, inquired_ns=at.mono_ns)
 
@@ -370,93 +370,93 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         )
 
     def compared(self, at: Now, evidence: Evidence) -> None:
-        """Nothing was missed, once all that was taken and is still kept is compared."""
+        """Record that no report was lost, if every accepted report that the device still keeps is compared."""
         intake = self.state.intake
         if self.state.away and intake.greeted and not intake.ahead:
             self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
             self.state = replace(self.state, away=False)
 
     def resume(self, at: Now, evidence: Evidence, before: Intake, known: Continuity) -> None:
-        """Go on at a number that is not due. Only within one numbering does the number say that reports are lost."""
+        """Continue at a number that is not due. Only a number of the same numbering proves that reports are lost."""
         missed = stream.steps(before.end, int(evidence.sequence)) if known is Continuity.LOST else 0
         self.saw(
             Resumed(at=at, frame=evidence, continuity=known, missed_at_least=missed, expected=str(before.end)),
         )
-        anchors = () if known is Continuity.UNKNOWN else self.state.anchors  # its clock may have begun again, too
+        anchors = () if known is Continuity.UNKNOWN else self.state.anchors  # the clock may have restarted, too
         self.state = replace(self.state, sets={}, away=False, anchors=anchors)
 
-    def report(self, frame: Frame[theirs.FromDevice], report: theirs.Report) -> None:
+    def report(self, frame: Frame[theirs.FromDevice], report: theirs.OpenShoeReport) -> None:
         before, at = self.state.intake, frame.at
         evidence = Evidence(frame.raw.hex(" "), frame.offset, str(report.sequence))
         if self.session.listens:
             intake, verdict = stream.overhear(before, report)
             self.ask(intake, ())
-            if verdict is not Repeat.COPY:
+            if verdict is not OpenShoeRepeat.COPY:
                 self.overheard(at, evidence, before, verdict)
                 self.clocked(frame, report, before)
                 self.taken(frame, report, evidence)
         else:
             intake, asked, verdict = stream.receive(before, report, at.mono_ns)
             self.ask(intake, asked)
-            if verdict is Repeat.RENUMBERED:
+            if verdict is OpenShoeRepeat.RENUMBERED:
                 self.resume(at, evidence, before, Continuity.UNKNOWN)
-            if verdict in (Repeat.DUE, Repeat.RENUMBERED):
+            if verdict in (OpenShoeRepeat.DUE, OpenShoeRepeat.RENUMBERED):
                 self.ticked(at, report, before, verdict)
                 self.clocked(frame, report, before)
                 self.taken(frame, report, evidence)
-            elif verdict is Repeat.LATER and self.state.prompt_from is not None:  # it comes again
+            elif verdict is OpenShoeRepeat.LATER and self.state.prompt_from is not None:  # the device repeats it
                 self.state = replace(self.state, prompt_from=theirs.following(report.sequence))
-        if verdict is Repeat.COPY:
+        if verdict is OpenShoeRepeat.COPY:
             self.saw(CopyHeard(at=at, frame=evidence))
             if not self.session.listens:
                 self.repeated(at, report)
                 self.compared(at, evidence)
 
-    def overheard(self, at: Now, evidence: Evidence, before: Intake, verdict: Repeat) -> None:
-        """What the number says to a host that cannot ask for what it missed."""
+    def overheard(self, at: Now, evidence: Evidence, before: Intake, verdict: OpenShoeRepeat) -> None:
+        """Record what the number shows to a host that cannot request missed reports."""
         if before.stream is None:
-            pass  # the first report ever follows nothing
-        elif verdict in (Repeat.STRANGE, Repeat.RENUMBERED):
+            pass  # there is no report before the first one
+        elif verdict in (OpenShoeRepeat.STRANGE, OpenShoeRepeat.RENUMBERED):
             self.resume(at, evidence, before, Continuity.UNKNOWN)
-        elif self.state.away and verdict is Repeat.DUE:
+        elif self.state.away and verdict is OpenShoeRepeat.DUE:
             self.saw(Resumed(at=at, frame=evidence, continuity=Continuity.PROVEN))
         elif self.state.away:
             self.resume(at, evidence, before, Continuity.LOST)
-        elif verdict is Repeat.LATER:
+        elif verdict is OpenShoeRepeat.LATER:
             missed = stream.steps(before.due, int(evidence.sequence))
             self.saw(SequenceJumped(at=at, frame=evidence, expected=str(before.due), missed_at_least=missed))
             self.state = replace(self.state, sets={})
         self.state = replace(self.state, away=False)
 
-    def taken(self, frame: Frame[theirs.FromDevice], report: theirs.Report, evidence: Evidence) -> None:
-        said, role = report.said, self.session.settings.role
-        if ROLES.get(type(said), role) is not role:
-            why = Malformed(Reason.WRONG_ROLE, f"{type(said).__name__} is nothing that a {role.value} says")
-            said = theirs.Unreadable(0, b"", why)
-        match said:
+    def taken(self, frame: Frame[theirs.FromDevice], report: theirs.OpenShoeReport, evidence: Evidence) -> None:
+        body, role = report.body, self.session.settings.role
+        if ROLES.get(type(body), role) is not role:
+            why = Malformed(Reason.WRONG_ROLE, f"{TITLES[type(body)]} is not a message of a {role.value}")
+            body = theirs.Unreadable(0, b"", why)
+        match body:
             case theirs.Unreadable(why=why):
                 self.refuse(frame, why.reason, f"report {report.sequence}: {why.detail}")
-                # A card may have been in it: this report itself is the one that is missing.
+                # The report may have contained a card: this report itself counts as missing.
                 self.saw(SequenceJumped(at=frame.at, frame=evidence, expected=evidence.sequence, missed_at_least=1))
             case theirs.Inventory(set_id=name, counts=counts, unread=unread):
-                self.counted(name, replace(self.state.sets.get(name, Counted()), counts=counts, unread=unread))
+                self.counted(name, replace(self.state.sets.get(name, CountedSet()), counts=counts, unread=unread))
             case theirs.CardOrder(set_id=name):
-                before = self.state.sets.get(name, Counted())
-                self.counted(name, replace(before, order=continued(before.order, said)))
+                before = self.state.sets.get(name, CountedSet())
+                self.counted(name, replace(before, order=continued(before.order, body)))
             case theirs.OfVendor():
-                pass  # the page leaves it to the maker of the device
+                pass  # the page leaves this type to the maker of the device
             case theirs.Delivered(set_id=name):
                 rest = dict(self.state.sets)
-                self.saw(delivered(frame.at, evidence, name, rest.pop(name, Counted())))
+                self.saw(delivered(frame.at, evidence, name, rest.pop(name, CountedSet())))
                 self.state = replace(self.state, sets=rest)
-            case theirs.Status():
-                if report.boot == self.state.intake.power_up:  # an older one says nothing of what happened since
+            case theirs.OpenShoeStatus():
+                if report.boot == self.state.intake.power_up:  # an older STATUS does not contain the later changes
                     self.state = replace(self.state, inquired_ns=None)
-                self.saw(status(said, frame.at, evidence))
+                self.saw(status(body, frame.at, evidence))
             case _:
-                self.saw(observation(said, frame.at, evidence, report.clock_us, self.drawn))
+                self.saw(observation(body, frame.at, evidence, report.clock_us, self.drawn))
 
-    def counted(self, name: str, counted: Counted) -> None:
+    def counted(self, name: str, counted: CountedSet) -> None:
         kept = {**{other: it for other, it in self.state.sets.items() if other != name}, name: counted}
         self.state = replace(self.state, sets=dict([*kept.items()][-SETS:]))
 
@@ -469,30 +469,31 @@ class OpenShoeHearing(Asking[OpenShoeState, theirs.FromDevice]):
         if not self.state.intake.greeted:
             return "the device has not identified itself yet; wait for device/identified, then repeat the order"
         if kind is None:
-            return "an Open Shoe has no process to confirm; leave the order out"
+            return "an Open Shoe has no process to confirm; omit the order"
         if kind is theirs.OrderKind.CLEAR and order.fault is None:
-            return "an Open Shoe clears a fault by its code, and no fault is known; clear it at the device"
+            return "an Open Shoe clears a fault by its code, and no fault is known; clear the fault at the device"
         fault = order.fault or 0
         if not 0 <= fault <= HIGHEST_FAULT:
             return f"an Open Shoe has no fault {fault}; its faults are 0 to {HIGHEST_FAULT}"
         if (reason := self.excluded(kind)) is not None:
             return reason
-        # The order has no field for the card of an overdraw: the device clears the fault, the table has the decision.
-        self.requests[theirs.Order] = theirs.Order(kind, fault)
+        # The order has no field for the card of an overdraw: the device clears the fault, the table decides about the
+        # card.
+        self.requests[theirs.OpenShoeOrder] = theirs.OpenShoeOrder(kind, fault)
         return ""
 
     def excluded(self, kind: theirs.OrderKind) -> str | None:
-        """Why the device cannot do it, as it states itself."""
+        """Why the device cannot execute the order, by the capabilities that it reports."""
         stated, needed = self.state.capabilities, NEEDS[kind]
         return None if stated is None or needed in stated else CANNOT[needed]
 
     def done(self, at: Now, done: theirs.Done) -> None:
-        accepted = done.result is theirs.Result.DONE
+        accepted = done.result is theirs.OpenShoeResult.DONE
         detail = "" if accepted else done.result.value
-        asked = self.state.asked
-        clears = done.order is theirs.OrderKind.CLEAR
-        ours = OURS.get(done.order) if isinstance(done.order, theirs.OrderKind) else None
-        if ours and asked is not None and asked.order == str(DeviceOrder(ours, done.number if clears else None)):
+        pending = self.state.asked
+        fault = done.number if done.order is theirs.OrderKind.CLEAR else None
+        kind = KINDS.get(done.order) if isinstance(done.order, theirs.OrderKind) else None
+        if kind is not None and pending is not None and pending.order == str(DeviceOrder(kind, fault)):
             self.answer(at, accepted=accepted, detail=detail)
         else:
             self.saw(OrderAnswered(at=at, order=NOT_OURS, accepted=accepted, detail=detail))

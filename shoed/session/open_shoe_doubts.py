@@ -1,8 +1,8 @@
-"""An Open Shoe that cannot be relied on while its line is open: how its repeats and its clock show it.
+"""Doubts about an Open Shoe device whose line is open, from its repetitions and its clock.
 
-Theory of operation: a device that hears an acknowledgement forgets the report. One that says the same report again and
-again ignores acknowledgements. A clock never goes back within a numbering. It runs no further than the time between two
-reports either, if the first of them arrived as soon as it was made. A clock of version 3 counts from a power-up: clocks
+Theory of operation: a device deletes an acknowledged report. A device that repeats one report again and again ignores
+acknowledgements. A clock never goes back within a numbering. A clock also advances by no more than the time between two
+reports, if the first of them arrived immediately after it was made. A clock of version 3 counts from a power-up: clocks
 of two power-ups are not compared, but the count of the power-ups never goes back.
 """
 
@@ -11,24 +11,24 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.observations import DeviceDoubt
-from shoed.session.open_shoe_stream import Moment
+from shoed.model.observations import DeviceDoubt
+from shoed.session.open_shoe_stream import DeviceMoment
 
 REPEATS_NS: Final = 1_000_000_000  # twice the time after which a device repeats a report
-STOPPED_NS: Final = 2_000_000_000  # without a copy: the device has forgotten the report
+STOPPED_NS: Final = 2_000_000_000  # after this time without a copy, the device has deleted the report
 US_PER_S: Final = 1_000_000
 
 NO_HELLO: Final = (
-    "the device does not answer IDENTIFY, and its reports are not accepted; check that it speaks Open Shoe, "
+    "the device does not answer IDENTIFY, and its reports are not accepted; check that the device uses Open Shoe, "
     "and that both directions of the line work"
 )
-# Each of them explains why no HELLO is accepted.
+# Each of these doubts explains why no HELLO is accepted.
 UNREADABLE: Final = (DeviceDoubt.UNKNOWN_VERSION, DeviceDoubt.WRONG_ROLE, DeviceDoubt.KEY_NEEDED)
-NO_KEY: Final = "the device has a key, and this host has none; give the key of the device by key_file"
+NO_KEY: Final = "the device has a key, and this host has no key; set key_file to the key of the device"
 
 
 class Repeated(msgspec.Struct, frozen=True):
-    """Copies of one report: its number, and when the first and the last of them came."""
+    """Copies of one report: its number, and the arrivals of the first and the last copy."""
 
     sequence: int
     since_ns: int
@@ -36,7 +36,7 @@ class Repeated(msgspec.Struct, frozen=True):
 
     @property
     def ignored(self) -> str:
-        """Why the device ignores acknowledgements; empty: it is not known to."""
+        """Evidence that the device ignores acknowledgements, or empty."""
         if self.last_ns - self.since_ns < REPEATS_NS:
             return ""
         return (
@@ -56,19 +56,19 @@ def repeated(before: Repeated | None, sequence: int, now_ns: int) -> Repeated:
 
 
 class Ticked(msgspec.Struct, frozen=True):
-    """The clock of a report that arrived as soon as it was made, and when it arrived."""
+    """The clock of a report that arrived immediately after it was made, and its arrival."""
 
     clock_us: int
     mono_ns: int
     boot: int = 0
 
     @property
-    def moment(self) -> Moment:
-        return Moment(self.boot, self.clock_us)
+    def moment(self) -> DeviceMoment:
+        return DeviceMoment(self.boot, self.clock_us)
 
 
-def jumped(before: Moment | None, ticked: Ticked | None, after: Ticked, within_s: int) -> str:
-    """Why the clock of a report cannot be right; empty: it can. `before` is the moment of the report before it."""
+def jumped(before: DeviceMoment | None, ticked: Ticked | None, after: Ticked, within_s: int) -> str:
+    """Evidence that the clock of a report is wrong, or empty. `before` is the moment of the previous report."""
     if before is not None and after.moment.goes_back(before):
         if after.boot != before.boot:
             return (

@@ -1,14 +1,13 @@
-"""Open Shoe's numbering: what a device keeps and says again, and what a host takes, drops and asks for.
+"""The numbering of Open Shoe: the reports that a device keeps and repeats, and the reports that a host accepts.
 
-Theory of operation: two states that share nothing but messages. A `Store` is the device's: its
-reports from the oldest that is not acknowledged, of which the first 32 are on their way. An
-`Intake` is the host's: the stream and the number that is due. The host takes that number alone, so
-that each report comes out once and in order; whatever else it hears is a copy, or says what to ask
-for. Where the numbering breaks, `greet` says that nothing is proven. A number alone does not make a
-copy: a device may number its reports again under the same stream. `Intake.checks` has the CRCs of the
-reports taken last, and a report with the number of one of these and another CRC is taken as well.
-In version 3 a clock counts from a power-up, `boot`: moments are compared by the power-up and then by the
-clock. In earlier versions `boot` is always 0.
+Theory of operation: two states that exchange only messages. A `DeviceStore` has the reports of the device from the
+oldest report that is not acknowledged; the first 32 of them are sent. An `Intake` has the stream of the host and the
+due number. The host accepts only the due number, so that it accepts each report once and in order. Any other report is
+a copy, or shows which request to send. If the numbering is broken, `greet` returns that nothing is proven. A number
+alone does not prove a copy: a device may reuse numbers under the same stream. `Intake.checks` has the CRCs of the last
+accepted reports. A report with the number of one of these and another CRC is accepted, too. In version 3 a clock counts
+from a power-up, `boot`: moments are compared by the power-up and then by the clock. In earlier versions `boot` is
+always 0.
 """
 
 from enum import Enum, auto
@@ -20,12 +19,12 @@ from msgspec.structs import replace
 from firmware_protocols.open_shoe.messages import (
     FIRST,
     LAST,
-    Acknowledge,
     Alive,
     Hello,
     Identify,
-    Report,
-    Reported,
+    OpenShoeAcknowledge,
+    OpenShoeReport,
+    ReportBody,
     Requested,
     Resend,
     following,
@@ -34,14 +33,14 @@ from firmware_protocols.open_shoe.messages import (
 NS_PER_MS: Final = 1_000_000
 HALF: Final = 0x8000
 BOOTS: Final = 0x10000
-WINDOW: Final = 32  # as many reports are on their way at once
-# A device sends the window from its oldest report on, and a window from a number within that one: RESEND.
+WINDOW: Final = 32  # this many kept reports are sent without an acknowledgement
+# A device sends the window from its oldest report on, and on RESEND 32 reports from a number in the window.
 REPEATABLE: Final = 2 * WINDOW
-REPEAT_NS: Final = 500 * NS_PER_MS  # without an acknowledgement, until the window is said again
+REPEAT_NS: Final = 500 * NS_PER_MS  # without an acknowledgement for this time, the device repeats the window
 
 
 def steps(start: int, end: int) -> int:
-    """From one number to another, across the end of the numbers."""
+    """The number of steps from one number to another, across the end of the numbers."""
     return (end - start) % LAST
 
 
@@ -54,17 +53,17 @@ def earlier(number: int, than: int) -> bool:
 
 
 def later_boot(boot: int, than: int) -> bool:
-    """After power-up 65535 comes power-up 0."""
+    """Whether a power-up is later than another; power-up 0 follows power-up 65535."""
     return 0 < (boot - than) % BOOTS < HALF
 
 
-class Moment(NamedTuple):
+class DeviceMoment(NamedTuple):
     """A moment on the clock of a device, which counts from a power-up."""
 
     boot: int
     clock_us: int
 
-    def goes_back(self, before: "Moment | None") -> bool:
+    def goes_back(self, before: "DeviceMoment | None") -> bool:
         if before is None:
             return False
         if self.boot == before.boot:
@@ -72,51 +71,51 @@ class Moment(NamedTuple):
         return not later_boot(self.boot, before.boot)
 
 
-def moment(report: Report) -> Moment:
-    return Moment(report.boot, report.clock_us)
+def moment(report: OpenShoeReport) -> DeviceMoment:
+    return DeviceMoment(report.boot, report.clock_us)
 
 
-class Repeat(Enum):
-    """How a report relates to what the host has."""
+class OpenShoeRepeat(Enum):
+    """How a report relates to the accepted reports."""
 
-    DUE = auto()  # take it
-    COPY = auto()  # taken before: the acknowledgement was lost
-    LATER = auto()  # one before it is missing
-    STRANGE = auto()  # of a numbering whose HELLO was not heard
-    RENUMBERED = auto()  # other bytes under a number that was taken: take it, after a gap
+    DUE = auto()  # accept it
+    COPY = auto()  # accepted before: the acknowledgement was lost
+    LATER = auto()  # an earlier report is missing
+    STRANGE = auto()  # of a numbering whose HELLO is missing
+    RENUMBERED = auto()  # other bytes under an accepted number: accept it, after a gap
 
 
 class Intake(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the host has of its device; it is on its disk with what it took."""
+    """The accepted reports of a device, as the host stores them with each accepted report."""
 
     stream: int | None = None
     due: int = FIRST
-    greeted: bool = False  # HELLO was heard since the line opened, and no other numbering since
-    asked_ns: int | None = None  # when HELLO, or the number due, was asked for and has not come
-    checks: tuple[int | None, ...] = ()  # CRCs of the reports taken last; None: a listener missed it
-    ahead: int = 0  # so many reports from `due` on were taken before: they are compared
-    clock_us: int = 0  # of the report taken last
-    boot: int | None = None  # and its power-up; None: no report of the stream was taken
-    power_up: int | None = None  # by the last HELLO since the line opened
-    vouched: bool = False  # nothing was taken since the last HELLO
+    greeted: bool = False  # HELLO arrived since the line opened, and no other numbering since
+    asked_ns: int | None = None  # the request for HELLO or for the due number that has no answer yet
+    checks: tuple[int | None, ...] = ()  # the CRCs of the last accepted reports; None: a listening host missed it
+    ahead: int = 0  # this many reports from `due` on were accepted before: they are compared
+    clock_us: int = 0  # of the last accepted report
+    boot: int | None = None  # of the last accepted report; None: no report of the stream was accepted
+    power_up: int | None = None  # in the last HELLO since the line opened
+    vouched: bool = False  # no report was accepted since the last HELLO
     gap: bool = False  # that HELLO began a new numbering
 
     @property
     def end(self) -> int:
-        """The number after that of the report taken last."""
+        """The number after the last accepted report."""
         return preceding(self.due, by=-self.ahead)
 
     @property
-    def moment(self) -> Moment | None:
-        """Of the report taken last."""
-        return None if self.boot is None else Moment(self.boot, self.clock_us)
+    def moment(self) -> DeviceMoment | None:
+        """The moment of the last accepted report."""
+        return None if self.boot is None else DeviceMoment(self.boot, self.clock_us)
 
     def before(self, number: int) -> tuple[int | None, ...]:
         """The CRCs of the reports before this number."""
         return self.checks[: max(len(self.checks) - steps(number, self.end), 0)]
 
-    def taken(self, report: Report) -> int | None:
-        """The CRC of the report that was taken under the number of this one."""
+    def taken(self, report: OpenShoeReport) -> int | None:
+        """The CRC of the report that was accepted under the number of this one."""
         at = steps(report.sequence, self.end)
         return self.checks[-at] if 0 < at <= len(self.checks) else None
 
@@ -126,16 +125,16 @@ def opened(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
 
 
 def greet(intake: Intake, hello: Hello, now_ns: int) -> tuple[Intake, tuple[Requested, ...], bool]:
-    """Take a HELLO in: what to ask for, and whether it proves that nothing was missed.
+    """Process a HELLO. Returns the requests to send, and whether HELLO proves that no report was lost.
 
-    What the device keeps and the host has taken is compared once more: its numbers alone prove nothing.
+    Accepted reports that the device still keeps are compared again: their numbers alone prove nothing.
     """
     known, end = hello.stream == intake.stream, intake.end
     kept, taken = steps(hello.oldest, hello.next), steps(hello.oldest, end)
     proven = known and taken <= kept
     back = known and not proven and earlier(hello.next, end)
     if back and intake.greeted:
-        return *_identify(intake, now_ns), True  # the device began again, or it says what was so before
+        return *_identify(intake, now_ns), True  # the device reuses numbers, or this HELLO is old
     missing = hello.oldest != hello.next
     asked_ns = now_ns if missing else None
     after = Intake(
@@ -143,78 +142,88 @@ def greet(intake: Intake, hello: Hello, now_ns: int) -> tuple[Intake, tuple[Requ
     )
     if proven:
         after = replace(after, checks=intake.checks, ahead=taken, clock_us=intake.clock_us, boot=intake.boot)
-    elif back:  # `next` on does not exist yet: a report of these is new
+    elif back:  # the reports from `next` on do not exist yet: they are new
         after = replace(after, checks=intake.before(hello.next), ahead=kept)
     return after, (Resend(hello.stream, hello.oldest),) if missing else (), proven
 
 
-def weigh(intake: Intake, stream: int, sequence: int) -> Repeat:
+def weigh(intake: Intake, stream: int, sequence: int) -> OpenShoeRepeat:
     if not intake.greeted or stream != intake.stream:
-        return Repeat.STRANGE
+        return OpenShoeRepeat.STRANGE
     if sequence == intake.due:
-        return Repeat.DUE
-    return Repeat.COPY if earlier(sequence, intake.due) else Repeat.LATER
+        return OpenShoeRepeat.DUE
+    return OpenShoeRepeat.COPY if earlier(sequence, intake.due) else OpenShoeRepeat.LATER
 
 
-def judge(intake: Intake, report: Report) -> Repeat:
-    """What a report is, by its number, its CRC and its moment."""
+def judge(intake: Intake, report: OpenShoeReport) -> OpenShoeRepeat:
+    """How a report relates to the accepted reports, by its number, its CRC and its moment."""
     verdict = weigh(intake, report.stream, report.sequence)
-    if verdict is not Repeat.STRANGE and intake.power_up is not None and later_boot(report.boot, intake.power_up):
-        return Repeat.STRANGE  # the HELLO of that power-up was lost
-    compared = verdict is Repeat.COPY or (verdict is Repeat.DUE and intake.ahead > 0)
+    if (
+        verdict is not OpenShoeRepeat.STRANGE
+        and intake.power_up is not None
+        and later_boot(report.boot, intake.power_up)
+    ):
+        return OpenShoeRepeat.STRANGE  # the HELLO of that power-up was lost
+    compared = verdict is OpenShoeRepeat.COPY or (verdict is OpenShoeRepeat.DUE and intake.ahead > 0)
     if compared and intake.taken(report) == report.check:
-        return Repeat.COPY
-    if compared and verdict is Repeat.DUE:
-        return Repeat.DUE if intake.gap else Repeat.RENUMBERED
-    if verdict is Repeat.COPY:
-        return Repeat.RENUMBERED if intake.vouched else Repeat.STRANGE
-    if verdict is not Repeat.STRANGE and moment(report).goes_back(intake.moment) and not intake.vouched:
-        return Repeat.STRANGE  # a clock that goes back: the numbers may have begun again, too
+        return OpenShoeRepeat.COPY
+    if compared and verdict is OpenShoeRepeat.DUE:
+        return OpenShoeRepeat.DUE if intake.gap else OpenShoeRepeat.RENUMBERED
+    if verdict is OpenShoeRepeat.COPY:
+        return OpenShoeRepeat.RENUMBERED if intake.vouched else OpenShoeRepeat.STRANGE
+    if verdict is not OpenShoeRepeat.STRANGE and moment(report).goes_back(intake.moment) and not intake.vouched:
+        return OpenShoeRepeat.STRANGE  # the clock goes back: the device may reuse numbers, too
     return verdict
 
 
-def receive(intake: Intake, report: Report, now_ns: int) -> tuple[Intake, tuple[Requested, ...], Repeat]:
-    """Take a report in, or not. What is to be said of it leaves after the commit, as everything does."""
+def receive(
+    intake: Intake, report: OpenShoeReport, now_ns: int
+) -> tuple[Intake, tuple[Requested, ...], OpenShoeRepeat]:
+    """Accept a report or not. The requests leave after the commit, as all sends do."""
     verdict = judge(intake, report)
-    if verdict in (Repeat.DUE, Repeat.RENUMBERED):
-        return _take(intake, report), (Acknowledge(report.stream, report.sequence),), verdict
-    if verdict is Repeat.COPY:
+    if verdict in (OpenShoeRepeat.DUE, OpenShoeRepeat.RENUMBERED):
+        return _take(intake, report), (OpenShoeAcknowledge(report.stream, report.sequence),), verdict
+    if verdict is OpenShoeRepeat.COPY:
         if report.sequence == intake.due:
             intake = replace(intake, due=following(intake.due), ahead=intake.ahead - 1, asked_ns=None)
-        return intake, (Acknowledge(report.stream, report.sequence),), verdict
-    if verdict is Repeat.STRANGE and intake.greeted:
+        return intake, (OpenShoeAcknowledge(report.stream, report.sequence),), verdict
+    if verdict is OpenShoeRepeat.STRANGE and intake.greeted:
         return *_identify(intake, now_ns), verdict
     return *_missing(intake, now_ns), verdict
 
 
-def overhear(intake: Intake, report: Report) -> tuple[Intake, Repeat]:
-    """What a host that only listens makes of a report: it takes all but copies, because it can ask for nothing."""
+def overhear(intake: Intake, report: OpenShoeReport) -> tuple[Intake, OpenShoeRepeat]:
+    """The decision of a host that only listens. This host cannot request reports, and accepts all except copies."""
     verdict = weigh(replace(intake, greeted=True), report.stream, report.sequence)
-    if verdict is Repeat.COPY:
+    if verdict is OpenShoeRepeat.COPY:
         known = intake.taken(report)
-        # The other host may have asked again for what this one missed: the gap is on record.
+        # The other host may have requested a report that this host missed: the gap is on record.
         missed = known is None and steps(report.sequence, intake.due) <= REPEATABLE
         if known == report.check or missed:
             return intake, verdict
-    if verdict is Repeat.COPY or (verdict is not Repeat.STRANGE and moment(report).goes_back(intake.moment)):
-        verdict = Repeat.RENUMBERED
+    if verdict is OpenShoeRepeat.COPY or (
+        verdict is not OpenShoeRepeat.STRANGE and moment(report).goes_back(intake.moment)
+    ):
+        verdict = OpenShoeRepeat.RENUMBERED
     return _take(intake, report), verdict
 
 
 def overhear_hello(intake: Intake, hello: Hello) -> tuple[Intake, bool]:
-    """What a host that only listens makes of a HELLO, and whether it begins a new numbering of the same stream."""
+    """Process a HELLO at a host that only listens. Returns whether HELLO begins a new numbering of the same stream."""
     back = hello.stream == intake.stream and earlier(hello.next, intake.due)
     if back:
         intake = Intake(hello.stream, hello.next, checks=intake.before(hello.next))
     return replace(intake, greeted=True, power_up=hello.boot), back
 
 
-def alive(intake: Intake, said: Alive, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
-    """An idle device counts, too: what it says to come next may already be missing, or may have been before."""
-    verdict = weigh(intake, said.stream, said.next)
-    if intake.greeted and (verdict in (Repeat.COPY, Repeat.STRANGE) or intake.power_up not in (None, said.boot)):
+def alive(intake: Intake, message: Alive, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
+    """Compare `next` of an idle device: reports before `next` may be missing, or the device may reuse numbers."""
+    verdict = weigh(intake, message.stream, message.next)
+    if intake.greeted and (
+        verdict in (OpenShoeRepeat.COPY, OpenShoeRepeat.STRANGE) or intake.power_up not in (None, message.boot)
+    ):
         return _identify(intake, now_ns)
-    return (intake, ()) if verdict is Repeat.DUE else _missing(intake, now_ns)
+    return (intake, ()) if verdict is OpenShoeRepeat.DUE else _missing(intake, now_ns)
 
 
 def wake_at(intake: Intake, resend_ms: int) -> int | None:
@@ -222,12 +231,12 @@ def wake_at(intake: Intake, resend_ms: int) -> int | None:
 
 
 def wake(intake: Intake, now_ns: int, resend_ms: int) -> tuple[Intake, tuple[Requested, ...]]:
-    """Ask again for what has not come."""
+    """Repeat the request that has no answer."""
     due_ns = wake_at(intake, resend_ms)
     return (intake, ()) if due_ns is None or now_ns < due_ns else _ask(intake, now_ns)
 
 
-def _take(intake: Intake, report: Report) -> Intake:
+def _take(intake: Intake, report: OpenShoeReport) -> Intake:
     checks = intake.before(report.sequence) if report.stream == intake.stream else ()
     if report.stream == intake.stream and not earlier(report.sequence, intake.end):
         missed = min(steps(intake.end, report.sequence), REPEATABLE)
@@ -246,12 +255,12 @@ def _take(intake: Intake, report: Report) -> Intake:
 
 
 def _identify(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
-    """Ask whose numbering it is, and take nothing until HELLO says so."""
+    """Request HELLO, and accept no report until HELLO arrives."""
     return replace(intake, greeted=False, asked_ns=now_ns), (Identify(),)
 
 
 def _missing(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
-    """Ask at once for what was not asked for yet: the number due, or HELLO."""
+    """Request the due number, or HELLO, unless a request is already waiting for its answer."""
     return _ask(intake, now_ns) if intake.asked_ns is None else (intake, ())
 
 
@@ -262,15 +271,15 @@ def _ask(intake: Intake, now_ns: int) -> tuple[Intake, tuple[Requested, ...]]:
     return replace(intake, asked_ns=now_ns), (wanted,)
 
 
-class Store(msgspec.Struct, frozen=True):
-    """What a device keeps."""
+class DeviceStore(msgspec.Struct, frozen=True):
+    """The reports that a device keeps."""
 
     stream: int
     version: int = 1
     room: int = 1024  # reports
     next: int = FIRST
-    kept: tuple[Report, ...] = ()
-    repeat_ns: int | None = None  # when the window is said again
+    kept: tuple[OpenShoeReport, ...] = ()
+    repeat_ns: int | None = None  # when the device repeats the window
     full: bool = False  # reports were dropped: the stream ends when the kept ones are acknowledged
     boot: int = 0  # the present power-up; always 0 before version 3
 
@@ -280,43 +289,49 @@ class Store(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether the device must begin a new stream, and say first that reports were lost."""
+        """Whether the device must begin a new stream that first reports the loss."""
         return self.full and not self.kept
 
 
-def keep(store: Store, said: Reported, clock_us: int, now_ns: int) -> tuple[Store, tuple[Report, ...]]:
-    """Number a report and keep it; what of it goes out now."""
+def keep(
+    store: DeviceStore, message: ReportBody, clock_us: int, now_ns: int
+) -> tuple[DeviceStore, tuple[OpenShoeReport, ...]]:
+    """Number a report and keep it. Returns the reports to send now."""
     if store.full or len(store.kept) >= store.room:
         return replace(store, full=True), ()
-    report = Report(store.version, store.next, store.stream, clock_us, said, store.boot)
+    report = OpenShoeReport(store.version, store.next, store.stream, clock_us, message, store.boot)
     sent = len(store.kept) < WINDOW
     store = replace(store, next=following(store.next), kept=(*store.kept, report))
     repeat_ns = now_ns + REPEAT_NS if store.repeat_ns is None else store.repeat_ns
     return (replace(store, repeat_ns=repeat_ns), (report,)) if sent else (store, ())
 
 
-def forget(store: Store, said: Acknowledge, now_ns: int) -> tuple[Store, tuple[Report, ...]] | None:
-    """Drop what is acknowledged; what comes into the window by it goes out. None: of another stream, say HELLO."""
-    if said.stream != store.stream:
+def drop_acknowledged(
+    store: DeviceStore, message: OpenShoeAcknowledge, now_ns: int
+) -> tuple[DeviceStore, tuple[OpenShoeReport, ...]] | None:
+    """Delete the acknowledged reports. Returns the reports that enter the window; None: another stream, send HELLO."""
+    if message.stream != store.stream:
         return None
-    done = steps(store.oldest, said.upto) + 1
-    if done > len(store.kept) or said.upto < FIRST:
+    done = steps(store.oldest, message.upto) + 1
+    if done > len(store.kept) or message.upto < FIRST:
         return store, ()
     kept = store.kept[done:]
     store = replace(store, kept=kept, repeat_ns=now_ns + REPEAT_NS if kept else None)
     return store, kept[max(WINDOW - done, 0) : WINDOW]
 
 
-def again(store: Store, said: Resend, now_ns: int) -> tuple[Store, tuple[Report, ...]] | None:
-    """The reports from a number in the window on. None: that number is not in the window, say HELLO."""
-    start = steps(store.oldest, said.start)
-    if said.stream != store.stream or start >= min(WINDOW, len(store.kept)) or said.start < FIRST:
+def repeat_reports(
+    store: DeviceStore, message: Resend, now_ns: int
+) -> tuple[DeviceStore, tuple[OpenShoeReport, ...]] | None:
+    """The reports from a number in the window on. None: the number is not in the window, send HELLO."""
+    start = steps(store.oldest, message.start)
+    if message.stream != store.stream or start >= min(WINDOW, len(store.kept)) or message.start < FIRST:
         return None
     return replace(store, repeat_ns=now_ns + REPEAT_NS), store.kept[start : start + WINDOW]
 
 
-def repeat(store: Store, now_ns: int) -> tuple[Store, tuple[Report, ...]]:
-    """Say the window again, if nobody has acknowledged anything in time."""
+def repeat(store: DeviceStore, now_ns: int) -> tuple[DeviceStore, tuple[OpenShoeReport, ...]]:
+    """Repeat the window, if no report was acknowledged in time."""
     if store.repeat_ns is None or now_ns < store.repeat_ns:
         return store, ()
     return replace(store, repeat_ns=now_ns + REPEAT_NS), store.kept[:WINDOW]

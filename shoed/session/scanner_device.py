@@ -1,7 +1,7 @@
-"""A barcode scanner, in the role of the device: the other end of `scanner`.
+"""The device's session of a barcode scanner: the counterpart of `scanner`.
 
-Theory of operation: a fold like the host's, with nothing to keep. `say` types a code and Enter,
-one key after the other; an error is said as it is. The scanner heeds nothing that a host says.
+Theory of operation: this session is a fold without state. `say` types a code and Enter, one key after the other, or
+sends an error. The scanner ignores all bytes of the host.
 """
 
 from typing import Final
@@ -9,29 +9,31 @@ from typing import Final
 import msgspec
 
 from firmware_protocols import scanner as theirs
-from firmware_protocols.scanner import ENTER, PLAIN, SHIFTED, Failed, Held
-from shoed.now import Chunk
+from firmware_protocols.scanner import ENTER, PLAIN, SHIFTED, HeldKeys, ScannerFailed
+from shoed.model.moments import Chunk
 
-STROKES: Final = {text: Held((usage,), shift=True) for usage, text in reversed(SHIFTED.items())} | {
-    text: Held((usage,)) for usage, text in reversed(PLAIN.items())
+STROKES: Final = {text: HeldKeys((usage,), shift=True) for usage, text in reversed(SHIFTED.items())} | {
+    text: HeldKeys((usage,)) for usage, text in reversed(PLAIN.items())
 }
 
 
-class ScannerState(msgspec.Struct, frozen=True):
+class ScannerDeviceState(msgspec.Struct, frozen=True):
     pass
 
 
 class Scanner:
-    def begin(self) -> ScannerState:
-        return ScannerState()
+    def begin(self) -> ScannerDeviceState:
+        return ScannerDeviceState()
 
-    def say(self, state: ScannerState, said: str | Failed) -> tuple[ScannerState, bytes]:
-        """A code, character by character and each key let go of before the next; or an error, and its end."""
-        reports = (said,) if isinstance(said, Failed) else (*(STROKES[each] for each in said), Held((ENTER,)))
-        return state, b"".join(theirs.build(report) + theirs.build(Held()) for report in reports)
+    def say(self, state: ScannerDeviceState, code: str | ScannerFailed) -> tuple[ScannerDeviceState, bytes]:
+        """Return the reports of a code, each key up before the next key goes down; or of an error and its end."""
+        reports = (
+            (code,) if isinstance(code, ScannerFailed) else (*(STROKES[each] for each in code), HeldKeys((ENTER,)))
+        )
+        return state, b"".join(theirs.build(report) + theirs.build(HeldKeys()) for report in reports)
 
-    def hear(self, state: ScannerState, chunk: Chunk) -> tuple[ScannerState, bytes]:  # noqa: ARG002 -- it heeds nothing
+    def hear(self, state: ScannerDeviceState, chunk: Chunk) -> tuple[ScannerDeviceState, bytes]:  # noqa: ARG002 -- ignored
         return state, b""
 
-    def wake_at(self, state: ScannerState) -> int | None:  # noqa: ARG002 -- it waits for nothing
+    def wake_at(self, state: ScannerDeviceState) -> int | None:  # noqa: ARG002 -- no deadline
         return None

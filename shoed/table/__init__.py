@@ -1,10 +1,10 @@
-"""A table: its round's state machine, and what it shows of it."""
+"""The table room: it turns observations, findings and commands into events, and keeps the state of the round."""
 
 from shoed.table.context import BY_FIRST_CARD, AfterGap, Custom, Table, TableSettings
 from shoed.table.device_orders import ordered
-from shoed.table.observe import Watched, doubted, fold, wake_at
-from shoed.table.public import PublicState, public_state
-from shoed.table.question import PublicQuestion, public_question
+from shoed.table.observe import Watched, fold, fold_findings, wake_at
+from shoed.table.public_question import PublicQuestion, public_question
+from shoed.table.public_state import PublicState, public_state
 from shoed.table.state import TableState
 
 __all__ = [
@@ -17,8 +17,8 @@ __all__ = [
     "TableSettings",
     "TableState",
     "Watched",
-    "doubted",
     "fold",
+    "fold_findings",
     "ordered",
     "public_question",
     "public_state",

@@ -1,8 +1,8 @@
-"""How a round stands: a pure function of the book and the record.
+"""The standing of a round: a pure function of the rule book and the record.
 
-Theory of operation: `assess` takes in the cards that wait as far as no person is needed, infers the matters that follow
-from the cards, asks the rules, and lists the open questions. Its Standing holds the record with what was taken in, so
-that assessing it again changes nothing.
+Theory of operation: `assess` places waiting cards until a person has to decide. It infers matters from the cards, asks
+the rules, and lists the open questions. The result is a Standing with the changed record. A second assessment of that
+record changes nothing.
 """
 
 from collections.abc import Sequence
@@ -12,24 +12,35 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.events import Slot, TookBack
+from shoed.model.cards import Card
+from shoed.model.events import ReturnedBets, Slot
+from shoed.model.irregularities import PLAYER, Stage
+from shoed.model.irregularities import IrregularityKind as Kind
 from shoed.rules.book import RuleBook, Then
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
 from shoed.rules.drawing import due as due_of
 from shoed.rules.insurance import waived
-from shoed.rules.irregular import Course, Happened, Layout, Ruling, course, lay
+from shoed.rules.irregular import Course, Irregularity, RoundBets, Ruling, course, deal
 from shoed.rules.load import book
-from shoed.rules.neglect import Cover, neglected
+from shoed.rules.neglected_insurance import InsuranceState, neglected
 from shoed.rules.questions import Ask, Choice, Decision, Inquiry
-from shoed.table.asking import OTHERS, RECORD, Asked, of_the_record, of_the_rules
+from shoed.table.asking import OTHERS, RECORD, RoundQuestion, of_the_record, of_the_rules
 from shoed.table.matters import IN_A_ROUND, Confirmation, Matter, Status
 from shoed.table.readings import due_slot, fits, slot
-from shoed.table.record import CardEntry, Decided, Record, Report, Where, changed, excess, facts, placed, with_status
-from shoed.words import PLAYER, Stage
-from shoed.words import Event as Kind
+from shoed.table.record import (
+    CardEntry,
+    Record,
+    ReportedPlace,
+    RuleAnswer,
+    Where,
+    changed,
+    excess,
+    facts,
+    placed,
+    with_status,
+)
 
-# A card that is left over is explained by a matter of one of these kinds.
+# A matter of one of these kinds explains a card that is left over.
 LEFT_OVER: Final = frozenset({Kind.CARD_IN_EXCESS, Kind.CARD_EXPOSED, Kind.ORDER_ALTERED, Kind.WRONG_COUNT})
 
 
@@ -44,9 +55,9 @@ class Standing(msgspec.Struct, frozen=True):
     record: Record
     course: Course
     rulings: tuple[Ruling, ...]  # each with the id of its matter
-    questions: tuple[Asked, ...]  # the one that is asked first in front
+    questions: tuple[RoundQuestion, ...]  # in the order of asking
     due: Slot | None
-    returned: tuple[TookBack, ...] = ()
+    returned: tuple[ReturnedBets, ...] = ()
 
     @property
     def held(self) -> bool:
@@ -64,19 +75,19 @@ class Standing(msgspec.Struct, frozen=True):
 
     @property
     def carried(self) -> tuple[CardEntry, ...]:
-        """The cards that may open the next round; a card that was put in another order has its face and no id."""
+        """The cards that may open the next round. A card of an altered order has its face and no id."""
         order, foreign = self.record.order, [self.record.card(each) for each in self.record.foreign]
         left: list[CardEntry] = []
         for face, at in zip(self.course.carried, self.course.carried_at, strict=True):
             card = order[at - 1]
             if (card in foreign) if card.face is face else any(each.face is face for each in foreign):
                 continue
-            left.append(card if card.face is face else CardEntry(face, Where.LYING))
+            left.append(card if card.face is face else CardEntry(face, Where.LEFT_OVER))
         return tuple(left)
 
 
 def house_of(game: str, record: Record, *, insurance: bool) -> House:
-    """A round is judged by the book of the game under which it opened."""
+    """The rule book of a round is the book of the game under which the round opened."""
     return House(book(record.game or game), insurance)
 
 
@@ -90,7 +101,7 @@ def assess(house: House, record: Record) -> Standing:
             continue
         has_its_cards = bool(record.order) and found.course.due is None
         waiting = record.waiting
-        # The end of a round is published before the cards that follow it are looked at.
+        # The end of a round is published before the later cards are assessed.
         if found.held or found.course.void is not None or not waiting:
             return found
         if has_its_cards and not record.published.complete:
@@ -98,30 +109,30 @@ def assess(house: House, record: Record) -> Standing:
         first = waiting[0]
         is_due = fits(record, slot(found.course.hands, found.course.due), first, found.course)
         record = placed(record, first.id)
-        if not is_due:  # `judge` asks if there is more than one reading
+        if not is_due:  # excess is the only reading; with several readings, `judge` asks
             record = excess(record, first.id)
 
 
 def foreseen(house: House, record: Record) -> Standing:
-    """How the round will stand once its end is published."""
+    """The standing of the round after its end is published."""
     found = assess(house, record)
     if found.held or found.course.void is not None or found.course.due is not None:
         return found
     return assess(house, replace(found.record, published=replace(found.record.published, complete=True)))
 
 
-# --- what follows without a person
+# --- consequences without a person
 
 
 def returned_to_the_queue(record: Record) -> Record:
-    """Overdraws wait again once the round has its cards."""
-    for each in record.at(Where.PUT_BY) if record.published.complete else ():
+    """The record in which deferred overdraws wait again, once the round is complete."""
+    for each in record.at(Where.DEFERRED) if record.published.complete else ():
         record = changed(record, replace(each, where=Where.WAITING))
     return record
 
 
 def revised(house: House, record: Record) -> Record:
-    """A card taken as drawn in excess is the due one by other faces: then the matter did not happen."""
+    """After a correction of faces, withdraw each inferred card in excess that was due. Open the others again."""
     for each in record.counted:
         inferred_by_us = each.by is None and each.kind is Kind.CARD_IN_EXCESS
         if not inferred_by_us or record.card(each.cards[0]).where is Where.WITHDRAWN:
@@ -133,12 +144,12 @@ def revised(house: House, record: Record) -> Record:
 
 
 def is_false(house: House, record: Record, excess_matter: Matter) -> bool | None:
-    """Whether this card was the one due when it was drawn; None: a person has to decide something before."""
+    """Whether this card was due at the moment of its draw. None: an earlier decision is open."""
     card = record.card(excess_matter.cards[0])
     at = record.ordinal(card.id)
     before, later = record, {each.id for each in (*record.order[at - 1 :], *record.waiting)}
     for card_id in later:
-        before = changed(before, replace(before.card(card_id), where=Where.LYING))
+        before = changed(before, replace(before.card(card_id), where=Where.LEFT_OVER))
     others = [
         each
         if each.status not in IN_A_ROUND or (facts(record, each).at < at and later.isdisjoint(each.meant))
@@ -152,9 +163,9 @@ def is_false(house: House, record: Record, excess_matter: Matter) -> bool | None
 
 
 def inferred(record: Record, found: Standing) -> Record:
-    """One matter that follows from the cards; the same record if there is none."""
-    if (doubted := unconfirmed(record, found)) is not record:
-        return doubted
+    """Return the record with the next matter that follows from the cards, or the same record without such a matter."""
+    if (suspected := unconfirmed(record, found)) is not record:
+        return suspected
     if found.course.void is None and not found.held:
         for at in found.course.carried_at:
             if at - 1 not in found.course.carried_at and not explained(record, at):
@@ -162,18 +173,21 @@ def inferred(record: Record, found: Standing) -> Record:
     return ran_out(record, found)
 
 
-def with_moved_third(house: House, before: Standing, record: Record) -> Record:
-    """READINGS, irregularities 9: by other faces Player stands: the House decides if its third card is Banker's."""
+def with_disputed_third_card(house: House, before: Standing, record: Record) -> Record:
+    """Add a card in excess if Player stands after a correction, and both hands had a third card before it.
+
+    The card of Player's third slot may be Banker's third card (READINGS, irregularities 9): a person decides.
+    """
     hands = judge(house, record).course.hands
     moved = len(before.course.hands.player) == FULL_HAND > len(hands.player) and len(hands.banker) == FULL_HAND
     third = record.order[INITIAL_CARDS] if moved else None
-    if third is None or third.report is not Report.SLOT or explained(record, INITIAL_CARDS + 1):
+    if third is None or third.report is not ReportedPlace.SLOT or explained(record, INITIAL_CARDS + 1):
         return record
     return excess(record, third.id)
 
 
 def explained(record: Record, at: int) -> bool:
-    """Whether a matter says why this card is left over; a card is in excess once, also if that is false."""
+    """Whether a matter explains why this card is left over. A withdrawn card in excess counts, too."""
     card_id = record.order[at - 1].id
     for each in record.counted:
         if each.kind in LEFT_OVER and (each.status in IN_A_ROUND or each.kind is Kind.CARD_IN_EXCESS):
@@ -184,7 +198,10 @@ def explained(record: Record, at: int) -> bool:
 
 
 def unconfirmed(record: Record, found: Standing) -> Record:
-    """Neither the watch nor a dealer alone voids a round: a person first confirms the ground."""
+    """The record in which an unconfirmed ground of a void is a suspicion.
+
+    Neither the watch nor a dealer alone voids a round: a person confirms the ground first.
+    """
     ruling = found.course.void
     ground = next((each for each in record.counted if ruling is not None and each.id == ruling.irregularity), None)
     if ground is None or ruling is record.published.voided:
@@ -199,8 +216,8 @@ def unconfirmed(record: Record, found: Standing) -> Record:
     return with_status(record, Status.SUSPECTED, replace(ground, number=0))
 
 
-def confirms(decided: Decided, ground: Matter) -> bool:
-    """Whether the author of this answer has the role that confirms."""
+def confirms(decided: RuleAnswer, ground: Matter) -> bool:
+    """Whether this answer confirms the ground: its author has the role that confirms."""
     of_the_house = decided.matter == ground.id and decided.bettor is None
     return of_the_house and decided.by.role is not None and decided.by.role.may_decide_for(RECORD)
 
@@ -220,40 +237,40 @@ def ran_out(record: Record, found: Standing) -> Record:
 
 
 def judge(house: House, record: Record) -> Standing:
-    """The record as it is, by the rules."""
+    """The standing of the record by the rules, without changes to the record."""
     faces, counted = known(record), record.counted
     ruled_on = counted or record.decisions or record.squeeze
-    if not ruled_on:  # nearly all rounds
-        hands, carried = lay(house.book, faces)
+    if not ruled_on:  # most rounds
+        hands, carried = deal(house.book, faces)
         at = tuple(range(len(hands) + 1, len(faces) + 1))
         plain = Course(hands, carried, due_of(house.book, hands), (), None, False, {}, frozenset(), at)  # noqa: FBT003
         return standing(record, plain, (), of_the_record(house.book, record, plain, []))
     inquiry = Inquiry(decisions(record, counted))
     bettors = (*named(record), OTHERS)
-    happened = [facts(record, each) for each in counted]
-    found = course(house.book, faces, happened, inquiry, Layout(bettors))
-    rulings, returned = list(found.rulings), [TookBack(*each) for each in found.returned.items()]
+    irregularities = [facts(record, each) for each in counted]
+    found = course(house.book, faces, irregularities, inquiry, RoundBets(bettors))
+    rulings, returned = list(found.rulings), [ReturnedBets(*each) for each in found.returned.items()]
     by_rules = found.void and replace(found.void, irregularity=counted[found.void.irregularity].id)
     ground = record.published.voided or by_rules
     if ground is None and record.voided_by is not None:
-        ground = Ruling(0, Then.VOID, "", None, silent=True, reading="a person of the house voided it")
+        ground = Ruling(0, Then.VOID, "", None, silent=True, reading="a person of the house voided the round")
     if ground is not by_rules:
         found = replace(found, due=None, suspended=False)
         inquiry.open[:] = [each for each in inquiry.open if each.ask is Ask.SET_REPLACED]
     found = replace(found, void=ground)
     if found.void is None and found.due is None and not found.suspended:
         passed = [(bettor, stage, bet) for bettor in bettors for stage in Stage for bet in house.book.insurances]
-        cover = Cover(house.insurance, passed, waived(house.book, squeeze=record.squeeze and house.insurance))
-        neglect = neglected(house.book, found, happened, cover, inquiry)
+        cover = InsuranceState(house.insurance, passed, waived(house.book, squeeze=record.squeeze and house.insurance))
+        neglect = neglected(house.book, found, irregularities, cover, inquiry)
         rulings += neglect.rulings
-        returned += [TookBack(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
+        returned += [ReturnedBets(bettor, clause, bet) for (bettor, bet), clause in neglect.returned.items()]
     asked = [
         of_the_rules(each, counted[each.irregularity].id)
         for each in inquiry.open
         if not (record.overtaken and each.ask is Ask.OPTION)
     ]
     of_all = {(each.ask, each.matter, each.bet) for each in asked if each.bettor == OTHERS}
-    # An answer of all others is that of a bettor who answered another question, too.
+    # A question for all other bettors replaces the same question for one bettor.
     asked = [each for each in asked if each.bettor == OTHERS or (each.ask, each.matter, each.bet) not in of_all]
     rulings.sort(key=lambda each: each.irregularity)
     by_id = [of_the_matter(each, counted[each.irregularity]) for each in rulings]
@@ -267,16 +284,16 @@ def of_the_matter(ruling: Ruling, matter: Matter) -> Ruling:
 
 
 def withdrawal(matter: Matter) -> str:
-    """Why nothing follows from a notice."""
-    return "a person denied it" if matter.confirmation is Confirmation.DENIED else "the notice was withdrawn"
+    """The reason why a notice has no consequence."""
+    return "a person denied the notice" if matter.confirmation is Confirmation.DENIED else "the notice was withdrawn"
 
 
 def standing(
     record: Record,
     found: Course,
     rulings: Sequence[Ruling],
-    questions: Sequence[Asked],
-    returned: tuple[TookBack, ...] = (),
+    questions: Sequence[RoundQuestion],
+    returned: tuple[ReturnedBets, ...] = (),
 ) -> Standing:
     held = any(each.holds for each in questions)
     due = None if held else due_slot(record, found)
@@ -284,7 +301,7 @@ def standing(
 
 
 def known(record: Record) -> list[Card]:
-    """The faces up to the first one that is not known."""
+    """The faces up to the first unknown face."""
     faces: list[Card] = []
     for each in record.order:
         if each.face is None:
@@ -294,12 +311,12 @@ def known(record: Record) -> list[Card]:
 
 
 def named(record: Record) -> list[str]:
-    """The bettors who answered in their own names."""
+    """The bettors whom an answer names."""
     return [name for name in dict.fromkeys(each.bettor for each in record.decisions) if name not in (None, OTHERS)]
 
 
 def decisions(record: Record, counted: Sequence[Matter]) -> list[Decision]:
-    """The answers, for the rules. An answer for all others holds for a bettor who is named later."""
+    """The answers, for the rules. An answer for all other bettors holds for a bettor who is named later."""
     positions = {each.id: position for position, each in enumerate(counted)}
     given = [each for each in record.decisions if each.matter in positions]
     own = {(each.ask, each.matter, each.bettor, each.bet) for each in given}
@@ -323,21 +340,21 @@ def decisions(record: Record, counted: Sequence[Matter]) -> list[Decision]:
 
 
 def shown(house: House, found: Standing) -> Hands:
-    """The hands as subscribers may see them: without cards whose place is in question."""
+    """The hands for subscribers: without cards whose place is in question."""
     record = found.record
     if found.places_known and found.course.void is None and all(each.published for each in record.order):
         return found.course.hands
     asked, counted = {each.matter for each in found.questions if each.holds}, record.counted
     ground = found.course.void.irregularity if found.course.void is not None else None
     in_excess = [each for each in counted if each.kind is Kind.CARD_IN_EXCESS and each.id in (*asked, ground)]
-    doubted = {card for each in in_excess for card in each.cards}
-    lying = [replace(each, published=False) if each.id in doubted else each for each in record.order]
-    drawn = list(takewhile(lambda each: each.published and each.face is not None, lying))
-    happened: list[Happened] = []
+    in_question = {card for each in in_excess for card in each.cards}
+    visible = [replace(each, published=False) if each.id in in_question else each for each in record.order]
+    drawn = list(takewhile(lambda each: each.published and each.face is not None, visible))
+    irregularities: list[Irregularity] = []
     for each in counted:
-        what = facts(record, each)  # a matter that is in question, or of a later card, changes nothing yet
-        last = what.at + max(1, len(what.order)) - 1
-        happened.append(replace(what, noticed_late=each.id in asked or last > len(drawn)))
+        irregularity = facts(record, each)  # a matter that is in question, or of a later card, changes nothing yet
+        last = irregularity.at + max(1, len(irregularity.order)) - 1
+        irregularities.append(replace(irregularity, noticed_late=each.id in asked or last > len(drawn)))
     faces = [each.face for each in drawn if each.face is not None]
-    published = course(house.book, faces, happened, Inquiry(decisions(record, counted)))
+    published = course(house.book, faces, irregularities, Inquiry(decisions(record, counted)))
     return min(found.course.hands, published.hands, key=len)

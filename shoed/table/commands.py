@@ -1,8 +1,13 @@
-"""Commands of people, and the answer to each: done, or refused with the reason.
+"""Commands of people, and the answer to each command: executed, or refused with the reason.
 
-A command says what a person saw or decided; it becomes an entry of the record, and is assessed as a card is. A Pit
-Supervisor or above corrects the record (a misread card, a void round); a question is answered in the role that the rule
-book names; every role of the house may give the other commands.
+A command becomes an entry of the record, and the record is assessed again, as after a card. These commands require a
+role:
+- `correct`, `void`, `replace-set` and a notice with `in_time`: Pit Supervisor or above;
+- `put-away`: the role that the rule book names;
+- `withdraw`: the role of the author of the notice, or a higher role;
+- `decide`: the role that the question names;
+- `clear-fault` with the card of an overdraw: Pit Supervisor or above.
+Every role of the house may give the other commands.
 """
 
 from collections import Counter
@@ -10,9 +15,9 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from shoed import events
-from shoed.cards import Card
-from shoed.commands import (
+from shoed.model import events
+from shoed.model.cards import Card
+from shoed.model.commands import (
     Answer,
     Author,
     ClearFault,
@@ -22,10 +27,10 @@ from shoed.commands import (
     EmptyShoe,
     GrantSqueeze,
     LockDevice,
-    Notice,
     OpenBets,
     PutAway,
     ReplaceSet,
+    ReportIrregularity,
     ReportLate,
     SettleRound,
     StartShoe,
@@ -33,46 +38,46 @@ from shoed.commands import (
     VoidRound,
     Withdraw,
 )
-from shoed.now import Now
-from shoed.observations import Pair
+from shoed.model.irregularities import FOLLOWS, Stage
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.moments import Now
+from shoed.model.observations import Side
+from shoed.model.step import Commanded
 from shoed.rules import drawing
-from shoed.rules.book import Act, Rule
-from shoed.rules.irregular import OF_A_CARD, Happened, course, lay
+from shoed.rules.book import BetAction, Rule
+from shoed.rules.irregular import ABOUT_A_CARD, Irregularity, course, deal
 from shoed.rules.questions import Inquiry
-from shoed.step import Told
 from shoed.table import device_orders, rounds
 from shoed.table.answers import decide, report_past
-from shoed.table.context import Table, signed
+from shoed.table.context import Table, author_fields
 from shoed.table.corrections import correct, may_correct, past_round, put_away, remembered, void
 from shoed.table.customs import after_the_cut
 from shoed.table.matters import Matter, Status
-from shoed.table.notices import exposed, is_known, replace_set, reported_again, same_thing, waits, withdraw
+from shoed.table.notices import is_known, known_matter, replace_set, reported_again, waits, with_exposed_card, withdraw
 from shoed.table.phase import DRAWN, OPEN, Phase
-from shoed.table.posing import ask
+from shoed.table.question_events import ask
 from shoed.table.record import TOGETHER, Record, Source, Where, changed, with_matter
 from shoed.table.report import publish_noticed, publish_ruled, report
-from shoed.words import FOLLOWS, Stage
-from shoed.words import Event as Kind
 
 UNTIL_THE_NEXT: Final = {Kind.WRONG_COUNT, Kind.INSURANCE_NEGLECTED}  # C 5.5.3, I 5.13: also once bets are paid
 
 
-def obey(table: Table, told: Told, at: Now) -> None:
-    refused = obeyed(table, told, at)
-    table.answers.append(Answer(told.id, refused is None, refused or table.remark))
+def answer_command(table: Table, commanded: Commanded, at: Now) -> None:
+    refused = execute(table, commanded, at)
+    table.answers.append(Answer(commanded.id, refused is None, refused or table.remark))
 
 
-def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0912 -- one line a command
-    """None if it was done, else why not."""
-    by = told.author
-    if by.role is None and not isinstance(told.command, Decide):
-        return "a player tells the house, and the house tells the table: name a role"
-    match told.command:
+def execute(table: Table, commanded: Commanded, at: Now) -> str | None:  # noqa: C901, PLR0912 -- one line a command
+    """Execute the command; return the refusal, or None."""
+    by = commanded.author
+    if by.role is None and not isinstance(commanded.command, Decide):
+        return "a player gives no commands except answers; name a role of the house"
+    match commanded.command:
         case OpenBets():
             return open_bets(table, at)
         case CloseBets():
             return close_bets(table, at)
-        case Notice() as notice:
+        case ReportIrregularity() as notice:
             return take_notice(table, notice, by, at)
         case Withdraw() as command:
             return withdraw(table, command, by, at)
@@ -99,29 +104,29 @@ def obeyed(table: Table, told: Told, at: Now) -> str | None:  # noqa: C901, PLR0
             rounds.run_empty(table, at, by)
             return None
         case LockDevice() | UnlockDevice() | ClearFault():
-            return device_orders.obey(table, told)
+            return device_orders.record_order(table, commanded)
         case _:
-            assert_never(told.command)
+            assert_never(commanded.command)
 
 
 def open_bets(table: Table, at: Now) -> str | None:
     record, phase = table.record, table.state.phase
-    asked = f"answer question {table.state.asked[0].id}" if table.state.asked else "end it"
+    asked = f"answer question {table.state.asked[0].id}" if table.state.asked else "end the round"
     if phase in OPEN and not rounds.may_be_overtaken(table):
-        return f"round {record.number} is {phase.value}: {asked} first, or void the round"
+        return f"round {record.number} is {phase.value}; {asked} first, or void the round"
     if not table.state.shoe.number:  # joined midway
         opened = Record(1, matters=record.matters)
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
     rounds.open_round(table, at, "announcement")
     record = table.record
     against = after_the_cut(table.settings.custom, table.state.shoe, record.number)
-    report(table, at, with_matter(record, *against))  # asked before its first card
+    report(table, at, with_matter(record, *against))  # a breach is asked about before the first card
     return None
 
 
 def close_bets(table: Table, at: Now) -> str | None:
     if table.state.phase not in (Phase.BETTING, Phase.SUSPENDED) or table.record.play is not Phase.BETTING:
-        return f"no bets are open: the table is {table.state.phase.value}"
+        return f"bets are not open; the table is {table.state.phase.value}"
     rounds.close_bets(table, at, "announcement")
     return None
 
@@ -129,17 +134,17 @@ def close_bets(table: Table, at: Now) -> str | None:
 # --- notices
 
 
-def take_notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None:
+def take_notice(table: Table, notice: ReportIrregularity, by: Author, at: Now) -> str | None:
     record = table.record
     if notice.kind in FOLLOWS:
-        return f"{notice.kind.value} is nothing that happens"
+        return f"{notice.kind.value} is a consequence, not an irregularity that a person reports"
     if notice.kind is Kind.DRAWN_TOGETHER and notice.count < TOGETHER:
-        return f"one card is not drawn together; count is {TOGETHER} or more"
+        return f"{notice.kind.value} needs {TOGETHER} cards or more; write count={TOGETHER} or more"
     past = None if notice.round is None else past_round(table, notice.round)
     if past is not None:
         return notice_past(table, notice, past, by, at)
     if notice.round is not None and notice.round > record.number:
-        return f"round {notice.round} has not been played; the last one is {record.number}"
+        return f"round {notice.round} has not been played; the last round is {record.number}"
     if notice.card is not None:
         return notice_exposed(table, notice, notice.card, by, at)
     (first, drawn), phase = first_of(record, notice), table.state.phase
@@ -148,68 +153,69 @@ def take_notice(table: Table, notice: Notice, by: Author, at: Now) -> str | None
         return notice_between(table, notice, first, by, at)
     if (reason := impossible(table, notice, first, drawn)) is not None:
         return reason
-    enter(table, notice, record, noticed_by(record, notice, first, by), at)
+    enter(table, notice, record, matter_of_notice(record, notice, first, by), at)
     return None
 
 
-def notice_exposed(table: Table, notice: Notice, face: Card, by: Author, at: Now) -> str | None:
-    """A card that was seen before it was drawn."""
-    before, record = table.record.last_drawn, exposed(table, notice, face, at)
+def notice_exposed(table: Table, notice: ReportIrregularity, face: Card, by: Author, at: Now) -> str | None:
+    """A notice of a card that was seen before it was drawn."""
+    before, record = table.record.last_drawn, with_exposed_card(table, notice, face, at)
     if isinstance(record, str):
         return record
-    matter = noticed_by(record, notice, len(record.order), by)
+    matter = matter_of_notice(record, notice, len(record.order), by)
     enter(table, notice, record, replace(matter, noticed_after=before), at)
     return None
 
 
-def notice_past(table: Table, notice: Notice, past: tuple[int, int], by: Author, at: Now) -> str | None:
+def notice_past(table: Table, notice: ReportIrregularity, past: tuple[int, int], by: Author, at: Now) -> str | None:
     if notice.in_time:
         return notice_in_time(table, notice, past, by, at)
     first, _ = first_of(table.record, notice)
-    what = Happened(notice.kind, first, first, noticed_late=True)
-    notice_late(table, Matter(what, Status.OPEN, f"told by {by.name} of round {past[1]}", by), past, at)
+    irregularity = Irregularity(notice.kind, first, first, noticed_late=True)
+    notice_late(table, Matter(irregularity, Status.OPEN, f"reported by {by.name} about round {past[1]}", by), past, at)
     kept = remembered(table, past)
     if notice.kind is Kind.FOREIGN_CARD and kept is not None:
-        not_carried(table, kept.record, first, by, at)
+        put_away_foreign(table, kept.record, first, by, at)
     return None
 
 
-def not_carried(table: Table, past: Record, first: int, by: Author, at: Now) -> None:
-    """C 5.5.1: a card of the last round that opens this one is foreign: it is put away, or voids the round."""
+def put_away_foreign(table: Table, past: Record, first: int, by: Author, at: Now) -> None:
+    """C 5.5.1: put away a foreign card of the last round that opens this round; once drawn, it voids the round."""
     drawn, record = past.drawn, table.record
     foreign = {each.row for each in drawn[first - 1 : first]} - {0}
     carried = next((each for each in record.cards if each.source is Source.CARRIED and each.row in foreign), None)
     if carried is None:
         return
-    if carried.where is Where.LYING:
+    if carried.where is Where.LEFT_OVER:
         report(table, at, changed(record, replace(carried, where=Where.PUT_AWAY)))
         return
-    what, evidence = Happened(Kind.FOREIGN_CARD), f"told by {by.name} of a card that was left over"
-    matter = Matter(what, Status.OPEN, evidence, by, cards=(carried.id,), noticed_after=record.last_drawn)
+    irregularity, evidence = Irregularity(Kind.FOREIGN_CARD), f"reported by {by.name} about a card that was left over"
+    matter = Matter(irregularity, Status.OPEN, evidence, by, cards=(carried.id,), noticed_after=record.last_drawn)
     report(table, at, with_matter(record, replace(matter, confirmation=table.confirmation(by))))
 
 
-def first_of(record: Record, notice: Notice) -> tuple[int, int]:
-    """The ordinal of the card that the notice begins with, and how many cards left the shoe."""
+def first_of(record: Record, notice: ReportIrregularity) -> tuple[int, int]:
+    """The ordinal of the first card of the notice, and the number of cards that left the shoe."""
     drawn = len(record.drawn)
     together = notice.count if notice.kind is Kind.DRAWN_TOGETHER else 1
     return (drawn - together + 1 if notice.at is None and drawn else notice.at or 0), drawn
 
 
-def notice_in_time(table: Table, notice: Notice, of: tuple[int, int], by: Author, at: Now) -> str | None:
-    """C 1.16, 5.5.3: a matter that was noticed before the next round commenced counts in its round."""
+def notice_in_time(
+    table: Table, notice: ReportIrregularity, of_round: tuple[int, int], by: Author, at: Now
+) -> str | None:
+    """C 1.16, 5.5.3: a matter counts in its round if it was noticed before the next round commenced."""
     if (reason := may_correct(by)) is not None:
         return reason
-    if (past := remembered(table, of)) is None:
-        return (
-            f"the cards of round {of[1]} are not kept: only those of the last round, and of rounds with open questions"
-        )
+    if (past := remembered(table, of_round)) is None:
+        kept = "shoed keeps the cards of the last round and of rounds with open questions"
+        return f"the cards of round {of_round[1]} are not kept; {kept}"
     over = table.over(past, past.record)
     first, drawn = first_of(past.record, notice)
     if (reason := impossible(over, notice, first, drawn)) is not None:
         return reason
-    matter = noticed_by(past.record, notice, first, by)
-    known = same_thing(past.record, matter)
+    matter = matter_of_notice(past.record, notice, first, by)
+    known = known_matter(past.record, matter)
     table.remark = "" if known is None else is_known(past.record, known)
     record = with_matter(past.record, matter) if known is None else reported_again(past.record, known, matter)
     report_past(table, at, past, record)
@@ -217,10 +223,10 @@ def notice_in_time(table: Table, notice: Notice, of: tuple[int, int], by: Author
     return None
 
 
-def notice_between(table: Table, notice: Notice, first: int, by: Author, at: Now) -> str | None:
-    """A notice while no round is open. A foreign card may be one of the last round."""
+def notice_between(table: Table, notice: ReportIrregularity, first: int, by: Author, at: Now) -> str | None:
+    """A notice while no round is open. A foreign card may be a card of the last round."""
     if notice.kind is Kind.INSURANCE_NEGLECTED:
-        return f"no bet stands that insurance was owed to: the table is {table.state.phase.value}"
+        return f"no bet with a right to insurance is in play; the table is {table.state.phase.value}"
     drawn = table.record.drawn
     named = notice.kind is Kind.FOREIGN_CARD and notice.at is not None
     if named and (reason := impossible(table, notice, first, len(drawn))) is not None:
@@ -230,29 +236,29 @@ def notice_between(table: Table, notice: Notice, first: int, by: Author, at: Now
     known = next((each for each in carried if (each.kind, each.cards, each.face) == (notice.kind, cards, None)), None)
     if known is not None:
         table.remark = is_known(table.record, known)
-        again = Matter(known.what, known.status, f"told by {by.name}", by, cards=cards)
+        again = Matter(known.irregularity, known.status, f"reported by {by.name}", by, cards=cards)
         table.set_standing(replace(table.standing, record=reported_again(table.record, known, again)))
         return None
-    rounds.between(table, at, rounds.of_no_round(notice.kind, f"told by {by.name}", by, cards))
+    rounds.add_between_rounds(table, at, rounds.matter_between_rounds(notice.kind, f"reported by {by.name}", by, cards))
     return None
 
 
-def enter(table: Table, notice: Notice, record: Record, matter: Matter, at: Now) -> None:
+def enter(table: Table, notice: ReportIrregularity, record: Record, matter: Matter, at: Now) -> None:
     matter = replace(matter, confirmation=table.confirmation(matter.by))
-    known = same_thing(record, matter)
+    known = known_matter(record, matter)
     table.remark = "" if known is None else is_known(record, known)
     if known is None and waits(record, matter):
         matter = replace(matter, status=Status.LATENT)
         publish_noticed(table, at, matter)
     if known is not None and notice.order_known is not False:
-        matter = replace(matter, what=replace(matter.what, order_known=known.what.order_known))
+        matter = replace(matter, irregularity=replace(matter.irregularity, order_known=known.irregularity.order_known))
     record = with_matter(record, matter) if known is None else reported_again(record, known, matter)
     report(table, at, record)
 
 
-def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter:
+def matter_of_notice(record: Record, notice: ReportIrregularity, first: int, by: Author) -> Matter:
     drawn = record.drawn
-    what = Happened(
+    irregularity = Irregularity(
         notice.kind,
         count=notice.count,
         order_known=bool(notice.order_known),
@@ -268,53 +274,54 @@ def noticed_by(record: Record, notice: Notice, first: int, by: Author) -> Matter
         meant.append(next(each for each in cards if record.card(each).face is face and each not in meant))
     if notice.other is not None:
         cards = (*cards, drawn[notice.other - 1].id)
-    evidence, last = f"told by {by.name}", record.last_drawn
-    return Matter(what, Status.OPEN, evidence, by, cards=cards, noticed_after=last, meant=tuple(meant))
+    evidence, last = f"reported by {by.name}", record.last_drawn
+    return Matter(irregularity, Status.OPEN, evidence, by, cards=cards, noticed_after=last, meant=tuple(meant))
 
 
-def side(table: Table, at: int) -> Pair | None:
-    """The hand that the card was drawn for, by the order of the deal."""
+def side(table: Table, at: int) -> Side | None:
+    """The hand for which the card was drawn, by the order of the deal."""
     before = [each.face for each in table.record.order[: at - 1] if each.face is not None]
-    return drawing.due(table.book, lay(table.book, before)[0])
+    return drawing.due(table.book, deal(table.book, before)[0])
 
 
-def impossible(table: Table, notice: Notice, first: int, drawn: int) -> str | None:
-    """Why this cannot be said of the cards that there are."""
+def impossible(table: Table, notice: ReportIrregularity, first: int, drawn: int) -> str | None:
+    """The refusal if the notice does not fit the cards of the round."""
     order = table.record.order
     last = first + notice.count - 1 if notice.kind is Kind.DRAWN_TOGETHER else first
     if notice.other is not None and (notice.kind is not Kind.WRONG_SIDE or not 1 <= notice.other <= drawn):
-        return f"only a card of the round can be the other one of a {Kind.WRONG_SIDE.value}"
+        kind = Kind.WRONG_SIDE.value
+        return f"the field other belongs to a notice of {kind} and names a card of the round; correct the field"
     if notice.other is not None and side(table, first) is side(table, notice.other):
-        return f"cards {first} and {notice.other} are of one side: they cannot have changed places"
-    if notice.kind in OF_A_CARD and not drawn:
-        return f"{notice.kind.value} is said of a card, and none was drawn yet"
-    if last > drawn or (notice.kind in OF_A_CARD and first < 1):
-        return f"{notice.kind.value} is said of card {last}, and the round has {drawn}"
+        return f"cards {first} and {notice.other} are of one side, so they cannot have changed places"
+    if notice.kind in ABOUT_A_CARD and not drawn:
+        return f"{notice.kind.value} concerns a card, and no card is drawn yet"
+    if last > drawn or (notice.kind in ABOUT_A_CARD and first < 1):
+        return f"{notice.kind.value} names card {last}, and the number of cards in the round is {drawn}"
     if notice.kind is Kind.ORDER_ALTERED and notice.order and last > len(order):
-        return f"card {last} has no place in the round yet: answer the open question first"
-    lie = [each.face for each in order[first - 1 : first - 1 + len(notice.order)]]
-    if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(lie):
-        return f"order is not the cards that came from card {first} on, {' '.join(str(face) for face in lie)}"
+        return f"card {last} has no place in the round yet; answer the open question first"
+    dealt = [each.face for each in order[first - 1 : first - 1 + len(notice.order)]]
+    if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(dealt):
+        return f"the field order must have the cards from card {first} on: {' '.join(str(face) for face in dealt)}"
     return None
 
 
-def notice_late(table: Table, matter: Matter, of: tuple[int, int], at: Now) -> None:
-    """C 5.11: it is recorded, and no later round changes."""
-    publish_noticed(table, at, matter, of)
-    (ruling,) = course(table.book, (), [matter.what], Inquiry([])).rulings
-    publish_ruled(table, at, matter, ruling, of)
+def notice_late(table: Table, matter: Matter, of_round: tuple[int, int], at: Now) -> None:
+    """C 5.11: record the notice. No later round changes."""
+    publish_noticed(table, at, matter, of_round)
+    (ruling,) = course(table.book, (), [matter.irregularity], Inquiry([])).rulings
+    publish_ruled(table, at, matter, ruling, of_round)
 
 
 def late(table: Table, act: str, by: Author, at: Now) -> str | None:
-    acts = {each.value: each for each in Act}
+    acts = {each.value: each for each in BetAction}
     if act not in acts:
-        return f"{act} is nothing that is late; write {' or '.join(acts)}"
+        return f"{act} is not a late act; write {' or '.join(acts)}"
     record = table.record
     if record.play in (Phase.IDLE, Phase.BETTING):
         return "the bets are not closed"
     ruled = table.book.late[acts[act]]
     data = events.BetsLate(
-        shoe=record.shoe, round=record.number, act=act, then=ruled.then.value, clause=ruled.clause, **signed(by)
+        shoe=record.shoe, round=record.number, act=act, then=ruled.then.value, clause=ruled.clause, **author_fields(by)
     )
     table.emit(at, data)
     return None
@@ -324,23 +331,25 @@ def squeeze(table: Table, by: Author, at: Now) -> str | None:
     record, phase = table.record, table.state.phase
     ground = table.book.rules.get(Rule.SQUEEZE_WAIVES_INSURANCE)
     if ground is None:
-        return f"{table.book.id} has no insurance that a squeeze could waive"
+        return f"{table.book.id} has no insurance that a squeeze waives"
     if not table.house.insurance:
-        return "insurance is switched off at this table: there is none to waive"
+        return "insurance is switched off at this table, so a squeeze waives nothing"
     if phase not in OPEN or record.published.complete:
-        return "no round is open" if phase not in OPEN else "no card is left to be squeezed"
+        return "no round is open" if phase not in OPEN else "no card is due that could be squeezed"
     if record.squeeze:
-        return "it was granted already"
-    neglected = [each.what for each in record.counted if each.kind is Kind.INSURANCE_NEGLECTED]
+        return "a squeeze was granted already in this round"
+    neglected = [each.irregularity for each in record.counted if each.kind is Kind.INSURANCE_NEGLECTED]
     if any(each.stage is Stage.AFTER_PLAYER_THIRD for each in neglected):
-        return "it was told that insurance was not offered: a squeeze asked for after that waives nothing"
-    table.emit(at, events.InsuranceWaived(shoe=record.shoe, round=record.number, clause=ground.clause, **signed(by)))
+        return "a notice reports that insurance was not offered; a later squeeze waives nothing"
+    table.emit(
+        at, events.InsuranceWaived(shoe=record.shoe, round=record.number, clause=ground.clause, **author_fields(by))
+    )
     report(table, at, replace(record, squeeze=True))
     return None
 
 
 def settle(table: Table, at: Now) -> str | None:
     if table.state.phase not in DRAWN:
-        return f"no round is complete: the table is {table.state.phase.value}"
+        return f"no round is complete; the table is {table.state.phase.value}"
     rounds.settle(table, at, by_command=True)
     return None

@@ -1,4 +1,4 @@
-"""A fold in progress: the settings of a table, its state so far, and the events and answers that it gave."""
+"""One Step of a table in progress: the settings, the state, and the events and answers of this Step."""
 
 from enum import Enum
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.commands import Answer, Author
-from shoed.device_events import EventData
-from shoed.events import Event, Hand, Paid, RoundCompleted
-from shoed.now import Now
-from shoed.observations import Device
+from shoed.model.commands import Answer, Author
+from shoed.model.device_events import EventData
+from shoed.model.events import Event, Hand, Paid, RoundCompleted
+from shoed.model.moments import Now
+from shoed.model.observations import Device
 from shoed.rules import drawing
 from shoed.rules.book import RuleBook
 from shoed.rules.drawing import Hands
@@ -28,20 +28,20 @@ UNKNOWN: Final = Condition()
 
 
 class AfterGap(Enum):
-    """What becomes of a round with a hand on the table if reports may be missing."""
+    """The setting `after_gap`: the continuation of a round with cards on the table if reports may be missing."""
 
     ASK = "ask"  # a person states whether the cards shown are those on the table
     ABANDON = "abandon"  # the next report abandons the round
-    PARTIAL = "partial"  # the round plays on where no loss is proven
+    PARTIAL = "partial"  # the round continues unless a loss is proven
 
 
 class Custom(msgspec.Struct, frozen=True):
-    """What no document asks for, and a house may."""
+    """House rules that no rule document has."""
 
-    bets_close_by_command: bool = False  # else by the first card as well
-    burn_cards: int | None = None  # at the start of a shoe; -1: as many as the first card counts, and itself
-    rounds_after_cut: int | None = None  # after the one in which the cut card leaves the shoe
-    confirm_void: bool = True  # a dealer's notice voids a round only after a person confirms it
+    bets_close_by_command: bool = False  # False: the first card closes the bets, too
+    burn_cards: int | None = None  # at the start of a shoe; -1: the first card, and as many as its rank (at most 10)
+    rounds_after_cut: int | None = None  # after the round in which the cut card leaves the shoe
+    confirm_void: bool = True  # a dealer's notice voids a round only after a Pit Supervisor or above confirms it
 
 
 BY_FIRST_CARD: Final = -1
@@ -50,13 +50,13 @@ BY_FIRST_CARD: Final = -1
 class TableSettings(msgspec.Struct, frozen=True):
     game: str
     port: str  # the shoe's
-    id_prefix: str = ""  # of the ids of its events
+    id_prefix: str = ""  # of the event ids of the table
     insurance: bool = True
     custom: Custom = Custom()
     decks: int = 8
     shuffler_port: str | None = None  # None: the table has no shuffler
     after_gap: AfterGap = AfterGap.ASK
-    identify: tuple[Device, ...] = ()  # those that say who they are before they are taken for online
+    identify: tuple[Device, ...] = ()  # these devices are online once they have identified themselves
 
 
 class Table:
@@ -66,8 +66,8 @@ class Table:
         self.row = row
         self.events: list[Event] = []
         self.answers: list[Answer] = []
-        self.not_sent = ""  # why the session did not send the device order of this Step
-        self.remark = ""  # the detail of the answer to a command that is accepted
+        self.not_sent = ""  # the reason why the session did not send the device order of this Step
+        self.remark = ""  # the detail of the answer to an accepted command
         self._judged: Standing | None = None
 
     @property
@@ -82,11 +82,11 @@ class Table:
         return house_of(self.settings.game, record, insurance=self.settings.insurance)
 
     def listed(self) -> list[Listed]:
-        """All open questions, in the order in which they are asked."""
+        """All open questions, the first one to ask in front."""
         return open_questions(self.settings.game, self.state, self.standing, insurance=self.settings.insurance)
 
     def over(self, past: Past, record: Record) -> "Table":
-        """The table as it was for a round that is over; its events are events of this table."""
+        """The table with the record of a past round. Its events are events of this table."""
         table = Table(self.settings, replace(self.state, record=record, last=past.completed), self.row)
         table.events = self.events
         return table
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def standing(self) -> Standing:
-        """How the round stands; computed once for each record."""
+        """The standing of the round, computed once for each record."""
         if self._judged is None or self._judged.record is not self.record:
             self._judged = judge(self.house, self.record)
         return self._judged
@@ -139,7 +139,7 @@ class Table:
         return f"{self.settings.id_prefix}-{sequence}"
 
 
-def both(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
+def public_hands(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
     return (
         Hand(hands.player, drawing.points(by, hands.player)),
         Hand(hands.banker, drawing.points(by, hands.banker)),
@@ -147,11 +147,11 @@ def both(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:
 
 
 def pays_of(completed: RoundCompleted) -> dict[str, Paid]:
-    """What each bet of its game pays by the published result."""
+    """The pay of each bet by the published result."""
     found = rows(book(completed.game), Hands(completed.player.cards, completed.banker.cards))
     return {bet: Paid(row.pays.text, row.clause) for bet, row in found.items() if row is not None}
 
 
-def signed(by: Author | None) -> dict[str, str | None]:
-    """The fields of an event that name its author; no author is the watch."""
+def author_fields(by: Author | None) -> dict[str, str | None]:
+    """The event fields that name the author; null: the watch."""
     return {"author": by.name if by else None, "role": by.role.value if by and by.role else None}

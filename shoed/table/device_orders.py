@@ -1,18 +1,19 @@
-"""Device orders: the commands `lock`, `unlock` and `clear-fault`, and what the devices answer.
+"""Device orders: the commands `lock`, `unlock` and `clear-fault`, and the answers of the devices.
 
 Theory of operation: `ordered` decides from the table's state whether a command becomes a device order. The engine calls
-it first and gives the order to the session of the device in the same Step; a refusal by the session is an observation
-of that Step. `obey` then accepts or refuses the command. The order stays in the condition of its device until its
-direct answer, and for a while after the answer, because a report may still show the effect.
+`ordered` first and gives the order to the session of the device in the same Step. A refusal by the session is an
+observation of that Step. `record_order` then accepts or refuses the command. `Condition` keeps the order as pending
+until the device answers it, and for `REPORT_WITHIN_NS` after the answer, because a later report may show the effect.
 """
 
 from typing import Final, assert_never
 
 from msgspec.structs import replace
 
-from shoed.commands import ClearFault, LockDevice, UnlockDevice
-from shoed.device_events import DeviceOrderAnswered, OrderResult
-from shoed.observations import (
+from shoed.model.commands import ClearFault, LockDevice, UnlockDevice
+from shoed.model.device_events import DeviceOrderAnswered, OrderResult
+from shoed.model.irregularities import Role
+from shoed.model.observations import (
     AnsweredBy,
     Device,
     FaultCleared,
@@ -22,26 +23,25 @@ from shoed.observations import (
     Observation,
     OrderAnswered,
 )
-from shoed.step import DeviceOrder, DeviceOrderKind, Ordered, Told
-from shoed.table.context import Table, TableSettings, signed
+from shoed.model.step import Commanded, DeviceOrder, DeviceOrderKind, Ordered
+from shoed.table.context import Table, TableSettings, author_fields
 from shoed.table.state import Awaited, Condition, PendingOrder, TableState
-from shoed.words import Role
 
-CARD_DECIDES: Final = Role.PIT_SUPERVISOR  # whether the card of an overdraw counts changes the record of the round
-# A lock moves in less than a second, a report takes 50 ms. A later report is the work of a person at the device.
+CARD_DECIDES: Final = Role.PIT_SUPERVISOR  # the decision about the card of an overdraw changes the record of the round
+# A lock moves in less than a second, and a report takes 50 ms. A later change is made by a person at the device.
 REPORT_WITHIN_NS: Final = 10_000_000_000
 
 
-def ordered(settings: TableSettings, state: TableState, told: Told) -> Ordered | str | None:
-    """The order that a command is, or why there is none; None if the command is not a device order."""
-    command, by = told.command, told.author
+def ordered(settings: TableSettings, state: TableState, commanded: Commanded) -> Ordered | str | None:
+    """The device order of a command, or the refusal; None if the command is not a device order."""
+    command, by = commanded.command, commanded.author
     if not isinstance(command, LockDevice | UnlockDevice | ClearFault):
         return None
     device = command.device
     if by.role is None:
         return f"{device.value}: a player gives no device orders; name a role of the house"
     if device is Device.SHUFFLER and settings.shuffler_port is None:
-        return "shuffler: this table has none; leave device out, or write device=shoe"
+        return "shuffler: this table has no shuffler; leave device out, or write device=shoe"
     match command:
         case LockDevice():
             return Ordered(DeviceOrder(DeviceOrderKind.LOCK), device=device)
@@ -72,20 +72,20 @@ def _not_cleared(command: ClearFault, role: Role, condition: Condition) -> str |
     return None
 
 
-def obey(table: Table, told: Told) -> str | None:
-    """None if the order was sent, else why not."""
-    order = ordered(table.settings, table.state, told)
+def record_order(table: Table, commanded: Commanded) -> str | None:
+    """Record the device order; return the refusal, or None."""
+    order = ordered(table.settings, table.state, commanded)
     if not isinstance(order, Ordered):
         return order
     if table.not_sent:
         return f"{order.device.value}: {table.not_sent}"
     condition = table.condition(order.device)
-    table.set_condition(order.device, replace(condition, order=PendingOrder(order.order, told.author)))
+    table.set_condition(order.device, replace(condition, order=PendingOrder(order.order, commanded.author)))
     return None
 
 
 def answered(table: Table, seen: OrderAnswered) -> None:
-    """The direct answer. Answers to the orders of another host are on record only."""
+    """Publish the answer of the device. An answer to the order of another host is on record only."""
     if seen.answered_by is AnsweredBy.HOST:
         table.not_sent = seen.detail
         return
@@ -98,38 +98,41 @@ def answered(table: Table, seen: OrderAnswered) -> None:
         result = OrderResult.SILENT
     else:
         result = OrderResult.REFUSED
-    _tell(table, seen, pending, result, seen.detail)
+    _publish(table, seen, pending, result, seen.detail)
     over = result is OrderResult.REFUSED or pending.awaited is Awaited.ANSWER
     waiting = replace(pending, awaited=Awaited.REPORT, answered_ns=seen.at.mono_ns)
-    _keep(table, seen.device, None if over else waiting)
+    _set_pending(table, seen.device, None if over else waiting)
 
 
 def reported(table: Table, seen: Observation) -> None:
-    """A report of the device that shows the effect of the order."""
+    """Publish the effect of the order if this report of the device shows it."""
     pending = table.condition(seen.device).order
     if pending is None or not _shows(pending.order, seen):
         return
     match pending.awaited:
         case Awaited.BOTH:
-            _tell(table, seen, pending, OrderResult.REPORTED)
-            _keep(table, seen.device, replace(pending, awaited=Awaited.ANSWER))
+            _publish(table, seen, pending, OrderResult.REPORTED)
+            _set_pending(table, seen.device, replace(pending, awaited=Awaited.ANSWER))
         case Awaited.ANSWER:
-            pass  # the effect is known
+            pass  # the effect was published
         case Awaited.REPORT:
-            # Less than 0: the clock of another boot.
+            # A negative time: the answer has the clock of another boot.
             if 0 <= seen.at.mono_ns - pending.answered_ns <= REPORT_WITHIN_NS:
-                _tell(table, seen, pending, OrderResult.REPORTED)
-            _keep(table, seen.device, None)
+                _publish(table, seen, pending, OrderResult.REPORTED)
+            _set_pending(table, seen.device, None)
         case _:
             assert_never(pending.awaited)
 
 
 def reopened(table: Table, seen: Observation) -> None:
-    """A session answers its order before its link closes: one that waits on a new link was lost with its session."""
+    """Publish that an order was lost: it still waits for its answer when a new link opens.
+
+    A session answers its order before its link closes, so the order was lost with its session.
+    """
     pending = table.condition(seen.device).order
     if isinstance(seen, LinkOpened) and pending is not None and pending.awaited is not Awaited.REPORT:
-        _tell(table, seen, pending, OrderResult.SILENT, "the device was replaced")
-        _keep(table, seen.device, None)
+        _publish(table, seen, pending, OrderResult.SILENT, "the device was replaced")
+        _set_pending(table, seen.device, None)
 
 
 def _shows(order: DeviceOrder, seen: Observation) -> bool:
@@ -142,13 +145,13 @@ def _shows(order: DeviceOrder, seen: Observation) -> bool:
             return False
 
 
-def _keep(table: Table, device: Device, pending: PendingOrder | None) -> None:
+def _set_pending(table: Table, device: Device, pending: PendingOrder | None) -> None:
     table.set_condition(device, replace(table.condition(device), order=pending))
 
 
-def _tell(table: Table, seen: Observation, pending: PendingOrder, result: OrderResult, detail: str = "") -> None:
+def _publish(table: Table, seen: Observation, pending: PendingOrder, result: OrderResult, detail: str = "") -> None:
     order, by = pending.order, pending.author
     event = DeviceOrderAnswered(
-        device=seen.device, order=order.kind.value, card=order.card, result=result, detail=detail, **signed(by)
+        device=seen.device, order=order.kind.value, card=order.card, result=result, detail=detail, **author_fields(by)
     )
     table.emit(seen.at, event)

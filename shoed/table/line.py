@@ -1,18 +1,18 @@
-"""The lines and the devices of a table, as the world is told of them. No card and no round hangs on it here."""
+"""The published state of the lines and devices of a table. Cards and rounds are not decided here."""
 
 from typing import Final, assert_never
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from shoed import device_events as events
-from shoed.now import Now, rfc3339
-from shoed.observations import (
+from shoed.model import device_events as events
+from shoed.model.moments import Now, rfc3339
+from shoed.model.observations import (
     Continuity,
     Device,
-    DeviceDoubted,
     DeviceStatus,
-    DeviceTrusted,
+    DoubtEnded,
+    DoubtRaised,
     FaultCleared,
     FaultRaised,
     FaultStanding,
@@ -33,9 +33,9 @@ from shoed.table import floods
 from shoed.table.context import AfterGap, Table
 from shoed.table.continuity import with_gap
 from shoed.table.phase import AT_THE_TABLE, OPEN, Phase
-from shoed.table.posing import ask
+from shoed.table.question_events import ask
 from shoed.table.rounds import abandon
-from shoed.table.state import Condition, Doubted, Fault, Link, Rejections
+from shoed.table.state import Condition, Doubted, LinkStatus, RaisedFault, RejectionTally
 
 REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, then counted per 10 s
 
@@ -43,7 +43,7 @@ REJECTIONS_COUNTED_NS: Final = 10_000_000_000  # contract: the first at once, th
 def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -> None:
     match seen:
         case Resumed(expected=""):
-            pass  # that the line was away has been told
+            pass  # `device/offline` has published the absence
         case Resumed() | SequenceJumped():
             missed = events.LineMissed(
                 device=seen.device,
@@ -72,10 +72,10 @@ def continuity(table: Table, seen: Resumed | SequenceJumped | SequenceClashed) -
         if is_open and (record.order or record.waiting) and table.settings.after_gap is AfterGap.ABANDON:
             abandon(table, seen.at)
         else:
-            ask(table, seen.at)  # an open question may have other answers now
+            ask(table, seen.at)  # the choices of an open question may have changed
 
 
-def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain | DeviceDoubted | DeviceTrusted) -> None:
+def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain | DoubtRaised | DoubtEnded) -> None:
     device, port = seen.device, table.port(seen.device)
     if isinstance(seen, LinkOpened | LinkClosed):
         end_doubts(table, device, seen.at)
@@ -87,34 +87,34 @@ def link(table: Table, seen: LinkOpened | LinkClosed | WentQuiet | HeardAgain | 
             if not table.condition(device).unidentified:
                 online(table, device, seen.at)
         case WentQuiet():
-            if was.link is not Link.QUIET:  # noise on the line of a device that never said who it is
-                table.set_condition(device, replace(was, link=Link.QUIET))
+            if was.link is not LinkStatus.QUIET:  # QUIET already: noise on the line of an unidentified device
+                table.set_condition(device, replace(was, link=LinkStatus.QUIET))
                 table.emit(seen.at, events.DeviceQuiet(device=device, port=port, since=rfc3339(seen.since.utc_us)))
         case LinkClosed():
             closed(table, seen)
-        case DeviceDoubted() | DeviceTrusted():
+        case DoubtRaised() | DoubtEnded():
             doubt(table, seen)
         case _:
             assert_never(seen)
 
 
 def end_doubts(table: Table, device: Device, now: Now) -> None:
-    """They concern the device that was on the line."""
+    """End the doubts: they concern the device that was on the line before."""
     was = table.condition(device)
     table.set_condition(device, replace(was, doubts=()))
     for each in was.doubts:
         table.emit(now, events.DeviceTrusted(device=device, reason=each.reason))
 
 
-def doubt(table: Table, seen: DeviceDoubted | DeviceTrusted) -> None:
+def doubt(table: Table, seen: DoubtRaised | DoubtEnded) -> None:
     device, reason = seen.device, seen.reason
     was = table.condition(device)
     doubts = tuple(each for each in was.doubts if each.reason is not reason)
     match seen:
-        case DeviceDoubted(detail=detail):
+        case DoubtRaised(detail=detail):
             doubts += (Doubted(reason, detail),)
             table.emit(seen.at, events.DeviceDoubted(device=device, reason=reason, detail=detail))
-        case DeviceTrusted():
+        case DoubtEnded():
             table.emit(seen.at, events.DeviceTrusted(device=device, reason=reason))
         case _:
             assert_never(seen)
@@ -122,8 +122,8 @@ def doubt(table: Table, seen: DeviceDoubted | DeviceTrusted) -> None:
 
 
 def opened(table: Table, device: Device, at: Now) -> None:
-    # What was counted on the line before; after another boot its window would be of no clock.
-    tell_rejections_of(table, device, at, last=True)
+    # Publish the counts of the earlier line: after a new boot their windows have no valid clock.
+    publish_rejections_of(table, device, at, last=True)
     unidentified = device in table.settings.identify
     table.set_condition(device, replace(table.condition(device), unidentified=unidentified))
 
@@ -133,24 +133,26 @@ def closed(table: Table, seen: LinkClosed) -> None:
     if device is Device.SHOE and table.state.phase in AT_THE_TABLE:
         record = table.record
         table.set_record(replace(record, continuity=replace(record.continuity, away=record.last_id)))
-    table.set_condition(device, replace(was, link=Link.OFFLINE, reason=seen.reason))
-    if (was.link, was.reason) != (Link.OFFLINE, seen.reason):
-        floods.link(table, seen.at, events.DeviceOffline(device=device, port=table.port(device), reason=seen.reason))
+    table.set_condition(device, replace(was, link=LinkStatus.OFFLINE, reason=seen.reason))
+    if (was.link, was.reason) != (LinkStatus.OFFLINE, seen.reason):
+        floods.publish_or_count_link(
+            table, seen.at, events.DeviceOffline(device=device, port=table.port(device), reason=seen.reason)
+        )
 
 
-def heard(table: Table, seen: Reported | FrameRejected) -> None:
+def note_arrival(table: Table, seen: Reported | FrameRejected) -> None:
     was = table.condition(seen.device)
     table.set_condition(seen.device, replace(was, heard_utc_us=seen.last_byte.utc_us))
     if isinstance(seen, Reported):
-        floods.heard(table, seen.device)
+        floods.end_flaps(table, seen.device)
     if isinstance(seen, Reported) and was.unidentified:
         online(table, seen.device, seen.at)
 
 
 def online(table: Table, device: Device, at: Now) -> None:
     was = table.condition(device)
-    table.set_condition(device, replace(was, link=Link.ONLINE, reason="", unidentified=False))
-    floods.link(table, at, events.DeviceOnline(device=device, port=table.port(device)))
+    table.set_condition(device, replace(was, link=LinkStatus.ONLINE, reason="", unidentified=False))
+    floods.publish_or_count_link(table, at, events.DeviceOnline(device=device, port=table.port(device)))
 
 
 def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockChanged | PresetChanged) -> None:
@@ -164,11 +166,11 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
             table.set_condition(device, at_fault(was, standing))
             table.emit(seen.at, events.DeviceFault(device=device, code=code, name=name, blocking=blocking))
         case FaultCleared(code=code, name=name):
-            # The code proves nothing of the other faults, unless the device states all of them.
+            # Without a list of all faults from the device, the other faults are unknown.
             others = [] if was.standing is None else [each for each in was.standing if each.code != code]
             table.set_condition(device, at_fault(was, tuple(others)))
             table.emit(seen.at, events.DeviceCleared(device=device, code=code, name=name))
-            for each in others[-1:]:  # it is shown from now on
+            for each in others[-1:]:  # the state shows this fault from now on
                 table.emit(
                     seen.at, events.DeviceFault(device=device, code=each.code, name=each.name, blocking=each.blocking)
                 )
@@ -185,7 +187,7 @@ def device(table: Table, seen: Identified | FaultRaised | FaultCleared | LockCha
 
 
 def identified(table: Table, seen: Identified) -> None:
-    told = events.DeviceIdentified(
+    event = events.DeviceIdentified(
         device=seen.device,
         vendor=seen.vendor,
         model=seen.model,
@@ -194,11 +196,11 @@ def identified(table: Table, seen: Identified) -> None:
         protocol=seen.protocol,
         capabilities=UNSET if seen.capabilities is None else seen.capabilities,
     )
-    table.emit(seen.at, told)
+    table.emit(seen.at, event)
 
 
 def known(was: Condition) -> tuple[FaultStanding, ...]:
-    """The faults that stand, as far as they are known; the one that is shown is the last."""
+    """The present faults, as far as they are known. The last one is the fault that the state shows."""
     if was.standing is not None:
         return was.standing
     shown = was.fault
@@ -209,25 +211,25 @@ def at_fault(was: Condition, standing: tuple[FaultStanding, ...]) -> Condition:
     shown = standing[-1] if standing else None
     return replace(
         was,
-        fault=None if shown is None else Fault(shown.code, shown.name, shown.blocking),
+        fault=None if shown is None else RaisedFault(shown.code, shown.name, shown.blocking),
         meaning=None if shown is None else shown.meaning,
         standing=None if was.standing is None else standing,
     )
 
 
 def differences(table: Table, seen: DeviceStatus) -> list[FaultRaised | FaultCleared | LockChanged]:
-    """The reports that would have given this state: they were lost, or the device never made them."""
+    """The reports that lead to this state. The device did not send them, or they were lost."""
     was = table.condition(seen.device)
     before, after = known(was), {each.code: each for each in seen.faults}
     table.set_condition(seen.device, replace(was, standing=before))
     at, device, frame = seen.at, seen.device, seen.frame
-    gone = [each for each in before if each.code not in after]
-    new = [each for each in after.values() if each not in before]
+    cleared = [each for each in before if each.code not in after]
+    raised = [each for each in after.values() if each not in before]
     locked = bool(seen.locked)  # a device without a lock is not locked
     return [
         *([] if locked is was.locked else [LockChanged(at=at, device=device, frame=frame, locked=locked)]),
-        *[FaultCleared(at=at, device=device, frame=frame, code=each.code, name=each.name) for each in gone],
-        *[FaultRaised(at=at, device=device, frame=frame, **asdict(each)) for each in new],
+        *[FaultCleared(at=at, device=device, frame=frame, code=each.code, name=each.name) for each in cleared],
+        *[FaultRaised(at=at, device=device, frame=frame, **asdict(each)) for each in raised],
     ]
 
 
@@ -237,7 +239,7 @@ def differences(table: Table, seen: DeviceStatus) -> list[FaultRaised | FaultCle
 def rejected(table: Table, seen: FrameRejected) -> None:
     device, was = seen.device, table.condition(seen.device)
     counting = next((each for each in was.rejections if each.reason == seen.reason), None)
-    told = events.LineRejected(
+    event = events.LineRejected(
         device=device,
         bytes=seen.raw,
         offset=seen.offset,
@@ -248,35 +250,35 @@ def rejected(table: Table, seen: FrameRejected) -> None:
         unkept=seen.unkept,
     )
     if counting is None:
-        table.emit(seen.at, told)
-        after = Rejections(seen.reason, seen.at.mono_ns + REJECTIONS_COUNTED_NS)
+        table.emit(seen.at, event)
+        after = RejectionTally(seen.reason, seen.at.mono_ns + REJECTIONS_COUNTED_NS)
     else:
         if (before := counting.counted) is not None:
-            told = replace(
-                told,
-                count=before.count + told.count,
-                size=before.size + told.size,
-                unkept=before.unkept + told.unkept,
+            event = replace(
+                event,
+                count=before.count + event.count,
+                size=before.size + event.size,
+                unkept=before.unkept + event.unkept,
             )
-        after = replace(counting, counted=told)
+        after = replace(counting, counted=event)
     others = tuple([each for each in was.rejections if each is not counting])
     table.set_condition(device, replace(was, rejections=(*others, after)))
 
 
-def tell_rejections(table: Table, now: Now) -> None:
+def publish_rejections(table: Table, now: Now) -> None:
     for device in Device:
         if any(now.mono_ns >= each.until for each in table.condition(device).rejections):
-            tell_rejections_of(table, device, now)
+            publish_rejections_of(table, device, now)
 
 
-def tell_rejections_of(table: Table, device: Device, now: Now, *, last: bool = False) -> None:
-    """What was counted until now; `last`: all of it, because the line opens again."""
+def publish_rejections_of(table: Table, device: Device, now: Now, *, last: bool = False) -> None:
+    """Publish the counts of the windows that are over; `last`: of all windows, because the line opens again."""
     was = table.condition(device)
     due = [each for each in was.rejections if last or now.mono_ns >= each.until]
     counted = [each.counted for each in due if each.counted is not None]
     waiting = [each for each in was.rejections if each not in due]
     if not last:
-        waiting += [Rejections(each.reason, now.mono_ns + REJECTIONS_COUNTED_NS) for each in counted]
+        waiting += [RejectionTally(each.reason, now.mono_ns + REJECTIONS_COUNTED_NS) for each in counted]
     table.set_condition(device, replace(was, rejections=tuple(waiting)))
     for each in counted:
         table.emit(now, each)

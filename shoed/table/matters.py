@@ -1,7 +1,7 @@
-"""Matters: what went wrong at a table, or may have, on one ledger.
+"""Matters: the irregularities and suspicions of a table, on one ledger.
 
-A matter keeps its id as long as the table knows it, across rounds and shoes. Its status is one field, and `MOVES` has
-every legal change of it. A matter gets its number, under which it is published, when it first counts in a round.
+A matter keeps its id across rounds and shoes. The field `status` is the status of the matter, and `MOVES` lists every
+legal change of a status. A matter is published under a number. It gets the number when it first counts in a round.
 """
 
 from collections.abc import Mapping
@@ -11,22 +11,22 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import Author
-from shoed.events import Measured
-from shoed.rules.irregular import Happened, Ruling
-from shoed.words import Event as Kind
+from shoed.model.cards import Card
+from shoed.model.commands import Author
+from shoed.model.events import Measured
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.rules.irregular import Irregularity, Ruling
 
 
 class Status(Enum):
-    LATENT = "latent"  # counts once its card has a place, a card is due of the empty shoe, or its set is dealt
-    SUSPECTED = "suspected"  # the watch infers it, or a dealer reports it: a person confirms or denies it
+    LATENT = "latent"  # counts once its card has a place, a card is due of an empty shoe, or its set is in the shoe
+    SUSPECTED = "suspected"  # inferred by the watch or reported by a dealer: a person confirms or denies it
     OPEN = "open"  # counts in its round
     RULED = "ruled"  # its ruling is published
-    CARRIED_OVER = "carried-over"  # found between two rounds: it holds the next one
-    HOLDING = "holding"  # found between two rounds: it holds the round that is open
-    DECIDED = "decided"  # a person decided how play goes on after it
-    WITHDRAWN = "withdrawn"  # it did not happen
+    CARRIED_OVER = "carried-over"  # found between two rounds: the next round waits for a decision
+    HOLDING = "holding"  # found between two rounds: the open round waits for a decision
+    DECIDED = "decided"  # a person decided that play continues
+    WITHDRAWN = "withdrawn"  # the irregularity did not happen
 
 
 # Every legal change of a status. A change that is absent is a bug: `moved` raises KeyError.
@@ -47,7 +47,7 @@ class Confirmation(Enum):
     """Whether a Pit Supervisor or above has confirmed the matter."""
 
     UNNEEDED = "unneeded"
-    NEEDED = "needed"  # before it voids the round
+    NEEDED = "needed"  # before the matter voids the round
     GIVEN = "given"
     DENIED = "denied"
 
@@ -56,29 +56,29 @@ class Aside(msgspec.Struct, frozen=True, omit_defaults=True):
     """A card that was set aside."""
 
     sequence: int  # of the event that published it
-    row: int  # of the journal, with its bytes
+    row: int  # the journal row with the bytes of the card
     measured: Measured | None = None
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
-    what: Happened  # its positions are derived from the cards, if it names some
+    irregularity: Irregularity = msgspec.field(name="what")  # its positions are derived from `cards`, if it has any
     status: Status
     evidence: str
     by: Author | None = None  # None: the watch, or the table itself
     id: int = 0  # 0: not on the record yet
-    number: int = 0  # in its round, as published; 0: none yet
-    cards: tuple[int, ...] = ()  # ids of the cards that it is about
-    noticed_after: int = 0  # the id of the last card that had left the shoe; 0: none had
-    meant: tuple[int, ...] = ()  # the ids in the order that was meant, if the order was altered
-    face: Card | None = None  # a card drawn in excess between two rounds, or the card that the shoe holds too often
-    aside: Aside | None = None  # how this card was set aside
-    ruling: Ruling | None = None  # the last one that was published
+    number: int = 0  # the published number in its round; 0: none yet
+    cards: tuple[int, ...] = ()  # the ids of the cards concerned
+    noticed_after: int = 0  # the id of the last card that had left the shoe; 0: no card had left it
+    meant: tuple[int, ...] = ()  # of an altered order: the ids in the intended order
+    face: Card | None = None  # a card drawn in excess between two rounds, or a card that the set has too often
+    aside: Aside | None = None  # how the card `face` was set aside
+    ruling: Ruling | None = None  # the last published ruling
     confirmation: Confirmation = Confirmation.UNNEEDED
-    set_id: str = ""  # of the set that it is about, where that has a name
+    set_id: str = ""  # of the set of cards concerned, if the shuffler names it
 
     @property
     def kind(self) -> Kind:
-        return self.what.event
+        return self.irregularity.kind
 
 
 def moved(matter: Matter, status: Status) -> Matter:

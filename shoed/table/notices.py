@@ -1,64 +1,65 @@
-"""Notices of people: one matter for each thing, and how a notice is withdrawn.
+"""Notices: irregularities that people report, and their withdrawal.
 
-Two reports of the same thing are one matter: the second one is recorded with the first. Its author is named in the
-evidence, and a Pit Supervisor or above who reports what a dealer reported has confirmed it.
+Two notices of one kind and one `subject` are one matter. The evidence of the matter names both authors. A second
+notice about the same matter by a Pit Supervisor or above confirms the notice of a dealer.
 """
 
 from typing import Final
 
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import Author, Notice, Withdraw
-from shoed.now import Now
+from shoed.model.cards import Card
+from shoed.model.commands import Author, ReportIrregularity, Withdraw
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.moments import Now
 from shoed.rules.book import Then
-from shoed.rules.irregular import OF_A_CARD, Happened, Ruling
+from shoed.rules.irregular import ABOUT_A_CARD, Irregularity, Ruling
 from shoed.table.answers import report_past
 from shoed.table.asking import RECORD
 from shoed.table.assess import withdrawal
 from shoed.table.context import Table
+from shoed.table.corrections import role_refusal
 from shoed.table.matters import IN_A_ROUND, Confirmation, Matter, Status
 from shoed.table.phase import Phase
-from shoed.table.posing import ask
+from shoed.table.question_events import ask
 from shoed.table.record import CardEntry, Record, Source, Where, with_card, with_changed, with_status
 from shoed.table.report import publish_ruled, report
-from shoed.table.rounds import begin_dealing, publish_found
+from shoed.table.rounds import begin_dealing, publish_between_rounds
 from shoed.table.state import Past
-from shoed.words import Event as Kind
 
 OF_THE_SET: Final = frozenset({Kind.DECK_COUNT, Kind.NOT_SHUFFLED})
-# Once a person has decided on one, a second one of the same cards is another matter.
+# After a decision on such a matter, a second notice about the same cards is another matter.
 MAY_RECUR: Final = frozenset({Kind.DEALING_ERROR, Kind.INTERRUPTION, Kind.OTHER})
 
 
 def subject(matter: Matter) -> object:
-    """What a matter is about: of one kind and one subject there is one matter."""
+    """The subject of a matter. Notices of one kind about one subject are one matter."""
     if matter.kind in OF_THE_SET:
         return None
-    return matter.what.stage if matter.kind is Kind.INSURANCE_NEGLECTED else frozenset(matter.cards)
+    return matter.irregularity.stage if matter.kind is Kind.INSURANCE_NEGLECTED else frozenset(matter.cards)
 
 
-def same_thing(record: Record, matter: Matter) -> Matter | None:
+def known_matter(record: Record, matter: Matter) -> Matter | None:
     decided = {each.matter for each in record.decisions}
     for each in record.having(Status.LATENT, Status.SUSPECTED, *IN_A_ROUND):
-        over = each.what.between_rounds or (each.kind in MAY_RECUR and each.id in decided)
+        over = each.irregularity.between_rounds or (each.kind in MAY_RECUR and each.id in decided)
         if each.kind is matter.kind and subject(each) == subject(matter) and not over:
             return each
     return None
 
 
 def reported_again(record: Record, first: Matter, again: Matter) -> Record:
-    """The record once a person reports what is a matter already."""
+    """The record after a notice about a matter that is on record."""
     authors = first.evidence.split("; ")
     evidence = first.evidence if again.evidence in authors else f"{first.evidence}; {again.evidence}"
-    back = first.what.reconstructable
-    back = again.what.reconstructable if back is None else back
-    what = replace(first.what, reconstructable=back, order_known=again.what.order_known)
-    after = replace(first, evidence=evidence, what=what)
+    back = first.irregularity.reconstructable
+    back = again.irregularity.reconstructable if back is None else back
+    irregularity = replace(first.irregularity, reconstructable=back, order_known=again.irregularity.order_known)
+    after = replace(first, evidence=evidence, irregularity=irregularity)
     confirmed = again.confirmation is Confirmation.UNNEEDED
     if first.confirmation is Confirmation.NEEDED and confirmed:
         after = replace(after, by=again.by, confirmation=Confirmation.GIVEN)
-    if first.status is not Status.SUSPECTED and what == first.what:
+    if first.status is not Status.SUSPECTED and irregularity == first.irregularity:
         return with_changed(record, after)
     if first.by is None:
         confirmation = Confirmation.GIVEN if confirmed else Confirmation.NEEDED
@@ -67,38 +68,41 @@ def reported_again(record: Record, first: Matter, again: Matter) -> Record:
 
 
 def is_known(record: Record, first: Matter) -> str:
-    """The answer to the author of the second report."""
-    name = f"matter {first.number} of round {record.number}" if first.number else f"on record in round {record.number}"
-    return f"this is {name} already ({first.evidence}): no new matter"
+    """The answer to the author of the second notice."""
+    if first.number:
+        return f"the notice is about matter {first.number} of round {record.number} ({first.evidence}): no new matter"
+    return f"the notice is on record in round {record.number} already ({first.evidence}): no new matter"
 
 
-def exposed(table: Table, notice: Notice, face: Card, at: Now) -> Record | str:
-    """The record with the next card of the shoe, which a person saw before it was drawn; else why not."""
+def with_exposed_card(table: Table, notice: ReportIrregularity, face: Card, at: Now) -> Record | str:
+    """The record with the next card of the shoe, which a person saw before it was drawn; or the refusal."""
     record = table.record
     if notice.kind is not Kind.CARD_EXPOSED or notice.at is not None:
-        return f"card is said of {Kind.CARD_EXPOSED.value} alone, without at"
+        return (
+            f"the field card belongs to a notice of {Kind.CARD_EXPOSED.value} without the field at; remove one of them"
+        )
     if record.play not in (Phase.CLOSED, Phase.DEALING) or table.standing.due is None or record.waiting:
-        return "no card of this round is due now: give the notice once the card is drawn"
+        return "no card of this round is due now; give the notice after the card is drawn"
     record = begin_dealing(table, at)
     return with_card(record, CardEntry(face, Where.PLACED, source=Source.PERSON))
 
 
 def waits(record: Record, matter: Matter) -> bool:
-    """Whether the matter is about a card that has no place yet: it counts once the card has one."""
-    return matter.kind in OF_A_CARD and any(record.card(each).where is Where.WAITING for each in matter.cards)
+    """Whether the matter is about a card without a place. The matter counts once the card has its place."""
+    return matter.kind in ABOUT_A_CARD and any(record.card(each).where is Where.WAITING for each in matter.cards)
 
 
 # --- the set of cards
 
 
 def replace_set(table: Table, by: Author, at: Now) -> str | None:
-    """C 5.10.2: None if the set is to be replaced, else why not."""
+    """C 5.10.2: replace the set of cards after this round; return the refusal, or None."""
     if by.role is None or not by.role.may_decide_for(RECORD):
-        return f"{RECORD.value} or a higher role decides that the set is replaced"
+        return role_refusal(by, "replace the set", RECORD)
     if any(each.kind is Kind.SET_REPLACED for each in table.record.having(Status.CARRIED_OVER, Status.HOLDING)):
-        return "the set is to be replaced already: put in the new one, then give new-shoe"
-    what, evidence = Happened(Kind.SET_REPLACED, between_rounds=True), f"{by.name} has the set replaced"
-    publish_found(table, at, Matter(what, Status.CARRIED_OVER, evidence, by))
+        return "a person has decided already that the set is replaced; put the new set in the shoe, then give new-shoe"
+    irregularity, evidence = Irregularity(Kind.SET_REPLACED, between_rounds=True), f"{by.name} requested a new set"
+    publish_between_rounds(table, at, Matter(irregularity, Status.CARRIED_OVER, evidence, by))
     ask(table, at)
     return None
 
@@ -107,8 +111,8 @@ def replace_set(table: Table, by: Author, at: Now) -> str | None:
 
 
 def withdraw(table: Table, command: Withdraw, by: Author, at: Now) -> str | None:
-    """None if the notice is withdrawn, else why not."""
-    listed = meant(table, command.number)
+    """Withdraw the notice; return the refusal, or None."""
+    listed = matter_to_withdraw(table, command.number)
     if isinstance(listed, str):
         return listed
     found, past = listed
@@ -130,32 +134,40 @@ def withdraw(table: Table, command: Withdraw, by: Author, at: Now) -> str | None
     return None
 
 
-def meant(table: Table, number: int | None) -> tuple[Matter, Past | None] | str:
-    """The matter with this number, that of the open question, or the last notice of a waiting card; else the fault."""
+def matter_to_withdraw(table: Table, number: int | None) -> tuple[Matter, Past | None] | str:
+    """The matter to withdraw, with its past round; or the refusal.
+
+    Without a number it is the matter of the first open question, if this matter is of the present round. Otherwise it
+    is the last notice about a card whose place is in question. Without such a notice it is the matter of the past
+    round.
+    """
     if number is not None:
         numbered = [each for each in table.record.counted if each.number == number]
-        return (numbered[0], None) if numbered else f"round {table.record.number} has no matter {number}"
+        if numbered:
+            return numbered[0], None
+        remedy = "`number` of irregularity.noticed names a matter"
+        return f"round {table.record.number} has no matter {number}; {remedy}"
     asked = next((each for each in table.listed() if each.matter is not None), None)
     latent = [each for each in table.record.having(Status.LATENT) if each.by is not None and each.cards]
     if latent and (asked is None or asked.past is not None):
         return latent[-1], None
     if asked is None or asked.matter is None:
-        return "no open question is about a notice: give the number of its matter"
+        return "no open question is about a notice; add number=N with the `number` of irregularity.noticed"
     return asked.matter, asked.past
 
 
 def irrevocable(record: Record, matter: Matter, by: Author) -> str | None:
-    """Why this matter cannot be withdrawn, or not by this author."""
+    """The refusal if this author cannot withdraw this matter."""
     author = matter.by
     if author is None or author.role is None:
-        return f"{matter.kind.value} is not a notice of a person: answer the question about it"
+        return f"{matter.kind.value} is not a notice of a person; answer the question about it"
     if matter.status is Status.WITHDRAWN:
         return f"{matter.kind.value} is withdrawn already"
     if matter.status in IN_A_ROUND and record.published.voided is not None:
-        return f"round {record.number} is void, which is final"
+        return f"round {record.number} is void, and a void is final"
     decided = matter.status is Status.DECIDED or any(each.matter == matter.id for each in record.decisions)
     if decided or matter.confirmation is Confirmation.GIVEN:
-        return f"a person has decided on {matter.kind.value}, which is final"
+        return f"a person has decided on {matter.kind.value}, and the decision is final"
     if by.role is None or not by.role.may_decide_for(author.role):
-        return f"{author.role.value} or a higher role may withdraw this notice"
+        return role_refusal(by, "withdraw this notice", author.role)
     return None

@@ -1,9 +1,9 @@
 """The table: observations, findings and commands in; events and answers out.
 
-Theory of operation: each input passes once through three stages. It becomes an entry of the record (`intake` for cards
-and results, `commands` for people), `assess` computes how the round stands from the record alone, and `report`
-publishes the difference from what subscribers know. The phase of the round moves by `phase.MOVES`. What concerns the
-line alone is in `line`.
+Theory of operation: each input passes once through three stages. First it becomes an entry of the record (`intake` for
+cards and results, `commands` for people). Then `assess` computes the standing of the round from the record alone. Last
+`report` publishes the difference between that standing and the published events. The phase of the round moves by
+`phase.MOVES`. The module `line` publishes the state of lines and devices.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from shoed.commands import Answer
-from shoed.events import Event
-from shoed.findings import AnyFinding
-from shoed.now import Now
-from shoed.observations import (
+from shoed.model.commands import Answer
+from shoed.model.events import Event
+from shoed.model.findings import AnyFinding
+from shoed.model.moments import Now
+from shoed.model.observations import (
     AnyObservation,
     CardSeen,
     CommunicationStarted,
     CopyHeard,
     CutCardSeen,
     Device,
-    DeviceDoubted,
     DeviceStatus,
-    DeviceTrusted,
+    DoubtEnded,
+    DoubtRaised,
     FaultCleared,
     FaultRaised,
     FrameRejected,
@@ -34,7 +34,6 @@ from shoed.observations import (
     LinkClosed,
     LinkOpened,
     LockChanged,
-    OfTheShoe,
     OrderAnswered,
     PresetChanged,
     Replied,
@@ -43,22 +42,23 @@ from shoed.observations import (
     Resumed,
     SequenceClashed,
     SequenceJumped,
-    SetDelivered,
-    SetRecognised,
-    ShoeEmptied,
+    SetDeliverySeen,
+    SetRecognitionSeen,
+    ShoeEmptySeen,
     ShoeLoaded,
+    ShoeObservation,
     ShuffleEnded,
     ShuffleStarted,
     StoodBy,
     WentQuiet,
 )
-from shoed.step import AnyInput, Configured, Told
+from shoed.model.step import AnyInput, Commanded, Configured
 from shoed.table import device_orders, floods, intake, line, rounds, sets
-from shoed.table.commands import obey
+from shoed.table.commands import answer_command
 from shoed.table.context import Table
 from shoed.table.state import TableState
 
-Watched = tuple[AnyObservation, tuple[AnyFinding, ...]]  # an observation, and what the watch made of it
+Watched = tuple[AnyObservation, tuple[AnyFinding, ...]]  # an observation, and the findings of the watch about it
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -67,25 +67,25 @@ class Folded(msgspec.Struct, frozen=True):
     answers: tuple[Answer, ...]
 
 
-def fold(table: Table, noticed: Sequence[Watched], came: AnyInput, findings: Sequence[AnyFinding], now: Now) -> Folded:
-    """One Step of a table; the findings are those of what was told."""
-    line.tell_rejections(table, now)
-    floods.tell(table, now)
-    if isinstance(came, Configured):
+def fold(table: Table, watched: Sequence[Watched], entry: AnyInput, findings: Sequence[AnyFinding], now: Now) -> Folded:
+    """One Step of a table; `findings` are those about a command."""
+    line.publish_rejections(table, now)
+    floods.publish_counted(table, now)
+    if isinstance(entry, Configured):
         if table.settings.shuffler_port is None:
             table.state = replace(table.state, shuffler=None)
         intake.reconsider(table, now)
-    for seen, found in noticed:
+    for seen, found in watched:
         observe(table, seen, found)
-    if isinstance(came, Told):
-        obey(table, came, now)
-        intake.doubt(table, now, findings)
+    if isinstance(entry, Commanded):
+        answer_command(table, entry, now)
+        intake.take_findings(table, now, findings)
     return folded(table)
 
 
-def doubted(table: Table, findings: Sequence[AnyFinding], now: Now) -> Folded:
-    """The same Step of the table, with what the watch found in the cards as a person has them."""
-    intake.doubt(table, now, findings)
+def fold_findings(table: Table, findings: Sequence[AnyFinding], now: Now) -> Folded:
+    """The same Step of the table, with the findings of the watch about cards that a person corrected."""
+    intake.take_findings(table, now, findings)
     return folded(table)
 
 
@@ -101,9 +101,9 @@ def wake_at(state: TableState) -> int | None:
 
 def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) -> None:  # noqa: C901, PLR0912 -- one line each
     if isinstance(seen, Reported | FrameRejected):
-        line.heard(table, seen)
-    if seen.device is Device.SHUFFLER and isinstance(seen, OfTheShoe):
-        return  # on record: no shuffler says so
+        line.note_arrival(table, seen)
+    if seen.device is Device.SHUFFLER and isinstance(seen, ShoeObservation):
+        return  # on record only: a shuffler has no cards, cut card or results
     match seen:
         case CardSeen():
             intake.card(table, seen, findings)
@@ -113,11 +113,11 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case CutCardSeen():
             rounds.cut(table, seen.at)
         case CommunicationStarted():
-            if table.state.shoe.cut:  # else it is a reconnection
+            if table.state.shoe.cut:  # before the cut card it is a reconnection
                 rounds.communication_started(table, seen)
         case Resumed() | SequenceJumped() | SequenceClashed():
             line.continuity(table, seen)
-        case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain() | DeviceDoubted() | DeviceTrusted():
+        case LinkOpened() | LinkClosed() | WentQuiet() | HeardAgain() | DoubtRaised() | DoubtEnded():
             line.link(table, seen)
             device_orders.reopened(table, seen)
         case Identified() | FaultRaised() | FaultCleared() | LockChanged() | PresetChanged() | DeviceStatus():
@@ -129,13 +129,13 @@ def observe(table: Table, seen: AnyObservation, findings: Sequence[AnyFinding]) 
         case OrderAnswered():
             device_orders.answered(table, seen)
         case CopyHeard() | StoodBy() | Replied():
-            pass  # on record, and nothing changes for anybody
+            pass  # on record only
         case ShoeLoaded():
             rounds.communication_started(table, seen)
-        case ShoeEmptied():
+        case ShoeEmptySeen():
             rounds.run_empty(table, seen.at, None)
-        case SetRecognised() | ShuffleStarted() | ShuffleEnded() | SetDelivered():
+        case SetRecognitionSeen() | ShuffleStarted() | ShuffleEnded() | SetDeliverySeen():
             sets.shuffler_reported(table, seen)
         case _:
             assert_never(seen)
-    intake.doubt(table, seen.at, sets.put_off(table, findings))
+    intake.take_findings(table, seen.at, sets.defer_findings(table, findings))

@@ -12,10 +12,10 @@ class Phase(Enum):
     DEALING = "dealing"
     SUSPENDED = "suspended"  # waits for a person
     COMPLETE = "complete"  # every card due is drawn
-    CORRECTED = "corrected"  # complete, and the first account was wrong
+    CORRECTED = "corrected"  # complete, and its first published result was corrected
     SETTLED = "settled"
     VOIDED = "voided"
-    ABANDONED = "abandoned"  # it ends without a result
+    ABANDONED = "abandoned"  # ended without a result
 
 
 class Move(Enum):
@@ -24,16 +24,16 @@ class Move(Enum):
     OPENING_CARD = "opening-card"  # the first card of the round
     DUE_CARD = "due-card"
     LAST_CARD = "last-card"  # the due card that completes the round
-    DOUBT = "doubt"  # a question that only a person can answer
-    RESUMED = "resumed"  # answered, and a card is due
-    STILL_BETTING = "still-betting"  # answered before the bets were closed
-    STILL_CLOSED = "still-closed"  # answered after that and before the first card
-    COMPLETED = "completed"  # answered, and no card is due
+    DOUBT = "doubt"  # a person has to answer a question
+    RESUMED = "resumed"  # the question is closed, and a card is due
+    STILL_BETTING = "still-betting"  # the question is closed, and bets are open
+    STILL_CLOSED = "still-closed"  # the question is closed; bets are closed, and no card is drawn
+    COMPLETED = "completed"  # the question is closed, and no card is due
     VOID = "void"
     CORRECTION = "correction"
     SETTLEMENT = "settlement"
-    GIVEN_UP = "given-up"  # a new round or a new shoe began over it
-    REOPENED = "reopened"  # by a correction: a card is due after all
+    GIVEN_UP = "given-up"  # a new round or a new shoe began before the round had its cards
+    REOPENED = "reopened"  # by a correction: a card is due
     NEXT = "next"  # a new round or a new shoe begins
 
 

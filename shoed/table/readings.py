@@ -1,8 +1,8 @@
-"""What an unexpected report may mean.
+"""The readings of an unexpected report.
 
-Theory of operation: a card that is reported in the slot that is due is the card that is due (`fits`). Any other report
-is in one named `Situation`, and `READINGS` lists what each situation may mean, the likeliest first. If that is an
-excess card alone, no person is needed. `read` is the record when the report means one of them.
+Theory of operation: a card that is reported in the due slot is the due card (`fits`). Any other report is in one named
+`Situation`, and `READINGS` lists the readings of each situation, the most probable first. If the only reading is a card
+in excess, no person decides. `read` returns the record for one reading.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.events import Seen, Slot
-from shoed.observations import Outcome, Pair
+from shoed.model.cards import Card
+from shoed.model.events import Seen, Slot
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.observations import Outcome, Side
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, Hands
-from shoed.rules.irregular import Course, Happened
+from shoed.rules.irregular import Course, Irregularity
 from shoed.table.matters import Matter, Status
 from shoed.table.record import (
     IN_NO_HAND,
@@ -23,7 +24,7 @@ from shoed.table.record import (
     TOGETHER,
     CardEntry,
     Record,
-    Report,
+    ReportedPlace,
     Source,
     Where,
     changed,
@@ -32,35 +33,34 @@ from shoed.table.record import (
     placed,
     positioned,
     reported_as,
-    unseen,
     with_matter,
+    with_unseen_card,
     withdrawn,
 )
-from shoed.words import Event as Kind
 
-FIRST: Final = (Pair.PLAYER.value, 1)  # slot of a round
+FIRST: Final = (Side.PLAYER.value, 1)  # slot of a round
 LAST: Final = 2 * FULL_HAND  # slot of a round: Banker's third card
 
 
 class Reading(Enum):
-    """What a report that is not due may mean."""
+    """A possible meaning of a report that is not due."""
 
-    MISSED = "missed"  # the card that is due left the shoe unseen before it
-    WRONG_SIDE = "wrong-side"  # it is the card that is due, in the other hand
-    SAME_CARD = "same-card"  # the card that lies there was reported again
-    READ_AGAIN = "read-again"  # the same, and this time it was read correctly
-    DUE = "due"  # it is the card that is due, whatever the device calls it
-    EXCESS = "excess"  # one more card
-    CARRIED = "carried"  # the card left over opens this round, and the shoe does not count it
-    NOT_CARRIED = "not-carried"  # the card left over was put away
-    INTERRUPTION = "interruption"  # the game itself was interrupted
-    NEXT_ROUND = "next-round"  # it is of the next round, which has begun
-    PUT_AWAY = "put-away"  # it is not a card of this round: it was put away
+    MISSED = "missed"  # the due card left the shoe before this card, without a report
+    WRONG_SIDE = "wrong-side"  # the due card was dealt to the other hand
+    SAME_CARD = "same-card"  # the device reported a card again
+    READ_AGAIN = "read-again"  # the device reported a card again and corrected its face
+    DUE = "due"  # the card is the due card; the reported place is wrong
+    EXCESS = "excess"  # the card was drawn in excess
+    CARRIED = "carried"  # the left-over card opens this round, and the device does not count it
+    NOT_CARRIED = "not-carried"  # the left-over card was put away
+    INTERRUPTION = "interruption"  # the game was interrupted
+    NEXT_ROUND = "next-round"  # the card is a card of the next round, which has begun
+    PUT_AWAY = "put-away"  # the card was put away and is not a card of this round
     NOT_SO = "not-so"  # the device's result is wrong
-    SHOWN = "cards-shown"  # the cards shown are those on the table: play goes on after the loss
+    SHOWN = "cards-shown"  # the cards shown are the cards on the table: play continues after the loss
     NONE_OF_THESE = "none-of-these"  # the house decides; after a loss the round is abandoned
-    RECONNECTION = "reconnection"  # the shoe that was cut only started again
-    NEW_SHOE = "new-shoe"  # another shoe is at the table, or the same with a new set of cards
+    RECONNECTION = "reconnection"  # the cut shoe only started again
+    NEW_SHOE = "new-shoe"  # another shoe is at the table, or the same shoe with a new set of cards
 
 
 class Situation(Enum):
@@ -89,8 +89,8 @@ class Situation(Enum):
 
 
 R: Final = Reading
-# `readings` leaves out a reading that cannot be true: an interruption of the game where neither was the line away nor
-# does the device report a forced end, a card that is due where none is, and the next round before the first card.
+# `readings` omits a reading that cannot be true: an interruption without an absence of the line or a forced end, a due
+# card while no card is due, and the next round before the first card of this round.
 READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
     Situation.OVERDRAW: (R.DUE, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
     Situation.OVERDRAW_REPEATED: (R.SAME_CARD, R.DUE, R.EXCESS, R.MISSED, R.NONE_OF_THESE),
@@ -117,12 +117,12 @@ READINGS: Final[Mapping[Situation, tuple[Reading, ...]]] = {
 }
 
 
-def slot(hands: Hands, hand: Pair | None) -> Slot | None:
+def slot(hands: Hands, hand: Side | None) -> Slot | None:
     return None if hand is None else Slot(hand, len(hands.of(hand)) + 1, len(hands) + 1)
 
 
 def due_slot(record: Record, course: Course) -> Slot | None:
-    """The slot that is due; its index counts every card that left the shoe for the round."""
+    """The due slot. Its index counts every card that left the shoe for the round."""
     due = slot(course.hands, course.due)
     return None if due is None else replace(due, index=len(record.order) + len(record.published_away) + 1)
 
@@ -132,35 +132,35 @@ def place(seen: Seen) -> tuple[str | None, int | None]:
 
 
 def may_be_new_shoe(record: Record) -> bool:
-    """Whether the shoe started after its cut card, and no later report tells which shoe it is."""
+    """Whether the shoe started after its cut card, and no later report proves which shoe it is."""
     return record.continuity.restarted is not None and not record.published.complete
 
 
 def of_either_shoe(record: Record, card: CardEntry) -> bool:
-    """Whether this card of a hand may be of this shoe or of a new one: it follows a start after the cut card.
+    """Whether this card of a hand may be a card of this shoe or of a new shoe, after a start after the cut card.
 
-    It is Player's first card, or the round had no card when the shoe started, so that no card proves which shoe it is.
+    The card is Player's first card, or the round had no card when the shoe started.
     """
     after = record.continuity.restarted
     if after is None or record.published.complete or 0 < card.id <= after:
         return False
     begun = any(each.id <= after for each in record.order[record.carried :])
-    return place(card.seen) == FIRST or (not begun and card.report in (Report.SLOT, Report.UNNAMED))
+    return place(card.seen) == FIRST or (not begun and card.report in (ReportedPlace.SLOT, ReportedPlace.UNNAMED))
 
 
 def first_of_either(record: Record) -> bool:
-    """Whether a card waits that may be of this shoe or of a new one."""
+    """Whether the first waiting card may be a card of this shoe or of a new shoe."""
     first = next(iter(record.waiting), None)
     return first is not None and of_either_shoe(record, first)
 
 
 def of_another_round(record: Record) -> bool:
-    """Whether Player's first card waits, of the next round of this shoe or of the first one of a new shoe."""
+    """Whether the waiting card is Player's first card of the next round, in this shoe or in a new shoe."""
     return first_of_either(record) and place(record.waiting[0].seen) == FIRST and len(record.order) > record.carried
 
 
-def begins(record: Record, choice: object) -> bool:
-    """Whether, after a start of the shoe, this answer makes the card that waits the first one of another round."""
+def begins_another_round(record: Record, choice: object) -> bool:
+    """Whether, after a start of the shoe, this answer makes the waiting card the first card of another round."""
     new_shoe = choice == Reading.NEW_SHOE.value
     return first_of_either(record) if new_shoe else of_another_round(record)
 
@@ -171,31 +171,31 @@ def first_deal(index: int) -> tuple[str, int]:
 
 
 def opens(left: int, seen: Seen) -> bool:
-    """Whether the device counts the cards left over: it reports the slot that follows them."""
+    """Whether the device counts the left-over cards: it reports the slot after their slots."""
     index = left + 1
     return 1 < index <= INITIAL_CARDS and place(seen) == first_deal(index)
 
 
 def fits(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
-    """Whether the device reported the slot that is due; cards that it counts to another round shift its count."""
+    """Whether the device reported the due slot. Cards that the device counts in another round shift its slots."""
     waits = after_gap(record, card) or of_either_shoe(record, card)
     return not waits and in_due_slot(record, due, card, course)
 
 
 def after_gap(record: Record, card: CardEntry) -> bool:
-    """Whether the card may be of another round than the hand before it. A first card that names its slot is not."""
+    """Whether reports may be missing before the card, so that the card may be of another round."""
     hand_is_there = len(record.order) > record.carried
-    return card.after_loss and (hand_is_there or card.report is Report.UNNAMED)
+    return card.after_loss and (hand_is_there or card.report is ReportedPlace.UNNAMED)
 
 
 def in_due_slot(record: Record, due: Slot | None, card: CardEntry, course: Course) -> bool:
-    if due is None or card.report is Report.OVERDRAWN or exposed_before(record, card) is not None:
+    if due is None or card.report is ReportedPlace.OVERDRAWN or exposed_before(record, card) is not None:
         return False
-    if card.report is not Report.SLOT:
-        return card.report is Report.UNNAMED
+    if card.report is not ReportedPlace.SLOT:
+        return card.report is ReportedPlace.UNNAMED
     if reported_before(record, card) or (record.continuity.partial and first_after_carried(record)):
         return False
-    put_aside = [record.order[at - 1] for at in course.carried_at]  # while a card is due, for the next round
+    put_aside = [record.order[at - 1] for at in course.carried_at]  # for the next round, while a card is due
     shift = record.shift - sum(each not in not_reported(record) for each in put_aside)
     if not shift:
         return place(card.seen) == (due.hand.value, due.position)
@@ -227,13 +227,13 @@ def first_after_carried(record: Record) -> bool:
 
 
 def readings(record: Record, course: Course) -> tuple[Reading, ...]:
-    """What the first card that waits, or the early result, may mean; none where no person is needed."""
+    """The readings of the first waiting card or of the early result; empty if no person has to decide."""
     found = situation(record, course)
     choices = () if found is None else READINGS[found]
     early = record.early if found is Situation.RESULT_TOO_EARLY else None
     forced = early is not None and early.result.outcome is Outcome.FORCED_END
-    noticed = any(each.kind is Kind.INTERRUPTION for each in record.counted)
-    cannot_be = {Reading.INTERRUPTION} if (record.continuity.away is None and not forced) or noticed else set()
+    interrupted = any(each.kind is Kind.INTERRUPTION for each in record.counted)
+    cannot_be = {Reading.INTERRUPTION} if (record.continuity.away is None and not forced) or interrupted else set()
     if course.due is None:
         cannot_be |= {Reading.DUE, Reading.MISSED}
     if not record.order and record.number:
@@ -260,13 +260,13 @@ def situation(record: Record, course: Course) -> Situation | None:
         return Situation.AFTER_GAP_DUE if in_due_slot(record, due, first, course) else Situation.AFTER_GAP
     if first.report in IN_NO_HAND:
         return Situation.IN_NO_HAND
-    if first.report is Report.OVERDRAWN:
+    if first.report is ReportedPlace.OVERDRAWN:
         return Situation.OVERDRAW
     return in_another_slot(record, course, due, first)
 
 
 def known_before(record: Record, course: Course, first: CardEntry) -> Situation | None:
-    """The card may be one that was reported, or entered by a person, before."""
+    """The situation of a card that may be an earlier card, reported or entered by a person."""
     if first.repeated:
         in_no_hand = first.report in IN_NO_HAND and course.due is not None
         return Situation.IN_NO_HAND_REPEATED if in_no_hand else Situation.OVERDRAW_REPEATED
@@ -277,19 +277,19 @@ def known_before(record: Record, course: Course, first: CardEntry) -> Situation 
 
 
 def after_the_end(record: Record, course: Course, first: CardEntry) -> Situation | None:
-    """The next round may have begun, if reports were missed, or by a card left over."""
-    if first.report is Report.OVERDRAWN:
+    """The situation of a card after the end of the round. The next round may have begun."""
+    if first.report is ReportedPlace.OVERDRAWN:
         return None
     if first.report in IN_NO_HAND:
         return Situation.IN_NO_HAND_AFTER_END
-    unnamed = first.report is Report.UNNAMED and (first.after_loss or not record.announced)
+    unnamed = first.report is ReportedPlace.UNNAMED and (first.after_loss or not record.announced)
     if unnamed or opens(len(course.carried), first.seen):
         return Situation.AFTER_END
-    if not in_order(first.seen):
+    if not deal_position(first.seen):
         return None
     ours = record.order[: len(course.hands)]
-    there = [each for each in record.order if place(each.seen) == place(first.seen)]
-    filled = any(each in ours or each.face is first.face for each in there)
+    in_slot = [each for each in record.order if place(each.seen) == place(first.seen)]
+    filled = any(each in ours or each.face is first.face for each in in_slot)
     if record.continuity.beyond is None:
         return Situation.SLOT_FILLED if filled else None
     if filled:
@@ -302,50 +302,50 @@ def in_another_slot(record: Record, course: Course, due: Slot, first: CardEntry)
     is_due = (hand, position) == (due.hand.value, due.position)
     if first_after_carried(record):
         return Situation.FIRST_AFTER_CARRIED_DUE if is_due else Situation.FIRST_AFTER_CARRIED
-    if hand is None or position is None or not in_order(first.seen):
+    if hand is None or position is None or not deal_position(first.seen):
         return Situation.LATER_SLOT
     uncounted = not_reported(record) or any(each.report in IN_NO_HAND for each in record.order)
     if (uncounted or counts_otherwise(record, course)) and (is_due or is_next(record, first.seen)):
-        return Situation.OTHER_HANDS  # its slot may be any that is due
-    there = len(course.hands.of(Pair(hand)))
-    if position <= there:
+        return Situation.OTHER_HANDS  # the reported slot may be any due slot
+    dealt = len(course.hands.of(Side(hand)))
+    if position <= dealt:
         return Situation.SLOT_FILLED
-    if position == FULL_HAND and not record.order:  # the shoe is still at the round before
+    if position == FULL_HAND and not record.order:  # the shoe has not ended the previous round
         return Situation.OTHER_HANDS
-    if due.position == FULL_HAND and due.hand is Pair.BANKER:
-        # Player stands, and the device reports that it drew: one more card, unless the due one was lost.
+    if due.position == FULL_HAND and due.hand is Side.BANKER:
+        # Player stands, and the device reports Player's third card: in excess, unless the due card was missed.
         return Situation.LATER_SLOT if record.continuity.partial else Situation.THIRD_CARD_NOT_DUE
-    if position == there + 1 and hand != due.hand.value:
+    if position == dealt + 1 and hand != due.hand.value:
         return Situation.OTHER_HAND
     return Situation.LATER_SLOT
 
 
 def counts_otherwise(record: Record, course: Course) -> bool:
-    """Whether the hands by the device's reports differ from those that lie there."""
+    """Whether the hands by the reports of the device differ from the hands on record."""
     ours: dict[tuple[str | None, int | None], Card] = {}
-    ours |= {(hand.value, at): card for hand in Pair for at, card in enumerate(course.hands.of(hand), 1)}
+    ours |= {(hand.value, at): card for hand in Side for at, card in enumerate(course.hands.of(hand), 1)}
     theirs = [each.seen for each in record.order if each.seen.hand is not None and each.seen.card is not None]
     return any(ours.get(place(each)) is not each.card for each in theirs)
 
 
 def is_next(record: Record, seen: Seen) -> bool:
-    """Whether the device has counted every card up to this slot; it may have counted what was not reported."""
-    reported = [in_order(each.seen) for each in record.order]
+    """Whether the slot follows the slots that the device has counted, with cards that it did not report."""
+    positions = [deal_position(each.seen) for each in record.order]
     uncounted = sum(each.seen.hand is None for each in record.order[record.carried :])
-    reached, here = max(reported, default=0) + 1 + uncounted, in_order(seen)
-    # Banker's third card may come without Player's.
-    return here not in reported and (here <= reached or (here == LAST and reached >= LAST - 1))
+    reached, here = max(positions, default=0) + 1 + uncounted, deal_position(seen)
+    # Banker may draw a third card while Player stands.
+    return here not in positions and (here <= reached or (here == LAST and reached >= LAST - 1))
 
 
-def in_order(seen: Seen) -> int:
-    """By the order of the deal, from 1 to 6; 0: in no hand."""
+def deal_position(seen: Seen) -> int:
+    """The position of the slot in the order of the deal, from 1 to 6; 0: in no hand."""
     if seen.position is None or not 1 <= seen.position <= FULL_HAND:
         return 0
-    return 2 * seen.position - (seen.hand == Pair.PLAYER.value)
+    return 2 * seen.position - (seen.hand == Side.PLAYER.value)
 
 
 def read(record: Record, reading: Reading) -> Record:
-    """The record if the first card that waits, or the early result, means this."""
+    """The record for this reading of the first waiting card or of the early result."""
     match reading:
         case Reading.MISSED:
             return missed(record)
@@ -365,7 +365,7 @@ def read(record: Record, reading: Reading) -> Record:
             return with_open(record, Kind.INTERRUPTION, "the game was interrupted")
         case Reading.NONE_OF_THESE:
             record = replace(record, early=None) if record.result_is_early else withdrawn(record, record.waiting[0].id)
-            return with_open(record, Kind.OTHER, "no reading explains what the device reported")
+            return with_open(record, Kind.OTHER, "no reading explains the report of the device")
         case _:
             return read_card(record, record.waiting[0], reading)
 
@@ -379,7 +379,7 @@ def of_the_next_round(record: Record) -> Record:
 def with_open(record: Record, kind: Kind, evidence: str) -> Record:
     last = record.last_placed
     return with_matter(
-        record, Matter(Happened(kind), Status.OPEN, evidence, cards=(last,) if last else (), noticed_after=last)
+        record, Matter(Irregularity(kind), Status.OPEN, evidence, cards=(last,) if last else (), noticed_after=last)
     )
 
 
@@ -397,56 +397,65 @@ def read_card(record: Record, first: CardEntry, reading: Reading) -> Record:
             return record if before is None or first.face is None else corrected(record, before.id, first.face)
         case Reading.PUT_AWAY:
             record = positioned(record, first.id, Where.PUT_AWAY)
-            if not record.number:  # of no round: no order is altered
+            if not record.number:  # outside a round no order is altered
                 return record
-            what = Happened(Kind.ORDER_ALTERED)
+            irregularity = Irregularity(Kind.ORDER_ALTERED)
             how = reported_as(first.report, first.seen)
             evidence = f"{first.face or 'a card without a face'} was reported {how}, and was put away"
-            return with_matter(record, Matter(what, Status.OPEN, evidence, noticed_after=record.last_placed))
-        case Reading.EXCESS if first.report is Report.OVERDRAWN and not record.published.complete:
-            if len(record.at(Where.PUT_BY)) >= MOST_WAITING:
+            return with_matter(record, Matter(irregularity, Status.OPEN, evidence, noticed_after=record.last_placed))
+        case Reading.EXCESS if first.report is ReportedPlace.OVERDRAWN and not record.published.complete:
+            if len(record.at(Where.DEFERRED)) >= MOST_WAITING:
                 return withdrawn(record, first.id)
-            return changed(record, replace(first, where=Where.PUT_BY, repeated=False))
+            return changed(record, replace(first, where=Where.DEFERRED, repeated=False))
         case _:
             pass
     record = placed(record, first.id)
     match reading:
         case Reading.DUE:
-            return excess(record, first.id, back=True) if first.report is Report.OVERDRAWN else record
+            return excess(record, first.id, back=True) if first.report is ReportedPlace.OVERDRAWN else record
         case Reading.EXCESS:
             return excess(record, first.id)
         case _:  # the wrong side
-            what = Happened(Kind.WRONG_SIDE)
+            irregularity = Irregularity(Kind.WRONG_SIDE)
             evidence = f"card {record.ordinal(first.id)} was reported in the other hand"
-            return with_matter(record, Matter(what, Status.OPEN, evidence, cards=(first.id,), noticed_after=first.id))
+            return with_matter(
+                record, Matter(irregularity, Status.OPEN, evidence, cards=(first.id,), noticed_after=first.id)
+            )
 
 
 def missed(record: Record) -> Record:
-    """The card that is due left the shoe unseen; it was drawn with the next one if that is known of an unread card."""
+    """The record with an unseen due card.
+
+    If the waiting card was drawn together with an unread card, the unseen card is that card.
+    """
     first = next(iter(record.waiting), None)
-    if first is not None and first.report is not Report.UNNAMED:  # its slot shows whether more are missing
+    if first is not None and first.report is not ReportedPlace.UNNAMED:  # its slot shows whether more cards are missing
         record = changed(record, replace(first, after_loss=False))
-    after = unseen(record)
+    after = with_unseen_card(record)
     latent = [each for each in after.having(Status.LATENT) if first is not None and each.cards == (first.id,)]
-    if first is None or not latent or latent[0].what.count >= TOGETHER:
+    if first is None or not latent or latent[0].irregularity.count >= TOGETHER:
         return after
-    both = replace(latent[0], what=replace(latent[0].what, count=TOGETHER))
+    both = replace(latent[0], irregularity=replace(latent[0].irregularity, count=TOGETHER))
     matters = tuple([both if each is latent[0] else each for each in after.matters])
     return placed(replace(after, matters=matters), first.id)
 
 
-def unheard(record: Record, first: CardEntry, held_by: Iterable[Matter]) -> Record:
-    """A card left the shoe before the first report of a round that began unheard; of one without a slot it is asked.
+def with_missed_card(record: Record, first: CardEntry, held_by: Iterable[Matter]) -> Record:
+    """The record of a round whose first card was missed, with an unseen card.
 
-    A card of which it is asked whether it opens the round may be that card.
+    The missed card is not certain if the device names no slot, or if a held matter has a card that may open the round.
     """
     known = (
-        first.report is Report.UNNAMED or place(first.seen) == FIRST or any(each.face is not None for each in held_by)
+        first.report is ReportedPlace.UNNAMED
+        or place(first.seen) == FIRST
+        or any(each.face is not None for each in held_by)
     )
-    return record if known else unseen(record)
+    return record if known else with_unseen_card(record)
 
 
 def with_unread(record: Record, matter: Matter) -> Matter:
-    """The matter, with the unread card that was just added beside its own."""
-    what = replace(matter.what, count=TOGETHER)
-    return replace(matter, what=what, cards=(*matter.cards, record.last_id), noticed_after=record.last_id)
+    """The matter with the unread card that was added last."""
+    irregularity = replace(matter.irregularity, count=TOGETHER)
+    return replace(
+        matter, irregularity=irregularity, cards=(*matter.cards, record.last_id), noticed_after=record.last_id
+    )

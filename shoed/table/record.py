@@ -1,8 +1,8 @@
 """The record of a round: its cards and matters, append-only, each with an id that never changes.
 
-A card has the id of its position on the record, from 1. Where a card is (waiting, placed, put by, withdrawn) is a field
-of the card, and nothing is moved or removed. `Record.order` is the order in which the placed cards left the shoe; a
-position in it is for rules and people, never a reference.
+The id of a card is its position on the record, from 1. The field `where` of a card is its present place (waiting,
+placed, deferred, withdrawn). No entry is moved or removed. `Record.order` lists the placed cards in the order in which
+they left the shoe. Rules and people use positions in that order; references use ids.
 """
 
 from enum import Enum
@@ -11,93 +11,97 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from shoed.cards import Card
-from shoed.commands import Author
-from shoed.events import Measured, Result, Seen
-from shoed.rules.irregular import OF_A_CARD, Happened, Ruling
+from shoed.model.cards import Card
+from shoed.model.commands import Author
+from shoed.model.events import Measured, RoundResult, Seen
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.rules.irregular import ABOUT_A_CARD, Irregularity, Ruling
 from shoed.rules.questions import Ask
-from shoed.table.continuity import PROVEN, Continuity
+from shoed.table.continuity import PROVEN, RoundContinuity
 from shoed.table.matters import IN_A_ROUND, Matter, Status, moved
 from shoed.table.phase import Phase
-from shoed.words import Event as Kind
 
-MOST_WAITING: Final = 16  # more cards than a round has: a further one is in the journal only
-TOGETHER: Final = 2  # cards, at least
+MOST_WAITING: Final = 16  # cards, more than a round has; a further card is in the journal only
+TOGETHER: Final = 2  # the least number of cards that are drawn together
 
 
 class Where(Enum):
-    WAITING = "waiting"  # until the rules or a person decide what it is
-    PLACED = "placed"  # it has its place in the order
-    PUT_BY = "put-by"  # an overdraw: decided once the round has its cards
-    LYING = "lying"  # left over before this round: placed with its first card
-    NEXT_ROUND = "next-round"  # it was of the next round
-    KEPT = "kept"  # it left the shoe after the bets were paid: it may serve if a correction makes a card due
-    PUT_AWAY = "put-away"  # it left the shoe, and serves no round
-    WITHDRAWN = "withdrawn"  # there was no such card
+    WAITING = "waiting"  # until the rules or a person decide its place
+    PLACED = "placed"  # in the order of the round
+    DEFERRED = "put-by"  # an overdraw: decided once the round has its cards
+    LEFT_OVER = "lying"  # left over before this round; placed when the first card of this round is drawn
+    NEXT_ROUND = "next-round"  # a card of the next round
+    AFTER_ROUND = "kept"  # left the shoe after the bets were paid; serves if a correction makes a card due
+    PUT_AWAY = "put-away"  # left the shoe and serves in no round
+    WITHDRAWN = "withdrawn"  # no such card left the shoe
 
 
 class Source(Enum):
-    """Who says that the card left the shoe."""
+    """How the record knows that the card left the shoe."""
 
-    DEVICE = "device"
-    PERSON = "person"
-    CARRIED = "carried"  # left over from the round before
+    DEVICE = "device"  # a report of the device
+    PERSON = "person"  # a command or an answer of a person
+    CARRIED = "carried"  # left over from the previous round
 
 
-class Report(Enum):
-    """What the device reported of the card."""
+class ReportedPlace(Enum):
+    """The place that the device reported for the card."""
 
     SLOT = "slot"  # its hand and position
-    UNNAMED = "unnamed"  # the device names no hand: the card is the one that is due
-    OVERDRAWN = "overdrawn"  # the device says that it is the card of an overdraw
+    UNNAMED = "unnamed"  # a device that never names a hand: the card is the due card
+    OVERDRAWN = "overdrawn"  # the card of an overdraw
     BURNT = "burnt"  # in no hand
     LOCKED = "locked"  # in no hand, while the shoe was locked
     IN_ERROR = "in-error"  # in no hand, while the shoe was in error
-    UNKNOWN = "unknown"  # in no hand, with a value that names no place
+    UNKNOWN = "unknown"  # in no hand, with a value that is not in the protocol document
     NONE = "none"
 
 
-IN_NO_HAND: Final = frozenset({Report.BURNT, Report.LOCKED, Report.IN_ERROR, Report.UNKNOWN})
+IN_NO_HAND: Final = frozenset(
+    {ReportedPlace.BURNT, ReportedPlace.LOCKED, ReportedPlace.IN_ERROR, ReportedPlace.UNKNOWN}
+)
 
 
-def reported_as(report: Report, seen: Seen) -> str:
-    """How the device reported a card that has no slot."""
-    if report is Report.UNKNOWN:
+def reported_as(report: ReportedPlace, seen: Seen) -> str:
+    """Words for the report of a card that has no slot."""
+    if report is ReportedPlace.UNKNOWN:
         return f"with the unknown {seen.unknown or 'place'}"
     return f"as {report.value} for {seen.target}" if seen.target else f"as {report.value}"
 
 
 class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    face: Card | None  # None: not known yet
+    face: Card | None  # None: unknown
     where: Where
     id: int = 0  # 0: not on the record yet
     source: Source = Source.DEVICE
-    report: Report = Report.NONE
-    place: int = 0  # grows in the order in which the cards left the shoe; 0: none yet
-    seen: Seen = Seen()  # as the device reported it
+    report: ReportedPlace = ReportedPlace.NONE
+    place: int = 0  # increases in the order in which the cards left the shoe; 0: none yet
+    seen: Seen = Seen()  # the card as the device reported it
     utc_us: int = 0
-    row: int = 0  # of the journal, with its bytes
-    sequence: int = 0  # of the event that published it
-    after_loss: bool = False  # reports were lost directly before it
-    repeated: bool = False  # an overdraw with the face of the card before it, which was due
-    published: bool = False  # its place was published
+    row: int = 0  # the journal row with the bytes of the card
+    sequence: int = 0  # of the event that published the card
+    after_loss: bool = False  # reports may be missing directly before this card
+    repeated: bool = False  # reported without a slot, with the face of the previous card
+    published: bool = False  # the place of the card was published
     measured: Measured | None = None
 
     @property
     def left_at(self) -> tuple[int, int]:
-        """Sorts the cards in the order in which they left the shoe."""
+        """Sort key: the order in which the cards left the shoe."""
         if not self.place:
             return 2, self.id
         return int(self.source is not Source.CARRIED), self.place
 
     @property
     def in_no_slot(self) -> bool:
-        """The device reported a card without its slot: there may have been none."""
-        return self.report is Report.UNNAMED or (self.row > 0 and self.seen.card is None and self.seen.hand is None)
+        """Whether the device reported an unread card without its slot, so that perhaps no card left the shoe."""
+        return self.report is ReportedPlace.UNNAMED or (
+            self.row > 0 and self.seen.card is None and self.seen.hand is None
+        )
 
 
-class Decided(msgspec.Struct, frozen=True):
-    """The answer to a question of the rules."""
+class RuleAnswer(msgspec.Struct, frozen=True):
+    """The answer to a question of the rule book."""
 
     ask: Ask
     choice: str | tuple[int, ...]  # a word, or the ids of cards in order
@@ -108,37 +112,37 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 class EarlyResult(msgspec.Struct, frozen=True):
-    """A result that the device gave before the last card due."""
+    """A result that the device reported before the last card due."""
 
-    result: Result
+    result: RoundResult
     after: int  # the id of the last card on the record
 
 
 class Published(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What subscribers know of the round."""
+    """The facts of the round that were published."""
 
-    complete: bool = False  # every card due was drawn, whatever followed
-    settled: int = 0  # the event that published how its bets are paid
-    voided: Ruling | None = None  # nothing makes it another round any more
-    accounted: int = 0  # the last event that published hands which differ from their cards
-    theirs: Result | None = None  # the device's result, before a correction took the end of the round away
+    complete: bool = False  # every card due was drawn
+    settled: int = 0  # the sequence of the last `round/settled`; 0: none
+    voided: Ruling | None = None  # a void is final
+    accounted: int = 0  # the sequence of the last `round/corrected` of a round that is not complete; 0: none
+    theirs: RoundResult | None = None  # the device's result, kept while a correction reopens the round
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     shoe: int = 0
     number: int = 0  # in its shoe, from 1; 0: none yet
-    game: str = ""  # the book by which it is played, whatever the table is set to meanwhile
+    game: str = ""  # its rule book; a later change of the settings does not apply to it
     announced: bool = False
-    play: Phase = Phase.IDLE  # betting, closed, then dealing; also while the round waits
+    play: Phase = Phase.IDLE  # betting, closed, dealing; a suspended round keeps its value
     cards: tuple[CardEntry, ...] = ()
     matters: tuple[Matter, ...] = ()
-    given: int = 0  # ids of matters before this round
-    decisions: tuple[Decided, ...] = ()
+    earlier_matters: int = msgspec.field(default=0, name="given")  # the last id of a matter before this round
+    decisions: tuple[RuleAnswer, ...] = ()
     early: EarlyResult | None = None
-    shift: int = 0  # so many cards left over from the round before are counted by the device to that round
+    shift: int = 0  # the number of left-over cards that the device counts in the previous round
     squeeze: bool = False
-    overtaken: bool = False  # the next round has begun: players who have not chosen play on
-    continuity: Continuity = PROVEN
+    overtaken: bool = False  # the next round has begun: the bets of players without an answer stay in play
+    continuity: RoundContinuity = PROVEN
     published: Published = Published()
 
     def at(self, *where: Where) -> tuple[CardEntry, ...]:
@@ -156,17 +160,17 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def drawn(self) -> tuple[CardEntry, ...]:
-        """All cards that left the shoe for it, as a question lists them: those that wait have no place yet."""
+        """All cards that left the shoe for the round, as a question lists them; waiting cards are the last ones."""
         return (*self.order, *self.waiting)
 
     @property
-    def lying(self) -> tuple[CardEntry, ...]:
-        there = [each for each in self.at(Where.LYING) if each.id not in self.foreign]
-        return tuple([each for each in there if each.face is not None])
+    def left_over(self) -> tuple[CardEntry, ...]:
+        left = [each for each in self.at(Where.LEFT_OVER) if each.id not in self.foreign]
+        return tuple([each for each in left if each.face is not None])
 
     @property
     def foreign(self) -> frozenset[int]:
-        """The ids of the cards that a person named foreign: none of them serves in a round (C 5.5.1)."""
+        """The ids of the cards that a person reported as foreign. A foreign card serves in no round (C 5.5.1)."""
         named = [
             each for each in self.matters if each.kind is Kind.FOREIGN_CARD and each.status is not Status.WITHDRAWN
         ]
@@ -174,7 +178,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def carried(self) -> int:
-        """So many cards of the order were left over from the round before."""
+        """The number of cards in the order that were left over from the previous round."""
         return sum(each.where is Where.PLACED and each.source is Source.CARRIED for each in self.cards)
 
     @property
@@ -187,7 +191,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def last_matter(self) -> int:
-        return max((each.id for each in self.matters), default=self.given)
+        return max((each.id for each in self.matters), default=self.earlier_matters)
 
     @property
     def last_drawn(self) -> int:
@@ -200,19 +204,19 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def voided_by(self) -> Author | None:
-        """A person voided it, with no other ground."""
+        """The person who voided the round by command."""
         return next((each.by for each in self.decisions if not each.matter), None)
 
     @property
     def result_is_early(self) -> bool:
-        """A result came before the last card due, and no card waits that was reported before it."""
+        """Whether a result was reported before the last card due, and no earlier report waits."""
         return self.early is not None and all(each.id > self.early.after for each in self.waiting)
 
     def card(self, card_id: int) -> CardEntry:
         return self.cards[card_id - 1]
 
     def ordinal(self, card_id: int) -> int:
-        """How many cards had left the shoe with this one."""
+        """The position of the card in the order in which the cards of the round left the shoe."""
         if not card_id:
             return 0
         here = self.card(card_id).left_at
@@ -220,11 +224,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def published_away(self) -> tuple[CardEntry, ...]:
-        """The cards that were published and are not cards of the round: their indices are not used again."""
+        """The published cards that were withdrawn from the round. Their indices are not used again."""
         return tuple([each for each in self.at(Where.WITHDRAWN) if each.published])
 
     def index(self, card_id: int) -> int:
-        """Unique in the round, under which the card is published."""
+        """The published index of the card, unique in the round."""
         here = self.card(card_id).left_at
         return self.ordinal(card_id) + sum(each.left_at < here for each in self.published_away)
 
@@ -236,24 +240,24 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def counted(self) -> tuple[Matter, ...]:
-        """The matters of the round, by their numbers; withdrawn ones keep theirs, new ones have none yet."""
-        there = [each for each in self.matters if each.status is not Status.SUSPECTED]
-        counted = [each for each in there if each.number or each.status in IN_A_ROUND]
+        """The matters of the round by number. Withdrawn matters keep their numbers; new matters have none yet."""
+        certain = [each for each in self.matters if each.status is not Status.SUSPECTED]
+        counted = [each for each in certain if each.number or each.status in IN_A_ROUND]
         counted.sort(key=lambda each: (each.number or len(self.matters) + 1, each.id))
         return tuple(counted)
 
     def faces(self, *, carried: bool) -> tuple[Card | None, ...]:
-        """The faces of all cards that left the shoe for it; `carried`: and of those that the round before left over."""
-        there = self.at(Where.PLACED, Where.WAITING, Where.PUT_BY, Where.KEPT, Where.PUT_AWAY)
-        return tuple([each.face for each in there if carried or each.source is not Source.CARRIED])
+        """The faces of all cards that left the shoe for the round; `carried`: include the left-over cards."""
+        drawn = self.at(Where.PLACED, Where.WAITING, Where.DEFERRED, Where.AFTER_ROUND, Where.PUT_AWAY)
+        return tuple([each.face for each in drawn if carried or each.source is not Source.CARRIED])
 
 
 # --- entries
 
 
 def with_card(record: Record, card: CardEntry) -> Record:
-    """The record with one more card; of too many that wait, a further one is in the journal only."""
-    bounded = card.where in (Where.WAITING, Where.PUT_BY, Where.KEPT)
+    """The record with one more card. Beyond `MOST_WAITING`, a further card is in the journal only."""
+    bounded = card.where in (Where.WAITING, Where.DEFERRED, Where.AFTER_ROUND)
     if bounded and len(record.at(card.where)) >= MOST_WAITING:
         return record
     place = record.last_place + 1 if card.where is Where.PLACED else 0
@@ -265,7 +269,7 @@ def changed(record: Record, card: CardEntry) -> Record:
 
 
 def carried_in(record: Record, card: CardEntry, where: Where) -> Record:
-    """A card that was left over before this round."""
+    """Add a card that was left over before this round."""
     carried = CardEntry(
         card.face,
         where,
@@ -278,8 +282,8 @@ def carried_in(record: Record, card: CardEntry, where: Where) -> Record:
     return with_card(record, carried)
 
 
-def unseen(record: Record) -> Record:
-    """A card that left the shoe before those that wait, and that was not reported."""
+def with_unseen_card(record: Record) -> Record:
+    """Add a card that left the shoe before the waiting cards and was not reported."""
     return with_card(record, CardEntry(None, Where.PLACED, source=Source.PERSON))
 
 
@@ -288,7 +292,7 @@ def positioned(record: Record, card_id: int, where: Where = Where.PLACED) -> Rec
 
 
 def placed(record: Record, card_id: int) -> Record:
-    """The next card in the order is this one. A matter that waited for its place counts from now on."""
+    """Place the card at the end of the order. A latent matter about the card counts from now on."""
     after = positioned(record, card_id)
     for each in after.having(Status.LATENT):
         if each.by is None and each.cards == (card_id,):
@@ -299,8 +303,8 @@ def placed(record: Record, card_id: int) -> Record:
 
 
 def with_matter(record: Record, *matters: Matter) -> Record:
-    """The record with more matters, each under an id of its own."""
-    added = [replace(each, id=given) for given, each in enumerate(matters, 1 + record.last_matter)]
+    """The record with more matters, each under a new id."""
+    added = [replace(each, id=number) for number, each in enumerate(matters, 1 + record.last_matter)]
     return replace(record, matters=(*record.matters, *added))
 
 
@@ -314,45 +318,50 @@ def with_status(record: Record, status: Status, *matters: Matter) -> Record:
 
 
 def drawn_with(record: Record, matter: Matter, last: int) -> Record:
-    """The card with the id `last` was drawn together with those before it, as far as they are of this round.
+    """Open a matter: the card `last` was drawn together with the cards before it, as far as they are of this round.
 
-    The order of a card and the last card of the round before is in no question of this round.
+    No question of this round is about the order of its first card and the last card of the previous round.
     """
     at, drawn = record.ordinal(last), record.drawn
-    first = max(record.carried + 1, at - matter.what.count + 1)
-    if matter.what.count < TOGETHER:  # with a card that could not be read, or it is that card
+    first = max(record.carried + 1, at - matter.irregularity.count + 1)
+    if matter.irregularity.count < TOGETHER:  # an unread card was drawn with this card, or is this card
         return with_status(record, Status.SUSPECTED, replace(matter, cards=(last,), noticed_after=last))
-    what = replace(matter.what, count=at - first + 1)
-    matter = replace(matter, what=what, cards=tuple([each.id for each in drawn[first - 1 : at]]), noticed_after=last)
+    irregularity = replace(matter.irregularity, count=at - first + 1)
+    matter = replace(
+        matter, irregularity=irregularity, cards=tuple([each.id for each in drawn[first - 1 : at]]), noticed_after=last
+    )
     if first == at:
-        kind = Kind.DRAWN_TOGETHER if what.order_known else Kind.OTHER
-        of = "of no round" if record.number == 1 else "of the round before"
-        evidence = f"{matter.evidence}; the one before it was {of}"
-        matter = replace(matter, what=replace(what, event=kind), evidence=evidence)
+        kind = Kind.DRAWN_TOGETHER if irregularity.order_known else Kind.OTHER
+        origin = "no round" if record.number == 1 else "the previous round"
+        evidence = f"{matter.evidence}; the card before it is a card of {origin}"
+        matter = replace(matter, irregularity=replace(irregularity, kind=kind), evidence=evidence)
     return with_status(record, Status.OPEN, matter)
 
 
-def with_decision(record: Record, decided: Decided) -> Record:
+def with_decision(record: Record, decided: RuleAnswer) -> Record:
     return replace(record, decisions=(*record.decisions, decided))
 
 
 def excess(record: Record, card_id: int, *, back: bool | None = None) -> Record:
-    """The card was drawn in excess; `back`: a person says whether it serves this round."""
+    """Open a matter: the card was drawn in excess. `back`: a person decided whether it serves in this round."""
     at = record.ordinal(card_id)
     report = record.card(card_id).report
-    why = "no card was due where it was reported"
-    if report is Report.OVERDRAWN:
-        why = "the shoe says that it was overdrawn"
+    why = "no card was due in its reported place"
+    if report is ReportedPlace.OVERDRAWN:
+        why = "the shoe reported the card as an overdraw"
     elif report in IN_NO_HAND:
-        why = f"the shoe reported it {reported_as(report, record.card(card_id).seen)}"
-    what = Happened(Kind.CARD_IN_EXCESS, reconstructable=back)
+        why = f"the shoe reported the card {reported_as(report, record.card(card_id).seen)}"
+    irregularity = Irregularity(Kind.CARD_IN_EXCESS, reconstructable=back)
     evidence, last = f"card {at}: {why}", record.last_placed
-    matter = Matter(what, Status.OPEN, evidence, cards=(card_id,), noticed_after=last)
+    matter = Matter(irregularity, Status.OPEN, evidence, cards=(card_id,), noticed_after=last)
     return with_matter(record, matter)
 
 
 def corrected(record: Record, card_id: int, face: Card) -> Record:
-    """The face of a card is another one. Which of two like cards was put first is then not known any more."""
+    """Correct the face of a card.
+
+    An answer about the order of the cards counts no longer if it named the card and another card of the same face.
+    """
     before = record.card(card_id).face
     alike = {each.id for each in record.cards if each.face is before}
     decisions = [
@@ -368,7 +377,7 @@ def corrected(record: Record, card_id: int, face: Card) -> Record:
 
 
 def withdrawn(record: Record, card_id: int) -> Record:
-    """There was no such card in this round."""
+    """Withdraw the card: no such card left the shoe for this round."""
     if record.card(card_id).place:
         record = changed(record, replace(record.card(card_id), where=Where.WITHDRAWN))
     else:
@@ -377,20 +386,20 @@ def withdrawn(record: Record, card_id: int) -> Record:
     return with_status(record, Status.WITHDRAWN, *about)
 
 
-def facts(record: Record, matter: Matter) -> Happened:
-    """The matter with its positions, as the rules have it. Without its cards, what was said of them did not happen."""
+def facts(record: Record, matter: Matter) -> Irregularity:
+    """The irregularity of the matter, with positions for the rules. A matter whose cards are withdrawn is withdrawn."""
     live = [each for each in matter.cards if record.card(each).where is not Where.WITHDRAWN]
-    of_a_card, together = matter.kind in OF_A_CARD, matter.kind is Kind.DRAWN_TOGETHER
+    of_a_card, together = matter.kind in ABOUT_A_CARD, matter.kind is Kind.DRAWN_TOGETHER
     needed = min(TOGETHER, len(matter.cards)) if together else 1
-    gone = of_a_card and matter.cards != () and len(live) < needed
+    cards_withdrawn = of_a_card and matter.cards != () and len(live) < needed
     first = live if of_a_card else matter.cards
     meant = [record.card(each).face for each in matter.meant if each in live]
     return replace(
-        matter.what,
-        at=record.ordinal(first[0]) if first else matter.what.at,
-        noticed_at=record.ordinal(matter.noticed_after) or matter.what.noticed_at,
-        count=len(live) if together and len(matter.cards) > 1 else matter.what.count,
+        matter.irregularity,
+        at=record.ordinal(first[0]) if first else matter.irregularity.at,
+        noticed_at=record.ordinal(matter.noticed_after) or matter.irregularity.noticed_at,
+        count=len(live) if together and len(matter.cards) > 1 else matter.irregularity.count,
         order=tuple([face for face in meant if face is not None]),
         other=record.ordinal(live[1]) if matter.kind is Kind.WRONG_SIDE and len(live) > 1 else 0,
-        withdrawn=gone or matter.status is Status.WITHDRAWN,
+        withdrawn=cards_withdrawn or matter.status is Status.WITHDRAWN,
     )

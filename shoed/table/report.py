@@ -1,9 +1,9 @@
-"""The events that follow when a record changes: the difference between what is published and how the round stands.
+"""The events of a change of the record: the difference between the published events and the standing of the round.
 
-Theory of operation: `report` compares the standing of the round as it was with that of its new record. New facts are
-published in this order: that the round waits, what was noticed, what the book says of it, what becomes of the round
-(void, resumed, complete, corrected), and last the question that is asked now. The end of a round is published before
-the cards that follow it are looked at, so `report` repeats until nothing waits.
+Theory of operation: `report` compares the earlier standing of the round with the standing of its new record. It
+publishes new facts in this order: the suspension, the irregularities, their rulings, the change of the round (void,
+resumed, complete, corrected), and the question that is asked. The end of a round is published before later cards are
+assessed, so `report` repeats until no card waits.
 """
 
 from typing import Final
@@ -11,20 +11,21 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from shoed import events
-from shoed.cards import Card
-from shoed.events import Points, Result, RoundCompleted, Seen, Slot
-from shoed.now import Now
-from shoed.observations import Outcome, Pair
+from shoed.model import events
+from shoed.model.cards import Card
+from shoed.model.events import Points, RoundCompleted, RoundResult, Seen, Slot
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.moments import Now
+from shoed.model.observations import Outcome, Side
 from shoed.rules import drawing
 from shoed.rules.book import Rule, Then
 from shoed.rules.drawing import Hands
 from shoed.rules.irregular import Ruling
 from shoed.table.assess import Standing, assess, shown
-from shoed.table.context import Table, both, pays_of, signed
+from shoed.table.context import Table, author_fields, pays_of, public_hands
 from shoed.table.matters import Matter, Status
 from shoed.table.phase import DRAWN, Move, Phase
-from shoed.table.posing import ask
+from shoed.table.question_events import ask
 from shoed.table.questions import left_by_void
 from shoed.table.readings import due_slot, slot
 from shoed.table.record import (
@@ -40,7 +41,6 @@ from shoed.table.record import (
     with_status,
 )
 from shoed.table.state import Comparison, Completed
-from shoed.words import Event as Kind
 
 NOTHING: Final = Seen()
 RESUMES: Final = {
@@ -51,7 +51,7 @@ RESUMES: Final = {
 
 
 def report(table: Table, at: Now, record: Record, seen: Seen = NOTHING) -> None:
-    """The round now has this record; `seen` is the report that caused it."""
+    """Set the record of the round and publish the difference; `seen` is the report that caused the change."""
     while True:
         before = table.standing
         after = assess(table.house, record)
@@ -61,7 +61,7 @@ def report(table: Table, at: Now, record: Record, seen: Seen = NOTHING) -> None:
         if not after.record.published.complete or record.published.complete:
             publish_settlement_again(table, at, before)
             record = table.record
-            following = record.at(Where.PUT_BY, Where.WAITING) if table.state.phase in DRAWN else ()
+            following = record.at(Where.DEFERRED, Where.WAITING) if table.state.phase in DRAWN else ()
             if not following:
                 break
             seen = following[0].seen
@@ -79,7 +79,7 @@ def publish_differences(table: Table, at: Now, before: Standing, seen: Seen) -> 
         if table.state.phase is not Phase.VOIDED:
             void(table, at, after.course.void)
     elif not after.held:
-        go_on(table, at, before)
+        continue_round(table, at, before)
     else:
         amend(table, at)
 
@@ -113,28 +113,32 @@ def publish_matters(table: Table, at: Now, was: Record) -> None:
         table.set_standing(replace(table.standing, record=record))
 
 
-def publish_noticed(table: Table, at: Now, matter: Matter, of: tuple[int, int] | None = None, kind: str = "") -> None:
-    """`of`: the shoe and the round, if it is another one than the present round."""
-    what, (shoe, number) = facts(table.record, matter), of or present(table)
+def publish_noticed(
+    table: Table, at: Now, matter: Matter, of_round: tuple[int, int] | None = None, kind: str = ""
+) -> None:
+    """`of_round` is the shoe and the number of the round; None: the present round."""
+    irregularity, (shoe, number) = facts(table.record, matter), of_round or present(table)
     table.emit(
         at,
         events.IrregularityNoticed(
             shoe=shoe,
             round=number,
             number=matter.number or None,
-            kind=kind or what.event.value,
-            at=what.at or None,
-            count=what.count if what.event is Kind.DRAWN_TOGETHER else None,
-            other=what.other or None,
+            kind=kind or irregularity.kind.value,
+            at=irregularity.at or None,
+            count=irregularity.count if irregularity.kind is Kind.DRAWN_TOGETHER else None,
+            other=irregularity.other or None,
             evidence=matter.evidence,
-            late=what.noticed_late,
-            **signed(matter.by),
+            late=irregularity.noticed_late,
+            **author_fields(matter.by),
         ),
     )
 
 
-def publish_ruled(table: Table, at: Now, matter: Matter, ruling: Ruling, of: tuple[int, int] | None = None) -> None:
-    shoe, number = of or present(table)
+def publish_ruled(
+    table: Table, at: Now, matter: Matter, ruling: Ruling, of_round: tuple[int, int] | None = None
+) -> None:
+    shoe, number = of_round or present(table)
     table.emit(
         at,
         events.IrregularityRuled(
@@ -155,11 +159,11 @@ def present(table: Table) -> tuple[int | None, int | None]:
     return table.record.shoe or None, table.record.number or None
 
 
-# --- the round waits, goes on, ends
+# --- suspension, continuation and end of the round
 
 
 def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
-    """Once; what follows while the round waits adds nothing."""
+    """Suspend the round, once. Later reports in a suspended round publish no further suspension."""
     if table.state.phase is Phase.SUSPENDED:
         return
     table.move(Move.DOUBT)
@@ -171,13 +175,16 @@ def suspend(table: Table, at: Now, due: Slot | None, seen: Seen) -> None:
 
 
 def publish_drawn(table: Table, at: Now) -> None:
-    """Each card of a hand that no event has drawn yet: it is due, was set aside or left over, or a person named it."""
-    record, left = table.record, {hand: list(table.standing.course.hands.of(hand)) for hand in Pair}
+    """Publish `card/drawn` for each card of a hand without such an event.
+
+    The card is due, was set aside or left over before, or was entered by a person.
+    """
+    record, left = table.record, {hand: list(table.standing.course.hands.of(hand)) for hand in Side}
     drawn = Hands()
     for card in record.order:
         sequence, due = card.sequence, drawing.due(table.book, drawn)
-        there = [hand for hand in sorted(Pair, key=lambda each: each is not due) if card.face in left[hand]]
-        hand = next((each for each in there if left[each][0] is card.face), there[0] if there else None)
+        hands = [hand for hand in sorted(Side, key=lambda each: each is not due) if card.face in left[hand]]
+        hand = next((each for each in hands if left[each][0] is card.face), hands[0] if hands else None)
         if hand is not None and (face := card.face) is not None:
             left[hand].remove(face)
             drawn = drawn.with_card(hand, face)
@@ -187,7 +194,7 @@ def publish_drawn(table: Table, at: Now) -> None:
     table.set_standing(replace(table.standing, record=record))
 
 
-def card_drawn(table: Table, card: CardEntry, face: Card, hand: Pair, hands: Hands) -> events.CardDrawn:
+def card_drawn(table: Table, card: CardEntry, face: Card, hand: Side, hands: Hands) -> events.CardDrawn:
     return events.CardDrawn(
         shoe=table.record.shoe,
         round=table.record.number,
@@ -202,8 +209,8 @@ def card_drawn(table: Table, card: CardEntry, face: Card, hand: Pair, hands: Han
     )
 
 
-def go_on(table: Table, at: Now, before: Standing) -> None:
-    """No person is needed: a card is due, or the round is complete."""
+def continue_round(table: Table, at: Now, before: Standing) -> None:
+    """Continue without a person: a card is due, or the round is complete."""
     if table.state.phase is Phase.SUSPENDED:
         resume(table, at)
     record, after = table.record, table.standing
@@ -212,7 +219,7 @@ def go_on(table: Table, at: Now, before: Standing) -> None:
             table.move(RESUMES[record.play])
     elif after.due is None:
         finish(table, at, after.course.hands)
-    elif record.published.complete and table.state.last is not None:  # a correction took its end away
+    elif record.published.complete and table.state.last is not None:  # a correction made a card due
         correct(table, at, table.state.last, after.course.hands, after.due)
     elif table.state.phase is Phase.SUSPENDED:
         table.move(Move.RESUMED)
@@ -227,7 +234,7 @@ def go_on(table: Table, at: Now, before: Standing) -> None:
 
 def resume(table: Table, at: Now) -> None:
     record, after = table.record, table.standing
-    player, banker = both(table.book, after.course.hands)
+    player, banker = public_hands(table.book, after.course.hands)
     phase = Phase.COMPLETE if after.due is None else Phase.DEALING if record.order else record.play
     table.emit(
         at,
@@ -245,16 +252,16 @@ def resume(table: Table, at: Now) -> None:
 
 
 def publish_in(table: Table, **changes: object) -> None:
-    """What is published of the round changes; how it stands does not depend on it."""
+    """Change the published facts of the round. Its standing does not depend on them."""
     record = table.record
     record = replace(record, published=replace(record.published, **changes))
     table.set_standing(replace(table.standing, record=record))
 
 
 def account(table: Table, hands: Hands) -> RoundCompleted:
-    """The round by these hands, as if no card were due."""
+    """The result of the round by these hands, as if no card were due."""
     record = table.record
-    player, banker = both(table.book, hands)
+    player, banker = public_hands(table.book, hands)
     seen = not record.continuity.partial and all(each.row for each in record.order[record.carried :])
     return RoundCompleted(
         shoe=record.shoe,
@@ -269,7 +276,7 @@ def account(table: Table, hands: Hands) -> RoundCompleted:
 
 
 def finish(table: Table, at: Now, hands: Hands) -> None:
-    """Every card due is there: the result, for the first time or in the place of another."""
+    """Publish the result of a round with all its cards: the first result, or a correction."""
     record, last, completed = table.record, table.state.last, account(table, hands)
     if not record.published.complete:
         sequence = table.emit(at, completed)
@@ -286,23 +293,23 @@ def finish(table: Table, at: Now, hands: Hands) -> None:
 
 
 def account_again(table: Table, at: Now, last: Completed, hands: Hands) -> None:
-    """By the Table of Play these are the hands, wherever the cards after them belong."""
+    """Publish a correction if the hands by the Table of Play differ from the published hands."""
     if (hands.player, hands.banker) != (last.published.player.cards, last.published.banker.cards):
         correct(table, at, last, hands, None)
 
 
 def amend(table: Table, at: Now) -> None:
-    """The round waits; what was decided or corrected so far may have changed its account."""
+    """Publish a correction of a waiting round if decisions or corrections have changed its hands."""
     last, hands = table.state.last, visible(table)
     if not table.record.published.complete or last is None:
         return
     published = Hands(last.published.player.cards, last.published.banker.cards)
-    if hands != published and len(hands) >= len(published):  # else the place of some of them is in question
+    if hands != published and len(hands) >= len(published):  # fewer cards: the place of a card is in question
         correct(table, at, last, hands, slot(hands, drawing.due(table.book, hands)))
 
 
 def correct(table: Table, at: Now, last: Completed, hands: Hands, due: Slot | None) -> None:
-    """Another account of a round that was complete."""
+    """Publish a correction of a round that was complete."""
     completed = replace(account(table, hands), integrity=last.published.integrity)
     sequence = publish_corrected(table, at, completed, due, last.sequence)
     if not table.standing.held:
@@ -353,7 +360,7 @@ def void(table: Table, at: Now, ruling: Ruling) -> None:
 def publish_voided(table: Table, at: Now, ruling: Ruling) -> None:
     record, last = table.record, table.state.last
     ground = next((each for each in record.counted if each.id == ruling.irregularity), None)
-    player, banker = both(table.book, visible(table))
+    player, banker = public_hands(table.book, visible(table))
     superseded = last if record.published.complete else None
     answered = [each.by for each in record.decisions if each.matter == ruling.irregularity and each.bettor is None]
     by = answered[-1] if answered else ground.by if ground is not None else record.voided_by
@@ -369,7 +376,7 @@ def publish_voided(table: Table, at: Now, ruling: Ruling) -> None:
             player=player,
             banker=banker,
             supersedes=table.event_id(superseded.sequence) if superseded is not None else None,
-            **signed(by),
+            **author_fields(by),
         ),
     )
     table.set_record(replace(record, published=replace(record.published, voided=ruling)))
@@ -378,12 +385,12 @@ def publish_voided(table: Table, at: Now, ruling: Ruling) -> None:
 
 
 def carried_over(record: Record, matter: Matter) -> Record:
-    """It holds the next round; of too many, a further one is published only."""
+    """The record with a matter that holds the next round. Beyond `MOST_WAITING`, a further matter is published only."""
     return with_matter(record, matter) if len(record.having(Status.CARRIED_OVER)) < MOST_WAITING else record
 
 
 def publish_settled(table: Table, at: Now, last: Completed) -> None:
-    """The pays of every bet of the complete round, the bets that go back, and the cards left over."""
+    """Publish the pays of every bet of the complete round, the returned bets, and the cards left over."""
     record, found = table.record, table.standing
     before = record.published.settled
     settled = table.emit(
@@ -411,7 +418,7 @@ def publish_settlement_again(table: Table, at: Now, before: Standing) -> None:
         table.move(Move.SETTLEMENT)
 
 
-def compare(table: Table, at: Now, theirs: Result) -> None:
+def compare(table: Table, at: Now, theirs: RoundResult) -> None:
     last = table.state.last
     if last is None or not awaits(table, last):
         return
@@ -423,7 +430,10 @@ def compare(table: Table, at: Now, theirs: Result) -> None:
 
 
 def awaits(table: Table, last: Completed) -> bool:
-    """Whether a result belongs to the last completed round; after undue cards or a new shoe only the first one does."""
+    """Whether a result belongs to the last completed round.
+
+    After undue cards or in a new shoe, only the first result does.
+    """
     state, record = table.state, table.record
     none_since = state.phase is Phase.IDLE and not record.waiting
     first = last.answer is Comparison.AWAITED and (record.published.complete or none_since)

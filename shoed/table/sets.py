@@ -1,4 +1,4 @@
-"""The sets of cards that a shuffler tells of; what is wrong with one is asked before its shoe has a round."""
+"""The sets of cards that a shuffler reports. A fault of a set is asked about before the first round of its shoe."""
 
 from collections.abc import Sequence
 from typing import Final, assert_never
@@ -6,8 +6,8 @@ from typing import Final, assert_never
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from shoed import device_events as events
-from shoed.findings import (
+from shoed.model import device_events as events
+from shoed.model.findings import (
     AnyFinding,
     NotShuffled,
     OrderAltered,
@@ -17,14 +17,14 @@ from shoed.findings import (
     TooMany,
     TooOften,
 )
-from shoed.observations import SetDelivered, SetRecognised, ShuffleEnded, ShuffleStarted
-from shoed.rules.irregular import Happened
+from shoed.model.irregularities import IrregularityKind as Kind
+from shoed.model.observations import SetDeliverySeen, SetRecognitionSeen, ShuffleEnded, ShuffleStarted
+from shoed.rules.irregular import Irregularity
 from shoed.table.context import Table
 from shoed.table.matters import Matter, Status
 from shoed.table.record import with_matter, with_status
 from shoed.watch.counts import difference
 from shoed.watch.sets import counted
-from shoed.words import Event as Kind
 
 SUSPECTED: Final = {
     TooOften: Kind.DECK_COUNT,
@@ -35,54 +35,56 @@ SUSPECTED: Final = {
     NotShuffled: Kind.NOT_SHUFFLED,
     OrderAltered: Kind.ORDER_ALTERED,
 }
-MOST_SETS: Final = 4  # that wait at once: a shuffler works at two, and a set may never come to the shoe
+MOST_SETS: Final = 4  # with a waiting matter: a shuffler works at two sets, and some sets never reach the shoe
 
 
-def shuffler_reported(table: Table, seen: SetRecognised | ShuffleStarted | ShuffleEnded | SetDelivered) -> None:
-    """What is told of a set stands in the place of what was told before, of the same matter."""
-    told: events.EventData
+def shuffler_reported(table: Table, seen: SetRecognitionSeen | ShuffleStarted | ShuffleEnded | SetDeliverySeen) -> None:
+    """Publish the report. A later report about a set withdraws the waiting matter of an earlier report."""
+    event: events.EventData
     match seen:
-        case SetRecognised(set_id=set_id):
-            told = events.SetRecognised(set_id=set_id or None)
+        case SetRecognitionSeen(set_id=set_id):
+            event = events.SetRecognised(set_id=set_id or None)
         case ShuffleStarted(set_id=set_id):
-            told = events.SetShuffling(set_id=set_id or UNSET)
+            event = events.SetShuffling(set_id=set_id or UNSET)
         case ShuffleEnded(failed="", set_id=set_id):
-            forget(table, Kind.NOT_SHUFFLED, set_id)
-            told = events.SetShuffled(set_id=set_id or UNSET)
+            withdraw_waiting(table, Kind.NOT_SHUFFLED, set_id)
+            event = events.SetShuffled(set_id=set_id or UNSET)
         case ShuffleEnded(failed=reason, set_id=set_id):
-            told = events.SetFailed(reason=reason, set_id=set_id or UNSET)
-        case SetDelivered(set_id=set_id, unread=unread):
-            forget(table, Kind.DECK_COUNT)
+            event = events.SetFailed(reason=reason, set_id=set_id or UNSET)
+        case SetDeliverySeen(set_id=set_id, unread=unread):
+            withdraw_waiting(table, Kind.DECK_COUNT)
             faces = counted(seen)
             missing, extra = difference([table.settings.decks] * len(faces), faces)
             cards = sum(faces) + unread
-            told = events.SetDelivered(set_id=set_id or None, cards=cards, missing=missing, extra=extra, unread=unread)
+            event = events.SetDelivered(set_id=set_id or None, cards=cards, missing=missing, extra=extra, unread=unread)
         case _:
             assert_never(seen)
-    table.emit(seen.at, told)
+    table.emit(seen.at, event)
 
 
-def forget(table: Table, kind: Kind, set_id: str = "") -> None:
+def withdraw_waiting(table: Table, kind: Kind, set_id: str = "") -> None:
     about = [each for each in waiting(table, kind) if each.set_id == set_id]
     table.set_standing(replace(table.standing, record=with_status(table.record, Status.WITHDRAWN, *about)))
 
 
 def waiting(table: Table, kind: Kind) -> list[Matter]:
-    """What waits for the shoe of its set, the oldest first."""
-    return [each for each in table.record.having(Status.LATENT) if each.kind is kind and each.what.between_rounds]
+    """The matters of this kind that wait until their set is in the shoe, the oldest first."""
+    return [
+        each for each in table.record.having(Status.LATENT) if each.kind is kind and each.irregularity.between_rounds
+    ]
 
 
-def put_off(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:
-    """What is of the set that follows waits for its shoe; the rest is of this one."""
+def defer_findings(table: Table, findings: Sequence[AnyFinding]) -> list[AnyFinding]:
+    """Let the findings about the next set wait for its shoe; return the findings about the present set."""
     of_this: list[AnyFinding] = []
     for found in findings:
-        if isinstance(found, ShuffleFailed) or (isinstance(found, SetWrong) and found.coming):
+        if isinstance(found, ShuffleFailed) or (isinstance(found, SetWrong) and found.of_next_shoe):
             kind = SUSPECTED[type(found)]
             set_id = found.set_id if isinstance(found, ShuffleFailed) else ""
-            forget(table, kind, set_id)
-            what = Happened(kind, reconstructable=True, between_rounds=True)
+            withdraw_waiting(table, kind, set_id)
+            irregularity = Irregularity(kind, reconstructable=True, between_rounds=True)
             record = with_status(table.record, Status.WITHDRAWN, *waiting(table, kind)[: 1 - MOST_SETS])
-            record = with_matter(record, Matter(what, Status.LATENT, str(found), set_id=set_id))
+            record = with_matter(record, Matter(irregularity, Status.LATENT, str(found), set_id=set_id))
             table.set_standing(replace(table.standing, record=record))
         else:
             of_this.append(found)

@@ -1,21 +1,21 @@
-"""What a table knows between two Steps."""
+"""The state of a table between two Steps."""
 
 from enum import Enum
 
 import msgspec
 
-from shoed.cards import Card
-from shoed.commands import Author
-from shoed.device_events import LineRejected
-from shoed.events import CardSetAside, Result, RoundCompleted, RoundSuspended
-from shoed.observations import DeviceDoubt, Evidence, FaultMeaning, FaultStanding
-from shoed.step import DeviceOrder
+from shoed.model.cards import Card
+from shoed.model.commands import Author
+from shoed.model.device_events import LineRejected
+from shoed.model.events import CardSetAside, RoundCompleted, RoundResult, RoundSuspended
+from shoed.model.observations import DeviceDoubt, Evidence, FaultMeaning, FaultStanding
+from shoed.model.step import DeviceOrder
 from shoed.table.asking import Topic
 from shoed.table.phase import Phase
 from shoed.table.record import Record
 
 
-class Link(Enum):
+class LinkStatus(Enum):
     ONLINE = "online"
     QUIET = "quiet"
     OFFLINE = "offline"
@@ -30,18 +30,18 @@ class Comparison(Enum):
     UNCONFIRMED = "unconfirmed"
 
 
-class Fault(msgspec.Struct, frozen=True):
+class RaisedFault(msgspec.Struct, frozen=True):
     code: int
     name: str
     blocking: bool
 
 
 class Awaited(Enum):
-    """What is still to come for a device order."""
+    """The messages that a device order waits for."""
 
     BOTH = "both"  # the direct answer, and perhaps a report that shows the effect
-    ANSWER = "answer"  # the direct answer: a report has shown the effect
-    REPORT = "report"  # perhaps a report: the direct answer is known
+    ANSWER = "answer"  # the direct answer; a report has shown the effect
+    REPORT = "report"  # perhaps a report that shows the effect; the direct answer has arrived
 
 
 class PendingOrder(msgspec.Struct, frozen=True):
@@ -50,11 +50,11 @@ class PendingOrder(msgspec.Struct, frozen=True):
     order: DeviceOrder
     author: Author
     awaited: Awaited = Awaited.BOTH
-    answered_ns: int = 0  # monotonic; of the direct answer
+    answered_ns: int = 0  # monotonic time of the direct answer
 
 
-class Rejections(msgspec.Struct, frozen=True):
-    """Frames that were rejected for one reason: after the first one they are counted until a moment, then published."""
+class RejectionTally(msgspec.Struct, frozen=True):
+    """Frames rejected for one reason. The first is published at once; the others are counted until `until`."""
 
     reason: str
     until: int  # monotonic ns
@@ -62,70 +62,70 @@ class Rejections(msgspec.Struct, frozen=True):
 
 
 class Doubted(msgspec.Struct, frozen=True):
-    """Why a device cannot be relied on."""
+    """The reason why the reports of a device cannot be relied on."""
 
     reason: DeviceDoubt
     detail: str
 
 
 class Flaps(msgspec.Struct, frozen=True):
-    """Openings and closings of a link without a report: after the first few they are counted until a moment."""
+    """Openings and closings of a link without a report. The first ones are published; the others are counted."""
 
-    until: int  # monotonic ns
-    told: int
+    until: int  # monotonic ns, the end of the window
+    published: int = msgspec.field(name="told")  # the number of events published one by one
     opened: int = 0
     closed: int = 0
 
 
 class Asides(msgspec.Struct, frozen=True):
-    """Cards that were set aside: more of them than a hand can draw are counted until a moment."""
+    """Cards that were set aside. The first ones are published; more than a hand can draw are counted."""
 
-    until: int  # monotonic ns
-    told: int
+    until: int  # monotonic ns, the end of the window
+    published: int = msgspec.field(name="told")  # the number of events published one by one
     counted: CardSetAside | None = None
 
 
 class Condition(msgspec.Struct, frozen=True):
     """The condition of a device and of its line."""
 
-    link: Link | None = None  # None: nothing is known yet
+    link: LinkStatus | None = None  # None: unknown until the first observation
     reason: str = ""  # of an offline link
     heard_utc_us: int | None = None
-    fault: Fault | None = None
+    fault: RaisedFault | None = None
     meaning: FaultMeaning | None = None  # of the fault
     locked: bool = False
-    rejections: tuple[Rejections, ...] = ()
+    rejections: tuple[RejectionTally, ...] = ()
     order: PendingOrder | None = None
-    doubts: tuple[Doubted, ...] = ()  # that stand on an open line
-    unidentified: bool = False  # the line is open, and the device has yet to say who it is
+    doubts: tuple[Doubted, ...] = ()  # about the device on the open line
+    unidentified: bool = False  # the line is open, and the device has not identified itself yet
     flaps: Flaps | None = None
-    standing: tuple[FaultStanding, ...] | None = None  # all faults; None: the device never stated them
+    standing: tuple[FaultStanding, ...] | None = None  # all present faults; None: the device never reported them all
 
 
 class LastCard(msgspec.Struct, frozen=True):
-    """The card that was published last."""
+    """The last published card."""
 
     face: Card | None
     sequence: int  # of its event
-    aside: bool  # it was set aside, as one that was not due
+    aside: bool  # the card was set aside because it was not due
 
 
 class Completed(msgspec.Struct, frozen=True):
-    """The last round that was completed, also if a new shoe began since."""
+    """The last completed round; a new shoe does not change it."""
 
     published: RoundCompleted
     sequence: int = 0  # of the event that published it
     void: bool = False
     answer: Comparison = Comparison.AWAITED
-    theirs: Result | None = None  # the last result that the shoe gave for it
+    theirs: RoundResult | None = None  # the last result that the shoe reported for it
 
     @property
-    def ours(self) -> Result:
-        return Result(self.published.outcome, self.published.pairs)
+    def ours(self) -> RoundResult:
+        return RoundResult(self.published.outcome, self.published.pairs)
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """What a choice would lead to, and since which revision of its question."""
+    """A digest of the consequence of a choice, and the revision of the question in which it first appeared."""
 
     choice: tuple[str, ...]
     digest: int
@@ -141,30 +141,30 @@ class Open(msgspec.Struct, frozen=True):
     shoe: int
     round: int
     revision: int = 0  # 0: not compared yet
-    hands: int = 0  # a digest of the hands as they lie
+    hands: int = 0  # a digest of the present hands
     effects: tuple[Effect, ...] = ()
 
 
 class Past(msgspec.Struct, frozen=True):
-    """A round that is over: the last one, or one with open questions."""
+    """A round that is over: the last round, or a round with open questions."""
 
     record: Record
-    completed: Completed | None  # None: it never had all its cards
+    completed: Completed | None  # None: the round never had all its cards
     topics: tuple[Topic, ...] = ()  # of its open questions
-    suspended: RoundSuspended | None = None  # why it waited at its end
+    suspended: RoundSuspended | None = None  # the suspension in which the round ended
 
 
 class Shoe(msgspec.Struct, frozen=True, omit_defaults=True):
     number: int = 0  # 0: no shoe has been numbered
-    whole: bool = False  # seen from its start
+    whole: bool = False  # all its reports were received, from its start on
     cut: bool = False  # the cut card left this shoe
-    cut_in: int = 0  # in or before this round
-    burnt: int = 0  # cards of this shoe, before its first round
-    first_card: Card | None = None  # the card that gives the number of burn cards
-    missed: Evidence | None = None  # the report that showed that others were missed since the cut card
-    gap: bool = False  # rounds may have been missed: it is partial from the next round on
-    emptied: bool = False  # it was reported empty, and no card left it since
-    past: tuple[int, int] | None = None  # the last round of the shoe before, as long as this one has none
+    cut_in: int = 0  # the cut card left the shoe in or before this round
+    burnt: int = 0  # the number of burn cards before its first round
+    first_card: Card | None = None  # its rank sets the number of burn cards
+    missed: Evidence | None = None  # the first report after a loss of reports since the cut card
+    gap: bool = False  # rounds may have been missed: the shoe is partial from the next round on
+    emptied: bool = False  # reported empty, and no card has left it since
+    past: tuple[int, int] | None = None  # the last round of the previous shoe, until this shoe has a round
 
     @property
     def integrity(self) -> str:
@@ -175,14 +175,14 @@ class TableState(msgspec.Struct, frozen=True):
     sequence: int = 0  # of the last event
     phase: Phase = Phase.IDLE
     shoe: Shoe = Shoe()
-    record: Record = Record()  # of the round that is open, or of the last one
+    record: Record = Record()  # of the open round, or of the last round
     last: Completed | None = None
-    before: Completed | None = None  # the one before `last`
-    last_card: LastCard | None = None  # None: reports were missed since
-    suspended: RoundSuspended | None = None  # why the round waits
+    before: Completed | None = None  # the completed round before `last`
+    last_card: LastCard | None = None  # None: no card yet, or reports may be missing since the last card
+    suspended: RoundSuspended | None = None  # the suspension of the round, while it waits
     past: tuple[Past, ...] = ()  # the oldest first
     asked: tuple[Open, ...] = ()  # the open questions
     questions: int = 0  # the number of the last question
     device: Condition = Condition()  # of the shoe
-    shuffler: Condition | None = None  # None: the table has none, or nothing is known yet
+    shuffler: Condition | None = None  # None: the table has no shuffler, or its condition is unknown
     asides: Asides | None = None

@@ -1,15 +1,15 @@
-"""What the watch holds the observations against; each limit stands beside its reason."""
+"""The limits of the watch. Each limit has its reason beside it."""
 
 import msgspec
 
 
 class WatchSettings(msgspec.Struct, frozen=True):
-    min_draw_gap_ms: int  # from report to report, as close as a dealer draws on purpose; 0: spacing is no evidence
+    min_draw_gap_ms: int  # the shortest time between two reports of a normal draw; 0: spacing is not evidence
     decks: int = 8
-    # Of the line that a report came by. Two that come faster than the line can carry them were held back somewhere.
+    # The time of one byte on the line. Two reports that arrive faster than the line transmits them were buffered.
     byte_us: float = 0
-    # From the end of one card to the beginning of the next at the window. A hand has to come back for the next
-    # card; what a card drags along follows it sooner.
+    # From the trailing edge of one card to the leading edge of the next card at the window. A hand has to return for
+    # the next card; a card that is dragged along follows sooner.
     min_edge_gap_ms: int = 60
-    # Leading edges closer than this do not tell which card came first: the jitter of a sensor and its clock.
+    # Leading edges closer than this do not prove which card was first: the sensor and its clock have jitter.
     edge_resolution_us: int = 2000

@@ -1,12 +1,12 @@
-"""A set that is not shuffled, recognised from the cards themselves.
+"""Recognises from the cards alone a set that is not shuffled.
 
-Theory of operation: a bettor who believes that the set is not shuffled stakes, card after card, that the next
-one is the neighbour in suit of the one before it (eight of spades after seven or nine), or of its suit. The
-odds are those that are fair if the set is shuffled: they follow from what is left of it. Fair odds make
-nobody rich: that the capital ever reaches R times what it began with has a chance of at most 1 in R, at any
-moment of a shoe and over all stakes together. docs/detection.md has the derivation.
+Theory of operation: an imaginary bettor believes that the set is not shuffled. The bettor stakes on every card: that
+the card is a neighbour in suit of the card before it (eight of spades after seven or nine of spades), or that it has
+the same suit. The odds are fair for a shuffled set: they follow from the cards that are left in the shoe. With fair
+odds, the probability that the capital ever reaches R times its initial value is at most 1 in R. This holds for the
+whole shoe and for all stakes together. docs/detection.md has the derivation.
 
-Only +, -, * and / touch the figures, which every machine rounds alike: replay arrives at the same finding.
+The computation uses only +, -, * and /, which every machine rounds in the same way: replay gives the same finding.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from shoed.findings import NotShuffled
-from shoed.now import Now
+from shoed.model.findings import NotShuffled
+from shoed.model.moments import Now
 from shoed.watch.counts import FACES
 
-# 1e-6 for a shoe, and a shoe may be seen in up to ten pieces: a gap in the record begins anew.
+# 1e-6 for a shoe. A shoe may be seen in up to ten pieces, because the computation restarts at a gap in the record.
 FALSE_ALARMS: Final = 1e-7
 
-# The shares that the stakes believe in. A riffle leaves half of the neighbours where they are, two a quarter, three an
-# eighth; of a suit a riffled set has runs that are longer than its own share.
+# The shares of neighbours or equal suits that the stakes believe in. One riffle keeps half of the neighbours, two keep
+# a quarter, three an eighth. A riffled set has long runs of one suit.
 FEW: Final = 0.125
 MANY: Final = 0.5
 SUITS: Final = 0.75
@@ -39,18 +39,18 @@ OF_SUIT: Final = tuple(SUIT[number // RANKS] for number in range(len(FACES)))
 
 
 class Shuffle(msgspec.Struct, frozen=True, omit_defaults=True):
-    stakes: Stakes = BEGINNING  # what each belief has won
-    pairs: int = 0  # cards that came right behind another
+    stakes: Stakes = BEGINNING  # the capital of each belief
+    pairs: int = 0  # cards that directly followed another card
     neighbours: int = 0
     same_suit: int = 0
-    told: bool = False
+    reported: bool = msgspec.field(default=False, name="told")  # the key of checkpoints
 
 
 def card(
     decks: int, state: Shuffle, faces: Sequence[int], pair: tuple[int, int], at: Now
 ) -> tuple[Shuffle, NotShuffled | None]:
-    """A card right behind another, by their faces' numbers; `faces` counts what came before this one."""
-    if state.told:
+    """Bet on a card that directly follows another. `pair` numbers both faces; `faces` counts the earlier cards."""
+    if state.reported:
         return state, None
     before, this = pair
     stakes = bet(decks, state.stakes, faces, before, this)
@@ -59,9 +59,9 @@ def card(
         state.pairs + 1,
         state.neighbours + (this in BESIDE[before]),
         state.same_suit + (OF_SUIT[before] is OF_SUIT[this]),
-        told=capital(stakes) * FALSE_ALARMS >= 1,
+        reported=capital(stakes) * FALSE_ALARMS >= 1,
     )
-    if not after.told:
+    if not after.reported:
         return after, None
     usual = after.pairs * usual_share(decks)
     evidence = (
@@ -72,17 +72,17 @@ def card(
 
 
 def capital(stakes: Stakes) -> float:
-    few, many, suits = stakes  # sum() rounds otherwise from Python 3.12 on
+    few, many, suits = stakes  # sum() rounds differently since Python 3.12
     return few + many + suits
 
 
 def usual_share(decks: int) -> float:
-    """How often a card of a shuffled set is the neighbour of the one before it: 12 ranks in 13 have the one above."""
+    """The share of neighbours in a shuffled set. Of 13 ranks, 12 have a next higher rank."""
     return 2 * (RANKS - 1) / RANKS * decks / (decks * len(FACES) - 1)
 
 
 def bet(decks: int, stakes: Stakes, faces: Sequence[int], before: int, this: int) -> Stakes:
-    """One round of bets. Each belief gets its share of the capital in equal parts, one with each card of a set."""
+    """One round of bets. Each belief also receives its share of the initial capital, in equal parts per card."""
     whole = decks * len(FACES)
     left, share = whole - sum(faces), 1 / (whole * len(stakes))
     beside, suit = BESIDE[before], OF_SUIT[before]
@@ -90,14 +90,14 @@ def bet(decks: int, stakes: Stakes, faces: Sequence[int], before: int, this: int
     of_suit = decks * RANKS - sum(faces[suit])
     few, many, suits = stakes
     return (
-        (few + share) * win(FEW, neighbours, left, came=this in beside),
-        (many + share) * win(MANY, neighbours, left, came=this in beside),
-        (suits + share) * win(SUITS, of_suit, left, came=OF_SUIT[this] is suit),
+        (few + share) * win(FEW, neighbours, left, incoming=this in beside),
+        (many + share) * win(MANY, neighbours, left, incoming=this in beside),
+        (suits + share) * win(SUITS, of_suit, left, incoming=OF_SUIT[this] is suit),
     )
 
 
-def win(belief: float, good: int, left: int, *, came: bool) -> float:
-    """What one unit becomes. On what is certain nobody bets, nor on what cannot come out of so many decks."""
+def win(belief: float, good: int, left: int, *, incoming: bool) -> float:
+    """Return the capital that one unit becomes. There is no bet on a certain or an impossible card."""
     if not 0 < good < left:
         return 1.0
-    return belief * left / good if came else (1 - belief) * left / (left - good)
+    return belief * left / good if incoming else (1 - belief) * left / (left - good)

@@ -1,4 +1,4 @@
-"""From chunks to frames: whole and checked ones, and rejected ones with the reason."""
+"""From chunks to complete, checked frames; rejected bytes have a reason."""
 
 from firmware_protocols.family import Reason
 from shoed.wire.deframe import Frame, LineState, Rejected, end, expire, receive, wake_at

@@ -1,10 +1,10 @@
-"""The one deframer: bytes in, whole checked frames and rejected bytes out, for every family.
+"""The deframer of all families: bytes in; complete, checked frames and rejected bytes out.
 
-A family's `Framing` says which byte begins a frame and what may follow. The deframer looks for a
-start; what stands before it is junk. A byte that can be in no frame tears the one it is found in,
-and may itself begin the next, so that the line recovers at the next frame always. Every byte
-comes out exactly once, in a frame, in a rejection, or still pending; how the bytes were cut into
-chunks makes no difference. What is pending and stays alone for too long is given up.
+A family's `Framing` defines the byte that begins a frame and the bytes that may follow. The deframer searches for a
+start byte; bytes before it are junk. A byte that no frame may contain ends the frame in progress as incomplete. That
+byte may begin the next frame, so the line always recovers at the next frame. Every byte has exactly one place: in a
+frame, in a rejection, or pending. The division of the bytes into chunks has no influence. The deframer rejects pending
+bytes if no byte follows for `torn_after_ms`.
 """
 
 from functools import cache
@@ -14,57 +14,55 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from firmware_protocols.family import Direction, FrameKind, Framing, Malformed, Reason
-from shoed.now import Chunk, Now
+from firmware_protocols.family import Codec, FrameKind, Framing, Malformed, Reason
+from shoed.model.moments import Chunk, Now
 
 M = TypeVar("M")
 NS_PER_MS: Final = 1_000_000
 
 
 class Frame(msgspec.Struct, Generic[M], frozen=True):
-    """A whole frame whose check is right, and what it says."""
+    """A complete frame with a correct check, and its message."""
 
     raw: bytes
     offset: int  # of its first byte, since the link opened
-    at: Now  # when its last byte came
+    at: Now  # when its last byte was received
     message: M
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """Bytes that are no frame, and why."""
+    """Bytes that are not a frame, and the reason."""
 
     raw: bytes
     offset: int
-    at: Now  # when they were known to be none
+    at: Now  # when the bytes were rejected
     reason: Reason
     detail: str
 
 
 class LineState(msgspec.Struct, frozen=True):
-    """What is pending on a line: nothing, one unfinished frame, or junk that may go on."""
+    """The pending bytes of a line: none, one incomplete frame, or junk that may continue."""
 
     pending: bytes = b""
     offset: int = 0  # of the first pending byte, since the link opened
-    heard_ns: int = 0  # when the last byte came, monotonic
+    heard_ns: int = 0  # when the last byte was received, monotonic
 
 
 class _Shape(NamedTuple):
-    """A framing as patterns: the scanning is done by `re`, not byte by byte."""
+    """A framing as patterns. `re` scans the bytes, because a loop over single bytes is slow."""
 
     whole: Pattern[bytes]
-    begun: Pattern[bytes]  # as much of a frame as there is
-    fixed_begun: Pattern[bytes] | None  # the same of a frame with a fixed body, if a kind has one
+    begun: Pattern[bytes]  # the beginning of a frame
+    fixed_begun: Pattern[bytes] | None  # the beginning of a frame with a fixed body, if a kind has one
     start: Pattern[bytes]
     kinds: dict[int, FrameKind]
     never_inside: bytes
     breaking_in: bytes
-    longest: int  # of any frame; junk is handed out in pieces of this size
+    longest: int  # the longest frame; junk is rejected in pieces of this size
 
 
-def receive(
-    direction: Direction[M], state: LineState, chunk: Chunk
-) -> tuple[LineState, tuple[Frame[M] | Rejected, ...]]:
-    """Take in what came."""
+def receive(direction: Codec[M], state: LineState, chunk: Chunk) -> tuple[LineState, tuple[Frame[M] | Rejected, ...]]:
+    """Add a chunk; return the frames and rejections that it completes."""
     results: list[Frame[M] | Rejected] = []
     if state.pending:
         state, silent = expire(direction, state, chunk.earliest)
@@ -91,37 +89,39 @@ def receive(
     return LineState(data[here:], state.offset + here, chunk.at.mono_ns), tuple(results)
 
 
-def wake_at(direction: Direction[object], state: LineState) -> int | None:
-    """When what is pending will be given up, on the monotonic clock."""
+def wake_at(direction: Codec[object], state: LineState) -> int | None:
+    """When the pending bytes are rejected if no byte follows, on the monotonic clock."""
     return state.heard_ns + direction.torn_after_ms * NS_PER_MS if state.pending else None
 
 
-def expire(direction: Direction[object], state: LineState, now: Now) -> tuple[LineState, tuple[Rejected, ...]]:
-    """Give up what is pending if nothing followed it in time."""
+def expire(direction: Codec[object], state: LineState, now: Now) -> tuple[LineState, tuple[Rejected, ...]]:
+    """Reject the pending bytes if no byte followed in time."""
     due = wake_at(direction, state)
     if due is None or now.mono_ns < due:
         return state, ()
-    return _give_up(direction, state, now, f"nothing followed for {direction.torn_after_ms} ms")
+    return _reject_pending(direction, state, now, f"no byte followed for {direction.torn_after_ms} ms")
 
 
-def end(direction: Direction[object], state: LineState, now: Now) -> tuple[LineState, tuple[Rejected, ...]]:
-    """Give up what is pending, because the link has closed."""
+def end(direction: Codec[object], state: LineState, now: Now) -> tuple[LineState, tuple[Rejected, ...]]:
+    """Reject the pending bytes, because the link has closed."""
     if not state.pending:
         return state, ()
-    return _give_up(direction, state, now, "the link closed")
+    return _reject_pending(direction, state, now, "the link closed")
 
 
-def _give_up(
-    direction: Direction[object], state: LineState, now: Now, why: str
+def _reject_pending(
+    direction: Codec[object], state: LineState, now: Now, cause: str
 ) -> tuple[LineState, tuple[Rejected, ...]]:
     kind = _shape(direction.framing).kinds.get(state.pending[0])
-    reason, what = (Reason.JUNK, "outside any frame") if kind is None else (Reason.TORN, f"{kind.name} broken off")
-    rejected = Rejected(state.pending, state.offset, now, reason, f"{what}: {why}")
+    reason, description = (
+        (Reason.JUNK, "outside any frame") if kind is None else (Reason.TORN, f"incomplete {kind.name}")
+    )
+    rejected = Rejected(state.pending, state.offset, now, reason, f"{description}: {cause}")
     return LineState(b"", state.offset + len(state.pending), state.heard_ns), (rejected,)
 
 
 def _unframed(shape: _Shape, data: bytes, here: int) -> tuple[int, Reason | None, str]:
-    """Where the bytes from here on that are no whole frame end, and why they are none; no reason if more may come."""
+    """Return the end of the bytes that are not a frame, and the reason. No reason: more bytes may complete a frame."""
     begun = shape.begun.match(data, here)
     if begun is None:
         start = shape.start.search(data, here)
@@ -134,14 +134,16 @@ def _unframed(shape: _Shape, data: bytes, here: int) -> tuple[int, Reason | None
     kind, byte = shape.kinds[data[here]], data[end]
     if byte not in shape.never_inside:
         return end, Reason.OVER_LONG, f"{kind.name} with more than {kind.body_max} bytes before its end"
-    # What tears a frame begins the next one or goes with the torn.
-    return end + (byte not in shape.breaking_in), Reason.TORN, f"{kind.name} broken off by {byte:02X}"
+    # The byte that ends the incomplete frame begins the next frame, or it belongs to the incomplete frame.
+    return end + (byte not in shape.breaking_in), Reason.TORN, f"incomplete {kind.name}: the next byte is {byte:02X}"
 
 
 @cache
 def _shape(framing: Framing) -> _Shape:
     kinds = framing.kinds
-    alike: dict[FrameKind, list[int]] = {}  # a pattern for each kind of keyboard report would take half a second
+    alike: dict[
+        FrameKind, list[int]
+    ] = {}  # one pattern for each kind of keyboard report would take half a second to compile
     for kind in kinds:
         alike.setdefault(kind._replace(name="", start=0, breaks_in=True), []).append(kind.start)
     fixed = [_fixed_begun(kind, bytes(starts), framing.never_inside) for kind, starts in alike.items() if kind.fixed]

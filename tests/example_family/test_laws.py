@@ -3,10 +3,10 @@
 import pytest
 
 from example_shoe import DRIVER
-from shoed.rig.conformance import Law, laws
+from shoed.rig.family_kit import Law, laws
 
 
 @pytest.mark.parametrize("law", laws(DRIVER), ids=str)
 def test_the_family_keeps(law: Law) -> None:
-    """Each is tried alone."""
+    """Each law is a separate test."""
     law()

@@ -1,9 +1,9 @@
-"""`./dev explore [--minutes M] [--depth D] [--game G]`: every sequence of a small alphabet of inputs, to a depth.
+"""`./dev explore [--minutes M] [--depth D] [--game G]`: explore every sequence of inputs, up to a depth.
 
-Each game has its share of the minutes; what one leaves, the next ones have. Without a depth each game goes as deep as
-its time allows. The status is 1 if a law of the table is broken, or if not even honest play was explored whole; a depth
-that the time did not allow is printed as incomplete. With `--faults` it explores copies of the engine, each with a
-seeded fault, and the status is 1 if it misses one.
+The inputs are those of `inputs.py`. The time limit is divided among the games; a game uses the time that earlier games
+left. Without a depth, each game is explored as deep as its time allows, and the last depth is printed as incomplete.
+The exit status is 1 if a law of the table is broken, or if depth 0 (honest play) is incomplete. With `--faults` the
+explorer explores copies of the engine, each with a known fault. The exit status is then 1 if it misses a fault.
 """
 
 import argparse
@@ -20,7 +20,7 @@ HEADER: Final = f"{'game':<18}{'depth':>6}{'states':>10}{'transitions':>13}{'sec
 
 
 def explore(game: str, ends: float, deepest: int, *, stops: bool) -> bool:
-    """Whether every law holds; a line for each depth that is complete."""
+    """Explore a game and print a line for each complete depth. False: a law is broken, or depth 0 is incomplete."""
     began = monotonic()
     explorer = Explorer(game, lambda: monotonic() > ends, stops=stops)
     reached = -1
@@ -39,11 +39,14 @@ def explore(game: str, ends: float, deepest: int, *, stops: bool) -> bool:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev explore", description="Explore the table exhaustively.")
-    parser.add_argument("--minutes", type=float, default=10.0, help="in all (default: %(default)g)")
-    parser.add_argument("--depth", type=int, default=DEEPEST, help="of costly inputs in a sequence")
-    parser.add_argument("--game", choices=GAMES, help="without it all games")
-    parser.add_argument("--stop", action="store_true", help="at the first broken law")
-    parser.add_argument("--faults", action="store_true", help="find the seeded faults")
+    parser.add_argument("--minutes", type=float, default=10.0, help="time limit (default: %(default)g)")
+    deepest = "maximum number of abnormal inputs in a sequence (default: as many as the time allows)"
+    parser.add_argument("--depth", type=int, default=DEEPEST, help=deepest)
+    parser.add_argument("--game", choices=GAMES, help="explore one game (default: all)")
+    parser.add_argument("--stop", action="store_true", help="stop at the first broken law")
+    parser.add_argument(
+        "--faults", action="store_true", help="test the explorer with copies of the engine that have a known fault"
+    )
     asked = parser.parse_args(arguments)
     if asked.faults:
         return 0 if find_all() else 1

@@ -1,8 +1,8 @@
-"""Ten seeded faults of the engine: small changes of its source, each of which the explorer must find.
+"""Ten seeded faults of the engine: small changes of its source that the explorer must find.
 
-Theory of operation: a copy of the packages gets one change, in a temporary directory; an explorer in a process of its
-own explores the copy until a law is broken. A change whose old text does not occur exactly once is an error: the fault
-must then be seeded elsewhere.
+Theory of operation: a copy of the packages in a temporary directory has one change. An explorer in another process
+explores the copy until a law is broken. If the old text of a change does not occur exactly once, it is an error, and
+the fault must be seeded at another line.
 """
 
 import shutil
@@ -22,7 +22,7 @@ GRACE_S: Final = 60  # for an explorer that does not end by itself
 
 class Fault(NamedTuple):
     name: str
-    law: str  # that it breaks
+    law: str  # the broken law
     module: str
     old: str
     new: str
@@ -39,7 +39,7 @@ FAULTS: Final = (
     Fault(
         "a question lapses without an event",
         "questions",
-        "shoed/table/posing.py",
+        "shoed/table/question_events.py",
         "table.emit(at, events.QuestionLapsed(",
         "str(events.QuestionLapsed(",
     ),
@@ -47,8 +47,8 @@ FAULTS: Final = (
         "every role may answer",
         "answerable",
         "shoed/table/asking.py",
-        'if not may(by.role or "player", asked.role):',
-        'if not may(by.role or "player", asked.role) and by.name == "":',
+        'if not may_decide(by.role or "player", asked.role):',
+        'if not may_decide(by.role or "player", asked.role) and by.name == "":',
     ),
     Fault(
         "a legal move is missing",
@@ -74,14 +74,14 @@ FAULTS: Final = (
     Fault(
         "a consequence lacks the slot that is due",
         "consequence",
-        "shoed/table/question.py",
-        "due=due_slot(after.record, course) if stands else None,",
+        "shoed/table/public_question.py",
+        "due=due_slot(after.record, course) if is_known else None,",
         "due=None,",
     ),
     Fault(
         "a consequence hides that the round is void",
         "consequence",
-        "shoed/table/question.py",
+        "shoed/table/public_question.py",
         "void=None if course.void is None else course.void.clause,",
         "void=None,",
     ),
@@ -103,7 +103,7 @@ FAULTS: Final = (
 
 
 class Misplaced(Exception):
-    """A fault cannot be seeded where its entry says."""
+    """A fault cannot be seeded at the place of its entry."""
 
 
 def seeded(fault: Fault, root: Path) -> str:
@@ -118,7 +118,7 @@ def seeded(fault: Fault, root: Path) -> str:
 
 
 def explored(fault: Fault, scratch: Path) -> subprocess.CompletedProcess[str]:
-    """An exploration of a copy with the fault."""
+    """Explore a copy with the fault."""
     for name in COPIED:
         (scratch / name).parent.mkdir(exist_ok=True, parents=True)
         if (ROOT / name).is_dir():
@@ -148,7 +148,7 @@ def explored(fault: Fault, scratch: Path) -> subprocess.CompletedProcess[str]:
 
 
 def find_all() -> bool:
-    """Whether the explorer finds every fault; one line for each."""
+    """Whether the explorer finds every fault. It prints one line for each."""
     all_found = True
     for fault in FAULTS:
         with tempfile.TemporaryDirectory() as scratch:

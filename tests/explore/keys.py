@@ -1,15 +1,15 @@
-"""The key of a table's state: states with one key have the same future.
+"""The key of a table's state: states with the same key have the same behaviour.
 
-Reductions, and why they are sound:
-- All moments and all journal rows of the exploration are equal, so that none of them makes two states differ.
-- Sequences of events are replaced by their ranks: the table compares them with each other, or publishes them.
-  That of the last event is left out: the next one is greater than all others.
-- Ids of questions are replaced by their ranks, and their count by zero: the table compares an id with the one that an
-  answer names, and the explorer answers the open question.
-- Revisions of questions are left out, but for whether there is one: the table compares them with the one that an answer
-  names, and no answer of the explorer names one.
-- Numbers of shoes and rounds, and ids of cards and matters, stay: rules depend on the first round of a shoe, and the
-  depth of the exploration bounds them.
+The reductions, each with its reason:
+- All moments and all journal rows of the exploration are equal: they cannot distinguish two states.
+- Sequence numbers of events are replaced by their ranks: the table compares them with each other, or publishes them.
+  The number of the last event is omitted: the next number is greater than all others.
+- Ids of questions are replaced by their ranks, and their count by zero: the table compares an id with the id in an
+  answer, and the explorer answers the open question.
+- Of a revision of a question only its presence is kept: the table compares it with the revision in an answer, and no
+  answer of the explorer has a revision.
+- Numbers of shoes and rounds, and ids of cards and matters, are kept: rules depend on the first round of a shoe, and
+  the depth of the exploration limits these numbers.
 """
 
 from hashlib import blake2b
@@ -35,7 +35,7 @@ def key_of(state: TableState) -> bytes:
 
 
 def is_sequence(name: str, value: object) -> bool:
-    return name in SEQUENCES and isinstance(value, int)  # that of a frame is a text
+    return name in SEQUENCES and isinstance(value, int)  # the sequence of a frame is a text
 
 
 def is_question_id(name: str, value: object) -> bool:

@@ -1,9 +1,8 @@
 """The laws of a table that the explorer verifies on every transition.
 
-Theory of operation: a `Witness` is a subscriber that has the events alone, beside the `Listener` of the other tests. It
-keeps what must hold along a sequence of events: the last sequence, the suspended round, the open questions, and the
-events that reported cards. `check` compares a transition with it and with the state before and after. A `Broken` names
-the law.
+Theory of operation: a `Witness` is a subscriber that knows the events alone; it contains the `Listener` of the other
+tests. It keeps the last sequence number, the suspended round, the open questions and the cards left over. `check`
+compares a transition with the witness and with the states before and after. A `Broken` names the law.
 """
 
 from collections import Counter
@@ -14,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from shoed import events
-from shoed.cards import Card
-from shoed.commands import Answer, Decide
-from shoed.device_events import EventData
-from shoed.events import Event, Slot
-from shoed.observations import CardSeen, Pair
-from shoed.step import Told
+from shoed.model import events
+from shoed.model.cards import Card
+from shoed.model.commands import Answer, Decide
+from shoed.model.device_events import EventData
+from shoed.model.events import Event, Slot
+from shoed.model.observations import CardSeen, Side
+from shoed.model.step import Commanded
 from shoed.table import PublicQuestion, PublicState, TableState
 from shoed.table.phase import MOVES
 from tests.explore.inputs import Input, due_slot
@@ -47,7 +46,7 @@ def require(law: str, message: str, *, holds: object) -> None:
 
 
 def reachable() -> Mapping[str, frozenset[str]]:
-    """The phases that some moves lead to, from each phase."""
+    """The phases that moves lead to, from each phase."""
     after = {phase.value: {phase.value} for phase in {each for each, _ in MOVES} | set(MOVES.values())}
     for _ in after:
         for (before, _move), then in MOVES.items():
@@ -60,7 +59,7 @@ REACHABLE: Final = reachable()
 
 
 class Witness:
-    """What a subscriber knows along one path."""
+    """The knowledge of a subscriber along one path."""
 
     def __init__(self, game: str) -> None:
         self.listener = Listener(game)
@@ -78,7 +77,7 @@ class Witness:
         after.listener = listener
         return after
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         require("sequence", f"{event.sequence} follows {self.sequence}", holds=event.sequence == self.sequence + 1)
         self.sequence = event.sequence
         data = event.data
@@ -123,7 +122,7 @@ def where(error: BaseException) -> str:
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """One Step as the explorer saw it."""
+    """One Step, as the explorer observes it."""
 
     input: Input
     before: TableState
@@ -137,7 +136,7 @@ class Transition(msgspec.Struct, frozen=True):
 
 
 def check(done: Transition, witness: Witness) -> None:
-    """Every law of one Step; the witness has heard its events."""
+    """Verify every law of one Step. The witness already has its events."""
     require(
         "phase",
         f"no moves lead from {done.before.phase.value} to {done.after.phase.value}",
@@ -150,7 +149,7 @@ def check(done: Transition, witness: Witness) -> None:
 
 
 def check_refusal(done: Transition) -> None:
-    if not isinstance(done.input.given, Told):
+    if not isinstance(done.input.given, Commanded):
         return
     require("command", "a command has one answer", holds=len(done.answers) == 1)
     (answer,) = done.answers
@@ -172,7 +171,7 @@ def check_shown(done: Transition, witness: Witness) -> None:
     if plain["last_round"] is not None:
         del plain["last_round"]["pays"]
     for name, each in expected.items():
-        require("state", f"{name} is {plain[name]}, and the events give {each}", holds=plain[name] == each)
+        require("state", f"{name} is {plain[name]}, and by the events {each}", holds=plain[name] == each)
 
 
 def check_questions(done: Transition, witness: Witness) -> None:
@@ -189,7 +188,7 @@ def check_questions(done: Transition, witness: Witness) -> None:
 
 
 def check_first(done: Transition) -> None:
-    """The question that is shown is an open one; a round that waits shows one that it waits for."""
+    """The published question is open; a suspended round publishes a question that it waits for."""
     asks, saved = done.asks, saved_questions(done.after)
     is_open = asks is None if not saved else asks is not None and asks.id in saved
     require("questions", f"question {asks and asks.id} is shown, and {sorted(saved)} are open", holds=is_open)
@@ -224,14 +223,14 @@ def check_cards(done: Transition) -> None:
 
 
 def is_drawn_later(data: EventData, before: TableState) -> bool:
-    """A card that was set aside, left over, or named by a person while the round waited."""
+    """Whether the card was reported before: it was set aside, left over, or named by a person during a suspension."""
     if not isinstance(data, events.CardDrawn):
         return False
     return data.set_aside is not None or data.source == "person" or before.phase.value == "suspended"
 
 
 def check_reported(event: Event, cards: list[dict[str, Any]], matters: list[dict[str, Any]], known: list[int]) -> None:
-    """A card that was drawn has its place; one that was set aside is on the record, or a matter is about it."""
+    """A drawn card has its place. A card that was set aside is on the record, or a matter is about it."""
     data = event.data
     if isinstance(data, events.CardDrawn):
         there = [each for each in cards if each.get("sequence") == event.sequence]
@@ -240,24 +239,24 @@ def check_reported(event: Event, cards: list[dict[str, Any]], matters: list[dict
     elif isinstance(data, events.CardSetAside) and data.reason in IN_A_ROUND:
         face = str(data.card) if data.card else None
         again = data.reason == "overdraw" and any(each["face"] == face for each in cards)
-        between = any(each.get("face") == face and each["what"]["event"] == "card-in-excess" for each in matters)
+        between = any(each.get("face") == face and each["what"]["kind"] == "card-in-excess" for each in matters)
         no_round = data.round is None
         kept = event.sequence in known or again or between or no_round
         require("cards", f"{face} was set aside, and is lost", holds=kept)
 
 
 def check_ended(shown: PublicState, cards: list[dict[str, Any]], matters: list[dict[str, Any]]) -> None:
-    """After the round each card is in the hands, left over by a matter that names it, or put away."""
+    """After the round each card is in a hand, left over with a matter that names it, or put away."""
     waiting = [each["face"] for each in cards if each["where"] in ("waiting", "put-by")]
     require("cards", f"the round is over, and {waiting} wait", holds=not waiting)
     hands = Counter(map(str, (*shown.hands.player.cards, *shown.hands.banker.cards)))
     placed = [each for each in cards if each["where"] == "placed"]
-    lying = Counter(each["face"] or FACELESS for each in placed)
-    require("cards", f"{hands - lying} lie in the hands, and did not leave the shoe", holds=hands <= lying)
-    rest = lying - hands
+    on_record = Counter(each["face"] or FACELESS for each in placed)
+    require("cards", f"the hands have {hands - on_record}, and the record does not", holds=hands <= on_record)
+    rest = on_record - hands
     counted = [each for each in matters if each["status"] in ("open", "ruled")]
     if rest:
-        explained = any(each["what"]["event"] in LEFT_OVER for each in counted)
+        explained = any(each["what"]["kind"] in LEFT_OVER for each in counted)
         require("cards", f"{rest} are left over, and no matter is about them", holds=explained)
 
 
@@ -265,22 +264,22 @@ def check_ended(shown: PublicState, cards: list[dict[str, Any]], matters: list[d
 
 
 def check_consequence(done: Transition, choice: str) -> None:
-    """The consequence that the question shows for this answer is what the answer does."""
+    """The published consequence of this answer is its effect."""
     asked = done.asked
-    if asked is None or not isinstance(done.input.given, Told):
+    if asked is None or not isinstance(done.input.given, Commanded):
         return
     expected = next((each for each in asked.consequences if shown_as(asked, each.choice) == choice), None)
     if expected is None:
         return
 
-    def same(what: str, says: object, is_so: object) -> None:
-        name = f"{asked.question} {choice}: {what} is shown as {says}, and is {is_so}"
-        require("consequence", name, holds=says == is_so)
+    def same(key: str, expected_value: object, actual: object) -> None:
+        name = f"{asked.question} {choice}: {key} is shown as {expected_value}, and is {actual}"
+        require("consequence", name, holds=expected_value == actual)
 
     of = asked.shoe, asked.round
     ended = [each.data for each in done.events if isinstance(each.data, events.RoundVoided)]
     voided = [each.clause for each in ended if (each.shoe, each.round) == of]
-    if of != (done.was_shown.shoe, done.was_shown.round):  # a round that is past: it holds no cards of the table
+    if of != (done.was_shown.shoe, done.was_shown.round):  # an earlier round: its cards are not those of the table
         same("void", expected.void, (voided[0] or "") if voided else None)
         return
     if done.before.phase.value != "voided":
@@ -306,26 +305,26 @@ def shown_as(asked: PublicQuestion, choice: tuple[str, ...]) -> str:
     return name.removeprefix("any ") + "S" if asked.question == "face" and name.startswith("any ") else name
 
 
-def place(due: Slot | None) -> tuple[Pair, int] | None:
-    """A slot without its index, which counts every card that left the shoe for the round."""
+def place(due: Slot | None) -> tuple[Side, int] | None:
+    """A slot without its index. The index counts all cards that left the shoe for the round."""
     return None if due is None else (due.hand, due.position)
 
 
 def slot_of(shown: PublicState) -> Slot | None:
-    """The slot that is due by the hands alone."""
+    """The due slot, by the hands alone."""
     player, banker = shown.hands.player.cards, shown.hands.banker.cards
     due = due_slot(player, banker)
-    return None if due is None else Slot(Pair(due[0].value), due[1], len(player) + len(banker) + 1)
+    return None if due is None else Slot(Side(due[0].value), due[1], len(player) + len(banker) + 1)
 
 
 # --- the end of a suspension
 
 
 def without_end(suspended: Mapping[bytes, bool], answers: Mapping[bytes, set[bytes]]) -> Iterator[bytes]:
-    """The suspended states from which no sequence of answers leads out.
+    """The suspended states without a sequence of answers that ends the suspension.
 
-    Every answer of every state is a transition of the exploration, so that one search backwards over these, from all
-    states that do not wait, decides each of them once. A state that is not expanded yet proves nothing.
+    Every answer of every state is a transition of the exploration. One search runs backwards over these transitions,
+    from all states that are not suspended. A state that is not expanded yet counts as one that leads out.
     """
     before: dict[bytes, list[bytes]] = {}
     for key, following in answers.items():

@@ -1,8 +1,8 @@
-"""The search: breadth first over the states of one table, each expanded once.
+"""The search: breadth first over the states of one table. Each state is expanded once.
 
-Theory of operation: level N holds the states that need N costly inputs, and all that honest play and answers reach from
-them; it is complete before level N + 1 begins. Each state keeps its parent and the input between them, so that a broken
-law names the shortest sequence in costly inputs. A transition that breaks a law is not followed further.
+Theory of operation: level N has the states that require N costly inputs, and all states that honest play and answers
+reach from them. Level N is complete before level N + 1 begins. Each state keeps its parent and the input between them:
+a broken law has the sequence with the fewest costly inputs. A transition that breaks a law is not expanded.
 """
 
 import re
@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from shoed.commands import Answer, Decide
-from shoed.events import Event
-from shoed.observations import Pair
-from shoed.step import Told
+from shoed.model.commands import Answer, Decide
+from shoed.model.events import Event
+from shoed.model.observations import Side
+from shoed.model.step import Commanded
 from shoed.table import (
     PublicQuestion,
     PublicState,
@@ -40,7 +40,7 @@ from tests.explore.laws import (
     without_end,
 )
 
-RESTORED_EACH: Final = 4  # one transition in so many is compared with that of the restored state
+RESTORED_EACH: Final = 4  # one transition of 4 is compared with the transition of the restored state
 ROW: Final = 1
 
 
@@ -53,12 +53,12 @@ class Found(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """What remains of the message without its numbers and cards."""
+        """The message without its numbers and cards."""
         return f"{self.law}: {re.sub(r'[0-9]+[SHDC]?|[JQKA][SHDC]', '#', self.message)}"
 
 
 class Level(NamedTuple):
-    """A level that is complete."""
+    """A complete level."""
 
     depth: int
     states: int
@@ -93,7 +93,7 @@ class Explorer:
         return self.settings.game
 
     def explore(self, deepest: int) -> Iterator[Level]:
-        """The levels, one by one; it ends early when the time is over."""
+        """The complete levels, in order, until the time limit."""
         first = TableState()
         start = Node(key_of(first), first, Witness(self.game))
         self.parents[start.key] = None
@@ -111,7 +111,7 @@ class Explorer:
             level = following
 
     def level_of(self, level: list[Node], depth: int) -> Generator[Level, None, list[Node]]:
-        """All states of a level, and the level itself if none is left out."""
+        """Yield the level if all its states were expanded. The result has these states."""
         whole: list[Node] = []
         frontier = deque(level)
         while frontier:
@@ -121,7 +121,7 @@ class Explorer:
             whole.append(node)
             frontier += self.expanded(node, depth, costly=False)
         for key in without_end(self.suspended, self.answers):
-            self.note(Broken("suspended", "no answers lead out"), key, "")
+            self.note(Broken("suspended", "no sequence of answers ends the suspension"), key, "")
         yield Level(depth, len(self.parents), self.transitions)
         return whole
 
@@ -129,7 +129,7 @@ class Explorer:
         return self.out_of_time() or (self.stops and bool(self.found))
 
     def expanded(self, node: Node, depth: int, *, costly: bool) -> Iterator[Node]:
-        """The states after one input with or without cost, as far as they are new."""
+        """The new states after one input, with or without cost."""
         asked = self.question(node.state)
         restored = msgspec.json.decode(msgspec.json.encode(node.state), type=TableState)
         shown = public_state(self.game, node.state, insurance=self.settings.insurance)
@@ -169,7 +169,7 @@ class Explorer:
             raise Broken("exception", where(error)) from error
         witness = node.witness.copied()
         for event in after.events:
-            witness.hear(event)
+            witness.receive(event)
         done = Transition(each, node.state, after.state, after.events, after.answers, was_shown, shown, asked, asks)
         check(done, witness)
         if not known:
@@ -185,7 +185,7 @@ class Explorer:
         return Folded(after.state, after.events, after.answers)
 
     def verify(self, node: Node, restored: TableState, asked: PublicQuestion | None) -> None:
-        """What holds of a state, whatever follows: it can be restored, and no lower role answers its question."""
+        """Verify a state by itself: it can be restored, and a lower role cannot answer its question."""
         if restored != node.state:
             self.note(Broken("json", "the restored state differs"), node.key, "")
         if asked is None:
@@ -194,7 +194,9 @@ class Explorer:
         after = self.folded(node.state, each)
         if after.answers[0].accepted or after.events or after.state != node.state:
             self.note(
-                Broken("answerable", f"{asked.question} takes {asked.role}: a lower role counts"), node.key, each.name
+                Broken("answerable", f"{asked.question} requires {asked.role}, and a lower role may answer"),
+                node.key,
+                each.name,
             )
 
     def note(self, broken: Broken, key: bytes, last: str) -> None:
@@ -213,8 +215,8 @@ def reported(state: TableState) -> set[Slot]:
     """The slots that the device reported in this round."""
     cards = msgspec.to_builtins(state)["record"].get("cards", ())
     seen = [each["seen"] for each in cards if each.get("seen", {}).get("hand")]
-    return {(Pair(each["hand"]), each["position"]) for each in seen}
+    return {(Side(each["hand"]), each["position"]) for each in seen}
 
 
 def is_answer(each: Input) -> bool:
-    return isinstance(each.given, Told) and isinstance(each.given.command, Decide) and not each.cost
+    return isinstance(each.given, Commanded) and isinstance(each.given.command, Decide) and not each.cost

@@ -1,14 +1,14 @@
-"""A family's device under a fuzzer: its half of the line, and what it says of whatever happens to it."""
+"""A family's device under a fuzzer: its session, and the reports of its actions."""
 
 from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from shoed.cards import Card
-from shoed.now import Chunk, Now
-from shoed.rig.conformance.subject import Subject
-from shoed.rig.device import Burn, Cut, Deal, Deed, Deliver, Device, Fault, Load, RunOut, Together, Turn
+from shoed.model.cards import Card
+from shoed.model.moments import Chunk, Now
+from shoed.rig.device import Action, Burn, Cut, Deal, Deliver, FaultAction, Load, RigDevice, RunOut, Together, Turn
+from shoed.rig.family_kit.subject import Subject
 from shoed.session.families import AnyDriver
 from shoed.wire import Frame
 from tests.fuzz.families import LARGEST_STATE, START, later
@@ -18,19 +18,19 @@ from tests.fuzz.texts import helpful
 
 CARDS: Final = tuple(Card)
 WORDS: Final = ("", "cannot-read", "overdraw", "jam", "lid-open", "banker", "forced-end", "set-7", "nonsense")
-LONGEST_ANSWER: Final = 64 * 1024  # bytes, to as much as an input can hold
-MOST_STATE: Final = LARGEST_STATE * 16  # a device may keep what it said until it is acknowledged
+LONGEST_ANSWER: Final = 64 * 1024  # bytes, as the answer to the longest input
+MOST_STATE: Final = LARGEST_STATE * 16  # a device may keep its reports until they are acknowledged
 
 
 class DeviceTarget:
-    def __init__(self, driver: AnyDriver, make: Callable[[], Device]) -> None:
+    def __init__(self, driver: AnyDriver, make: Callable[[], RigDevice]) -> None:
         self.driver = driver
         self.make = make
         self.line = Line(driver)
 
     def seeds(self) -> list[bytes]:
-        deeds = [bytes((1, deed, 3, 1, 2, 3, 4)) for deed in range(9)]
-        return [b"".join(deeds), b"\2" + b"".join(deeds), *self.line.seeds(b"", lambda piece: b"\0" + piece)]
+        actions = [bytes((1, action, 3, 1, 2, 3, 4)) for action in range(9)]
+        return [b"".join(actions), b"\2" + b"".join(actions), *self.line.seeds(b"", lambda piece: b"\0" + piece)]
 
     def __call__(self, data: bytes) -> None:
         source, device, now = Source(data), self.make(), START
@@ -40,9 +40,9 @@ class DeviceTarget:
         while source:
             match source.byte() % 5:
                 case 0:
-                    answer = device.hear(Chunk(self.line.said(source, orders, settings), now))
+                    answer = device.hear(Chunk(self.line.piece_of(source, orders, settings), now))
                 case 1:
-                    answer = acted(device, deed_of(source), now)
+                    answer = acted(device, action_of(source), now)
                 case 2:
                     answer = device.opened(now)
                 case 3:
@@ -51,21 +51,23 @@ class DeviceTarget:
                 case _:
                     now, answer = woken(device, now)
             found = subject.hear(reports, [answer])
-            assert all(isinstance(each, Frame) for each in found), f"it said what no host reads: {answer.hex(' ')}"
-            assert len(answer) <= LONGEST_ANSWER, f"it said {len(answer)} bytes at once"
+            assert all(isinstance(each, Frame) for each in found), (
+                f"the device sent unreadable bytes: {answer.hex(' ')}"
+            )
+            assert len(answer) <= LONGEST_ANSWER, f"the device sent {len(answer)} bytes at once"
             size = len(msgspec.json.encode(device.state))
-            assert size <= MOST_STATE, f"its state has {size} bytes"
+            assert size <= MOST_STATE, f"the state has {size} bytes"
 
 
-def acted(device: Device, deed: Deed, now: Now) -> bytes:
+def acted(device: RigDevice, action: Action, now: Now) -> bytes:
     try:
-        return b"".join(device.say(said.report, now) for said in device.does(deed))
+        return b"".join(device.say(output.report, now) for output in device.perform(action))
     except ValueError as error:
         helpful(str(error))
         return b""
 
 
-def woken(device: Device, now: Now) -> tuple[Now, bytes]:
+def woken(device: RigDevice, now: Now) -> tuple[Now, bytes]:
     due = device.wake_at()
     if due is None:
         return now, b""
@@ -73,14 +75,14 @@ def woken(device: Device, now: Now) -> tuple[Now, bytes]:
     now = Now(now.utc_us + passed_ns // 1000, now.mono_ns + passed_ns)
     answer = device.hear(Chunk(b"", now))
     named = device.wake_at()
-    assert named is None or named > now.mono_ns, "woken, it named a moment that is over"
+    assert named is None or named > now.mono_ns, "after a waking the device named a moment that has passed"
     return now, answer
 
 
-def deed_of(source: Source) -> Deed:
+def action_of(source: Source) -> Action:
     kind = source.byte() % 9
     cards = tuple(source.among(CARDS) for _ in range(source.byte() % 8))
-    deeds: tuple[Deed, ...] = (
+    actions: tuple[Action, ...] = (
         Deal(cards, source.byte(), source.among(WORDS)),
         Together(cards),
         Burn(cards, source.byte()),
@@ -88,7 +90,7 @@ def deed_of(source: Source) -> Deed:
         Cut(),
         RunOut(),
         Turn(locked=bool(source.byte() % 2)),
-        Fault(source.among(WORDS), raised=bool(source.byte() % 2)),
+        FaultAction(source.among(WORDS), raised=bool(source.byte() % 2)),
         Deliver(source.byte(), source.among(WORDS), cards, cards[:1], cards[1:2]),
     )
-    return deeds[kind]
+    return actions[kind]

@@ -1,33 +1,43 @@
-"""A family's decoder and its session under a fuzzer: every law that holds for any input is tried at each."""
+"""A family's decoder and its session under a fuzzer: all laws that hold for any input are checked."""
 
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from firmware_protocols.family import Direction, Reason
+from firmware_protocols.family import Codec, Reason
 from shoed import wire
-from shoed.commands import Author, StartShoe
-from shoed.now import Chunk, Now
-from shoed.observations import DeviceDoubt, OrderAnswered
-from shoed.rig.conformance import codec, sessions
-from shoed.rig.conformance.subject import CONFIGURED, Result, Subject
+from shoed.model.commands import Author, StartShoe
+from shoed.model.irregularities import Role
+from shoed.model.moments import Chunk, Now
+from shoed.model.observations import DeviceDoubt, OrderAnswered
+from shoed.model.step import (
+    AnyInput,
+    Commanded,
+    DeviceOrder,
+    DeviceOrderKind,
+    LinkDown,
+    LinkUp,
+    Ordered,
+    Received,
+    Woken,
+)
+from shoed.rig.family_kit import codec, sessions
+from shoed.rig.family_kit.subject import CONFIGURED, FrameOrRejection, Subject
 from shoed.rig.golden import PORT
-from shoed.session import Heard, Session, SessionState
+from shoed.session import Session, SessionOutput, SessionState
 from shoed.session.families import AnyDriver
-from shoed.step import AnyInput, DeviceOrder, DeviceOrderKind, LinkDown, LinkUp, Ordered, Received, Told, Woken
 from shoed.wire import Frame, LineState
-from shoed.words import Role
 from tests.fuzz.lines import Line
 from tests.fuzz.source import Source
 
 START: Final = Now(1_750_000_000_000_000, 1_000_000_000_000)
-FLOOD: Final = 1024  # bytes, of the same over and over
-LARGEST_STATE: Final = 16 * 1024  # twice what the order of a delivered set takes; floods that were kept would be more
-LONGEST_STEP: Final = 50  # the power of two, in nanoseconds, that time goes on at once: thirteen days
-MOST_OF_A_BYTE: Final = 4  # observations that one byte can give: it ends a frame, and several things follow from it
-MOST_OF_AN_INPUT: Final = 8  # that follow from no byte
-TOLD: Final = Told(StartShoe(), Author("", Role.DEALER), "1")
+FLOOD: Final = 1024  # bytes, with the same content repeated
+LARGEST_STATE: Final = 16 * 1024  # twice the size of a delivered order; a stored flood would be larger
+LONGEST_STEP: Final = 50  # the largest time step, as a power of two in nanoseconds: thirteen days
+MOST_OF_A_BYTE: Final = 4  # the most observations of one byte, which may end a frame
+MOST_OF_AN_INPUT: Final = 8  # the most observations that do not depend on a byte
+COMMAND: Final = Commanded(StartShoe(), Author("", Role.DEALER), "1")
 
 
 def later(now: Now, source: Source) -> Now:
@@ -36,7 +46,7 @@ def later(now: Now, source: Source) -> Now:
 
 
 class Decoder:
-    """One direction of a family: each byte comes out once, as what is declared or with its reason."""
+    """One direction of a family: each byte has exactly one place, in a declared message or in a rejection."""
 
     def __init__(self, driver: AnyDriver, *, orders: bool) -> None:
         self.driver = driver
@@ -52,27 +62,27 @@ class Decoder:
         family = self.driver.family
         direction = (family.orders if self.orders else family.reports)(settings)
         subject = Subject(self.driver)
-        state, now, came, out = LineState(), START, b"", b""
+        state, now, incoming, out = LineState(), START, b"", b""
         while source:
-            piece = self.line.said(source, direction, settings)
+            piece = self.line.piece_of(source, direction, settings)
             now = later(now, source)
-            came += piece
+            incoming += piece
             state, found = wire.receive(direction, state, Chunk(piece, now))
             out += self.judged(subject, direction, found)
             longest = max(2 + kind.body_max + kind.trailer for kind in direction.framing.kinds)
-            assert len(state.pending) <= longest, f"{len(state.pending)} bytes are kept"
-            assert out + state.pending == came, "not every byte came out once"
+            assert len(state.pending) <= longest, f"{len(state.pending)} bytes are pending"
+            assert out + state.pending == incoming, "not every byte has exactly one place"
         _, rest = wire.end(direction, state, now)
-        assert out + self.judged(subject, direction, rest) == came, "the end of the link kept something"
+        assert out + self.judged(subject, direction, rest) == incoming, "bytes are pending after the end of the link"
 
-    def judged(self, subject: Subject, direction: Direction[object], found: tuple[Result, ...]) -> bytes:
+    def judged(self, subject: Subject, direction: Codec[object], found: tuple[FrameOrRejection, ...]) -> bytes:
         for each in found:
             codec.judge(subject, direction, each, (object,) if self.orders else self.driver.family.messages)
         return b"".join(each.raw for each in found)
 
 
 class Sitting:
-    """A session, in the middle of whatever can happen to it."""
+    """A session with any inputs in any order."""
 
     def __init__(self, driver: AnyDriver, line: Line, source: Source) -> None:
         self.subject = Subject(driver)
@@ -87,19 +97,19 @@ class Sitting:
         self.state = self.session.begin()
 
     def happen(self) -> None:
-        for came in self.next():
+        for incoming in self.next():
             before, encoded = self.state, msgspec.json.encode(self.state)
-            self.state, heard = self.session.step(before, came, self.now)
-            self.check(came, heard)
-            assert msgspec.json.encode(before) == encoded, "the state that was given has changed"
+            self.state, heard = self.session.step(before, incoming, self.now)
+            self.check(incoming, heard)
+            assert msgspec.json.encode(before) == encoded, "the step changed its input state"
 
     def next(self) -> Iterator[AnyInput]:
         match self.source.byte() % 13:
             case 0 | 1 | 2 | 3:
-                yield Received(self.line.said(self.source, self.reports, self.settings))
+                yield Received(self.line.piece_of(self.source, self.reports, self.settings))
             case 12:
-                said = self.line.said(self.source, self.reports, self.settings)
-                yield Received((said * (1 + self.source.byte()))[:FLOOD])
+                data = self.line.piece_of(self.source, self.reports, self.settings)
+                yield Received((data * (1 + self.source.byte()))[:FLOOD])
             case 4:
                 self.now = later(self.now, self.source)
             case 5:
@@ -108,14 +118,14 @@ class Sitting:
                 yield LinkDown("gone")
             case 7:
                 yield CONFIGURED
-            case 8:  # a daemon of another boot, whose clock begins anew
+            case 8:  # a daemon after a reboot, which restarts the clock
                 self.state = self.subject.restored(self.session, self.state)
                 self.now = Now(self.now.utc_us, self.source.byte())
                 yield CONFIGURED
             case 9:
                 yield Ordered(DeviceOrder(self.source.among(tuple(DeviceOrderKind)), self.source.byte()))
             case 10:
-                yield TOLD
+                yield COMMAND
             case _:
                 yield from self.wake()
 
@@ -127,26 +137,26 @@ class Sitting:
         self.now = Now(self.now.utc_us + passed_ns // 1000, self.now.mono_ns + passed_ns)
         yield Woken()
         named = self.session.wake_at(self.state)
-        assert named is None or named > self.now.mono_ns, "woken, it named a moment that is over"
+        assert named is None or named > self.now.mono_ns, "after a waking the session named a moment that has passed"
 
-    def check(self, came: AnyInput, heard: Heard) -> None:
+    def check(self, incoming: AnyInput, heard: SessionOutput) -> None:
         size = len(msgspec.json.encode(self.state))
         assert size <= LARGEST_STATE, f"the state has {size} bytes"
-        sessions.tell_of_link(self.subject, came, heard)
-        bytes_come = len(came.data) if isinstance(came, Received) else 0
-        counted = len(Reason) + len(DeviceDoubt)  # each reason of rejections and doubts, at once
+        sessions.check_link(self.subject, incoming, heard)
+        bytes_come = len(incoming.data) if isinstance(incoming, Received) else 0
+        counted = len(Reason) + len(DeviceDoubt)  # one for each reason of rejections and doubts
         most = MOST_OF_AN_INPUT + counted + MOST_OF_A_BYTE * bytes_come
         assert len(heard.observations) <= most, f"{len(heard.observations)} observations of {bytes_come} bytes"
-        msgspec.json.encode(heard.observations)  # as the journal has to
+        msgspec.json.encode(heard.observations)  # the journal must encode them
         listens = self.settings == self.settings.listening()
-        assert not (heard.sends and listens) or self.allowed, "it sent where orders are not allowed"
+        assert not (heard.sends and listens) or self.allowed, "the session sent bytes although orders are not allowed"
         orders = self.driver.family.orders(self.settings)
         for sent in heard.sends:
             found = self.subject.hear(orders, [sent])
-            assert found, "it sent nothing"
-            assert all(isinstance(each, Frame) for each in found), f"it sent what no device reads: {sent.hex(' ')}"
-        if isinstance(came, Ordered) and not heard.sends:
-            assert any(isinstance(seen, OrderAnswered) for seen in heard.observations), "an order without an answer"
+            assert found, "the session sent no bytes"
+            assert all(isinstance(each, Frame) for each in found), f"the session sent unreadable bytes: {sent.hex(' ')}"
+        if isinstance(incoming, Ordered) and not heard.sends:
+            assert any(isinstance(seen, OrderAnswered) for seen in heard.observations), "the order has no answer"
 
 
 class SessionTarget:

@@ -1,7 +1,7 @@
-"""What a fuzzer puts on the line of a family: any bytes, frames with a right check, and what captures hold.
+"""The bytes that a fuzzer sends to a family: random bytes, frames with a correct check, and bytes of captures.
 
-A check lets next to nothing through that was made by chance: what lies behind it would never be tried. Each
-family that has one stands in SEALS.
+Random bytes almost never have a correct check, so the code after the check would stay untested. Each family with a
+check therefore has an entry in SEALS.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from firmware_protocols.angel_eye import Span
 from firmware_protocols.angel_eye.layout import ENQ
-from firmware_protocols.family import Direction, FrameKind, Setting, Settings, declared
+from firmware_protocols.family import Codec, FrameKind, Setting, Settings, declared
 from firmware_protocols.open_shoe.codec import seal
-from shoed.rig.conformance.subject import Subject, received
+from shoed.rig.family_kit.subject import Subject, received
 from shoed.session.families import AnyDriver
 from tests.fuzz.source import Source
 
-Seal = Callable[[Any, FrameKind, bytes], bytes]  # of the family's own settings
+Seal = Callable[[Any, FrameKind, bytes], bytes]  # with the family's own settings
 RAW, FRAME, SHOWN = range(3)
-LONGEST_SEED: Final = 1024  # bytes: short ones are tried more often
-# For families whose captures are not there: something to begin with.
+LONGEST_SEED: Final = 1024  # bytes: short inputs run more often
+# The first seeds, for families without captures.
 FIRST: Final = (
     [(FRAME, b"1S")],
     [(FRAME, b"2D\x81\xb8"), (FRAME, b"2D\x81\xb8"), (FRAME, b"3G\x91")],
@@ -29,7 +29,7 @@ FIRST: Final = (
 
 
 def bare(_: Settings, kind: FrameKind, inside: bytes) -> bytes:
-    """A kind without a check, or with one that nobody told us of: right by chance only."""
+    """A kind without a check, or with an unknown check: correct only by chance."""
     end = b"" if kind.end is None else bytes((kind.end,))
     body, trailer = (inside, b"") if kind.end is None else (inside[: kind.body_max], inside[-kind.trailer :])
     return bytes((kind.start,)) + body[: kind.body_max] + end + trailer[: kind.trailer]
@@ -59,14 +59,14 @@ class Line:
         self.shown = [one.raw for one in subject.specimens] if self.played else []
 
     def settings(self, source: Source) -> Settings:
-        """The defaults, or an extreme of each setting; what has no bounds stays as it is."""
+        """Return the defaults, or an extreme of each setting; a setting without bounds keeps its default."""
         values = {}
         for name, setting in declared(self.family.settings).items():
             values[name] = source.among([setting.default, *extremes(setting)])
         return self.family.settings(**values)
 
-    def said(self, source: Source, direction: Direction[object], settings: Settings) -> bytes:
-        """What comes next on the line."""
+    def piece_of(self, source: Source, direction: Codec[object], settings: Settings) -> bytes:
+        """Return the next bytes on the line."""
         form = source.byte() % 3
         if form == SHOWN and self.shown:
             frame = bytearray(source.among(self.shown))
@@ -78,12 +78,12 @@ class Line:
             return self.seal(settings, kind, source.piece().translate(None, direction.framing.never_inside))
         return source.piece()
 
-    def seeds(self, before: bytes, around: Callable[[bytes], bytes], *, captured: bool = True) -> list[bytes]:
-        """The beginnings of the captures, and FIRST; each piece in the form that `said` reads."""
+    def seeds(self, prefix: bytes, wrap: Callable[[bytes], bytes], *, captured: bool = True) -> list[bytes]:
+        """Return the seed inputs in the form that `piece_of` reads: the first bytes of each capture, and FIRST."""
         captures = [[(RAW, each.data) for each in received(played.inputs)] for played in self.played if captured]
-        start = bytes(len(declared(self.family.settings))) + before
+        start = bytes(len(declared(self.family.settings))) + prefix
         return [
-            (start + b"".join(around(written(*each)) for each in line))[:LONGEST_SEED] for line in (*captures, *FIRST)
+            (start + b"".join(wrap(written(*each)) for each in line))[:LONGEST_SEED] for line in (*captures, *FIRST)
         ]
 
 

@@ -1,4 +1,4 @@
-"""A fuzzer's bytes, spent one decision at a time."""
+"""A fuzzer's bytes, consumed one decision at a time."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Source:
-    """True while anything is left; what is asked for beyond the end is nothing: no bytes, or 0."""
+    """True while bytes remain. After the end every decision is empty: no bytes, or 0."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -25,7 +25,7 @@ class Source:
         return next(iter(self.take(1)), 0)
 
     def piece(self) -> bytes:
-        """Bytes behind their length."""
+        """Return bytes that are preceded by their length."""
         return self.take(self.byte())
 
     def among(self, several: Sequence[T]) -> T:

@@ -1,4 +1,4 @@
-"""All that is fuzzed: what it is called, and what is done with a fuzzer's bytes."""
+"""The targets of the fuzzer: their names, and their functions for a fuzzer's bytes."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -12,12 +12,12 @@ from tests.fuzz.texts import TEXTS
 
 
 class Target(Protocol):
-    """Returns for whatever bytes: anything that it raises is a defect."""
+    """Process any bytes. Every raised exception is a defect."""
 
     def __call__(self, data: bytes) -> None: ...
 
     def seeds(self) -> list[bytes]:
-        """Inputs that lead far in, for the fuzzer to begin with."""
+        """Initial inputs that reach deep into the code."""
 
 
 def of_families() -> dict[str, Target]:
@@ -35,7 +35,7 @@ TARGETS: Final[Mapping[str, Target]] = {**of_families(), **TEXTS}
 
 
 class Every:
-    """All targets as one, for a short run: the first byte says which."""
+    """All targets as one, for a short run: the first byte selects the target."""
 
     def __init__(self) -> None:
         self.targets = tuple(TARGETS.values())

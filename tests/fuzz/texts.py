@@ -1,4 +1,4 @@
-"""What people and programs write, under a fuzzer: it is taken, or refused in the words that are promised."""
+"""Texts of people and programs under a fuzzer: they are accepted, or refused with a problem and a remedy."""
 
 import re
 from collections.abc import Callable
@@ -6,22 +6,24 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
 
-from shoed import config, settings, telling
-from shoed.commands import Answer
+from shoed import settings
 from shoed.errors import CaptureError, Problem, SettingsError
-from shoed.now import Now
+from shoed.model import requests
+from shoed.model.commands import Answer
+from shoed.model.moments import Now
 from shoed.ports import capture
 from shoed.ports.address import parse_address
 from shoed.rig import scenario
-from shoed.rig.device import Said, happenings
+from shoed.rig.device import DeviceOutput, timeline
 from shoed.rig.devices import DEVICES
+from shoed.service import config
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-REFUSAL: Final = re.compile(r".+; .+", re.DOTALL)  # PROBLEM; WHAT WOULD BE RIGHT
+REFUSAL: Final = re.compile(r".+; .+", re.DOTALL)  # PROBLEM; REMEDY
 
 
 def helpful(message: str) -> None:
-    assert REFUSAL.fullmatch(message), f"nothing says what would be right: {message}"
+    assert REFUSAL.fullmatch(message), f"the message has no remedy: {message}"
 
 
 def placed(line: int, lines: int, message: str) -> None:
@@ -49,15 +51,15 @@ def read_address(data: bytes) -> None:
         assert parse_address(str(address)) == address
 
 
-def read_told(data: bytes) -> None:
-    match telling.read(data):
+def read_request(data: bytes) -> None:
+    match requests.read(data):
         case Answer(accepted=accepted, detail=detail):
             assert not accepted, "refused, and accepted"
             helpful(detail)
-        case telling.Save() as save:
-            assert telling.read(telling.line_of_save(save)) == save
+        case requests.CaptureRequest() as save:
+            assert requests.read(requests.json_line(save)) == save
         case request:
-            assert telling.read(telling.line_of(request)) == request
+            assert requests.read(requests.json_line(request)) == request
 
 
 def read_configuration(data: bytes) -> None:
@@ -81,9 +83,9 @@ def read_scenario(data: bytes) -> None:
         faulty(error.problems, data.count(b"\n"))
     else:
         device = DEVICES["angel-eye"].make()
-        for happening in happenings(device, steps):
-            if isinstance(happening, Said):
-                device.say(happening.report, Now(0, 0))
+        for entry in timeline(device, steps):
+            if isinstance(entry, DeviceOutput):
+                device.say(entry.report, Now(0, 0))
 
 
 def faulty(problems: tuple[Problem, ...], lines: int) -> None:
@@ -97,7 +99,7 @@ def faulty(problems: tuple[Problem, ...], lines: int) -> None:
 
 ONE: Final = (
     b"shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\nstarted 2025-03-01T18:00:00.000000Z\n"
-    b"note one card\norigin synthetic\n\n0.000000 < 05 31 44 81 B8 03 34 46\n1.000000 > 06 # taken\n"
+    b"note one card\norigin synthetic\n\n0.000000 < 05 31 44 81 B8 03 34 46\n1.000000 > 06 # accepted\n"
 )
 
 
@@ -115,7 +117,7 @@ ADDRESSES: Final = [
     *(b"rfc2217://shoe.example:4001?baud=9600", b"replay:one.capture?speed=fast", b"/dev/ttyS0", b"10.0.0.7:4001"),
     *(b"usb://1209:0001/A1?interface=2", b"hidraw:///dev/hidraw0", b"tcp://h:0", b"serial://x?baud=1&baud=2"),
 ]
-TOLD: Final = [
+REQUESTS: Final = [
     b'{"table":"bac-901","id":"1","author":"a","role":"dealer","command":{"command":"open-bets"}}',
     b'{"table":"t","id":"1","author":"a","role":"pit-supervisor","command":{"command":"late","act":"bet"}}',
     b'{"table":"t","id":"2","author":"","role":"player","command":{"command":"answer","question":"q-1","choice":"yes"}}',
@@ -134,10 +136,10 @@ def scenarios() -> list[str]:
 class Text:
     def __init__(self, read: Callable[[bytes], None], seeds: list[bytes]) -> None:
         self.read = read
-        self.given = seeds
+        self.text_seeds = seeds
 
     def seeds(self) -> list[bytes]:
-        return self.given
+        return self.text_seeds
 
     def __call__(self, data: bytes) -> None:
         self.read(data)
@@ -146,7 +148,7 @@ class Text:
 TEXTS: Final = {
     "capture": Text(read_capture, captures()),
     "address": Text(read_address, ADDRESSES),
-    "telling": Text(read_told, TOLD),
+    "telling": Text(read_request, REQUESTS),
     "scenario": Text(read_scenario, [each.encode() for each in scenarios()]),
     "configuration": Text(read_configuration, configurations()),
 }

@@ -1,8 +1,8 @@
-"""`./dev mutate [--number N] [--minutes M] [--seed S]`: small changes of the code, which the tests must notice.
+"""`./dev mutate [--number N] [--minutes M] [--seed S]`: small changes of the code that the tests must detect.
 
-A seed orders all mutants of the pure rooms by their identity, so that a change of the code moves no other mutant. The
-status is 1 if a mutant survives that `survivors.toml` does not list, if that list has an entry without a mutant or with
-one that a test kills, or if less than 97 % of a large sample are killed.
+The order of the mutants depends on a seed and on the identity of each mutant alone: a change of the code does not
+reorder other mutants. The exit status is 1 in these cases: a surviving mutant is not in `survivors.toml`, the list has
+an entry without a mutant, a test kills a listed mutant, or the tests kill less than 97 % of a large sample.
 """
 
 import argparse
@@ -19,9 +19,16 @@ import pytest
 
 from tests.mutate.judge import ROOT, Measured, Misjudged, Verdict, judge, lines_in, measured, tracer, with_tests
 from tests.mutate.mutants import Key, Mutant, members, mutants
+from tests.pure import pure_tests, reaches
 
 PACKAGES: Final = ("shoed/table", "shoed/watch", "shoed/rules")
-FOR_PEOPLE: Final = ("shoed/table/wording.py", "shoed/rules/page.py")  # sentences and documentation only
+MUTATED: Final = (
+    *("shoed.table", "shoed.watch", "shoed.rules", "shoed.engine"),
+    *("shoed.cli.rules.settle", "shoed.model.requests"),
+)
+NOT_PURE: Final = ("test_rules_settle.py", "test_explore.py")  # they need no daemon, and are fast
+TOO_LONG: Final = ("test_settings_toml.py", "test_table_properties.py")  # a minute for each mutant that survives
+FOR_PEOPLE: Final = ("shoed/table/wording.py", "shoed/cli/rules/page.py")  # texts and documentation only
 LIST: Final = "tests/mutate/survivors.toml"
 SURVIVORS: Final = ROOT / LIST
 CACHE: Final = ROOT / ".cache" / "mutate"
@@ -61,12 +68,19 @@ def population(packages: Sequence[str] = PACKAGES) -> list[Mutant]:
 
 
 def rank(seed: int, key: Key) -> bytes:
-    """The place of a mutant in a sample. It depends on no other mutant."""
+    """The rank of a mutant in a sample. It does not depend on other mutants."""
     return blake2b("\n".join((str(seed), *key)).encode(), digest_size=8).digest()
 
 
-def what_tests_execute(items: Sequence[pytest.Item], imported: Mapping[str, frozenset[int]]) -> Measured:
-    """Measured now, or kept from a run with the same files."""
+def tests() -> list[str]:
+    """The files of the tests that judge the mutants: tests without a daemon."""
+    files = [file for file in pure_tests() if file.name not in TOO_LONG and reaches(file, MUTATED)]
+    files += [ROOT / "tests" / name for name in NOT_PURE]
+    return sorted(str(file.relative_to(ROOT)) for file in files)
+
+
+def executed_lines(items: Sequence[pytest.Item], imported: Mapping[str, frozenset[int]]) -> Measured:
+    """The lines that each test executes: measured now, or cached by a run with the same files."""
     digest = blake2b()
     for file in sorted(file for each in READ for file in (ROOT / each).rglob("*.*") if file.suffix in SUFFIXES):
         digest.update(file.read_bytes())
@@ -131,13 +145,12 @@ def shown(key: Key, line: int | None = None) -> str:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev mutate", description="Judge mutants of the pure rooms.")
-    parser.add_argument("--number", type=int, help="of mutants (default: all)")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="in all (default: %(default)g)")
-    parser.add_argument("--seed", type=int, default=1, help="of the order (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default: %(default)s)")
-    parser.add_argument("--listed", action="store_true", help="only the mutants in the list of survivors")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only modules and functions with this text")
-    parser.add_argument("tests", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--number", type=int, help="number of mutants (default: all)")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="time limit (default: %(default)g)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the order (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes (default: %(default)s)")
+    parser.add_argument("--listed", action="store_true", help="judge only the mutants in the list of survivors")
+    parser.add_argument("--only", default="", metavar="TEXT", help="judge only modules and functions with this text")
     asked = parser.parse_args(arguments)
     began = monotonic()
     every = population()
@@ -147,18 +160,18 @@ def main(arguments: list[str]) -> int:
     wanted = [each for each in wanted if each.key in listed or not asked.listed]
     chosen = sorted(wanted, key=lambda each: rank(asked.seed, each.key))[: asked.number]
     report = Report(known, every)
-    tracing = tracer(PACKAGES)  # of what runs while modules are imported
+    tracing = tracer(PACKAGES)  # of the lines that run at imports
     tracing.start()
 
     def use(items: Sequence[pytest.Item]) -> None:
         tracing.stop()
-        found = what_tests_execute(items, lines_in(tracing.get_data()))
+        found = executed_lines(items, lines_in(tracing.get_data()))
         print(f"{len(every)} mutants, {len(items)} tests, measured in {monotonic() - began:.0f} s", flush=True)
         for mutant, verdict in judge(chosen, items, found, began + asked.minutes * 60, asked.jobs):
             report.add(mutant, verdict)
 
     try:
-        with_tests(asked.tests, use)
+        with_tests(tests(), use)
     except Misjudged as problem:
         print(f"./dev mutate: {problem}", file=sys.stderr)
         return 1

@@ -1,9 +1,9 @@
-"""The judging of mutants: each one in a process of its own, by the tests that execute its lines.
+"""The verdicts on mutants: each mutant runs in its own process, with the tests that execute its lines.
 
-Theory of operation: pytest imports and collects everything once. A forked process runs all tests under coverage and
-records which test executes which line. Another one is forked for each mutant. A mutant inside a function replaces the
-code of that function in place. A mutant of code that runs while modules are imported needs them to be imported again:
-its process does that, with the mutated module. The fastest tests run first, and the first failure ends the process.
+Theory of operation: pytest imports and collects all tests once. One forked process runs all tests under coverage and
+records the lines that each test executes. Then one process is forked for each mutant. A mutant inside a function
+replaces the code of that function. For a mutant of code that runs at imports, the process imports all modules again,
+with the mutated module. The fastest tests run first, and the first failure ends the process.
 """
 
 import ast
@@ -37,11 +37,11 @@ from tests.mutate.mutants import Mutant, applied
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PROFILE: Final = "mutate"
-SLOWER: Final = 5  # times as long as under coverage: a test that needs more processor time is in an endless loop
+SLOWER: Final = 5  # a test with more than 5 times its processor time under coverage is in an endless loop
 SECONDS_MORE: Final = 2
 SECONDS_IMPORTING: Final = 60
 MEMORY: Final = 2 << 30
-SHORTEST: Final = 0.01  # seconds: none would switch the timer off
+SHORTEST: Final = 0.01  # seconds: 0 would disable the timer
 OURS: Final = ("shoed", "firmware_protocols", "tests", "docs", "example_shoe")
 SURVIVED: Final = 0
 KILLED: Final = 1
@@ -50,26 +50,26 @@ BROKEN: Final = 2  # the mutant could not be tried
 
 class Verdict(Enum):
     KILLED = auto()
-    TIMED_OUT = auto()  # killed too
+    TIMED_OUT = auto()  # counts as killed
     SURVIVED = auto()
-    NOT_JUDGED = auto()  # the time is over
+    NOT_JUDGED = auto()  # the time limit has passed
 
 
 class Misjudged(Exception):
-    """The tests say nothing about a mutant."""
+    """The tests give no verdict on a mutant."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What the tests execute."""
+    """The lines that the tests execute."""
 
-    names: tuple[str, ...]  # of the tests; elsewhere a test is its place in here
+    names: tuple[str, ...]  # of the tests; other fields refer to a test by its position here
     seconds: tuple[float, ...]  # under coverage
     tests: dict[str, dict[int, tuple[int, ...]]]  # by module and line
     imported: dict[str, frozenset[int]]  # lines that run while modules are imported, or while a cache is filled
 
 
 def with_tests(files: Sequence[str], use: Callable[[Sequence[pytest.Item]], None]) -> None:
-    """Collect the tests of these files, and do this instead of running them."""
+    """Collect the tests of these files, and call `use` instead of running them."""
     problems = [Misjudged("the tests cannot be collected; run ./dev coverage and correct what fails")]
 
     class Collected:
@@ -83,12 +83,11 @@ def with_tests(files: Sequence[str], use: Callable[[Sequence[pytest.Item]], None
                     problems.append(problem)
             return True
 
-    # A failure is enough: hypothesis is not to look for a shorter one.
+    # One failure is sufficient: hypothesis does not shrink it.
     phases = hypothesis.Phase.explicit, hypothesis.Phase.generate
     hypothesis.settings.register_profile(PROFILE, hypothesis.settings.get_profile("ci"), phases=phases)
     imported = "-W", "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis, above
     quiet = "-qq", "--no-header", "--no-summary", "--capture=no"
-    imported = "-W", "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis, above
     pytest.main(
         [*quiet, *imported, f"--hypothesis-profile={PROFILE}", "-m", "not exhaustive", *files], plugins=[Collected()]
     )
@@ -101,7 +100,7 @@ def passes(item: pytest.Item, following: pytest.Item | None) -> bool:
 
 
 def all_pass(items: Sequence[pytest.Item], seconds: Sequence[float]) -> bool:
-    """Whether all tests pass, up to the first that fails. A test without end ends the process."""
+    """Whether all tests pass; the first failure ends the run. The timer ends the process of an endless test."""
     for item, following, usual in zip(items, (*items[1:], None), seconds, strict=True):
         signal.setitimer(signal.ITIMER_PROF, usual * SLOWER + SECONDS_MORE)
         if not passes(item, following):
@@ -111,15 +110,15 @@ def all_pass(items: Sequence[pytest.Item], seconds: Sequence[float]) -> bool:
 
 @contextmanager
 def own_process() -> Iterator[None]:
-    """A forked process ends here, with an error if nothing else has ended it."""
+    """The forked process ends here with an error, unless it ended before."""
     try:
         yield
-    except BaseException:  # noqa: BLE001  # it must not go on as the process that it was forked from
+    except BaseException:  # noqa: BLE001  # the fork must not continue as its parent
         traceback.print_exc()
     os._exit(BROKEN)
 
 
-# --- what the tests execute
+# --- the lines that tests execute
 
 
 def tracer(packages: Sequence[str]) -> coverage.Coverage:
@@ -132,7 +131,7 @@ def lines_in(data: coverage.CoverageData) -> dict[str, frozenset[int]]:
 
 
 def measured(items: Sequence[pytest.Item], packages: Sequence[str], imported: Mapping[str, frozenset[int]]) -> Measured:
-    """Run all tests once in a process of its own: this one must not keep what they leave in caches."""
+    """Run all tests once in another process, so that caches of this process stay empty."""
     with tempfile.NamedTemporaryFile() as file:
         if not os.fork():
             with own_process():
@@ -174,10 +173,10 @@ def traced(
 
 
 def tests_for(mutant: Mutant, found: Measured) -> list[int]:
-    """The tests that execute the mutated lines, the fastest ones of each file first.
+    """The tests that execute the mutated lines, the fastest tests of each file first.
 
-    What runs at an import, or fills a cache, has its effect in any test: those that execute a line with its name are
-    first, and all others follow.
+    Code that runs at an import, or fills a cache, affects every test. Then the tests that execute a line with the name
+    are first, and all other tests are next.
     """
     module = mutant.key.module
     direct = set(chain.from_iterable(found.tests.get(module, {}).get(line, ()) for line in mutant.lines))
@@ -192,7 +191,7 @@ def tests_for(mutant: Mutant, found: Measured) -> list[int]:
 
 
 def in_turn(tests: set[int], found: Measured) -> list[int]:
-    """One test of each file, then the next one of each, so that many cases of one behaviour do not delay the others."""
+    """One test of each file, then the next test of each file: many cases of one behaviour do not delay other tests."""
     turns: Counter[str] = Counter()
     order: list[tuple[int, float, int]] = []
     for each in sorted(tests, key=found.seconds.__getitem__):
@@ -253,7 +252,7 @@ def ended(running: dict[int, Mutant]) -> tuple[Mutant, Verdict]:
 
 
 def try_tests(mutant: Mutant, tests: Sequence[int], items: Sequence[pytest.Item], found: Measured) -> NoReturn:
-    """Be the process of a mutant; the exit status is the verdict."""
+    """Run as the process of a mutant; the exit status is the verdict."""
     file, seconds = str(ROOT / mutant.key.module), [found.seconds[each] for each in tests]
     with applied(mutant.place):
         code = compile(ast.fix_missing_locations(mutant.tree), file, "exec")
@@ -279,7 +278,7 @@ def try_tests(mutant: Mutant, tests: Sequence[int], items: Sequence[pytest.Item]
 
 @cache
 def functions() -> Mapping[str, Sequence[FunctionType]]:
-    """Every function there is, by its file."""
+    """All functions of the process, by their files."""
     found = defaultdict[str, list[FunctionType]](list)
     for each in gc.get_objects():
         if isinstance(each, FunctionType):
@@ -288,7 +287,7 @@ def functions() -> Mapping[str, Sequence[FunctionType]]:
 
 
 def replaced(file: str, code: CodeType) -> bool:
-    """Whether the functions of a module have the code of its mutant now, without a new import."""
+    """Replace the code of a module's functions by that of the mutant. False: the module must be imported again."""
     new = {(each.co_qualname, each.co_firstlineno): each for each in inner(code)}
     changes = 0
     for function in functions().get(file, ()):
@@ -309,7 +308,7 @@ def inner(code: CodeType) -> Iterator[CodeType]:
 
 
 def import_again(file: str, code: CodeType) -> None:
-    """Forget all modules of the project, and let one of them have this code when it is imported again."""
+    """Remove all modules of the project, so that the next import uses this code for one of them."""
     for name in list(sys.modules):
         if name.partition(".")[0] in OURS and not name.startswith("tests.mutate"):
             del sys.modules[name]

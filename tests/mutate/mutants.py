@@ -1,9 +1,9 @@
-"""Mutants: small changes of a module's syntax tree, each of which a test must notice.
+"""Mutants: small changes of a module's syntax tree that a test must detect.
 
-Theory of operation: one walk over the tree names every place where a node can be replaced or removed. Nothing is
-changed by the walk; `applied` makes one change and takes it back. Names of types, decorators, strings and messages are
-for people or for mypy, and are left as they are. A mutant is identified by its module, its function and its text before
-and after, so that its identity does not depend on the lines above it.
+Theory of operation: one walk over the tree yields every place where a node can be replaced or removed. The walk changes
+nothing; `applied` makes one change and reverts it. Types, decorators, strings and messages are for readers or for mypy,
+and have no mutants. A mutant is identified by its module, its function and its text before and after the change: its
+identity does not depend on the lines above it.
 """
 
 import ast
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 CONTEXT: Final = 30  # characters of a statement that are shown on each side of a change
-SKIPPED: Final = {  # fields that hold types, decorators, or texts for people
+SKIPPED: Final = {  # fields with types, decorators or texts
     *((ast.AnnAssign, "annotation"), (ast.arg, "annotation"), (ast.FunctionDef, "returns")),
     *((ast.FunctionDef, "decorator_list"), (ast.ClassDef, "decorator_list"), (ast.ClassDef, "keywords")),
     *((ast.ClassDef, "bases"), (ast.JoinedStr, "values"), (ast.Raise, "exc"), (ast.Raise, "cause")),
 }
-MESSAGES: Final = {"evidence", "problem", "text"}  # names of texts for people
+MESSAGES: Final = {"evidence", "problem", "text"}  # names of texts for readers
 TYPE: Final = re.compile(r"[A-Z]\w*[a-z]\w*")  # a name at module level that is a type, by its spelling
 SWAPPED: Final[Mapping[type[ast.AST], type[ast.AST]]] = {
     ast.Lt: ast.LtE,
@@ -72,17 +72,17 @@ class Place(NamedTuple):
 class Mutant(NamedTuple):
     key: Key
     lines: range  # of the statement
-    names: frozenset[str]  # that have another value or meaning by it
+    names: frozenset[str]  # whose value or meaning the mutant changes
     place: Place
     tree: ast.Module
 
 
 class Scope(NamedTuple):
-    """Where the walk is."""
+    """The current place of the walk."""
 
     function: str = ""
     statement: Statement = ast.Pass()
-    bound: frozenset[str] = frozenset()  # names that have a value already
+    bound: frozenset[str] = frozenset()  # names that have a value
     returns: str = ""
 
 
@@ -98,7 +98,7 @@ def members(files: Iterable[Path]) -> Enums:
 
 
 def renamed(tree: ast.Module, enums: Enums) -> Enums:
-    """The enums by the names that they have in a module too."""
+    """The enums, also by their aliases in a module."""
     also: dict[str, tuple[str, ...]] = {}
     for node in tree.body:
         match node:
@@ -153,8 +153,8 @@ def header(node: ast.AST) -> str:
     return " ".join(ast.unparse(short).split())
 
 
-def agreed(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+def common_prefix(one: str, other: str) -> int:
+    """The length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -163,8 +163,8 @@ def window(before: str, after: str) -> tuple[str, str]:
     """The part of both texts in which they differ, with some words on each side."""
     if not after:
         return before, after
-    first = agreed(before, after)
-    last = min(agreed(before[::-1], after[::-1]), len(before) - first, len(after) - first)
+    first = common_prefix(before, after)
+    last = min(common_prefix(before[::-1], after[::-1]), len(before) - first, len(after) - first)
     first = max(0, before.rfind(" ", 0, max(0, first - CONTEXT)) + 1)
     ends = before.find(" ", len(before) - last + CONTEXT) if last > CONTEXT else -1
     cut = 0 if ends < 0 else len(before) - ends
@@ -202,7 +202,7 @@ def places(node: ast.AST, scope: Scope, enums: Enums) -> Iterator[tuple[Place, S
 def left_out(node: ast.AST, scope: Scope) -> bool:
     match node:
         case ast.Expr(value=ast.Constant()) | ast.Expr(value=ast.Call(func=ast.Name(id="assert_never"))):
-            return True  # a docstring, and a case that no value reaches
+            return True  # a docstring, or a case that no value reaches
         case ast.match_case(body=[ast.Expr(value=ast.Call(func=ast.Name(id="assert_never")))]):
             return True
         case ast.match_case(pattern=ast.MatchAs(pattern=None, name=None), body=[ast.Pass()]):
@@ -264,7 +264,7 @@ def sequence(*sides: ast.expr) -> bool:
 
 
 def variants(node: ast.AST, scope: Scope, enums: Enums) -> Iterator[ast.AST | None]:
-    """What may take the place of a node; None removes it."""
+    """The replacements of a node; None removes the node."""
     match node:
         case ast.stmt() | ast.match_case():
             yield from of_statement(node, scope)
@@ -304,7 +304,7 @@ def of_condition(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def of_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
-    """The same node with one part less."""
+    """The node without one of its parts."""
     match node:
         case ast.Call(args=args, keywords=keywords):
             yield from (changed(node, keywords=rest) for rest in shorter(keywords, lambda x: x.arg not in MESSAGES))

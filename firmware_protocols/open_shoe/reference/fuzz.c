@@ -1,14 +1,14 @@
-/* fuzz.c - feeds the firmware with random and changed frames, random time, reports, power losses.
+/* fuzz.c - feeds the firmware random and changed frames, random time, reports, losses of power.
  * Usage: fuzz [--rounds N] [--seed N]. Exit status 1 at the first violation.
  *
- * After each step a model of what must be kept is compared with the device:
- *   - the kept reports are one unbroken numbering, never 0, and each stays the same byte for byte;
- *   - a report leaves only by an ACK that this program really said (or by a memory that does not
+ * After each step, a model of the kept reports is compared with the device:
+ *   - the kept reports are one unbroken numbering, never 0, and each stays identical byte for byte;
+ *   - a report is deleted only by an ACK that this program really sent (or by a memory that does not
  *     survive a loss of power, which then begins a new stream);
- *   - what goes out is whole readable frames only; a report goes out only in the window (or within
- *     32 from a RESEND), and only after it is in the memory that survives;
+ *   - the device sends only whole readable frames; it sends a report only in the window (or within
+ *     32 from a RESEND), and only after the report is in the memory that survives;
  *   - with a key: only sealed frames, no counter twice under one key, no effect of a plain frame or
- *     of a sealed frame that is said again;
+ *     of a repeated sealed frame;
  *   - after a loss by a full memory the new stream begins with FAULT 8 raised and cleared. */
 #include "open_shoe.h"
 #include "player_aes.h"
@@ -24,7 +24,7 @@ static open_shoe device;
 static open_shoe_config config;
 static uint8_t memory[OPEN_SHOE_MEMORY(MOST, 512)], survives[sizeof memory], key[16];
 static bool powered, resending, lost_before;
-static int cut_in;                      /* the power goes at this call of store; 0: it does not */
+static int cut_in;                      /* the power fails at this call of store; 0: at none */
 static unsigned orders, seen_frames;
 
 static struct { uint16_t number; uint32_t crc; uint32_t length; } kept[MOST];
@@ -75,7 +75,7 @@ static uint8_t do_order(void *user, uint8_t order, uint8_t number)
 static void store(void *user, size_t offset, size_t length)
 {
     (void)user;
-    require(offset + length <= config.memory_size, "store beyond the memory");
+    require(offset + length <= config.memory_size, "store outside the memory");
     if (powered && cut_in && --cut_in == 0) {       /* only a part is written */
         powered = false;
         memcpy(survives + offset, memory + offset, dice((uint32_t)length + 1));
@@ -106,28 +106,28 @@ static uint32_t get32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static void one_said(const uint8_t *body, size_t length)
+static void check_sent_body(const uint8_t *body, size_t length)
 {
     uint16_t number = (uint16_t)(body[2] << 8 | body[3]);
-    require(open_shoe_check(config.role, body, length) != NULL, "an unreadable body went out");
-    require(body[0] == device.state.version, "another version went out");
+    require(open_shoe_check(config.role, body, length) != NULL, "the device sent an unreadable body");
+    require(body[0] == device.state.version, "the device sent another version");
     if (body[1] < 0x20)
         return;
     uint16_t first = (uint16_t)((device.state.next + 65534u - device.state.kept) % 65535u + 1);
     require(get32(body + 4) == device.state.stream, "report of another stream");
-    require(steps(first, number) < device.state.kept, "report that is not kept went out");
-    require(steps(first, number) < (resending ? 64u : 32u), "report beyond the window");
+    require(steps(first, number) < device.state.kept, "the device sent a report that is not kept");
+    require(steps(first, number) < (resending ? 64u : 32u), "the device sent a report outside the window");
     if (config.store) {
         uint32_t its_stream;
         uint16_t stored = stored_next(&its_stream);
-        require(its_stream == device.state.stream && steps(number, stored) - 1 < 16384, "sent before stored");
+        require(its_stream == device.state.stream && steps(number, stored) - 1 < 16384, "sent before it was stored");
     }
     for (unsigned i = 0; i < kept_count && get32(body + 4) == stream; i++)
         if (kept[i].number == number)
-            require(kept[i].crc == open_shoe_crc(body, length), "a repeat differs");
+            require(kept[i].crc == open_shoe_crc(body, length), "a repeated report differs");
 }
 
-static void sealed_said(void)
+static void check_sent_sealed(void)
 {
     uint8_t inner[OPEN_SHOE_BODY];
     uint32_t counter = get32(out.body + 4);
@@ -145,26 +145,26 @@ static void sealed_said(void)
     memcpy(inner, out.body + 8, out.length - 8);
     require(open_shoe_open(player_aes, NULL, device_key, 0x12, counter, inner, out.length - 16),
             "sealed frame cannot be opened");
-    one_said(inner, out.length - 16);
+    check_sent_body(inner, out.length - 16);
 }
 
-static void said(void *user, const uint8_t *bytes, size_t length)
+static void check_sent(void *user, const uint8_t *bytes, size_t length)
 {
     (void)user;
     require(length >= 1 && length <= 64, "size of a piece");
     for (size_t i = 0; i < length && powered; i++) {
         require(out.inside || bytes[i] == 0x7E, "bytes outside a frame");
-        require(!out.inside || bytes[i] != 0x7E, "torn frame went out");
+        require(!out.inside || bytes[i] != 0x7E, "the device sent a torn frame");
         bool whole = open_shoe_take(&out, bytes[i], 0);
-        require(whole == (bytes[i] == 0x7F), "frame of a wrong form went out");
+        require(whole == (bytes[i] == 0x7F), "the device sent a frame of a wrong form");
         if (!whole)
             continue;
         seen_frames++;
-        require(open_shoe_check(config.role, out.body, out.length) != NULL, "an unreadable frame went out");
+        require(open_shoe_check(config.role, out.body, out.length) != NULL, "the device sent an unreadable frame");
         if (!config.key) {
-            one_said(out.body, out.length);
+            check_sent_body(out.body, out.length);
         } else if (out.body[1] == OPEN_SHOE_SEALED) {
-            sealed_said();
+            check_sent_sealed();
         } else {
             require(out.body[1] == OPEN_SHOE_UNKEYED || out.body[1] == OPEN_SHOE_RESPONSE, "plain frame");
             uint8_t proof[16];
@@ -188,7 +188,7 @@ static void ring_bytes(uint32_t at, uint8_t *bytes, size_t length)
         bytes[i] = memory[2 * OPEN_SHOE_SLOT + (at + i) % size];
 }
 
-/* Takes the reports from `from` on, counted from the oldest, into the model; compares those before. */
+/* Adds the reports from `from` on, counted from the oldest, to the model; compares the earlier ones. */
 static void walk(unsigned from)
 {
     uint8_t record[OPEN_SHOE_BODY + 8];
@@ -222,30 +222,30 @@ static void begin_model(void)
     walk(0);
 }
 
-static void check_loss_told(void)
+static void check_loss_reported(void)
 {
     uint8_t record[64];
     for (int i = 0; i < 2; i++) {
         ring_bytes(device.state.start + (i ? kept[0].length : 0), record, kept[i].length);
         uint8_t *fields = record + 2 + (config.version == 3 ? 18 : 16);
-        require(record[3] == OPEN_SHOE_FAULT && fields[0] == 8 && fields[1] == !i, "loss is not told");
+        require(record[3] == OPEN_SHOE_FAULT && fields[0] == 8 && fields[1] == !i, "the loss is not reported");
     }
 }
 
 /* Compares after a step in which `gone` reports might, or (if `sure`) must have been acknowledged. */
 static void compare(unsigned gone, bool sure, bool was_lost)
 {
-    require(out.inside == false, "half a frame");
+    require(out.inside == false, "the device sent half a frame");
     require(device.state.next != 0, "number 0");
     require(device.sent <= device.state.kept, "more sent than kept");
     require((config.key && !device.session[0].used) || device.sent >= OPEN_SHOE_WINDOW
-            || device.sent == device.state.kept, "a report in the window did not go out");
+            || device.sent == device.state.kept, "a report in the window was not sent");
     if (device.state.stream != stream) {
         require(was_lost && gone == kept_count, "new stream without a loss");
         require(!sure || device.state.kept >= 2, "empty new stream");
         begin_model();
         if (config.version == device.state.version)
-            check_loss_told();
+            check_loss_reported();
         return;
     }
     unsigned made = steps(next_number, device.state.next);
@@ -255,14 +255,14 @@ static void compare(unsigned gone, bool sure, bool was_lost)
         for (size_t i = 0; i < wire_length; i++)
             printf(" %02X", wire[i]);
         printf("\n");
-        require(false, "reports left, or stayed, without reason");
+        require(false, "reports were deleted, or kept, without reason");
     }
     memmove(kept, kept + left, (kept_count - left) * sizeof kept[0]);
     if (made || left || step % 64 == 0)
         walk(kept_count - left);
 }
 
-/* How many reports this body makes the device forget, by the rules of the page. */
+/* The number of reports that the device deletes because of this body, by the rules of the page. */
 static unsigned acknowledged(const uint8_t *body, size_t length)
 {
     uint16_t number = (uint16_t)(body[8] << 8 | body[9]);
@@ -325,7 +325,7 @@ static bool deliver(unsigned gone, bool sure)
     bool was_lost = device.state.lost == 1;
     size_t first = dice(4) ? wire_length : dice((uint32_t)wire_length + 1);
     if (device.in.inside && wire[0] == 0x7F)
-        wire[0] = 0x7E;         /* a frame that lost only its 7F must not be ended by chance */
+        wire[0] = 0x7E;         /* a frame that lost only its 7F must not be completed by chance */
     open_shoe_receive(&device, now_us, wire, first);
     if (first < wire_length) {
         uint64_t gap = dice(600000);
@@ -367,7 +367,7 @@ static void host_frame(void)
         gone = 0;
     if (changed)
         change_wire();
-    if (deliver(gone, !changed) && sealed && !changed) {    /* it was taken, or never can be */
+    if (deliver(gone, !changed) && sealed && !changed) {    /* it was opened, or never can be */
         unsigned slot = dice(16);
         memcpy(old[slot], wire, wire_length);
         old_length[slot] = wire_length;
@@ -386,7 +386,7 @@ static void again(void)
     wire_length = old_length[slot];
     memcpy(wire, old[slot], wire_length);
     deliver(0, true);
-    require(!powered || (orders == before && next == device.state.next), "a frame said again had an effect");
+    require(!powered || (orders == before && next == device.state.next), "a repeated frame had an effect");
 }
 
 static void say_challenge(void)
@@ -398,7 +398,7 @@ static void say_challenge(void)
         if (dice(4))
             noise(NULL, host.nonce, 16);
         else
-            memcpy(host.nonce, past, 16);       /* a recorded CHALLENGE must not bring back old keys */
+            memcpy(host.nonce, past, 16);       /* a recorded CHALLENGE must not restore old keys */
         memcpy(past, host.nonce, 16);
         host.ready = false;
     }
@@ -459,7 +459,7 @@ static void make_report(void)
     compare(0, true, false);
     require(outcome != OPEN_SHOE_OK || made >= 1 || wire_length == 0 || device.state.version == 3, "no number");
     require(outcome == OPEN_SHOE_OK || made == 0, "a report that was refused has a number");
-    require(!was_lost || made == 0, "a report was taken after a loss");
+    require(!was_lost || made == 0, "a report was kept after a loss");
     require(outcome != OPEN_SHOE_LOST || device.state.lost == 1, "a loss is not remembered");
 }
 
@@ -470,13 +470,13 @@ static void start(bool fresh)
     bool was_lost = device.state.lost || lost_before, died = !powered;
     uint8_t version = device.state.version;
     memset(&out, 0, sizeof out);
-    if (config.store)       /* without one, whatever is in the memory must not matter */
+    if (config.store)       /* without a store, the content of the memory must have no effect */
         memcpy(memory, survives, sizeof memory);
     powered = true;
     cut_in = 0;
     now_us = dice(1000);
     host.ready = host.ready && dice(2);
-    /* The firmware is shown as powered, but what it says is checked against its own state only. */
+    /* The firmware counts as powered; its frames are compared only with its own state. */
     kept_count = 0;
     require(open_shoe_start(&device, &config, now_us), "does not start");
     if (!fresh && config.store && !died && !was_lost && version == config.version) {
@@ -507,7 +507,7 @@ static void begin_life(void)
     config.room = (uint16_t)(dice(10) ? 20 + dice(100) : 1024 + dice(200));
     config.memory = memory;
     config.memory_size = OPEN_SHOE_MEMORY(config.room + 2, dice(3) ? 512 : 60);
-    config.send = said; config.random = noise; config.cipher = player_aes;
+    config.send = check_sent; config.random = noise; config.cipher = player_aes;
     config.order = dice(10) ? do_order : NULL;
     config.store = dice(2) ? store : NULL;
     noise(NULL, key, 16);

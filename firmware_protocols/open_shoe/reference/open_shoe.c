@@ -4,27 +4,27 @@
  *
  * Codec. open_shoe_take() finds frames in received bytes. open_shoe_frame() adds CRC, escapes and
  * marks. The table `messages` has one row for each message; open_shoe_check() uses it to check a
- * body, both a received one and each body that this firmware makes.
+ * body, both a received body and each body that this firmware builds.
  *
- * Kept reports. A report is made in `out`, gets the next number, and is written to a ring of bytes
- * in the caller's memory: length u16, body, CRC. `state` says where the ring begins and ends. The
- * oldest report has the number next - kept. Only after the report, and then `state`, are stored,
- * the first byte of the report is sent. `state` is stored in two slots in turn, each with a CRC:
- * if power is lost while one is written, the other is still right. The bytes of a report are not
+ * Kept reports. A report is built in `out`, gets the next number, and is written to a ring of bytes
+ * in the caller's memory: length u16, body, CRC. `state` has the start and the end of the ring. The
+ * oldest report has the number next - kept. The first byte of the report is sent only after the
+ * report, and then `state`, are stored. `state` is stored in two slots alternately, each with a CRC:
+ * if power is lost during a write, the other slot is still right. The bytes of a report are not
  * used again before a `state` is stored in which that report is acknowledged.
  *
- * Window. `sent` counts the kept reports, from the oldest, that went out. push() sends until 32
- * have gone out or no report is left. ACK moves the window. open_shoe_poll() repeats it.
+ * Window. `sent` is the number of kept reports, from the oldest, that were sent. push() sends until
+ * 32 are sent or no report is left. ACK moves the window. open_shoe_poll() repeats it.
  *
  * Full memory. The first report without room sets `state.lost` to 1; from then on nothing is kept.
- * When all is acknowledged, tell_loss() begins the new stream; `lost` is 2 until its first reports
- * are stored, so that a loss of power in between begins it again.
+ * When all is acknowledged, report_loss() begins the new stream; `lost` is 2 until its first reports
+ * are stored, so that a loss of power in between restarts this.
  *
- * Secure channel. With a key, each body goes through say(), which seals it, and each received
- * frame through keyed_frame(), which opens it. session[0] stands. session[1] was answered by
- * RESPONSE; its first frame that opens makes it session[0]. Counters never begin again under the
- * same pair of nonces: each session begins with a new device nonce, and a repeated CHALLENGE
- * changes nothing.
+ * Secure channel. With a key, each body goes through send_body(), which seals it, and each received
+ * frame through keyed_frame(), which opens it. session[0] is established. session[1] was answered by
+ * RESPONSE; its first frame that opens makes it session[0]. Counters never restart under the same
+ * pair of nonces: each session begins with a new device nonce, and a repeated CHALLENGE changes
+ * nothing.
  */
 #include "open_shoe.h"
 
@@ -35,7 +35,7 @@
 #define ESCAPE  0x7Du
 #define BAD     ((size_t)-1)
 #define MAGIC   0x4F534831u
-#define RECORD  6u              /* bytes of the ring for one report, beside its body */
+#define RECORD  6u              /* bytes of the ring for one report, in addition to its body */
 
 /* ---- numbers in bytes ---- */
 
@@ -106,7 +106,7 @@ bool open_shoe_take(open_shoe_receiver *in, uint8_t byte, uint64_t now)
     }
     if (in->escaped)
         byte ^= 0x20;
-    /* Escaped, it must be one of the five; bare, none of them. */
+    /* An escaped byte must be one of the five; an unescaped byte must not. */
     if (special(byte) != in->escaped || in->length == OPEN_SHOE_BODY) {
         in->inside = false;
         return false;
@@ -241,7 +241,7 @@ static bool list_of(char kind, const uint8_t *at, size_t count)
     return kind == 'C' ? count >= 1 : count <= 32;
 }
 
-/* How many bytes the field takes of the `left` bytes; BAD, if it does not fit or has a wrong value. */
+/* The number of the `left` bytes that the field uses; BAD, if it does not fit or has a wrong value. */
 static size_t field_length(char kind, const uint8_t *at, size_t left)
 {
     size_t size;
@@ -396,14 +396,14 @@ bool open_shoe_open(open_shoe_cipher *cipher, void *user, const uint8_t key[16],
     uint8_t tag[8], difference = 0;
     ccm_crypt(cipher, user, key, counter, text, length);
     ccm_tag(cipher, user, key, type, counter, text, length, tag);
-    for (int i = 0; i < 8; i++)         /* always all 8: the time must not show which one differs */
+    for (int i = 0; i < 8; i++)         /* always all 8: the time must not show the wrong byte */
         difference |= tag[i] ^ text[length + i];
     if (difference)
         ccm_crypt(cipher, user, key, counter, text, length);
     return !difference;
 }
 
-/* ---- making a body ---- */
+/* ---- building a body ---- */
 
 static void put(open_shoe *device, const void *bytes, size_t length)
 {
@@ -465,7 +465,7 @@ static uint32_t ring_size(const open_shoe *device)
     return (uint32_t)(device->config.memory_size - 2 * OPEN_SHOE_SLOT);
 }
 
-/* Copies to or from the ring, over its end. */
+/* Copies to or from the ring, across its end. */
 static void ring_copy(open_shoe *device, uint32_t at, uint8_t *bytes, size_t length, bool writing)
 {
     while (length) {
@@ -521,7 +521,7 @@ static uint32_t steps_to(const open_shoe *device, uint16_t number)
     return ((uint32_t)number + 65535u - oldest(device)) % 65535u;
 }
 
-/* Are all kept reports in the ring, as they were? */
+/* Are all kept reports in the ring, unchanged? */
 static bool ring_is_whole(open_shoe *device)
 {
     const open_shoe_saved *state = &device->state;
@@ -574,19 +574,19 @@ static void say_plain(open_shoe *device, uint8_t *body, size_t length)
 static void say_unkeyed(open_shoe *device)
 {
     uint8_t body[8] = { 3, OPEN_SHOE_UNKEYED, 0, 0 };
-    device->unkeyed_said = true;
+    device->unkeyed_sent = true;
     device->unkeyed_time = device->now;
     say_plain(device, body, 4);
 }
 
 static void answer_unkeyed(open_shoe *device)
 {
-    if (!device->unkeyed_said || device->now - device->unkeyed_time >= OPEN_SHOE_SECOND)
+    if (!device->unkeyed_sent || device->now - device->unkeyed_time >= OPEN_SHOE_SECOND)
         say_unkeyed(device);
 }
 
 /* Sends the body at out + 8, sealed if there is a key. */
-static void say(open_shoe *device)
+static void send_body(open_shoe *device)
 {
     const open_shoe_config *config = &device->config;
     open_shoe_session *session = &device->session[0];
@@ -594,19 +594,19 @@ static void say(open_shoe *device)
         say_plain(device, device->out + 8, device->length);
         return;
     }
-    if (session->used && session->said == 0xFFFFFFFFu) {    /* the counters are used up */
+    if (session->used && session->sealed == 0xFFFFFFFFu) {    /* the counters are used up */
         session->used = false;
         say_unkeyed(device);
     }
     if (!session->used)
         return;
-    session->said++;
-    open_shoe_seal(config->cipher, config->user, session->device_key, OPEN_SHOE_SEALED, session->said,
+    session->sealed++;
+    open_shoe_seal(config->cipher, config->user, session->device_key, OPEN_SHOE_SEALED, session->sealed,
                    device->out + 8, device->length);
     memset(device->out, 0, 4);
     device->out[0] = 3;
     device->out[1] = OPEN_SHOE_SEALED;
-    set32(device->out + 4, session->said);
+    set32(device->out + 4, session->sealed);
     say_plain(device, device->out, 8 + device->length + 8);
 }
 
@@ -637,12 +637,12 @@ static void say_hello(open_shoe *device)
         return;
     }
     make_hello(device);
-    say(device);
+    send_body(device);
 }
 
 static void say_alive(open_shoe *device)
 {
-    if (!has_session(device)) {     /* else a lost UNKEYED would never be noticed */
+    if (!has_session(device)) {     /* UNKEYED may be lost: it is repeated */
         say_unkeyed(device);
         return;
     }
@@ -653,7 +653,7 @@ static void say_alive(open_shoe *device)
         put_number(device, 2, device->state.boot);
         put_number(device, 8, clock_of(device, device->now));
     }
-    say(device);
+    send_body(device);
 }
 
 /* Sends kept reports: from the one at `first`, counted from the oldest, to before `end`. */
@@ -671,7 +671,7 @@ static void say_reports(open_shoe *device, uint32_t first, uint32_t end)
         if (i >= first) {
             ring_copy(device, at + 2, device->out + 8, length - 2, false);
             device->length = length - RECORD;
-            say(device);
+            send_body(device);
         }
         at += (uint32_t)length;
     }
@@ -679,7 +679,7 @@ static void say_reports(open_shoe *device, uint32_t first, uint32_t end)
         device->sent = (uint16_t)end;
 }
 
-/* Sends what is in the window and did not go out. */
+/* Sends the reports of the window that were not sent yet. */
 static void push(open_shoe *device)
 {
     if (device->sent < OPEN_SHOE_WINDOW && device->sent < device->state.kept)
@@ -708,11 +708,11 @@ static void lock_when_nearly_full(open_shoe *device)
     device->warned = nearly;
 }
 
-/* Keeps the report that was made, and sends it if the window lets it. */
+/* Keeps the new report, and sends it if the window has room. */
 static open_shoe_outcome keep(open_shoe *device)
 {
     open_shoe_saved *state = &device->state;
-    uint8_t *record = device->out + 6;      /* the length stands before the body at out + 8 */
+    uint8_t *record = device->out + 6;      /* the length is before the body at out + 8 */
     size_t length = RECORD + device->length;
     if (state->lost != 1 && (state->kept >= device->config.room || state->used + length > ring_size(device)))
         state->lost = 1;
@@ -756,7 +756,7 @@ static void report_status(open_shoe *device)
     put(device, state->set, 1u + state->set[0]);
     size_t count_at = 8 + device->length;
     put_number(device, 1, 0);
-    for (int blocking = 1; blocking >= 0; blocking--)       /* of more than 32, the blocking first */
+    for (int blocking = 1; blocking >= 0; blocking--)       /* if more than 32, the blocking faults first */
         for (unsigned code = 0; code < 256 && device->out[count_at] < 32; code++)
             if (fault_bit(state->standing, code) && fault_bit(state->blocking, code) == blocking) {
                 device->out[count_at]++;
@@ -783,8 +783,8 @@ static void begin_stream(open_shoe *device)
     save(device);
 }
 
-/* Reports were lost, and all that is kept was acknowledged. */
-static void tell_loss(open_shoe *device)
+/* Reports were lost, and all kept reports are acknowledged. */
+static void report_loss(open_shoe *device)
 {
     open_shoe_saved *state = &device->state;
     state->lost = 2;
@@ -813,7 +813,7 @@ static void tell_loss(open_shoe *device)
     save(device);
 }
 
-/* Forgets the oldest `count` reports. */
+/* Deletes the oldest `count` reports. */
 static void forget(open_shoe *device, uint32_t count)
 {
     open_shoe_saved *state = &device->state;
@@ -828,11 +828,11 @@ static void forget(open_shoe *device, uint32_t count)
     save(device);
     device->warned = device->warned && nearly_full(device);
     if (state->lost && state->kept == 0)
-        tell_loss(device);
+        report_loss(device);
     push(device);
 }
 
-/* ---- what the host says ---- */
+/* ---- requests of the host ---- */
 
 static void obey(open_shoe *device, uint8_t order, uint8_t number)
 {
@@ -874,7 +874,7 @@ static void request(open_shoe *device, const uint8_t *body, size_t length)
         obey(device, body[4], body[5]);
         break;
     case OPEN_SHOE_INQUIRE:
-        /* A question must not cause a loss: without room, there is no answer now. */
+        /* A request must not cause a loss: without room, there is no answer now. */
         if (!(device->status_newest && state->kept) && !state->lost && state->kept < device->config.room
             && ring_size(device) - state->used >= RECORD + 4 + 14 + 2 + OPEN_SHOE_TEXT + 65)
             report_status(device);
@@ -891,7 +891,7 @@ static void challenge(open_shoe *device, const uint8_t *nonce)
     const open_shoe_config *config = &device->config;
     open_shoe_session *session = &device->session[0];
     uint8_t body[4 + 32 + 4] = { 3, OPEN_SHOE_RESPONSE, 0, 0 };
-    /* Only these two nonces may be answered again. An older one would bring back old keys. */
+    /* Only these two nonces may be answered again. An older nonce would restore old keys. */
     if (!session->used || memcmp(session->host_nonce, nonce, 16) != 0)
         session = &device->session[1];
     if (!session->used || memcmp(session->host_nonce, nonce, 16) != 0) {
@@ -921,10 +921,10 @@ static bool open_sealed(open_shoe *device)
             || !open_shoe_open(config->cipher, config->user, session->host_key, OPEN_SHOE_HOST_SEALED,
                                counter, inner, length))
             continue;
-        if (counter <= session->opened) /* sent again, or held back: dropped without an answer */
+        if (counter <= session->opened) /* repeated or delayed: dropped without an answer */
             return true;
         session->opened = counter;
-        if (i == 1) {                   /* its first frame: now this session stands */
+        if (i == 1) {                   /* its first frame: this session is now established */
             device->session[0] = *session;
             memset(session, 0, sizeof *session);
             say_hello(device);
@@ -938,7 +938,7 @@ static bool open_sealed(open_shoe *device)
     return false;
 }
 
-/* A received frame, where there is a key. */
+/* A received frame, if there is a key. */
 static void keyed_frame(open_shoe *device)
 {
     const uint8_t *body = device->in.body;
@@ -949,12 +949,12 @@ static void keyed_frame(open_shoe *device)
         if (!open_sealed(device))
             answer_unkeyed(device);
     } else if (readable && (body[1] == OPEN_SHOE_RESPONSE || body[1] == OPEN_SHOE_UNKEYED))
-        return;                         /* meant for a host */
+        return;                         /* a message for a host */
     else if (!device->session[0].used)
         answer_unkeyed(device);
 }
 
-/* ---- what the caller does ---- */
+/* ---- calls of the application ---- */
 
 static bool is_possible(const open_shoe_config *config)
 {
@@ -965,7 +965,7 @@ static bool is_possible(const open_shoe_config *config)
         && (!config->key || (config->version == 3 && config->cipher));
 }
 
-/* Fills `state`. True: a new stream has to begin. */
+/* Fills `state`. True: a new stream must begin. */
 static bool load(open_shoe *device)
 {
     const open_shoe_config *config = &device->config;
@@ -982,7 +982,7 @@ static bool load(open_shoe *device)
     }
     if (config->store)
         state->boot++;
-    /* A stream keeps its version, as long as reports of it are kept. The channel is version 3 only. */
+    /* A stream keeps its version while reports of it are kept. The channel exists only in version 3. */
     bool new_stream = !restored || (state->version != config->version && (!state->kept || config->key));
     if (new_stream)
         state->version = config->version;
@@ -1008,7 +1008,7 @@ bool open_shoe_start(open_shoe *device, const open_shoe_config *config, uint64_t
     for (int i = 0; i < 32; i++)
         device->blocked.on = device->blocked.on || state->blocking[i];
     if (state->lost && (state->kept == 0 || state->lost == 2)) {
-        tell_loss(device);
+        report_loss(device);
         return true;
     }
     if (new_stream)
@@ -1061,7 +1061,7 @@ void open_shoe_done(open_shoe *device, uint64_t now, uint8_t order, uint8_t numb
     put_number(device, 1, order);
     put_number(device, 1, number);
     put_number(device, 1, result);
-    say(device);
+    send_body(device);
 }
 
 /* ---- reports ---- */
@@ -1218,6 +1218,6 @@ open_shoe_outcome open_shoe_vendor(open_shoe *device, uint64_t now, uint8_t type
         put(device, bytes, length);
     if (report)
         return finish(device);
-    say(device);
+    send_body(device);
     return OPEN_SHOE_OK;
 }

@@ -11,7 +11,7 @@
  *     config.serial = "0042";   config.firmware = "1.0";
  *     config.memory = memory;   config.memory_size = sizeof memory;   config.room = 1024;
  *     config.send = uart_write; config.random = noise;   config.order = do_order;
- *     open_shoe_start(&device, &config, now());            // says HELLO
+ *     open_shoe_start(&device, &config, now());            // sends HELLO
  *
  *     for (;;) {
  *         n = uart_read(bytes, sizeof bytes);
@@ -32,10 +32,10 @@
 
 /* ---- numbers of the page ---- */
 
-#define OPEN_SHOE_BODY      512u    /* longest body, CRC included */
-#define OPEN_SHOE_INNER     492u    /* longest body inside SEALED, without CRC */
+#define OPEN_SHOE_BODY      512u    /* maximum length of a body, CRC included */
+#define OPEN_SHOE_INNER     492u    /* maximum length of a body inside SEALED, without CRC */
 #define OPEN_SHOE_WINDOW    32u
-#define OPEN_SHOE_MOST      16384u  /* most reports that a device may keep */
+#define OPEN_SHOE_MOST      16384u  /* maximum number of kept reports */
 #define OPEN_SHOE_TEXT      64u
 #define OPEN_SHOE_GIVEN_UP  500000u     /* microseconds */
 #define OPEN_SHOE_REPEAT    500000u
@@ -72,14 +72,14 @@ enum { OPEN_SHOE_ORDER_LOCK = 1, OPEN_SHOE_ORDER_UNLOCK = 2, OPEN_SHOE_ORDER_CLE
 
 enum { OPEN_SHOE_RESULT_DONE, OPEN_SHOE_RESULT_NOT_NOW, OPEN_SHOE_RESULT_UNABLE,
        OPEN_SHOE_RESULT_FAILED,
-       OPEN_SHOE_RESULT_LATER = 255 };  /* not on the line: open_shoe_done() will follow */
+       OPEN_SHOE_RESULT_LATER = 255 };  /* not on the line: a call of open_shoe_done() must follow */
 
-/* What a report function returns. */
+/* The result of a report function. */
 typedef enum {
     OPEN_SHOE_OK,           /* the report is kept and will be sent */
-    OPEN_SHOE_UNCHANGED,    /* it was so already: nothing is reported */
-    OPEN_SHOE_LOST,         /* the memory is full: the report is lost, a new stream will follow */
-    OPEN_SHOE_INVALID       /* not of this role or version, or a value that the page does not give */
+    OPEN_SHOE_UNCHANGED,    /* the state was already so: nothing is reported */
+    OPEN_SHOE_LOST,         /* the memory is full: the report is lost, and a new stream will follow */
+    OPEN_SHOE_INVALID       /* wrong role or version, or a value that the page does not define */
 } open_shoe_outcome;
 
 /* ---- codec: usable without a device ---- */
@@ -96,7 +96,7 @@ typedef struct {
 
 uint32_t open_shoe_crc(const uint8_t *bytes, size_t length);
 
-/* Takes one byte. True: a whole frame with a right CRC is in `body`; `length` is without the CRC. */
+/* Processes one byte. True: a whole frame with a right CRC is in `body`; `length` is without the CRC. */
 bool open_shoe_take(open_shoe_receiver *receiver, uint8_t byte, uint64_t now);
 
 /* Sends a frame in pieces of at most 64 bytes. `body` needs 4 bytes of room for the CRC. */
@@ -125,7 +125,7 @@ typedef struct {
     const char *vendor, *model, *serial, *firmware;
     uint16_t drift_ppm;         /* 65535: not known */
     uint16_t capabilities;
-    bool has_lock;              /* a shoe whose exit can be locked, by people or by an order */
+    bool has_lock;              /* a shoe whose exit people or an order can lock */
     const uint8_t *key;         /* 16 bytes, or NULL: no secure channel */
     uint8_t *memory;            /* for the kept reports: OPEN_SHOE_MEMORY() bytes */
     size_t memory_size;
@@ -133,27 +133,27 @@ typedef struct {
     void *user;                 /* the first argument of each callback */
 
     /* A callback must not call the firmware. */
-    open_shoe_send *send;       /* must not wait; may drop bytes when nobody hears */
+    open_shoe_send *send;       /* must not wait; may drop bytes when no host is connected */
     void (*random)(void *user, uint8_t *bytes, size_t length);     /* a source of noise */
     open_shoe_cipher *cipher;   /* AES-128, one block; NULL without a key */
-    /* Obey an order: return an OPEN_SHOE_RESULT. Do not report what changed: the firmware does.
-     * Also called to lock the exit when the memory is nearly full. NULL: the device obeys none. */
+    /* Execute an order: return an OPEN_SHOE_RESULT. Do not report the change: the firmware does.
+     * Also called to lock the exit when the memory is nearly full. NULL: the device executes none. */
     uint8_t (*order)(void *user, uint8_t order, uint8_t number);
     /* Copy memory[offset] to memory[offset + length - 1] to the memory that survives without power,
-     * and return when it is safe there. NULL: there is none. Before open_shoe_start() the caller
+     * and return when it is safe there. NULL: there is none. Before open_shoe_start(), the caller
      * fills `memory` from there. */
     void (*store)(void *user, size_t offset, size_t length);
 } open_shoe_config;
 
-/* What survives without power, beside the kept reports. */
+/* The state that survives without power, in addition to the kept reports. */
 typedef struct {
     uint32_t magic, writes;
-    uint32_t start, used;       /* the kept reports in the ring: first byte, how many bytes */
+    uint32_t start, used;       /* the kept reports in the ring: first byte, number of bytes */
     uint32_t stream;
     uint64_t clock;             /* of the newest report; versions 1 and 2 continue from it */
     uint16_t boot, next, kept;
     uint8_t version, role;
-    uint8_t lost;               /* 1: a report was lost; 2: the new stream is being begun */
+    uint8_t lost;               /* 1: a report was lost; 2: the new stream is beginning */
     uint8_t locked;
     uint8_t standing[32], blocking[32];         /* faults: one bit for each code */
     uint8_t set[1 + OPEN_SHOE_TEXT];            /* the set in the device, as a text */
@@ -166,47 +166,47 @@ typedef struct {
 typedef struct {
     bool used;
     uint8_t host_nonce[16], device_nonce[16], device_key[16], host_key[16];
-    uint32_t said, opened;      /* the counters used last */
+    uint32_t sealed, opened;    /* the last counters */
 } open_shoe_session;
 
 typedef struct { uint64_t from, until; bool on; } open_shoe_span;
 
-typedef struct {                /* the caller changes nothing in it */
+typedef struct {                /* the caller must not change it */
     open_shoe_config config;
     open_shoe_saved state;
     open_shoe_receiver in;
     uint8_t out[8 + OPEN_SHOE_BODY];
     size_t length;              /* of the body at out + 8 */
     uint64_t now, clock_base;
-    uint16_t sent;              /* how many of the kept reports, from the oldest, went out */
+    uint16_t sent;              /* the number of kept reports, from the oldest, that were sent */
     uint64_t window_time, frame_time, unkeyed_time;
-    bool unkeyed_said, warned, status_newest;
-    open_shoe_session session[2];       /* 0: stands; 1: answered, no frame of it came yet */
+    bool unkeyed_sent, warned, status_newest;
+    open_shoe_session session[2];       /* 0: established; 1: answered, no frame of it arrived yet */
     open_shoe_span locked, blocked;
 } open_shoe;
 
 typedef struct {
     uint64_t edge;              /* when the leading edge passed, in the time of `now` */
     uint8_t face;               /* suit * 16 + rank; 0: not read */
-    uint8_t place, position;    /* the firmware makes them locked or error, where that is so */
+    uint8_t place, position;    /* the firmware changes the place to locked or error where necessary */
     uint32_t passage_us;
     uint8_t odd;
     uint8_t quality;            /* from version 2; 255: not known */
     uint16_t code;              /* from version 2 */
 } open_shoe_card;
 
-/* At power-up, and only then. False: the configuration is wrong. */
+/* Call it at power-up, and only then. False: the configuration is wrong. */
 bool open_shoe_start(open_shoe *device, const open_shoe_config *config, uint64_t now);
 void open_shoe_line_opened(open_shoe *device, uint64_t now);
 void open_shoe_receive(open_shoe *device, uint64_t now, const uint8_t *bytes, size_t length);
-/* Repeats and ALIVE. Call it when the bytes of earlier frames have left, at least every 50 ms. */
+/* Repeats reports and sends ALIVE. Call it when earlier frames have left, at least every 50 ms. */
 void open_shoe_poll(open_shoe *device, uint64_t now);
 /* The answer to an order for which the callback returned OPEN_SHOE_RESULT_LATER, within 3 s. */
 void open_shoe_done(open_shoe *device, uint64_t now, uint8_t order, uint8_t number, uint8_t result);
 
-/* After power-up, report each fault and the lock as they stand: what is known already is not said
- * again (OPEN_SHOE_UNCHANGED), and a fault that went while the power was off is cleared.
- * A name is a text of at most 64 bytes; NULL is the empty one. */
+/* After power-up, report the present state of each fault and of the lock: a known state is not
+ * reported again (OPEN_SHOE_UNCHANGED), and a fault that ended while the power was off is cleared.
+ * A name is a text of at most 64 bytes; NULL is the empty name. */
 open_shoe_outcome open_shoe_report_card(open_shoe *device, uint64_t now, const open_shoe_card *card);
 /* CUT, LOADED, EMPTY, RECOGNISED, SHUFFLING, SHUFFLED, DELIVERED */
 open_shoe_outcome open_shoe_report_event(open_shoe *device, uint64_t now, uint8_t type, const char *name);

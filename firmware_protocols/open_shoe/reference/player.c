@@ -58,7 +58,7 @@ static void send_bytes(void *user, const uint8_t *bytes, size_t length)
 {
     (void)user;
     if (!line_open || queued + length > sizeof queue)
-        return;                         /* nobody hears: the firmware repeats what matters */
+        return;                         /* no host is connected: the firmware repeats its reports */
     memcpy(queue + queued, bytes, length);
     queued += length;
 }
@@ -93,7 +93,7 @@ static uint8_t do_order(void *user, uint8_t order, uint8_t number)
     return OPEN_SHOE_RESULT_DONE;
 }
 
-/* The file survives a killed player. It is not synced: that the machine itself dies is not tested. */
+/* The file survives a killed player. It is not synced: a crash of the machine itself is not tested. */
 static void store(void *user, size_t offset, size_t length)
 {
     (void)user;
@@ -158,7 +158,7 @@ static void open_pty(void)
         fail(pty_path);
     printf("pty at %s\n", pty_path);
     fcntl(line, F_SETFL, O_NONBLOCK);
-    close(slave);               /* from now on, a hang-up shows that no host has it open */
+    close(slave);               /* from now on, a hang-up shows that no host has the pty open */
 }
 
 static void open_listener(int port)
@@ -182,7 +182,7 @@ static void accept_host(void)
     int next = accept(listener, NULL, NULL);
     if (next < 0)
         return;
-    close_line();               /* a new connection takes the place of the one before */
+    close_line();               /* a new connection replaces the previous connection */
     line = next;
     fcntl(line, F_SETFL, O_NONBLOCK);
     line_is_open(true);
@@ -276,7 +276,7 @@ static open_shoe_outcome do_card(void)
         else
             return OPEN_SHOE_INVALID;
     }
-    /* Its leading edge passed after the command before: a fault or a lock was there already. */
+    /* The leading edge passed after the previous command: an earlier fault or lock was already active. */
     uint64_t time = now();
     card.edge = time > card.passage_us ? time - card.passage_us : 0;
     if (card.edge < last_report) {
@@ -361,7 +361,7 @@ static open_shoe_outcome execute(const char *command)
         return open_shoe_report_lock(&device, now(), command[0] == 'l');
     if (strcmp(command, "power") == 0) {
         if (listener >= 0)
-            close_line();       /* a TCP connection dies with its end; a serial line does not */
+            close_line();       /* a TCP connection ends with the device; a serial line does not */
         queued = 0;
         power_up();
         return OPEN_SHOE_OK;
@@ -379,8 +379,9 @@ static open_shoe_outcome execute(const char *command)
 
 static void run_command(char *text)
 {
-    static const char *answers[] = { "ok", "error: it is so already", "error: the memory is full, it is lost",
-                                     "error: not possible, or not understood" };
+    static const char *answers[] = { "ok", "error: already in this state",
+                                     "error: the memory is full, the report is lost",
+                                     "error: not possible, or not a known command" };
     const char *command = strtok(text, " \t\r\n");
     if (!command)
         return;
@@ -391,7 +392,7 @@ static void run_command(char *text)
 static char text[8192];
 static size_t used;
 
-/* Runs the commands that were read, up to a pause. */
+/* Executes the commands that were read, up to a pause. */
 static void run_commands(void)
 {
     for (char *stop; !ended && now() >= paused_until && (stop = memchr(text, '\n', used)) != NULL;) {
@@ -426,7 +427,7 @@ static void run(void)
             { listening ? listener : -1, POLLIN, 0 },
             { listening ? line : -1, (short)(queued ? POLLIN | POLLOUT : POLLIN), 0 },
         };
-        if (!listening) {       /* a pty without a host hangs up for ever: ask it by itself */
+        if (!listening) {       /* a pty without a host always reports a hang-up: poll it separately */
             struct pollfd pty = { line, POLLIN, 0 };
             poll(&pty, 1, 0);
             if (line_open != !(pty.revents & POLLHUP))
@@ -443,7 +444,7 @@ static void run(void)
             commands = read_commands();
         else
             run_commands();
-        if (!queued)            /* a repeat must not come faster than the line takes it */
+        if (!queued)            /* a repetition must not be faster than the line */
             open_shoe_poll(&device, now());
         flush_line();
         fflush(stdout);

@@ -1,4 +1,4 @@
-/* player_aes.c - a small plain AES-128, one block, encryption only. For the bench: it is slow, and
+/* player_aes.c - a small, simple AES-128, one block, encryption only. For the bench: it is slow, and
  * its time depends on the key. A device has AES hardware, or a better library. */
 #include "player_aes.h"
 

@@ -1,8 +1,8 @@
 /* vectors.c - checks the example frames and the test vectors of PROTOCOL.md against the C code.
  * Usage: vectors PROTOCOL.md. One line for each vector; exit status 1 on a difference.
  *
- * Each frame is read, checked, and made again by the codec. Each frame that a device says is also
- * looked for in what the state machine says in run_devices(), which plays the story of the table. */
+ * Each frame is read, checked, and built again by the codec. Each frame of a device is also searched
+ * for in the frames of the state machine in run_devices(), which executes the steps of the table. */
 #include "open_shoe.h"
 #include "player_aes.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 static int failures;
-static char said[1 << 16];      /* all frames of the device, as text: "7E 01 .. 7F\n" */
-static size_t said_length;
+static char sent[1 << 16];      /* all frames of the device, as text: "7E 01 .. 7F\n" */
+static size_t sent_length;
 static uint32_t stream_id;
 static const uint8_t *key_of_page;
 
@@ -26,8 +26,8 @@ static void hex(char *text, const uint8_t *bytes, size_t length)
 static void collect(void *user, const uint8_t *bytes, size_t length)
 {
     (void)user;
-    for (size_t i = 0; i < length && said_length < sizeof said - 8; i++)
-        said_length += (size_t)sprintf(said + said_length, bytes[i] == 0x7F ? "%02X\n" : "%02X ", bytes[i]);
+    for (size_t i = 0; i < length && sent_length < sizeof sent - 8; i++)
+        sent_length += (size_t)sprintf(sent + sent_length, bytes[i] == 0x7F ? "%02X\n" : "%02X ", bytes[i]);
 }
 
 static void noise(void *user, uint8_t *bytes, size_t length)
@@ -66,7 +66,7 @@ static void start(uint8_t role, uint8_t version, uint32_t stream, uint16_t boot,
     config.cipher = player_aes; config.store = nothing_stored;
     stream_id = stream;
     memset(memory, 0, sizeof memory);
-    /* Start as often as the boot count says; what is said before does not harm. */
+    /* Start once for each power-up in the boot count; earlier frames do no harm. */
     for (uint16_t i = 1; i <= boot; i++)
         if (!open_shoe_start(&device, &config, now))
             exit(2);
@@ -97,7 +97,7 @@ static void run_devices(void)
     open_shoe_report_card(&device, 3200000, &ace);
     host(3300000, "7E 01 81 00 00 A1 B2 C3 D4 00 02 C5 57 33 53 7F");   /* ACK, then RESEND */
     host(3300000, "7E 01 82 00 00 A1 B2 C3 D4 00 03 8B DD 3F 00 7F");
-    /* The wrap of the numbers, in a device that has said 65,534 reports. */
+    /* The wrap of the numbers, in a device that has sent 65,534 reports. */
     start(OPEN_SHOE_ROLE_SHOE, 1, 0xA1B2C3D4, 1, 0);
     device.state.next = 4;
     open_shoe_poll(&device, 10000000);                                  /* ALIVE, next 4 */
@@ -165,7 +165,7 @@ static bool read_frame(open_shoe_receiver *in, const uint8_t *frame, size_t leng
     return open_shoe_take(in, frame[length - 1], 0);
 }
 
-/* The frame is read, checked, made again, and, if a device says it, found in what it said. */
+/* The frame is read, checked, built again, and, if a device sends it, searched for in its frames. */
 static void check_frame(const uint8_t *frame, size_t length, const char *what)
 {
     open_shoe_receiver in;
@@ -177,7 +177,7 @@ static void check_frame(const uint8_t *frame, size_t length, const char *what)
     }
     const char *name = open_shoe_check(7, in.body, in.length);
     bool maker = in.body[1] == 0x50;
-    bool ok = name && strstr(what, maker ? "maker's own type `50`" : name);
+    bool ok = name && strstr(what, maker ? "type `50` of a maker" : name);
     made_length = 0;
     memcpy(body, in.body, in.length);
     open_shoe_frame(body, in.length, make, NULL);
@@ -186,7 +186,7 @@ static void check_frame(const uint8_t *frame, size_t length, const char *what)
     if (in.body[1] < 0x80) {
         hex(line, frame, length);
         strcat(line, "\n");
-        report(strstr(said, line) != NULL, "device", what);
+        report(strstr(sent, line) != NULL, "device", what);
     }
 }
 

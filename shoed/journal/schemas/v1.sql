@@ -1,4 +1,5 @@
--- The journal, version 1. A later version is a further numbered file; this one never changes.
+-- The journal, version 1. Each later version is another numbered file. This file does not change: SQLite stores the text
+-- of a statement in the journal, with the comments inside it.
 
 PRAGMA application_id = 0x53484F45; -- "SHOE"
 
@@ -9,7 +10,7 @@ CREATE TABLE journal (
 
 INSERT INTO journal VALUES (lower(hex(randomblob(4))), strftime('%Y-%m-%dT%H:%M:%SZ', 'now'));
 
--- One row per Step: what entered a table's queue, and what followed from it.
+-- One row per Step: an input of a table, and its results.
 CREATE TABLE step (
     table_name TEXT NOT NULL,
     row INTEGER NOT NULL,      -- from 1 in each table: the provenance of a card
@@ -24,7 +25,7 @@ CREATE TABLE step (
     PRIMARY KEY (table_name, row)
 ) STRICT, WITHOUT ROWID;
 
--- The outbox: what was told to the world, read by cursor.
+-- The outbox: the events to publish. The publisher reads it by cursor.
 CREATE TABLE event (
     table_name TEXT NOT NULL,
     sequence INTEGER NOT NULL, -- from 1 in each table, without a gap
@@ -40,7 +41,7 @@ CREATE TABLE cursor (
     sequence INTEGER NOT NULL  -- the broker has acknowledged events up to here
 ) STRICT, WITHOUT ROWID;
 
--- The state of session, watch and table after `row`, so that a start need not read all of the past.
+-- The state of session, watch and table after `row`. A start reads it in place of the whole record.
 CREATE TABLE checkpoint (
     table_name TEXT PRIMARY KEY,
     row INTEGER NOT NULL,

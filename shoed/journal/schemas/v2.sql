@@ -1,6 +1,6 @@
--- Version 2: a command is answered in the row of its Step, and is told the same however often it is sent.
+-- Version 2: the row of a command contains its answer. A repeated command gets the same answer.
 
 ALTER TABLE step ADD COLUMN answers TEXT NOT NULL DEFAULT '[]';
 
--- A table of hundreds of thousands of rows, in which few are answers.
+-- The table has hundreds of thousands of rows; few of them contain an answer.
 CREATE INDEX answered ON step (json_extract(answers, '$[0].id')) WHERE answers <> '[]';

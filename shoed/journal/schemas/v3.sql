@@ -1,3 +1,3 @@
--- Version 3: a table may have a shuffler beside its shoe; `sent` is what left for the shoe.
+-- Version 3: a table may have a shuffler. `sent` contains the bytes sent to the shoe.
 
 ALTER TABLE step ADD COLUMN sent_to_shuffler BLOB NOT NULL DEFAULT x'';

@@ -1,4 +1,4 @@
-"""A driver for the Example shoe: the one object that shoed looks for."""
+"""A driver for the Example shoe: the object that shoed loads."""
 
 from typing import Final
 

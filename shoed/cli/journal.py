@@ -1,0 +1,151 @@
+"""`shoed journal`: verify a journal by recomputation, and show its rows with the bytes of every card.
+
+The commands only read. The journal may be a copy, or the file of a running daemon. The whole output is of one moment.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shoed.cli import about
+from shoed.cli.options import add_state_dir, state_dir_of
+from shoed.engine import ENGINE, Engine
+from shoed.errors import JournalUnusable, UsageError
+from shoed.journal import Reader, StoredStep
+from shoed.journal.replay import decode_again, rehearse
+from shoed.model.moments import rfc3339
+from shoed.model.observations import Device
+from shoed.model.step import Received
+from shoed.service.config import recall
+from shoed.service.desk import engine_of
+from shoed.session import SessionState
+from shoed.settings import shown
+
+LAST_ROW: Final = 2**63 - 1  # of SQLite
+LONGEST_PAIR: Final = 30
+SHOWN: Final = 10  # differences of each check; later ones are usually consequences of the first
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    tasks = parser.add_subparsers(metavar="TASK", required=True)
+    replay = tasks.add_parser("replay", **about("recompute the events from the recorded observations and bytes"))
+    replay.add_argument("--check", action="store_true", required=True, help="print the differences")
+    replay.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
+    add_state_dir(replay)
+    replay.set_defaults(command=lambda arguments: check(state_dir_of(arguments), arguments.tables))
+    rows = tasks.add_parser("show", **about("print the rows of a table: the received bytes and their results"))
+    rows.add_argument("table", metavar="TABLE", help="the name of the table")
+    part = rows.add_mutually_exclusive_group()
+    part.add_argument("--rows", metavar="A-B", help="only these rows; the `provenance` of a card is its row")
+    part.add_argument("--round", metavar="SHOE.ROUND", help="only the rows of this round, for example 2.17")
+    add_state_dir(rows)
+    rows.set_defaults(
+        command=lambda arguments: show(state_dir_of(arguments), arguments.table, arguments.rows, arguments.round)
+    )
+
+
+def engine_for(word: str, settings: str) -> Engine[SessionState]:
+    try:
+        return engine_of(recall(settings), word)
+    except (KeyError, TypeError, msgspec.DecodeError) as error:
+        raise JournalUnusable(
+            f"{settings}: this shoed cannot read the settings ({error}); use the version that wrote the journal"
+        ) from error
+
+
+@contextmanager
+def reading(state_dir: Path) -> Iterator[Reader]:
+    with closing(Reader(state_dir / "journal.db")) as reader, reader.one_moment():
+        yield reader
+
+
+def chosen(reader: Reader, names: Sequence[str]) -> Sequence[str]:
+    known = reader.tables
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{name}: the journal does not have this table; known: {', '.join(known)}")
+    return names or known
+
+
+def check(state_dir: Path, names: Sequence[str]) -> int:
+    """Recompute each table, and print the differences. Returns the exit status."""
+    wrong = False
+    with reading(state_dir) as reader:
+        for name in chosen(reader, names):
+            found = [
+                difference
+                for way in (rehearse, decode_again)
+                for difference in islice(way(reader, name, partial(engine_for, reader.word)), SHOWN)
+            ]
+            wrong = wrong or bool(found)
+            rows, events = reader.counts(name)
+            verdict = "these differ when recomputed:" if found else "recomputed without a difference"
+            print(f"{name}: {rows} rows and {events} events on record; {verdict}")
+            for difference in found:
+                print(f"{name}: row {difference.row}: {difference.what}")
+                print(f"    recorded:   {difference.recorded}")
+                print(f"    recomputed: {difference.recomputed}")
+            others = [engine for engine in reader.engines(name) if engine != ENGINE]
+            if found and others:
+                print(f"{name}: engine {', '.join(map(str, others))} wrote rows; this shoed has engine {ENGINE}")
+    return int(wrong)
+
+
+def show(state_dir: Path, name: str, rows: str | None, played: str | None) -> int:
+    """Print the rows `A-B` or `A`, or the rows of the round `SHOE.ROUND`; by default all rows."""
+    with reading(state_dir) as reader:
+        chosen(reader, [name])
+        span: tuple[int, int] | None = (1, LAST_ROW)
+        if rows is not None:
+            span = pair(rows, "-", "rows A-B, or a row A") if "-" in rows else pair(f"{rows}-{rows}", "-", "a row")
+        elif played is not None:
+            span = reader.rows_of_round(name, *pair(played, ".", "a round as SHOE.ROUND, as in 2.17"))
+        steps = 0
+        for step in reader.step(name, *span) if span else ():
+            steps += 1
+            print("\n".join(row_lines(reader, name, step)))
+    if not steps:
+        print(f"{name}: the journal has none of these rows; shoed journal show {name} lists all", file=sys.stderr)
+    return int(not steps)
+
+
+def pair(text: str, sign: str, right: str) -> tuple[int, int]:
+    first, _, last = text.partition(sign)
+    if not (first.isdecimal() and last.isdecimal() and len(text) <= LONGEST_PAIR):
+        raise UsageError(f"{shown(text)} is not allowed; write {right}")
+    return min(int(first), LAST_ROW), min(int(last), LAST_ROW)
+
+
+def row_lines(reader: Reader, name: str, step: StoredStep) -> Iterator[str]:
+    yield f"{name} row {step.row} at {rfc3339(step.utc_us)}"
+    if step.data is None:
+        yield f"    input: {step.input}"
+    else:
+        incoming = msgspec.json.decode(step.input, type=Received)
+        data = (step.received or b"").hex(" ")
+        unkept = f"{incoming.unkept} bytes, which are not kept" if incoming.unkept else ""
+        yield f"    received{from_or_to('from', incoming.device)}: {unkept or data}"
+    for what, several in (
+        ("observation", step.observations),
+        ("finding", step.findings),
+        ("order", step.orders),
+        ("answer", step.answers),
+    ):
+        for each in msgspec.json.decode(several, type=list[msgspec.Raw]):
+            yield f"    {what}: {bytes(each).decode()}"
+    for device, sent in ((Device.SHOE, step.sent), (Device.SHUFFLER, step.sent_to_shuffler)):
+        if sent:
+            yield f"    sent{from_or_to('to', device)}: {sent.hex(' ')}"
+    for event in reader.events_of_row(name, step.row):
+        yield f"    event {event.sequence}: {event.type} {event.data}"
+
+
+def from_or_to(way: str, device: Device) -> str:
+    return "" if device is Device.SHOE else f" {way} the {device.value}"

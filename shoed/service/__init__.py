@@ -1,0 +1,1 @@
+"""The daemon: desks, supervision, the watchdog, and the local command socket."""

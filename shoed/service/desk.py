@@ -1,0 +1,280 @@
+"""The desk of a table: its engine, its devices, its publisher, and the commands that wait for an answer.
+
+Theory of operation: every input of the table (bytes of a device, a deadline, a command) enters by `Desk.take`. `take`
+passes the input to the engine and gives the Step to the writer of the journal. `Desk.release` runs after the commit and
+sends everything that the Step holds. A table that fails ends alone: `Desk.ended` has the reason, and the desks of other
+tables continue.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from functools import partial
+from time import monotonic_ns
+from typing import Final
+
+import msgspec
+
+from firmware_protocols.family import Line
+from shoed import VERSION
+from shoed.bus.messages import TableMessages
+from shoed.bus.publisher import Publisher
+from shoed.bus.settings import BrokerSettings
+from shoed.engine import ENGINE, Engine, EngineState
+from shoed.errors import JournalError
+from shoed.journal import Store, Writer
+from shoed.journal.replay import rebuild
+from shoed.model.commands import Answer
+from shoed.model.moments import Now
+from shoed.model.observations import Device
+from shoed.model.requests import CaptureAnswer, CaptureRequest
+from shoed.model.step import AnyInput, Commanded, Step, Woken
+from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
+from shoed.ports.clock import now
+from shoed.ports.link import Link
+from shoed.ports.loop_delay import GRACE_S
+from shoed.service.config import BetsClosedBy, ShoeConfig, ShufflerConfig, TableConfig, recall
+from shoed.service.limited_log import LimitedLog
+from shoed.service.table_device import TableDevice
+from shoed.session import Session, SessionState, drivers
+from shoed.table import Custom, TableSettings
+from shoed.table.public_state import public_device
+from shoed.table.state import Condition
+from shoed.watch import WatchSettings
+
+LOG: Final = logging.getLogger("shoed")
+
+PUBLISH_AGAIN_S: Final = 1.0
+
+
+def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
+    """The line settings of the port; the default of the device family where the port sets none."""
+    address, custom = parse_address(of.port), drivers.find(of.protocol).family.line
+    return address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
+
+
+def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
+    """The engine of a table. `word` identifies the journal and is a part of every event id."""
+    shoe, shuffler = table.shoe, table.shuffler
+    line = line_of(shoe)
+    return Engine(
+        session_of(shoe),
+        WatchSettings(
+            shoe.min_draw_gap_ms, table.decks, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000
+        ),
+        TableSettings(
+            game=table.game,
+            port=shoe.port,
+            id_prefix=f"{word}-{table.name}",
+            insurance=table.house.insurance,
+            custom=Custom(
+                bets_close_by_command=table.house.bets_close is BetsClosedBy.COMMAND,
+                burn_cards=table.house.burn_cards,
+                rounds_after_cut=table.house.rounds_after_cut,
+                confirm_void=table.house.confirm_void,
+            ),
+            decks=table.decks,
+            shuffler_port=shuffler.port if shuffler else None,
+            after_gap=table.house.after_gap,
+            identify=tuple(
+                device for device, of in table.devices.items() if drivers.find(of.protocol).family.identifies
+            ),
+        ),
+        session_of(shuffler) if shuffler else None,
+    )
+
+
+def session_of(of: ShoeConfig | ShufflerConfig) -> Session[SessionState]:
+    driver, address, settings = drivers.find(of.protocol), parse_address(of.port), of.settings
+    if isinstance(address, SerialAddress | Rfc2217Address):
+        settings = settings.on(address.line(driver.family.line))
+    return driver.session(settings, allow_orders=of.allow_orders)
+
+
+class PendingCommand(msgspec.Struct):
+    """A command whose sender waits for the answer."""
+
+    command: Commanded
+    answer: asyncio.Future[Answer]
+    taken: bool = False  # the writer of the journal has the Step: the answer leaves after the commit
+
+
+class Desk:
+    """One table in the daemon."""
+
+    def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
+        self.config = config
+        self.name = config.name
+        self.store = store
+        self.writer = writer
+        self.engine = engine_of(config, store.word)
+        self.state = self.restore(store)
+        custom = self.engine.table_settings.custom
+        messages = TableMessages(site, self.name, store.word, config.game, VERSION, config.house.insurance, custom)
+        self.publisher = Publisher(messages, broker, store, writer)
+        self.devices = {device: TableDevice(self.name, device, of, self) for device, of in config.devices.items()}
+        self.limited_log = LimitedLog(self.name)
+        self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
+        self.due_ns: int | None = None  # the deadline that `wake` waits for
+        self.is_usable = True  # false during an engine step; it stays false if the engine step fails
+        self.ended: str | None = None  # the reason, once the table has ended
+        self.pending: dict[str, PendingCommand] = {}  # by the id of the command
+        self.queue: asyncio.Queue[PendingCommand] = asyncio.Queue()
+
+    def restore(self, store: Store) -> EngineState[SessionState]:
+        """The state of the checkpoint. If another engine wrote the checkpoint, recompute the state from the record."""
+        with closing(store.read()) as reader:
+            checkpoint = reader.checkpoint(self.name)
+            if checkpoint is None:
+                return self.engine.begin()
+            if checkpoint.engine == ENGINE:
+                with suppress(msgspec.ValidationError):  # the state of another device family
+                    return self.engine.restore(checkpoint.state)
+            LOG.warning("%s: the checkpoint does not fit this engine: recomputing the state from the record", self.name)
+            state = (
+                rebuild(reader, self.name, lambda settings: engine_of(recall(settings), reader.word))
+                or self.engine.begin()
+            )
+            return self.engine.fitted(state)
+
+    # --- inputs, and the effects of committed Steps
+
+    def take(self, incoming: AnyInput, at: Now) -> None:
+        if not self.is_usable or self.writer.failed.done():
+            return
+        self.is_usable = False
+        self.state, step = self.engine.step(self.state, incoming, at)
+        self.is_usable = True
+        if step is not None:
+            links = {device: each.link for device, each in self.devices.items()}
+            done = partial(self.release, step, links) if step.urgent else None
+            self.writer.submit(self.name, step, self.state, done)
+        due = self.engine.wake_at(self.state)
+        if due is not None and (self.due_ns is None or due < self.due_ns):
+            self.due_earlier.set()
+
+    def release(self, step: Step, links: Mapping[Device, Link | None]) -> None:
+        """Send the effects of a committed Step. `links` are the links of the devices at the time of the Step."""
+        for send in step.sends:
+            self.devices[send.device].send(send.data, links[send.device])
+        self.publisher.committed()
+        for answer in step.answers:
+            if (pending := self.pending.pop(answer.id, None)) is not None:
+                pending.answer.set_result(answer)
+        for kind, text in step.warnings:  # the publisher runs first
+            asyncio.get_running_loop().call_soon(
+                self.limited_log.write, logging.WARNING, kind, f"row {step.row}: {text}"
+            )
+
+    @property
+    def links(self) -> str:
+        """The state of each link, as in `shoe online, shuffler offline`."""
+        conditions = {Device.SHOE: self.state.table.device, Device.SHUFFLER: self.state.table.shuffler}
+        shown = {device: public_device(conditions[device] or Condition()) for device in self.devices}
+        return ", ".join(f"{device.value} {each.link.value}" for device, each in shown.items())
+
+    # --- commands
+
+    async def execute(self, command: Commanded) -> Answer:
+        """The answer, after its commit. A repeated command with the same id gets the same answer."""
+        try:
+            return await self.submit(command)
+        except JournalError as error:
+            return Answer(command.id, accepted=False, detail=f"journal failed: {error}")
+
+    async def submit(self, command: Commanded) -> Answer:
+        """Queue the command, unless the journal has an answer to its id. Return the answer."""
+        pending = self.pending.get(command.id)
+        with closing(self.store.read()) as reader:
+            on_record = reader.answer(self.name, command.id)
+        earlier = pending.command if pending else on_record and msgspec.json.decode(on_record.command, type=Commanded)
+        if earlier and earlier != command:
+            detail = "another command has this id; give each command its own id"
+            return Answer(command.id, accepted=False, detail=detail)
+        if on_record:
+            return msgspec.json.decode(on_record.answers, type=tuple[Answer, ...])[0]
+        if pending is None:
+            self.writer.check()
+            if self.ended is not None:
+                return Answer(command.id, accepted=False, detail=self.ended)
+            pending = self.pending[command.id] = PendingCommand(command, asyncio.get_running_loop().create_future())
+            self.queue.put_nowait(pending)
+        # Another client may wait for the same answer: a cancelled client does not cancel the future.
+        return await asyncio.shield(pending.answer)
+
+    async def take_commands(self) -> None:
+        while True:
+            pending = await self.queue.get()
+            await self.writer.has_room.wait()
+            self.take(pending.command, now())
+            pending.taken = True
+
+    def refuse_pending(self, reason: str, *, taken: bool) -> None:
+        """Refuse the commands that are not taken. With `taken`, refuse all: the journal commits no further Step."""
+        for command_id, pending in list(self.pending.items()):
+            if taken or not pending.taken:
+                pending.answer.set_result(Answer(command_id, accepted=False, detail=reason))
+                del self.pending[command_id]
+
+    async def capture(self, request: CaptureRequest) -> Answer:
+        """A capture of the bytes that a device sent and received lately."""
+        of = next((each for each in self.devices.values() if each.device.value == request.device), None)
+        if of is None:
+            known = ", ".join(device.value for device in self.devices)
+            return Answer(request.id, accepted=False, detail=f"{self.name} has no {request.device}; known: {known}")
+        from shoed.ports.recent_capture import CapturedDevice, capture_text  # noqa: PLC0415 -- the import costs 3 ms of every start
+
+        device = CapturedDevice(of.config.protocol, of.config.firmware, line_of(of.config), of.config.settings)
+        note = f"kept by shoed {VERSION}: {self.name}, {request.device}"
+        text = await asyncio.to_thread(capture_text, of.ring.kept(), device, note, now())
+        return CaptureAnswer(request.id, accepted=True, capture=text)
+
+    # --- tasks
+
+    async def run(self) -> None:
+        """Run the ports, the deadlines and the commands until cancelled. A defect ends this table only."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for each in self.devices.values():
+                    tasks.create_task(each.run())
+                tasks.create_task(self.wake())
+                tasks.create_task(self.take_commands())
+        except Exception as error:  # the border of a task
+            self.ended = f"table failed: {cause(error)}"
+            LOG.exception("%s: the table has ended after row %d; %s", self.name, self.state.row, self.ended)
+            self.publisher.finish(self.ended)
+            self.refuse_pending(self.ended, taken=False)
+
+    async def publish(self) -> None:
+        """Run the publisher. On error: log, restart from the cursor in the journal."""
+        while True:
+            try:
+                return await self.publisher.run()
+            except Exception as error:  # the border of a task
+                self.publisher.offline_reason = f"publisher failed: {cause(error)}"
+                LOG.exception("%s: %s", self.name, self.publisher.offline_reason)
+                await asyncio.sleep(PUBLISH_AGAIN_S)
+
+    async def wake(self) -> None:
+        """Wake the engine at each deadline that it names."""
+        while True:
+            self.due_earlier.clear()
+            self.due_ns = self.engine.wake_at(self.state)
+            delay = None if self.due_ns is None else max(0, self.due_ns - monotonic_ns()) / 1e9
+            try:
+                async with asyncio.timeout(delay):
+                    await self.due_earlier.wait()
+            except TimeoutError:
+                heard = min((each.heard_until() for each in self.devices.values()), key=lambda each: each.mono_ns)
+                if self.due_ns is not None and heard.mono_ns >= self.due_ns:
+                    self.take(Woken(), heard)
+                else:  # bytes that arrived before the deadline may be unread: they count first
+                    await asyncio.sleep(GRACE_S)
+
+
+def cause(error: BaseException) -> str:
+    """The first leaf of a group of errors, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"

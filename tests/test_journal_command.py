@@ -1,0 +1,150 @@
+"""`shoed journal`: the verification and the display of the journal of a running daemon, or of a copy."""
+
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from tests.command_clients import Finished, client, line, shoed
+from tests.foreign_shoe import ROUNDS, TcpShoe
+from tests.witnesses import TABLE
+from tests.world import World
+
+FROZEN: Final = Path(__file__).resolve().parent / "data" / "journal-v1.sql"
+
+
+@pytest.fixture
+async def dealt(world: World) -> AsyncIterator[World]:
+    """A running daemon after six rounds, an accepted command and a refused command."""
+    async with TcpShoe() as shoe:
+        await world.serve(shoe)
+        await shoe.connected()
+        async with client(world.state_dir) as someone:
+            await someone.request(line("1"))
+            await shoe.deal(*ROUNDS)
+            await world.recorder.event("round.confirmed", round=len(ROUNDS))
+            await someone.request(line("2", "decide", question="none", choice="void"))
+        await world.settled(shoe)
+        yield world
+
+
+async def journal(world: World, *words: str) -> Finished:
+    return await shoed("journal", *words, "--state-dir", world.state_dir)
+
+
+async def test_the_journal_of_a_running_daemon_is_recomputed_without_a_difference(dealt: World) -> None:
+    """The check covers every row, event and command, and does not affect the daemon."""
+    finished = await journal(dealt, "replay", "--check")
+    ((rows,),) = dealt.journal.ask("SELECT count(*) FROM step")
+    events = len(dealt.journal.events())
+    assert finished == Finished(
+        0, f"{TABLE}: {rows} rows and {events} events on record; recomputed without a difference\n", ""
+    )
+    assert await shoed("journal", "replay", "--check", "--config", dealt.place / "c.toml", TABLE) == finished
+    assert await dealt.daemons[-1].stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE event SET data = replace(data, '\"points\"', '\"pints\"') WHERE sequence = 5", "events"),
+        ("UPDATE step SET answers = replace(answers, 'false', 'true') WHERE answers LIKE '%false%'", "answers"),
+        (
+            "UPDATE step SET bytes = x'00' WHERE row = (SELECT row FROM event WHERE sequence = 5)",
+            "observations",
+        ),
+    ],
+)
+async def test_a_change_in_a_copy_is_reported_with_its_row(dealt: World, statement: str, what: str) -> None:
+    """The output has the recorded and the recomputed value, and the status is 1. The copy is a backup."""
+    copy = dealt.place / "copy"
+    copy.mkdir()
+    with dealt.journal.connected() as theirs, closing(sqlite3.connect(copy / "journal.db")) as ours:
+        theirs.backup(ours)
+        assert (await shoed("journal", "replay", "--check", "--state-dir", copy)).status == 0
+        assert ours.execute(statement).rowcount == 1
+        ours.commit()
+    finished = await shoed("journal", "replay", "--check", "--state-dir", copy)
+    assert (finished.status, finished.err) == (1, "")
+    head, first, on_record, again, *_ = finished.out.splitlines()
+    assert head.endswith("these differ when recomputed:")
+    assert first.startswith(f"{TABLE}: row ")
+    assert first.endswith(f": {what}")
+    assert on_record.removeprefix("    recorded:   ") != again.removeprefix("    again:     ")
+
+
+async def test_a_copy_is_not_changed(dealt: World) -> None:
+    """The copy is the plain file of a stopped daemon."""
+    assert await dealt.daemons[-1].stop() == 0
+    copy = dealt.place / "copy"
+    copy.mkdir()
+    shutil.copy(dealt.journal.path, copy)
+    before = dealt.journal.path.read_bytes()
+    assert (await shoed("journal", "replay", "--check", "--state-dir", copy)).status == 0
+    assert (copy / "journal.db").read_bytes() == before
+
+
+async def test_the_rows_of_a_card_contain_its_bytes(dealt: World) -> None:
+    """The row is the provenance in the card's event. The round selects the same row."""
+    card = next(row for row in dealt.journal.events() if row.type == "card.drawn" and row.data["round"] == 2)
+    _, data = dealt.journal.arrival(card.data["provenance"])
+    finished = await journal(dealt, "show", TABLE, "--rows", str(card.data["provenance"]))
+    assert (finished.status, finished.err) == (0, "")
+    lines = finished.out.splitlines()
+    assert f"    received: {data.hex(' ')}" in lines
+    assert any(each.startswith(f"    event {card.sequence}: card.drawn ") for each in lines)
+    whole = await journal(dealt, "show", TABLE, "--round", f"1.{card.data['round']}")
+    assert finished.out in whole.out
+    drawn = [each for each in whole.out.splitlines() if ": card.drawn " in each and '"round":2,' in each]
+    assert len(drawn) == len(ROUNDS[1].drawn)
+
+
+async def test_all_rows_are_shown_by_default(dealt: World) -> None:
+    """They are in order, with the answers to the commands."""
+    finished = await journal(dealt, "show", TABLE)
+    ((rows,),) = dealt.journal.ask("SELECT count(*) FROM step")
+    assert [each for each in finished.out.splitlines() if each.startswith(f"{TABLE} row ")] != []
+    assert sum(each.startswith(f"{TABLE} row ") for each in finished.out.splitlines()) == rows
+    answers = [each.partition(": ")[2] for each in finished.out.splitlines() if each.startswith("    answer: ")]
+    assert [msgspec.json.decode(each)["id"] for each in answers] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "wanted"),
+    [
+        ("replay --check unknown", 2, "unknown: the journal does not have this table; known: bac-901"),
+        ("show unknown", 2, "unknown: the journal does not have this table; known: bac-901"),
+        (f"show {TABLE} --rows 3-x", 2, "write rows A-B"),
+        (f"show {TABLE} --rows x", 2, "write a row"),
+        (f"show {TABLE} --round 3", 2, "write a round as SHOE.ROUND"),
+        (f"show {TABLE} --rows 99999-{'9' * 20}", 1, "the journal has none of these rows"),
+        (f"show {TABLE} --round 1.99", 1, "the journal has none of these rows"),
+        ("replay", 2, "--check"),
+    ],
+)
+async def test_an_unknown_table_or_row_is_reported(dealt: World, words: str, status: int, wanted: str) -> None:
+    """Wrong use has status 2; a missing row has status 1."""
+    finished = await journal(dealt, *words.split())
+    assert (finished.status, finished.out) == (status, "")
+    assert wanted in finished.err
+
+
+async def test_a_missing_journal_is_reported(tmp_path: Path) -> None:
+    """The error contains the name of the file; the status is 1."""
+    finished = await shoed("journal", "replay", "--check", "--state-dir", tmp_path)
+    assert (finished.status, finished.out) == (1, "")
+    assert str(tmp_path / "journal.db") in finished.err
+
+
+async def test_unknown_settings_are_reported(tmp_path: Path) -> None:
+    """The recomputation requires the recorded settings."""
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        connection.executescript(FROZEN.read_text())
+    finished = await shoed("journal", "replay", "--check", "--state-dir", tmp_path)
+    assert (finished.status, finished.out) == (1, "")
+    assert "this shoed cannot read the settings" in finished.err

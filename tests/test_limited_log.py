@@ -1,0 +1,45 @@
+"""Repeated log lines: the first lines are written, and the others are counted."""
+
+import logging
+
+import pytest
+
+from shoed.service.limited_log import LINES_WRITTEN, WINDOW_S, LimitedLog
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name == "shoed"]
+
+
+async def test_the_first_lines_of_a_minute_are_written_and_the_others_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """The count names the table and the kind of line."""
+    limited_log = LimitedLog("bac-901")
+    for number in range(LINES_WRITTEN + 3):
+        limited_log.write(logging.WARNING, "refused", f"no port {number}")
+    assert lines(caplog) == [f"bac-901: no port {number}" for number in range(LINES_WRITTEN)]
+    limited_log.end_window("refused")
+    assert lines(caplog)[LINES_WRITTEN:] == [f"bac-901: refused: 3 more in {WINDOW_S:.0f} s"]
+
+
+async def test_while_the_lines_continue_each_minute_has_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """After a minute without such a line, lines are written again."""
+    limited_log = LimitedLog("bac-901")
+    for _ in range(LINES_WRITTEN + 1):
+        limited_log.write(logging.WARNING, "refused", "no port")
+    limited_log.end_window("refused")
+    limited_log.write(logging.WARNING, "refused", "no port")
+    limited_log.end_window("refused")
+    assert lines(caplog)[LINES_WRITTEN:] == [f"bac-901: refused: 1 more in {WINDOW_S:.0f} s"] * 2
+    limited_log.end_window("refused")
+    limited_log.write(logging.WARNING, "refused", "no port again")
+    assert lines(caplog)[-1] == "bac-901: no port again"
+
+
+async def test_each_kind_is_counted_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """Many lines of one kind do not hide a line of another kind."""
+    limited_log = LimitedLog("bac-901")
+    for _ in range(LINES_WRITTEN + 1):
+        limited_log.write(logging.WARNING, "refused", "no port")
+    limited_log.write(logging.ERROR, "closed", "hung up")
+    assert lines(caplog)[-1] == "bac-901: hung up"
+    assert caplog.records[-1].levelno == logging.ERROR
