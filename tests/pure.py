@@ -60,8 +60,9 @@ def pure_tests() -> list[Path]:
 def main(arguments: list[str]) -> int:
     (ROOT / ".cache").mkdir(exist_ok=True)
     coverage = (sys.executable, "-m", "coverage")
-    pytest = ("run", "-m", "pytest", "--quiet", "-m", "not exhaustive", *arguments, *map(str, pure_tests()))
-    return subprocess.call([*coverage, *pytest], cwd=ROOT) or subprocess.call([*coverage, "report"], cwd=ROOT)
+    pytest = ("-m", "pytest", "--quiet", "--numprocesses=2", "-m", "not exhaustive", *arguments)
+    steps = ("erase",), ("run", *pytest, *map(str, pure_tests())), ("combine", "--quiet"), ("report",)
+    return next(filter(None, (subprocess.call([*coverage, *words], cwd=ROOT) for words in steps)), 0)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.model.cards import Card
-from shoed.model.commands import CloseBets, CorrectCard, OpenBets, ReportIrregularity, SettleRound, StartShoe, VoidRound
+from shoed.model.commands import (
+    CloseBets,
+    CorrectCard,
+    OpenBets,
+    ReplaceSet,
+    ReportIrregularity,
+    SettleRound,
+    StartShoe,
+    VoidRound,
+)
 from shoed.model.events import CardSetAside, RoundAbandoned, RoundCompleted, RoundStarted
 from shoed.model.irregularities import IrregularityKind
 from shoed.model.observations import AnyObservation
@@ -20,6 +29,7 @@ from tests.observed import (
     UNPROVEN,
     UNREAD_FAULT,
     TableRun,
+    after,
     card,
     cards,
     closed,
@@ -204,6 +214,15 @@ def test_the_waiting_card_may_belong_to_the_next_round() -> None:
     assert (table.question.question, table.question.gap) == ("face", True)
     table.answer("2C")
     assert (table.shown.round, table.hands) == (2, "2C / 4D")
+
+
+def test_a_question_after_the_round_shows_no_gap() -> None:
+    """The gap was answered in the round; the question about the set concerns the next round."""
+    table = after(*NATURAL[:3], closed(), OPENED, UNPROVEN, NATURAL[3])
+    assert table.question.gap
+    table.answer("cards-shown")
+    table.tell(ReplaceSet())
+    assert (table.question.question, table.question.gap) == ("next-round", False)
 
 
 def test_the_house_rules_apply_to_a_round_that_began_in_a_gap() -> None:

@@ -7,7 +7,7 @@ from shoed.model.commands import Author, ReportIrregularity, Withdraw
 from shoed.model.findings import TooOften
 from shoed.model.irregularities import IrregularityKind, Role
 from shoed.model.step import Commanded
-from tests.observed import CUT, NATURAL, START, STARTED, TableRun, after, card
+from tests.observed import CUT, NATURAL, START, STARTED, TableRun, after, card, cards
 
 TOO_OFTEN = TooOften(at=START, card=Card.S8, times=9, decks=8)
 
@@ -26,6 +26,14 @@ def test_neglected_insurance_is_one_matter_for_each_stage() -> None:
     assert "no new matter" in accepted_detail(
         table, ReportIrregularity(kind=IrregularityKind.INSURANCE_NEGLECTED, at=4), Role.DEALER
     )
+
+
+def test_a_second_notice_about_a_card_without_a_place_opens_no_other_matter() -> None:
+    """The matter counts once the card has its place; until then it is on record."""
+    table = after(*cards("P1 2S, B1 3S, P2 4S, B3 KS"))
+    notice = ReportIrregularity(kind=IrregularityKind.FACE_UP, at=4)
+    table.tell(notice)
+    assert "no new matter" in accepted_detail(table, notice, Role.PIT_SUPERVISOR)
 
 
 @pytest.mark.parametrize(("role", "phase"), [(Role.DEALER, "suspended"), (Role.PIT_SUPERVISOR, "voided")])

@@ -3,7 +3,7 @@
 import pytest
 
 from shoed.model.cards import Card
-from shoed.model.commands import CorrectCard, OpenBets
+from shoed.model.commands import CorrectCard, OpenBets, ReportIrregularity
 from shoed.model.events import (
     CardDrawn,
     CardSetAside,
@@ -13,7 +13,23 @@ from shoed.model.events import (
     RoundSuspended,
     RoundVoided,
 )
-from tests.observed import NATURAL, UNREAD_FAULT, TableRun, after, card, cards, fault, kinds, left_over, together
+from shoed.model.findings import NotShuffled
+from shoed.model.irregularities import IrregularityKind, Role
+from tests.observed import (
+    CUT,
+    NATURAL,
+    START,
+    STARTED,
+    UNREAD_FAULT,
+    TableRun,
+    after,
+    card,
+    cards,
+    fault,
+    kinds,
+    left_over,
+    together,
+)
 
 
 def test_a_person_decides_an_unknown_order() -> None:
@@ -151,6 +167,27 @@ def test_a_fault_close_before_a_card_asks_for_confirmation() -> None:
     assert (table.question.question, table.question.choices) == ("card-order", ("4S", "5S"))
 
 
+def test_an_order_with_two_equal_faces_concerns_the_cards_drawn_together() -> None:
+    """The unread card is 2S, as Player's first card is. The order is of the unread card and of the card after it."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.step(card("P2", "4S"), found=[together("? 4S")])
+    table.answer("yes")
+    table.answer("2S")
+    table.answer(("2S", "4S"))
+    table.answer("continue")
+    assert table.hands == "2S 2S / 3S 4S"
+    table.tell(CorrectCard(index=1, card=Card.C9))
+    assert table.hands == "9C 2S / 3S 4S"
+
+
+def test_the_count_of_a_notice_of_another_kind_adds_no_card() -> None:
+    """Only a card drawn together can have an unread card. The void round keeps its two cards."""
+    table = after(*cards("P1 2S, B1 3S"))
+    table.tell(ReportIrregularity(kind=IrregularityKind.FOREIGN_CARD, at=2, count=1), Role.DEALER)
+    table.answer("yes")
+    assert (table.phase, len(table.state.record.cards)) == ("voided", 2)
+
+
 def test_a_finding_alone_voids_no_round() -> None:
     """F 5.3: a person confirms a finding about the initial deal first."""
     table = after(*cards("P1 2S, B1 3S"), game="fortune-six")
@@ -188,6 +225,17 @@ def test_a_first_card_report_after_a_round_asks_no_question() -> None:
     published = [event.data for event in table.step(card("first-card", "4S"), found=[together("4H 4S")])]
     assert kinds(published) == [CardSetAside, IrregularityNoticed]
     assert not table.state.asked
+
+
+def test_another_finding_about_the_first_card_of_a_shoe_asks_for_no_order() -> None:
+    """The cards of the set are in question, and not the order of the first card."""
+    table = after(CUT, STARTED)
+    published = [
+        event.data
+        for event in table.step(card("first-card", "3H"), found=[NotShuffled(at=START, cards=60, evidence="in suits")])
+    ]
+    noticed = [each.kind for each in published if isinstance(each, IrregularityNoticed)]
+    assert noticed == ["not-shuffled"]
 
 
 def test_a_corrected_face_keeps_the_decided_order() -> None:

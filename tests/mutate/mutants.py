@@ -250,6 +250,11 @@ def shorter(parts: list[Part], may_go: Callable[[Part], bool] = lambda _: True) 
     return ([*parts[:at], *parts[at + 1 :]] for at, each in enumerate(parts) if may_go(each))
 
 
+def has_effect(argument: ast.keyword) -> bool:
+    """Whether a call without this argument may act differently. `strict=False` is the default of zip."""
+    return argument.arg not in MESSAGES and ast.unparse(argument) != "strict=False"
+
+
 def starred(node: ast.AST) -> bool:
     return isinstance(node, ast.Starred)
 
@@ -307,7 +312,7 @@ def of_parts(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
     """The node without one of its parts."""
     match node:
         case ast.Call(args=args, keywords=keywords):
-            yield from (changed(node, keywords=rest) for rest in shorter(keywords, lambda x: x.arg not in MESSAGES))
+            yield from (changed(node, keywords=rest) for rest in shorter(keywords, has_effect))
             yield from (changed(node, args=rest) for rest in shorter(args, starred))
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
             every = isinstance(node, ast.Set) or not scope.function
