@@ -3,6 +3,7 @@
     ShoedError
       SettingsError       a file that a person writes: all its problems, each with FILE:LINE
       UsageError          a command used wrongly: exit status 2
+      NoSuchTable         a table that the daemon, the configuration or the journal does not have
       DriverError         a device family that no package has, or that cannot be used
       PortError           a device that cannot be used
         PortRefused         the port was not opened: busy, denied, another device
@@ -18,13 +19,16 @@
       BusError            the broker
         BrokerRefused       the broker refused: credentials, protocol, a denied topic
         BrokerLost          the broker is unreachable, silent, or closed the connection
-      TellError           the command socket: no daemon runs, or its answer was lost
+      TellError           the command socket: its answer was lost
+        NotRunning          no daemon runs: exit status 3
+        AnswerRefused       the daemon refused a query
       RigError            a virtual device or a demo that cannot start
 
 The text of each error has three parts: what is wrong, where, and what to do. An invalid frame is not an error: it is
 data, a rejected frame with its reason.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -53,6 +57,11 @@ class SettingsError(ShoedError):
 
 class UsageError(ShoedError):
     pass
+
+
+class NoSuchTable(ShoedError):
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"{name}: no such table; known: {', '.join(known)}")
 
 
 class DriverError(ShoedError):
@@ -119,6 +128,14 @@ class BrokerLost(BusError):
 
 
 class TellError(ShoedError):
+    pass
+
+
+class NotRunning(TellError):
+    pass
+
+
+class AnswerRefused(TellError):
     pass
 
 

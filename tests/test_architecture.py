@@ -46,6 +46,7 @@ VENDORS: Final = {
 TASK_BORDERS: Final = {
     ("shoed/service/desk.py", "run"),
     ("shoed/service/desk.py", "publish"),
+    ("shoed/service/command_socket.py", "answer"),
     ("shoed/journal/writer.py", "run"),
 }
 # Functions that pass any error to their caller, or undo an operation without a caller.

@@ -14,7 +14,7 @@ import pytest
 
 from shoed.errors import TellError
 from shoed.model.commands import Answer
-from shoed.model.requests import EXAMPLE, CaptureRequest, Request, json_line
+from shoed.model.requests import EXAMPLE, AnyRequest, Request, json_line
 from shoed.service import command_socket
 from shoed.service.command_socket import LONGEST, MOST_CLIENTS, NAME, CommandServer, listening, send_command
 from tests.brokers import left_open
@@ -26,15 +26,13 @@ YES: Final = Answer(EXAMPLE.input.id, accepted=True)
 pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 
 
-async def yes(request: Request | CaptureRequest) -> Answer:
+async def yes(request: AnyRequest) -> Answer:
     assert isinstance(request, Request)
     return Answer(request.input.id, accepted=True)
 
 
 @asynccontextmanager
-async def serving(
-    place: Path, answer: Callable[[Request | CaptureRequest], Awaitable[Answer]] = yes
-) -> AsyncIterator[CommandServer]:
+async def serving(place: Path, answer: Callable[[AnyRequest], Awaitable[Answer]] = yes) -> AsyncIterator[CommandServer]:
     """A server that stops at the end of the test."""
     with listening(place) as listener:
         server = CommandServer(answer)
@@ -120,7 +118,7 @@ async def test_an_incomplete_line_is_not_executed(tmp_path: Path) -> None:
     """The client has closed the connection, and the line is valid without its end."""
     taken = []
 
-    async def take(request: Request | CaptureRequest) -> Answer:
+    async def take(request: AnyRequest) -> Answer:
         taken.append(request)
         return await yes(request)
 
@@ -140,7 +138,7 @@ async def test_a_client_that_waits_does_not_delay_another_client(tmp_path: Path)
     hold = asyncio.Event()
     taken: list[str] = []
 
-    async def slowly(request: Request | CaptureRequest) -> Answer:
+    async def slowly(request: AnyRequest) -> Answer:
         assert isinstance(request, Request)
         taken.append(request.input.id)
         if request.input.id == EXAMPLE.input.id:
@@ -208,7 +206,7 @@ async def test_the_request_of_a_closed_client_is_executed(tmp_path: Path) -> Non
     """A request is executed even if its answer cannot be sent."""
     asked, hold, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def slowly(request: Request | CaptureRequest) -> Answer:
+    async def slowly(request: AnyRequest) -> Answer:
         asked.set()
         await hold.wait()
         done.set()
@@ -227,7 +225,7 @@ async def test_at_the_end_due_answers_are_sent_and_no_line_is_read(tmp_path: Pat
     """Then every connection is closed, and no client can connect."""
     asked, hold = asyncio.Event(), asyncio.Event()
 
-    async def slowly(request: Request | CaptureRequest) -> Answer:
+    async def slowly(request: AnyRequest) -> Answer:
         asked.set()
         await hold.wait()
         return await yes(request)

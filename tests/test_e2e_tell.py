@@ -136,9 +136,9 @@ async def test_help_requires_no_daemon() -> None:
 
 
 async def test_without_a_daemon_it_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    """The exit status is 1."""
+    """The exit status is 3."""
     done = await shoed("tell", "--state-dir", tmp_path, TABLE, "open-bets", "--role=dealer")
-    assert (done.status, done.out) == (1, "")
+    assert (done.status, done.out) == (3, "")
     assert f"{tmp_path}: shoed does not run in this state directory" in done.err
     assert "start shoed" in done.err
 

@@ -27,6 +27,7 @@ from shoed.model.requests import (
     NOTICES,
     CaptureRequest,
     Request,
+    StatusRequest,
     command_of,
     json_line,
     read,
@@ -270,11 +271,18 @@ def test_every_role_is_accepted() -> None:
         assert request.input.author == Author("ann", role)
 
 
-def test_a_request_for_a_capture_is_one_line() -> None:
-    """The key `capture` distinguishes the line from a command."""
-    wanted = CaptureRequest("bac-901", "7f3a", "shoe")
-    assert json_line(wanted) == b'{"table":"bac-901","id":"7f3a","capture":"shoe"}\n'
-    assert read(json_line(wanted)) == wanted
+@pytest.mark.parametrize(
+    ("wanted", "line"),
+    [
+        (CaptureRequest("bac-901", "7f3a", "shoe"), b'{"table":"bac-901","id":"7f3a","capture":"shoe"}\n'),
+        (StatusRequest("7f3a", "bac-901"), b'{"id":"7f3a","status":"bac-901"}\n'),
+        (StatusRequest("7f3a", None), b'{"id":"7f3a","status":null}\n'),
+    ],
+)
+def test_a_query_is_one_line(wanted: CaptureRequest | StatusRequest, line: bytes) -> None:
+    """Its key `capture` or `status` distinguishes the line from a command."""
+    assert json_line(wanted) == line
+    assert read(line) == wanted
 
 
 @pytest.mark.parametrize(
@@ -286,8 +294,10 @@ def test_a_request_for_a_capture_is_one_line() -> None:
             b'{"table":"bac-901","id":"7","capture":"shoe","author":"ann"}',
             '"author" is not a key; give one of table',
         ),
+        (b'{"id":"7","status":9}', "status: 9 is not valid; give the name of a table, or null for all tables"),
+        (b'{"status":null}', "id is missing; give text"),
     ],
 )
-def test_an_invalid_request_for_a_capture_is_refused(line: bytes, message: str) -> None:
+def test_an_invalid_query_is_refused(line: bytes, message: str) -> None:
     """The message states a valid value."""
     assert message in refused(line).detail

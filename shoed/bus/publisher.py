@@ -53,7 +53,8 @@ class Publisher:
         self.finishing = asyncio.Event()
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self.acknowledged: int | None = None  # the last acknowledged event; None: not read from the journal yet
+        with closing(store.read()) as reader:
+            self.acknowledged = reader.cursor(messages.table)  # the last acknowledged event
         self.progress = asyncio.Event()  # `acknowledged` has changed
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
@@ -65,7 +66,7 @@ class Publisher:
 
     async def caught_up(self, sequence: int) -> None:
         """Return when the broker has acknowledged every event up to this sequence number."""
-        while (self.acknowledged or 0) < sequence:
+        while self.acknowledged < sequence:
             self.progress.clear()
             await self.progress.wait()
 
@@ -122,9 +123,6 @@ class Publisher:
 
     async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
         """Publish the birth, then the events until the end."""
-        if self.acknowledged is None:
-            self.acknowledged = reader.cursor(self.messages.table)
-            self.progress.set()
         boundary = reader.last_sequence(self.messages.table)
         reason = "reconnected" if self.births else "started"
         await connection.probe(self.status(Presence.ONLINE, reason, birth))
@@ -145,7 +143,7 @@ class Publisher:
 
     async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""
-        sent = self.acknowledged or 0
+        sent = self.acknowledged
         proven = False  # whether the broker publishes our events; under MQTT 3.1.1 only a probe can prove it
         while True:
             self.news.clear()
@@ -221,7 +219,7 @@ class Publisher:
 
     def advance(self, sequence: int) -> None:
         """Move the cursor: the broker has acknowledged every event up to this sequence number."""
-        if sequence > (self.acknowledged or 0):
+        if sequence > self.acknowledged:
             self.acknowledged = sequence
             self.progress.set()
             self.busy_since = asyncio.get_running_loop().time()  # a long backlog with progress is not a standstill

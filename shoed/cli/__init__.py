@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from shoed import VERSION
-from shoed.errors import ShoedError, UsageError
+from shoed.errors import NotRunning, ShoedError, UsageError
 
 WRONG: Final = 1
 WRONG_USE: Final = 2  # as in argparse
+NOT_RUNNING: Final = 3  # as in `systemctl status`
 INTERRUPTED: Final = 130
 
 # The module of each command has `add_arguments(parser)`, which also names the function that runs it.
@@ -23,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "capture": "record the bytes of a device in a file",
     "replay": "play a capture through the daemon, its journal and its broker",
     "ports": "list the ports and the device families that can use them",
+    "status": "show the tables of the running daemon, and the open questions",
     "tell": "send a command to a table of the running daemon",
     "journal": "verify or show the journal",
     "rig": "run a virtual device",
@@ -47,7 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
         status: int = parsed.command(parsed)
     except ShoedError as error:
         print(error, file=sys.stderr)
-        return WRONG_USE if isinstance(error, UsageError) else WRONG
+        match error:
+            case UsageError():
+                return WRONG_USE
+            case NotRunning():
+                return NOT_RUNNING
+            case _:
+                return WRONG
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has closed it

@@ -15,12 +15,12 @@ from typing import Final
 
 from shoed.cli.options import add_state_dir, address_of, state_dir_of
 from shoed.errors import CaptureError, LinkLost, UsageError
-from shoed.model.requests import CaptureRequest
+from shoed.model.requests import CaptureAnswer, CaptureRequest
 from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress
 from shoed.ports.capture import CaptureRecord, Direction, Header, header_text, record_text
 from shoed.ports.clock import now
 from shoed.ports.link import open_link
-from shoed.service.command_socket import request_capture
+from shoed.service.command_socket import query
 from shoed.session import drivers
 
 MODE: Final = 0o600  # other users may not read the cards
@@ -122,9 +122,6 @@ async def listen(address: Address, header: Header, out: str | None, seconds: flo
 
 def save(state_dir: Path, table: str, device: str, out: str | None) -> int:
     """Write the recent traffic of a device, which the daemon recorded."""
-    answer = request_capture(state_dir, CaptureRequest(table, os.urandom(8).hex(), device))
-    if not answer.accepted:
-        sys.stderr.write(f"{answer.detail}\n")
-        return 1
+    answer = query(state_dir, CaptureRequest(table, os.urandom(8).hex(), device), CaptureAnswer)
     File(out).write(answer.capture)
     return 0

@@ -63,9 +63,28 @@ class CaptureRequest(msgspec.Struct, frozen=True, rename={"device": "capture"}):
     device: DeviceName
 
 
+TableName = Annotated[str | None, "that the request selects"]
+
+
+class StatusRequest(msgspec.Struct, frozen=True, rename={"table": "status"}):
+    """A request for the status of the daemon, and of one table or of all tables; the struct is its own line."""
+
+    id: str
+    table: TableName  # None: all tables
+
+
+AnyRequest = Request | CaptureRequest | StatusRequest
+
+
 class CaptureAnswer(Answer, frozen=True):
     capture: str = ""  # the text of the whole capture
 
+
+# A line with one of these keys is a query; any other line is a command.
+QUERIES: Final[Mapping[str, type[CaptureRequest | StatusRequest]]] = {
+    "capture": CaptureRequest,
+    "status": StatusRequest,
+}
 
 EXAMPLE: Final = Request(
     "bac-901",
@@ -102,6 +121,7 @@ NOTATIONS: Final[Mapping[object, Notation]] = {
     bool: Notation("yes or no", lambda text: {"yes": True, "no": False}.get(text, text)),
     str: Notation(f"text of 1 to {LONGEST_TEXT} characters"),
     DeviceName: Notation("the name of a device, such as shoe"),
+    TableName: Notation("the name of a table, or null for all tables"),
     Card: Notation("a card, such as 8S or 10H", parse_card),
     tuple[Card, ...]: Notation(
         f"at most {MOST_ITEMS} cards, such as 8S,10H", lambda text: [parse_card(each) for each in text.split(",")]
@@ -221,7 +241,7 @@ def typed_request(table: str, command: AnyCommand, author: str, role: str | None
 # --- from and to lines of JSON
 
 
-def read(line: bytes) -> Request | CaptureRequest | Answer:
+def read(line: bytes) -> AnyRequest | Answer:
     """The request of a line, or the answer that refuses the line."""
     try:
         values = msgspec.json.decode(line)
@@ -230,7 +250,8 @@ def read(line: bytes) -> Request | CaptureRequest | Answer:
     if not isinstance(values, dict):
         return Answer("", accepted=False, detail=f"{shown(values)} is not a request; send one JSON object on one line")
     try:
-        return checked(CaptureRequest, values) if "capture" in values else request_of(values)
+        query = next((QUERIES[key] for key in QUERIES if key in values), None)
+        return request_of(values) if query is None else checked(query, values)
     except UsageError as error:
         request_id = values.get("id")
         return Answer(request_id if isinstance(request_id, str) else "", accepted=False, detail=str(error))
@@ -248,8 +269,8 @@ def request_of(values: Mapping[str, object]) -> Request:
             raise UsageError(f"command: the name of the command is missing, or is not text; give {right}")
 
 
-def json_line(request: Request | CaptureRequest) -> bytes:
-    if isinstance(request, CaptureRequest):
+def json_line(request: AnyRequest) -> bytes:
+    if not isinstance(request, Request):
         return msgspec.json.encode(request) + b"\n"
     given = request.input
     command = msgspec.to_builtins(given.command)

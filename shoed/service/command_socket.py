@@ -6,18 +6,21 @@ therefore occupies memory for one request only. At the end, no further line is r
 """
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
-from shoed.errors import TellError
+from shoed.errors import AnswerRefused, NotRunning, TellError
 from shoed.model.commands import Answer
-from shoed.model.requests import CaptureAnswer, CaptureRequest, Request, json_line, read
+from shoed.model.requests import AnyRequest, CaptureRequest, Request, StatusRequest, json_line, read
+
+A = TypeVar("A", bound=Answer)
 
 NAME: Final = "tell.sock"
 LONGEST: Final = 4096  # bytes of a line: ten times the longest command
@@ -27,7 +30,9 @@ LEAVE_S: Final = 1.0  # at the end, for the due answers
 ANSWER_S: Final = 10.0  # the time limit of a client: a disk may be slow
 MODE: Final = 0o600
 
-Execute = Callable[[Request | CaptureRequest], Awaitable[Answer]]
+LOG: Final = logging.getLogger("shoed")
+
+Execute = Callable[[AnyRequest], Awaitable[Answer]]
 
 
 @contextmanager
@@ -122,7 +127,13 @@ class CommandServer:
             finally:
                 self.reading.discard(timeout)
         request = read(line)
-        return request if isinstance(request, Answer) else await self.execute(request)
+        if isinstance(request, Answer):
+            return request
+        try:
+            return await self.execute(request)
+        except Exception as error:  # the border of a task: a defect of one answer does not end the tables
+            LOG.exception("a request has no answer: %s", line.decode(errors="replace").strip())
+            return refusal(f"shoed has a defect ({type(error).__name__}: {error}); report it, with the log of shoed")
 
 
 def refusal(detail: str) -> Answer:
@@ -147,10 +158,13 @@ def send_command(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -
     return msgspec.json.decode(exchange(state_dir, json_line(request), limit_s, remedy), type=Answer)
 
 
-def request_capture(state_dir: Path, request: CaptureRequest, limit_s: float = ANSWER_S) -> CaptureAnswer:
-    return msgspec.json.decode(
-        exchange(state_dir, json_line(request), limit_s, "repeat the command"), type=CaptureAnswer
-    )
+def query(state_dir: Path, request: CaptureRequest | StatusRequest, answer: type[A], limit_s: float = ANSWER_S) -> A:
+    """The answer to a query; AnswerRefused has the reason of a refusal."""
+    received = exchange(state_dir, json_line(request), limit_s, "repeat the command; see the log of shoed")
+    refused = msgspec.json.decode(received, type=Answer)
+    if not refused.accepted:
+        raise AnswerRefused(refused.detail)
+    return msgspec.json.decode(received, type=answer)
 
 
 def exchange(state_dir: Path, request: bytes, limit_s: float, remedy: str) -> bytes:
@@ -165,7 +179,7 @@ def exchange(state_dir: Path, request: bytes, limit_s: float, remedy: str) -> by
                 f"{state_dir}: {error.strerror}; run the command as the user of the daemon, or as root"
             ) from error
         except OSError as error:
-            raise TellError(
+            raise NotRunning(
                 f"{state_dir}: shoed does not run in this state directory ({error.strerror}); start shoed,"
                 " or give its --config or --state-dir"
             ) from error

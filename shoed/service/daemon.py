@@ -13,20 +13,21 @@ import signal
 import socket
 from pathlib import Path
 from time import monotonic, monotonic_ns
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, assert_never
 
 from shoed import VERSION
 from shoed.engine import ENGINE
-from shoed.errors import JournalError
+from shoed.errors import JournalError, NoSuchTable
 from shoed.journal import Store, Writer, hold
 from shoed.model.commands import Answer
-from shoed.model.requests import CaptureRequest, Request
+from shoed.model.requests import AnyRequest, CaptureRequest, Request, StatusRequest
 from shoed.model.step import Configured
 from shoed.ports.clock import now
 from shoed.service import watchdog
 from shoed.service.command_socket import CommandServer, listening
 from shoed.service.config import Config, describe
 from shoed.service.desk import Desk
+from shoed.service.disk import Disk
 from shoed.service.watchdog import Systemd
 
 LOG: Final = logging.getLogger("shoed")
@@ -40,6 +41,9 @@ class Daemon(Generic[D]):
     """All tables of one configuration, with one journal."""
 
     def __init__(self, config: Config, store: Store, systemd: Systemd, listener: socket.socket, desk: type[D]) -> None:
+        self.config = config
+        self.began_us = now().utc_us
+        self.disk = Disk(Path(config.state_dir).absolute())
         self.writer = Writer(store, ENGINE)
         self.desks = [desk(table, config.site, config.broker, store, self.writer) for table in config.tables]
         self.systemd = systemd
@@ -105,15 +109,23 @@ class Daemon(Generic[D]):
         await serving
         return failure
 
-    async def execute(self, request: Request | CaptureRequest) -> Answer:
-        for desk in self.desks:
-            if desk.name == request.table:
-                if isinstance(request, CaptureRequest):
-                    return await desk.capture(request)
-                return await desk.execute(request.input)
-        known = ", ".join(desk.name for desk in self.desks)
-        request_id = request.id if isinstance(request, CaptureRequest) else request.input.id
-        return Answer(request_id, accepted=False, detail=f"{request.table}: no such table; known: {known}")
+    async def execute(self, request: AnyRequest) -> Answer:
+        desks = [desk for desk in self.desks if request.table in (None, desk.name)]
+        if not desks:
+            request_id = request.input.id if isinstance(request, Request) else request.id
+            unknown = NoSuchTable(str(request.table), [desk.name for desk in self.desks])
+            return Answer(request_id, accepted=False, detail=str(unknown))
+        match request:
+            case Request(input=command):
+                return await desks[0].execute(command)
+            case CaptureRequest():
+                return await desks[0].capture(request)
+            case StatusRequest():
+                from shoed.service.status import status_of  # noqa: PLC0415 -- a daemon without this request does not need it
+
+                return await status_of(self, desks, request)
+            case _:
+                assert_never(request)
 
     def stuck_parts(self, limit_s: float) -> list[str]:
         """The parts that have made no progress for longer than the limit."""

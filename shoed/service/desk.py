@@ -40,7 +40,7 @@ from shoed.service.table_device import TableDevice
 from shoed.session import Session, SessionState, drivers
 from shoed.table import Custom, TableSettings
 from shoed.table.public_state import public_device
-from shoed.table.state import Condition
+from shoed.table.state import Condition, TableState
 from shoed.watch import WatchSettings
 
 LOG: Final = logging.getLogger("shoed")
@@ -110,6 +110,7 @@ class Desk:
         self.writer = writer
         self.engine = engine_of(config, store.word)
         self.state = self.restore(store)
+        self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
         custom = self.engine.table_settings.custom
         messages = TableMessages(site, self.name, store.word, config.game, VERSION, config.house.insurance, custom)
         self.publisher = Publisher(messages, broker, store, writer)
@@ -148,14 +149,15 @@ class Desk:
         self.is_usable = True
         if step is not None:
             links = {device: each.link for device, each in self.devices.items()}
-            done = partial(self.release, step, links) if step.urgent else None
+            done = partial(self.release, step, self.state.table, links) if step.urgent else None
             self.writer.submit(self.name, step, self.state, done)
         due = self.engine.wake_at(self.state)
         if due is not None and (self.due_ns is None or due < self.due_ns):
             self.due_earlier.set()
 
-    def release(self, step: Step, links: Mapping[Device, Link | None]) -> None:
+    def release(self, step: Step, after: TableState, links: Mapping[Device, Link | None]) -> None:
         """Send the effects of a committed Step. `links` are the links of the devices at the time of the Step."""
+        self.committed = after
         for send in step.sends:
             self.devices[send.device].send(send.data, links[send.device])
         self.publisher.committed()

@@ -1,0 +1,47 @@
+"""The disk of the state directory: its free space, and the size of the journal.
+
+Theory of operation: a disk that hangs must stop neither the event loop nor the end of the process. Each measurement is
+made in a daemon thread. While a measurement has no result, no second one begins.
+"""
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shoed.ports.threads import off_loop
+
+DISK_S: Final = 1.0  # the time limit of an answer
+
+
+class DiskStatus(msgspec.Struct, frozen=True):
+    """In bytes: the free space for the daemon, the size of the file system, and the size of the journal's files."""
+
+    free_bytes: int
+    total_bytes: int
+    journal_bytes: int
+
+
+class Disk:
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self.measuring: asyncio.Task[DiskStatus] | None = None
+
+    async def measure(self) -> DiskStatus | None:
+        """None: the disk does not answer, or refuses to."""
+        if self.measuring is None or self.measuring.done():
+            self.measuring = asyncio.create_task(off_loop(lambda: disk_of(self.state_dir)))
+        done, _ = await asyncio.wait([self.measuring], timeout=DISK_S)
+        return self.measuring.result() if done and self.measuring.exception() is None else None
+
+
+def disk_of(state_dir: Path) -> DiskStatus:
+    system = os.statvfs(state_dir)
+    size = 0
+    for file in state_dir.glob("journal.db*"):
+        with suppress(FileNotFoundError):  # SQLite has removed it
+            size += file.stat().st_size
+    return DiskStatus(system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize, size)

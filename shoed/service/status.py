@@ -1,0 +1,152 @@
+"""The status of a running daemon, for `shoed status` and for programs: one value, with stable keys in JSON.
+
+Theory of operation: the daemon answers from memory, and reads neither the journal nor the broker, so a journal that
+hangs does not delay the answer. A table shows its committed state only, as all messages do. The disk is measured in a
+thread. The event loop serves the tables between two tables of an answer.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from shoed import VERSION
+from shoed.model.commands import Answer
+from shoed.model.moments import rfc3339
+from shoed.model.observations import Device
+from shoed.model.requests import StatusRequest
+from shoed.service.disk import DiskStatus
+from shoed.table import PublicQuestion, PublicState, public_state
+from shoed.table.public_state import PublicDevice, public_device
+from shoed.table.state import Condition
+
+if TYPE_CHECKING:  # the daemon imports this module for the first request
+    from shoed.service.daemon import D, Daemon
+    from shoed.service.desk import Desk
+
+SLOW_S: Final = 5.0  # a commit that takes longer is a problem
+
+
+class DeviceHealth(PublicDevice, frozen=True):
+    """A device of a table: the fields of `state`, and its configuration."""
+
+    device: Device
+    protocol: str
+    firmware: str
+    port: str
+
+
+class BrokerStatus(msgspec.Struct, frozen=True):
+    """The connection of a table to the broker.
+
+    `reason`: why there is no connection; null with a connection. `backlog`: the number of committed events that the
+    broker has not acknowledged.
+    """
+
+    online: bool
+    reason: str | None
+    backlog: int
+
+
+class TableStatus(msgspec.Struct, frozen=True):
+    """A table. `failure`: the reason if the table failed, else null. `state`, `question`: as the broker has them."""
+
+    name: str
+    failure: str | None
+    state: PublicState
+    question: PublicQuestion | None
+    devices: tuple[DeviceHealth, ...]
+    broker: BrokerStatus
+
+
+class JournalStatus(msgspec.Struct, frozen=True):
+    """The journal. `failure`: the reason if a commit failed, else null. `disk`: null if the disk does not answer.
+
+    `waiting`: the number of Steps that wait for a commit. `committing_s`: the age of the present commit; null without
+    one.
+    """
+
+    state_dir: str
+    failure: str | None
+    waiting: int
+    committing_s: float | None
+    disk: DiskStatus | None
+
+
+class DaemonStatus(Answer, frozen=True, kw_only=True):
+    """The daemon and its tables. `broker`: the address of the broker."""
+
+    version: str
+    site: str
+    pid: int
+    started_at: str
+    broker: str
+    journal: JournalStatus
+    tables: tuple[TableStatus, ...]
+
+    @property
+    def problems(self) -> list[str]:
+        """The problems of the daemon itself: a closed link or a broker that is away is not one of them."""
+        found = [f"{each.name}: {each.failure}" for each in self.tables if each.failure is not None]
+        if self.journal.failure is not None:
+            found.append(self.journal.failure)
+        elif (self.journal.committing_s or 0) > SLOW_S:
+            found.append(f"the journal has not completed a commit for {self.journal.committing_s:.0f} s")
+        return found
+
+
+async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: StatusRequest) -> DaemonStatus:
+    disk = await daemon.disk.measure()
+    tables = []
+    for desk in desks:
+        tables.append(table_of(desk))
+        await asyncio.sleep(0)  # the tables are served
+    writer, config = daemon.writer, daemon.config
+    failure = writer.failed.result() if writer.failed.done() else None
+    since = writer.committing_since
+    return DaemonStatus(
+        request.id,
+        accepted=True,
+        version=VERSION,
+        site=config.site,
+        pid=os.getpid(),
+        started_at=rfc3339(daemon.began_us),
+        broker=config.broker.at,
+        journal=JournalStatus(
+            state_dir=str(daemon.disk.state_dir),
+            failure=None if failure is None else str(failure),
+            waiting=writer.waiting,
+            committing_s=None if since is None else round(monotonic() - since, 3),
+            disk=disk,
+        ),
+        tables=tuple(tables),
+    )
+
+
+def table_of(desk: "Desk") -> TableStatus:
+    state, publisher, table = desk.committed, desk.publisher, desk.publisher.messages
+    conditions = {Device.SHOE: state.device, Device.SHUFFLER: state.shuffler}
+    return TableStatus(
+        name=desk.name,
+        failure=desk.ended,
+        state=public_state(table.game, state, insurance=table.insurance),
+        question=publisher.open_question(state),
+        devices=tuple(
+            DeviceHealth(
+                **msgspec.structs.asdict(public_device(conditions[device] or Condition())),
+                device=device,
+                protocol=of.protocol,
+                firmware=of.firmware,
+                port=of.port,
+            )
+            for device, of in desk.config.devices.items()
+        ),
+        broker=BrokerStatus(
+            online=publisher.offline_reason is None,
+            reason=publisher.offline_reason,
+            backlog=state.sequence - publisher.acknowledged,
+        ),
+    )
