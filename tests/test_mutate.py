@@ -192,14 +192,16 @@ def test_an_unknown_survivor_fails_with_a_remedy(capsys: pytest.CaptureFixture[s
     assert "[[survivor]]" in printed
 
 
-@pytest.mark.parametrize("verdict", [Verdict.KILLED, Verdict.TIMED_OUT])
-def test_an_entry_whose_mutant_is_killed_is_stale(verdict: Verdict, capsys: pytest.CaptureFixture[str]) -> None:
-    """A later test kills the mutant, so the entry must be removed from the list."""
+@pytest.mark.parametrize(("verdict", "status"), [(Verdict.KILLED, 1), (Verdict.TIMED_OUT, 0)])
+def test_an_entry_whose_mutant_is_killed_is_stale(
+    verdict: Verdict, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later test kills the mutant, so the entry must be removed. A time-out may be due to a slow machine."""
     mutant = first_mutant()
     report = Report([Survivor(*mutant.key, "not tested")], [mutant])
     report.add(mutant, verdict)
-    assert report.end(1) == 1
-    assert "stale: a test kills it" in capsys.readouterr().out
+    assert report.end(1) == status
+    assert ("stale: a test kills it" in capsys.readouterr().out) is bool(status)
 
 
 def test_an_entry_without_code_is_stale(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,7 @@ class Report:
                 entry = "\n".join(f"    {name} = {json.dumps(value)}" for name, value in key._asdict().items())
                 print(f"{shown(key, line)}\n  survived: no test fails. Write a test that fails, or add to {LIST}:")
                 print(f'    [[survivor]]\n{entry}\n    reason = ""', flush=True)
-            case Verdict.KILLED | Verdict.TIMED_OUT if key in self.known:
+            case Verdict.KILLED if key in self.known:  # a time-out may be due to a slow machine
                 self.stale.append(key)
                 print(f"{shown(key, line)}\n  stale: a test kills it; remove the entry from {LIST}", flush=True)
             case _:
