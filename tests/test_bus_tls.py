@@ -109,8 +109,21 @@ async def test_the_error_names_tls_files_that_cannot_be_used(certificates: Certi
         assert f"{folder}/{named}" in str(error)
 
 
-async def test_tls_and_plain_text_are_incompatible(broker: Broker, certificates: Certificates) -> None:
-    """Both directions are a loss with a hint, without a wait."""
+@both_versions
+async def test_a_port_without_tls_is_named(broker: Broker, version: MqttVersion) -> None:
+    """The error has the url that fits the port, without a wait."""
     async with asyncio.timeout(SOON_S):
-        assert "cannot be reached" in str(await refused(replace(broker.settings(), tls=True)))
-        assert "it may require mqtts://" in str(await refused(replace(certificates.settings, tls=False)))
+        error = await refused(replace(broker.settings(version), tls=True))
+    assert str(error).startswith(f"the broker at {broker.host}:{broker.port} does not speak TLS")
+    assert f"set url in [mqtt] to mqtt://{broker.host}:{broker.port}" in str(error)
+
+
+@both_versions
+async def test_a_port_with_tls_is_named(certificates: Certificates, version: MqttVersion) -> None:
+    """A second connection proves that the port speaks TLS; the error has the url that fits the port."""
+    for settings in (certificates.settings, certificates.strict):
+        async with asyncio.timeout(SOON_S):
+            error = await refused(replace(settings, version=version, tls=False))
+        assert isinstance(error, BrokerRefused)
+        assert str(error).startswith(f"the broker at {settings.place} speaks TLS")
+        assert f"set url in [mqtt] to mqtts://{settings.place}" in str(error)

@@ -74,7 +74,10 @@ async def test_the_socket_of_an_earlier_daemon_is_replaced(tmp_path: Path) -> No
 def test_a_directory_in_its_place_is_an_error(tmp_path: Path) -> None:
     """The directory is not removed: it is not of shoed."""
     (tmp_path / NAME).mkdir()
-    with pytest.raises(TellError, match=f"{tmp_path / NAME}: .*remove the file of this name"), listening(tmp_path):
+    with (
+        pytest.raises(TellError, match=f"{tmp_path / NAME}: .*remove the file or directory of this name"),
+        listening(tmp_path),
+    ):
         pass
     assert (tmp_path / NAME).is_dir()
 

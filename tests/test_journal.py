@@ -194,6 +194,13 @@ def test_one_process_can_use_the_state_directory(tmp_path: Path) -> None:
         pass
 
 
+def test_a_full_disk_at_the_start_names_the_state_directory(tmp_path: Path) -> None:
+    """/dev/full refuses every write as a full disk does."""
+    (tmp_path / "lock").symlink_to("/dev/full")
+    with pytest.raises(JournalUnusable, match=f"{tmp_path}: No space left on device; .*free space"), hold(tmp_path):
+        pass
+
+
 def test_the_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
     """The kernel releases the lock, so a person never has to remove a lock."""
     script = "import os, sys; from pathlib import Path; from shoed.journal import hold\n"

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 import pytest
 
+from shoed.journal import Reader
 from tests.command_clients import Finished, client, line, shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.witnesses import TABLE
@@ -148,3 +149,24 @@ async def test_unknown_settings_are_reported(tmp_path: Path) -> None:
     finished = await shoed("journal", "replay", "--check", "--state-dir", tmp_path)
     assert (finished.status, finished.out) == (1, "")
     assert "this shoed cannot read the settings" in finished.err
+
+
+async def test_a_missing_journal_is_an_error_with_the_options_that_select_another(tmp_path: Path) -> None:
+    """The error names the path of the journal, not the disk."""
+    for words in (["show", TABLE], ["replay", "--check"]):
+        done = await shoed("journal", *words, "--state-dir", tmp_path / "absent")
+        assert (done.status, done.out) == (1, "")
+        assert done.err.startswith(f"there is no journal at {tmp_path}/absent/journal.db; give ")
+        assert "--config" in done.err
+        assert "disk" not in done.err
+
+
+async def test_the_last_rounds_are_found(dealt: World) -> None:
+    """From the row with the start of the oldest of them to the last row, within the limit of rows."""
+    started = [row.row for row in dealt.journal.events() if row.type == "round.started"]
+    ((last,),) = dealt.journal.ask("SELECT max(row) FROM step")
+    with closing(Reader(dealt.journal.path)) as reader:
+        assert reader.last_rows(TABLE, 2, 10_000) == (started[-2], last)
+        assert reader.last_rows(TABLE, 10_000, 10_000) == (started[0], last)
+        assert reader.last_rows(TABLE, 10_000, 1) == (last, last)
+        assert reader.last_rows("none", 2, 10) == (1, 0)

@@ -8,10 +8,15 @@ import asyncio
 import socket
 import ssl
 from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
 
 from shoed.bus.settings import BrokerSettings
-from shoed.errors import BrokerLost, BrokerRefused
+from shoed.errors import BrokerLost, BrokerRefused, BusError
 from shoed.ports.threads import off_loop
+
+ALERT: Final = "ALERT"  # in OpenSSL's name of an error that the other side reports: it speaks TLS
 
 
 def password(settings: BrokerSettings) -> str | None:
@@ -47,9 +52,25 @@ def tls_context(settings: BrokerSettings) -> ssl.SSLContext:
 
 async def dial(settings: BrokerSettings, limit_s: float) -> socket.socket:
     """A socket to the first of the broker's addresses that answers. The time limit is divided among the addresses."""
-    loop = asyncio.get_running_loop()
     # In a thread: the system's authorities need 15 ms to load, which would delay the cards of other tables.
     context = await off_loop(lambda: tls_context(settings)) if settings.tls else None
+    return await _connected(settings, context, limit_s)
+
+
+async def speaks_tls(settings: BrokerSettings, limit_s: float) -> bool:
+    """Whether the port of the broker answers in TLS. The certificate is not verified, and no data are sent."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        (await _connected(settings, context, limit_s)).close()
+    except BusError:
+        return False
+    return True
+
+
+async def _connected(settings: BrokerSettings, context: ssl.SSLContext | None, limit_s: float) -> socket.socket:
+    loop = asyncio.get_running_loop()
     try:
         places = await off_loop(lambda: socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as fault:
@@ -99,9 +120,29 @@ async def _encrypted(context: ssl.SSLContext, plain: socket.socket, settings: Br
             f"the certificate of {settings.at} is not valid: {fault.verify_message}; set ca in [mqtt] to the PEM "
             "file of the authority that signed it, and the host in url to a name in the certificate"
         ) from fault
+    except ssl.SSLError as fault:
+        inner.close()
+        raise (_refused_handshake if ALERT in (fault.reason or "") else _no_tls)(settings, fault) from fault
+    except ConnectionError as fault:
+        inner.close()
+        raise _no_tls(settings, fault) from fault
     except BaseException:
         inner.close()
         raise
+
+
+def _no_tls(settings: BrokerSettings, fault: OSError) -> BrokerLost:
+    return BrokerLost(
+        f"the broker at {settings.place} does not speak TLS ({_reason(fault)}); set url in [mqtt] to"
+        f" {replace(settings, tls=False).at}, or to the TLS port of the broker"
+    )
+
+
+def _refused_handshake(settings: BrokerSettings, fault: OSError) -> BrokerLost:
+    return BrokerLost(
+        f"{settings.at} refused the TLS connection: {_reason(fault)}; check the broker's log: it may require cert and"
+        " key, or another version of TLS"
+    )
 
 
 def _reason(fault: Exception) -> str:

@@ -40,8 +40,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from shoed.bus.broker_socket import dial, password
-from shoed.bus.reasons import FAILURE, cut, no_connack, refusal
+from shoed.bus.broker_socket import dial, password, speaks_tls
+from shoed.bus.reasons import FAILURE, cut, needs_tls, no_connack, refusal
 from shoed.bus.settings import LIMITS, BrokerSettings, BrokerTimeLimits
 from shoed.errors import BrokerLost, BrokerRefused, BusError
 
@@ -97,6 +97,7 @@ class Connection:
         self._pending: dict[int, _Pending] = {}  # by packet identifier, oldest first
         self._overdue_timer: asyncio.TimerHandle | None = None
         self._why: BusError | None = None  # the reason of the end of the connection
+        self._is_unanswered = False  # the broker closed the connection without a CONNACK
         self._closed = False  # by close()
         self._watchers: set[asyncio.Future[None]] = set()
         self._hung_up = asyncio.Event()  # paho has closed the socket
@@ -232,6 +233,11 @@ class Connection:
                 f"{self._at} does not answer within {self._limits.connect_s:g} s; "
                 "check that an MQTT broker runs there, and that no firewall drops packets"
             ) from None
+        except BusError:
+            is_plain = self._is_unanswered and not self._settings.tls
+            if is_plain and await speaks_tls(self._settings, self._limits.probe_s):
+                raise needs_tls(self._settings) from None
+            raise
 
     async def drop(self) -> None:
         """Close the socket without DISCONNECT. After close() this has no effect."""
@@ -353,6 +359,7 @@ class Connection:
         elif self._accepted.done():
             self._end(cut(self._at, reason))
         else:
+            self._is_unanswered = self._why is None
             self._end(no_connack(self._at, reason))
 
     def _on_publish(

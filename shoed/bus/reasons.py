@@ -5,9 +5,11 @@ Paho translates the codes of MQTT 3.1.1 into these codes.
 
 from typing import Final
 
+from msgspec.structs import replace
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused, BusError
 
 FAILURE: Final = 0x80  # the lowest code of a failure
@@ -38,15 +40,20 @@ def refusal(what: str, reason: ReasonCode, properties: Properties | None) -> Bus
     return (BrokerLost if reason.value in TEMPORARY else BrokerRefused)(text)
 
 
+def needs_tls(settings: BrokerSettings) -> BrokerRefused:
+    return BrokerRefused(
+        f"the broker at {settings.place} speaks TLS; set url in [mqtt] to {replace(settings, tls=True).at}, or to a"
+        " port without TLS"
+    )
+
+
 def no_connack(at: str, reason: ReasonCode) -> BusError:
     if reason == PROTOCOL_ERROR:
         return BrokerRefused(
             f"{at} does not answer in the configured version of MQTT; set url in [mqtt] to a broker, and version to a"
             " version that the broker supports"
         )
-    return BrokerLost(
-        f"{at} closed the connection without an answer; check its log: it may require mqtts://, or cert and key"
-    )
+    return BrokerLost(f"{at} closed the connection without an answer; check its log: it may require cert and key")
 
 
 def cut(at: str, reason: ReasonCode) -> BrokerLost:

@@ -33,7 +33,11 @@ class BrokerSettings(Struct, frozen=True):
     @property
     def at(self) -> str:
         """The url in canonical form."""
-        return f"{'mqtts' if self.tls else 'mqtt'}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        return f"{'mqtts' if self.tls else 'mqtt'}://{self.place}"
+
+    @property
+    def place(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 class BrokerTimeLimits(Struct, frozen=True):

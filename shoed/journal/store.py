@@ -5,9 +5,11 @@ connection (`writer.py`) in WAL mode with `synchronous=FULL`: after a commit the
 opens its own read-only connection.
 """
 
+import errno
 import fcntl
 import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,10 +21,13 @@ import msgspec
 from shoed.errors import JournalLocked, JournalUnusable
 
 APPLICATION_ID: Final = 0x53484F45  # "SHOE", set by the first schema: identifies a journal of shoed
+SQLITE_VERSION: Final = sqlite3.sqlite_version
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
 SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql")
 ANSWERED: Final = 2  # the first schema with answers
 SHUFFLED: Final = 3  # the first schema with shufflers
+STEPS: Final = 10_000  # of SQLite's machine, between two looks at the clock
+MOST_DAMAGES: Final = 3
 PACKED: Final = 4  # the first schema with compressed bytes, and with bytes that are not kept
 
 
@@ -80,9 +85,7 @@ def hold(state_dir: Path) -> Iterator[None]:
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise JournalUnusable(
-            f"{state_dir}: {error.strerror}; allow this user to write the directory, or set another site.state_dir"
-        ) from error
+        raise unwritable(state_dir, error) from error
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -92,11 +95,24 @@ def hold(state_dir: Path) -> Iterator[None]:
                 f"{state_dir}: another shoed uses the directory (process {holder}); stop that process,"
                 " or set another site.state_dir"
             ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()}\n".encode(), 0))
+        except OSError as error:
+            raise unwritable(state_dir, error) from error
         yield
     finally:
         os.close(lock)
+
+
+def unwritable(state_dir: Path, error: OSError) -> JournalUnusable:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            remedy = "the state directory needs free space for the journal: free space on its disk"
+        case errno.EROFS:
+            remedy = "the file system is read-only: check the disk and the kernel's log, then mount it for writing"
+        case _:
+            remedy = "allow this user to write the directory"
+    return JournalUnusable(f"{state_dir}: {error.strerror}; {remedy}, or set another site.state_dir")
 
 
 class Store:
@@ -129,15 +145,29 @@ class Store:
 
 
 def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        remedy = "keep the file as evidence; move it to another directory, and shoed starts a new journal"
-    else:
-        remedy = "free space on the disk, stop other programs that use the file, and check its permissions"
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            remedy = "keep the file as evidence; move it to another directory, and shoed starts a new journal"
+        case sqlite3.SQLITE_FULL:
+            remedy = f"free space on the disk of {path.parent}, or set another site.state_dir"
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            remedy = "stop the other program that locks the file"
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+            remedy = f"allow this user to read and write the files in {path.parent}, or run as the user of the daemon"
+        case _:
+            remedy = f"check the disk of {path.parent}: its free space, its permissions and the kernel's log"
     return JournalUnusable(f"{path}: {error}; {remedy}")
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Apply the missing schemas in order. Refuse a file with a newer schema."""
+def absent(path: Path) -> JournalUnusable:
+    return JournalUnusable(
+        f"there is no journal at {path}; give the configuration of the daemon with --config, or its state directory"
+        " with --state-dir; the first start of the daemon makes the journal"
+    )
+
+
+def schema_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema of the file. Refuse a file of another program, and a newer schema."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -145,9 +175,15 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise JournalUnusable(f"{path}: the file is not a journal of shoed; set another site.state_dir")
     if version > len(SCHEMAS):
         raise JournalUnusable(
-            f"{path}: a newer shoed wrote the journal (schema {version}; the newest schema of this shoed is"
+            f"{path}: a newer shoed wrote the journal (schema {version}, and the newest schema of this shoed is"
             f" {len(SCHEMAS)}); install the newer shoed"
         )
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Apply the missing schemas in order."""
+    version = schema_of(connection, path)
     for number, name in enumerate(SCHEMAS[version:], start=version + 1):
         script = (SCHEMA_FILES / name).read_text()
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
@@ -158,6 +194,12 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise absent(path) from None
+        except OSError as error:
+            raise JournalUnusable(f"{path}: {error.strerror}; run as the user of the daemon, or as root") from error
         try:
             self.connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         except sqlite3.Error as error:
@@ -195,6 +237,30 @@ class Reader:
         query = "SELECT table_name FROM step UNION SELECT table_name FROM event ORDER BY 1"
         return [name for (name,) in self.rows(query)]
 
+    def verified_schema(self) -> int:
+        """The schema; an error if this shoed cannot read it."""
+        return schema_of(self.connection, self.path)
+
+    @property
+    def engine(self) -> int | None:
+        """The newest engine version that wrote a state; None without a state."""
+        ((newest,),) = self.rows("SELECT max(engine) FROM checkpoint")
+        return None if newest is None else int(newest)
+
+    def quick_check(self, limit_s: float) -> list[str] | None:
+        """The damages that SQLite finds in the file; None if the check requires more time."""
+        until = time.monotonic() + limit_s
+        self.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+        try:
+            found = [str(text) for (text,) in self.connection.execute(f"PRAGMA quick_check({MOST_DAMAGES})")]
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                return None
+            raise unusable(self.path, error) from error
+        finally:
+            self.connection.set_progress_handler(None, 0)
+        return [] if found == ["ok"] else found
+
     @contextmanager
     def one_moment(self) -> Iterator[None]:
         """All reads within the context return the record of one moment."""
@@ -230,6 +296,20 @@ class Reader:
         )
         ((first, last),) = self.rows(query, table, shoe, number)
         return None if first is None else (first, last)
+
+    def last_rows(self, table: str, rounds: int, most: int) -> tuple[int, int]:
+        """The first and the last row of the newest rounds, or of the last rows if these rounds have more rows."""
+        started = "SELECT row FROM event WHERE table_name = ? AND type = 'round.started' ORDER BY sequence DESC LIMIT ?"
+        ((first,),) = self.rows(f"SELECT coalesce(min(row), 1) FROM ({started})", table, rounds)  # noqa: S608 -- ours
+        ((last,),) = self.rows("SELECT coalesce(max(row), 0) FROM step WHERE table_name = ?", table)
+        return max(first, last - most + 1), last
+
+    def newest_events(self, table: str, kind: str) -> Iterator[StoredEvent]:
+        """The events of a type, the newest first."""
+        query = (
+            "SELECT sequence, type, utc_us, data FROM event WHERE table_name = ? AND type = ? ORDER BY sequence DESC"
+        )
+        return (StoredEvent(*row) for row in self.rows(query, table, kind))
 
     def engines(self, table: str) -> list[int]:
         """The engine versions that wrote the record."""

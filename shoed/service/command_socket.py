@@ -6,6 +6,7 @@ therefore occupies memory for one request only. At the end, no further line is r
 """
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -58,9 +59,11 @@ def listening(state_dir: Path) -> Iterator[socket.socket]:
             server.bind(path)
             server.listen()
         except OSError as error:
-            raise TellError(
-                f"{state_dir / NAME}: {error.strerror}; remove the file of this name, or free the disk"
-            ) from error
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            remedy = (
+                f"free space on the disk of {state_dir}" if is_full else "remove the file or directory of this name"
+            )
+            raise TellError(f"{state_dir / NAME}: {error.strerror}; {remedy}, or set another site.state_dir") from error
         try:
             yield server
         finally:
