@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from benchmarks import detection
 from docs import angel_eye_page as angel_eye
 from docs import bee_tek_page as bee_tek
-from docs import devices_page, questions_page, walks
+from docs import devices_page, doctor_page, questions_page, walks
 from docs import open_shoe_page as open_shoe
 from docs import scanner_page as scanner
 from docs.clauses_page import clauses_page
@@ -179,6 +179,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "firmware_protocols/scanner/PROTOCOL.md": blocks(scanner.tables),
     "docs/architecture.md": blocks(walks.tables),
     "docs/devices.md": whole(devices_page.page),
+    "docs/doctor.md": whole(doctor_page.page),
     "docs/events.md": whole(events_page),
     "docs/clauses.md": whole(clauses),
     "docs/detection.md": blocks(detection.tables),

@@ -22,6 +22,7 @@
       TellError           the command socket: its answer was lost
         NotRunning          no daemon runs: exit status 3
         AnswerRefused       the daemon refused a query
+      BundleError         an archive for support that cannot be written
       RigError            a virtual device or a demo that cannot start
 
 The text of each error has three parts: what is wrong, where, and what to do. An invalid frame is not an error: it is
@@ -136,6 +137,10 @@ class NotRunning(TellError):
 
 
 class AnswerRefused(TellError):
+    pass
+
+
+class BundleError(ShoedError):
     pass
 
 

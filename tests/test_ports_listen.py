@@ -11,7 +11,8 @@ import pytest
 from firmware_protocols import FAMILIES
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import SerialAddress, TcpAddress
-from shoed.ports.listen import listen, recognise
+from shoed.ports.heard import describe
+from shoed.ports.listen import listen
 
 CARD = {  # the eight of spades, in literal bytes
     "angel-eye": bytes.fromhex("05 31 44 81 B8 03 34 46"),
@@ -39,9 +40,9 @@ def chunks(*data: bytes) -> list[Chunk]:
 def test_the_family_of_the_messages_is_detected(family: str) -> None:
     """The bytes are cut at any place, and mixed with noise. Noise alone has no family."""
     card = CARD[family]
-    assert recognise(chunks(b"\x00\xff", card[:3], card[3:], b"\xff"), FAMILIES) == family
-    assert recognise(chunks(b"\x00\xff", card[:3]), FAMILIES) is None
-    assert recognise([], FAMILIES) is None
+    assert describe(chunks(b"\x00\xff", card[:3], card[3:], b"\xff"), FAMILIES).family == family
+    assert describe(chunks(b"\x00\xff", card[:3]), FAMILIES).family is None
+    assert describe([], FAMILIES).family is None
 
 
 async def test_lines_are_read_at_the_same_time_and_nothing_is_written(lines: list[tuple[int, str]]) -> None:

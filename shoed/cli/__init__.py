@@ -26,6 +26,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "ports": "list the ports and the device families that can use them",
     "status": "show the tables of the running daemon, and the open questions",
     "tell": "send a command to a table of the running daemon",
+    "doctor": "examine the installation, and name the remedy of each problem",
+    "bundle": "make the archive that support needs, without secrets",
     "journal": "verify or show the journal",
     "rig": "run a virtual device",
     "conform": "test an Open Shoe device, clause by clause",

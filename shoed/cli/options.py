@@ -10,6 +10,7 @@ from shoed.ports.address import Address, parse_address
 from shoed.settings import shown
 
 CONFIG: Final = "/etc/shoed/shoed.toml"  # the path in the systemd unit
+LONGEST_S: Final = 3600
 SEEDS: Final = 1_000_000  # a seed that the program chooses has six digits at most: people copy it by hand
 
 
@@ -48,3 +49,13 @@ def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a count; write a whole number from 1")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a time; write a number of seconds up to {LONGEST_S}")
+    return value

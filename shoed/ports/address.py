@@ -9,9 +9,10 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from firmware_protocols.family import Line, Parity
 from shoed.settings import SeveralProblems, nearest, problems_of, shown
@@ -52,6 +53,9 @@ class SerialAddress(Struct, frozen=True):
     def line(self, family_line: Line | None) -> Line:
         return _line(self, family_line)
 
+    def at(self, line: Line) -> Self:
+        return replace(self, baud=line.baud, bytesize=line.bytesize, parity=line.parity, stopbits=line.stopbits)
+
     def __str__(self) -> str:
         return f"serial://{self.path}{_own(self)}"
 
@@ -80,6 +84,9 @@ class Rfc2217Address(Struct, frozen=True):
 
     def line(self, family_line: Line | None) -> Line:
         return _line(self, family_line)
+
+    def at(self, line: Line) -> Self:
+        return replace(self, baud=line.baud, bytesize=line.bytesize, parity=line.parity, stopbits=line.stopbits)
 
     def __str__(self) -> str:
         return f"rfc2217://{_place(self)}{_own(self)}"

@@ -4,16 +4,15 @@ A serial line is read with the line settings of each family in turn. Any other p
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from firmware_protocols.family import Family, Line, Settings
-from shoed import wire
+from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortRefused
 from shoed.model.moments import Chunk
 from shoed.ports.address import Address, SerialAddress
 from shoed.ports.discover import KnownFamilies
+from shoed.ports.heard import describe
 from shoed.ports.link import open_link
-from shoed.wire import Frame, LineState
 
 
 async def listen(addresses: Sequence[Address], families: KnownFamilies, seconds: float) -> list[str]:
@@ -29,7 +28,7 @@ async def _listen(address: Address, families: KnownFamilies, seconds: float) -> 
             chunks = await received(address, line, seconds)
         except PortRefused as refusal:
             return str(refusal)
-        if (best := recognise(chunks, families)) is not None:
+        if (best := describe(chunks, families).family) is not None:
             at = f" at {line}" if isinstance(address, SerialAddress) else ""
             return f"the device uses the protocol {best}{at}"
         total += sum(len(chunk.data) for chunk in chunks)
@@ -38,32 +37,18 @@ async def _listen(address: Address, families: KnownFamilies, seconds: float) -> 
     return "the device sent nothing; draw a card, or listen for longer"
 
 
-async def received(address: Address, line: Line, seconds: float) -> list[Chunk]:
-    """The bytes received in this time, or until the link is lost."""
+async def received(
+    address: Address, line: Line, seconds: float, is_enough: Callable[[Sequence[Chunk]], bool] = lambda _: False
+) -> list[Chunk]:
+    """The bytes received in this time, until they are enough, or until the link is lost."""
     chunks: list[Chunk] = []
     link = await open_link(address, line)
     try:
         async with asyncio.timeout(seconds):
-            while True:
+            while not is_enough(chunks):
                 chunks.append(await link.receive())
     except (TimeoutError, LinkLost):
-        return chunks
+        pass
     finally:
         await link.close()
-
-
-def recognise(chunks: Iterable[Chunk], families: KnownFamilies) -> str | None:
-    """The family whose messages contain the most bytes; None if no family found a message."""
-    spoken = {name: _spoken(chunks, family) for name, family in families.items()}
-    best = max(spoken, key=spoken.__getitem__, default=None)
-    return best if best is not None and spoken[best] else None
-
-
-def _spoken(chunks: Iterable[Chunk], family: Family[Settings]) -> int:
-    """The number of bytes in complete messages."""
-    reports = family.reports(family.settings())
-    state, spoken = LineState(), 0
-    for chunk in chunks:
-        state, found = wire.receive(reports, state, chunk)
-        spoken += sum(len(each.raw) for each in found if isinstance(each, Frame))
-    return spoken
+    return chunks

@@ -8,6 +8,8 @@ to verify that they can be read.
 
 import json
 import os
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
@@ -141,7 +143,8 @@ class Purpose(Enum):
     RUN = auto()  # the user of the daemon runs it
 
 
-NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", r"[a-z0-9-]{1,32}")
+NAME_FORM: Final = r"[a-z0-9-]{1,32}"
+NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", NAME_FORM)
 NOT_EMPTY: Final = text("write text that is not empty, between double quotes", r"(?s).+")
 PATH: Final = text("write the name of a directory between double quotes", r"[^\0]+")
 VERSIONS: Final[Mapping[str, MqttVersion]] = {"5": "5", "3.1.1": "3.1.1"}
@@ -160,6 +163,21 @@ def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
     )
     sheet.finish()
     return replace(config, warnings=tuple(sheet.warnings))
+
+
+UNKNOWN: Final = "unknown"  # the site of a configuration without a valid name
+
+
+def place_of(path: str) -> tuple[str, Path] | None:
+    """The site and the state directory, also of a configuration with errors; None if it is not TOML."""
+    try:
+        site = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("site")
+    except (OSError, ValueError):
+        return None
+    name, folder = (site.get("name"), site.get("state_dir")) if isinstance(site, dict) else (None, None)
+    is_name = isinstance(name, str) and re.fullmatch(NAME_FORM, name) is not None
+    directory = folder if isinstance(folder, str) and folder and "\0" not in folder else STATE_DIR
+    return str(name) if is_name else UNKNOWN, Path(path).parent / directory
 
 
 def _state_dir(site: TomlTable, folder: Path, purpose: Purpose) -> str:

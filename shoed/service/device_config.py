@@ -31,6 +31,8 @@ from shoed.session import drivers
 from shoed.session.families import DRIVERS, AnyDriver
 from shoed.settings import BOOLEAN, Kind, Node, TomlTable, choice, converted, integer, one_of, or_none, shown, text
 
+MAY_CHANGE: Final = "may name another device after the next start"
+
 
 class CommonSettings(TypedDict):
     """The settings of every device."""
@@ -126,7 +128,7 @@ def _verify_name(section: TomlTable, port: SerialAddress | HidrawAddress) -> Non
     For a HID device it is an error: the table could take the cards of another table.
     """
     steady = stable_path(os.path.normpath(port.path), (links_in(BY_ID), links_in(NAMES)))
-    problem = f"{shown(port.path)} may name another device after the next start"
+    problem = f"{shown(port.path)} {MAY_CHANGE}"
     known = None if steady is None else f"write {replace(port, path=steady)}"
     if isinstance(port, HidrawAddress):
         right = known or f"write its name in {NAMES}, as hidraw://{NAMES}/hid-SERIAL"

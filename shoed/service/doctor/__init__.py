@@ -1,0 +1,1 @@
+"""`shoed doctor`: the checks of an installation, each with its remedy."""
