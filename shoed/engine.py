@@ -23,6 +23,7 @@ from shoed.model.step import (
     AnyInput,
     BytesRefused,
     Commanded,
+    Configured,
     DeviceInput,
     Ordered,
     Received,
@@ -112,11 +113,11 @@ class Engine(Generic[S]):
         row = state.row + 1
         order = ordered(self.table_settings, state.table, incoming) if isinstance(incoming, Commanded) else None
         given = order if isinstance(order, Ordered) else incoming  # a session executes the order of a command
-        concerned = given.device if isinstance(given, DeviceInput) else None  # None: both devices
+        concerned = concerned_devices(given)
         session, of_shoe, shuffler, of_shuffler = state.session, NO_OUTPUT, state.shuffler, NO_OUTPUT
-        if concerned is not Device.SHUFFLER:
+        if Device.SHOE in concerned:
             session, of_shoe = self.session.step(session, given, now)
-        if self.shuffler is not None and shuffler is not None and concerned is not Device.SHOE:
+        if self.shuffler is not None and shuffler is not None and Device.SHUFFLER in concerned:
             shuffler, of_shuffler = self.shuffler.step(shuffler, given, now)
         full = {device for device, each in state.noise.items() if each.full}
         shoe_noise, observations = budgeted(state.noise, Device.SHOE, given, of_shoe, now)
@@ -196,6 +197,13 @@ class Engine(Generic[S]):
             moments.append(self.shuffler.wake_at(state.shuffler))
         moments += [each.over_at for each in state.noise.values()]
         return min((moment for moment in moments if moment is not None), default=None)
+
+
+def concerned_devices(incoming: AnyInput) -> tuple[Device, ...]:
+    """The devices whose sessions process the input. New settings of a running table do not affect an open link."""
+    if isinstance(incoming, DeviceInput):
+        return (incoming.device,)
+    return () if isinstance(incoming, Configured) and incoming.running else tuple(Device)
 
 
 def is_idle(incoming: AnyInput, full: AbstractSet[Device]) -> bool:

@@ -16,12 +16,12 @@ from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import SettingsError
 from shoed.model.observations import Device
+from shoed.model.requests import LogLevel
 from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
 from shoed.rules.load import GAMES
 from shoed.service.config import (
     Config,
     HouseRules,
-    Purpose,
     ShoeConfig,
     ShufflerConfig,
     TableConfig,
@@ -29,6 +29,7 @@ from shoed.service.config import (
     load,
     recall,
 )
+from shoed.service.secret_files import Purpose
 from tests import printed
 
 EXAMPLE = """\
@@ -823,3 +824,67 @@ def test_an_open_shoe_in_a_network_without_a_key_is_a_warning(here: Path, port: 
     assert len(warnings) == warned
     assert all(each.startswith("shoed.toml:8: table.shoe.port: any computer in the network") for each in warnings)
     assert all("write key_file = " in each for each in warnings)
+
+
+# ------------------------------------------------------------------------------------------- the log, and credentials
+
+
+def test_the_log_level_is_one_of_four(here: Path) -> None:
+    """The default is info."""
+    assert loaded(here, SITE + shoe()).log_level is LogLevel.INFO
+    assert loaded(here, f'[log]\nlevel = "debug"\n{SITE}{shoe()}').log_level is LogLevel.DEBUG
+    wrong = f'[log]\nlevel = "verbose"\n{SITE}{shoe()}'
+    right = 'write "debug" or "info" or "warning" or "error"'
+    assert complaints(here, wrong) == [f'shoed.toml:2: log.level: "verbose" is unknown; {right}']
+
+
+SECRETS = 'ca = "credential:ca"\ncert = "credential:cert"\nkey = "credential:tls-key"'
+CREDENTIALS = (
+    f'{SITE}[mqtt]\nurl = "mqtts://10.0.0.8"\nuser = "shoed"\npassword_file = "credential:password"\n{SECRETS}\n'
+    + OPEN.replace("PORT", "usb://1209:0001").removeprefix(SITE)
+    + 'key_file = "credential:shoe-key"\n'
+)
+NAMES = ("ca", "cert", "password", "shoe-key", "tls-key")
+
+
+def test_every_secret_may_be_a_credential(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A credential is a file in the directory of systemd."""
+    folder = here / "credentials"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_text("0123456789abcdef0123456789abcdef\n")
+        (folder / name).chmod(0o400)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    (here / "shoed.toml").write_text(CREDENTIALS)
+    config = load("shoed.toml", Purpose.CHECK)
+    broker, key_file = config.broker, config.tables[0].shoe.key_file
+    found = (broker.ca, broker.cert, broker.password_file, key_file, broker.key)
+    assert found == tuple(str(folder / name) for name in NAMES)
+    (folder / "password").unlink()
+    missing = f"shoed.toml:6: mqtt.password_file: {folder} does not have the credential password; write LoadCredential="
+    with pytest.raises(SettingsError, match=re.escape(missing)):
+        load("shoed.toml", Purpose.RUN)
+
+
+def test_outside_the_service_a_credential_is_not_verified(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`shoed check` prints a note for each. `shoed run` needs them, and `shoed tell` does not."""
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    (here / "shoed.toml").write_text(CREDENTIALS)
+    notes = [str(each) for each in load("shoed.toml", Purpose.CHECK).warnings]
+    assert notes[0] == (
+        "shoed.toml:6: mqtt.password_file: the credential password exists in the service only and was not verified;"
+        " verify LoadCredential=password:FILE in the unit"
+    )
+    assert len(notes) == len(NAMES)
+    assert load("shoed.toml").warnings == ()
+    with pytest.raises(SettingsError, match="CREDENTIALS_DIRECTORY is not set; start shoed as a service") as caught:
+        load("shoed.toml", Purpose.RUN)
+    assert len(caught.value.problems) == len(NAMES)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "../mqtt.password"])
+def test_a_credential_has_a_name_without_a_path(here: Path, name: str) -> None:
+    """The name is that of LoadCredential=."""
+    toml = f'{SITE}[mqtt]\nuser = "shoed"\npassword_file = "credential:{name}"\n{shoe()}'
+    (only,) = complaints(here, toml)
+    assert only.startswith(f'shoed.toml:5: mqtt.password_file: "credential:{name}" does not name a credential; write')

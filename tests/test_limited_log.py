@@ -1,10 +1,14 @@
 """Repeated log lines: the first lines are written, and the others are counted."""
 
+import asyncio
 import logging
+import resource
+import socket
+from pathlib import Path
 
 import pytest
 
-from shoed.service.limited_log import LINES_WRITTEN, WINDOW_S, LimitedLog
+from shoed.service.limited_log import LINES_WRITTEN, WINDOW_S, LimitedLibrary, LimitedLog
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -43,3 +47,32 @@ async def test_each_kind_is_counted_alone(caplog: pytest.LogCaptureFixture) -> N
     limited_log.write(logging.ERROR, "closed", "hung up")
     assert lines(caplog)[-1] == "bac-901: hung up"
     assert caplog.records[-1].levelno == logging.ERROR
+
+
+def highest_descriptor() -> int:
+    return max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+
+
+async def test_without_free_descriptors_asyncio_logs_some_lines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server cannot accept a client. Without the limit, asyncio logs an error for each of its 100 attempts."""
+    limited, asyncio_log = LimitedLibrary("asyncio"), logging.getLogger("asyncio")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    address = str(tmp_path / "socket")
+    server = await asyncio.start_unix_server(lambda *_: None, address)
+    asyncio_log.addFilter(limited)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(address)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest_descriptor(), hard))
+            while not limited.limited_log.counts:  # noqa: ASYNC110 -- asyncio has no event for it
+                await asyncio.sleep(0)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            asyncio_log.removeFilter(limited)
+    server.close()
+    (kind,) = limited.limited_log.counts
+    assert kind == "socket.accept() out of system resource"
+    assert limited.limited_log.counts[kind] > 5 * LINES_WRITTEN
+    assert sum(each.name == "asyncio" for each in caplog.records) == LINES_WRITTEN

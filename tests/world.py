@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -184,14 +184,14 @@ class World:
         """)
         return path
 
-    async def launch(self, path: Path, settings: Mapping[str, str] | None = None) -> Daemon:
-        """Start the process without waiting."""
+    async def launch(
+        self, path: Path, settings: Mapping[str, str] | None = None, program: Sequence[str] = (SHOED, "run", "--config")
+    ) -> Daemon:
+        """Start the process without waiting. The path of the configuration is the last argument of the program."""
         log = self.place / f"log-{len(self.daemons)}"
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
-                SHOED,
-                "run",
-                "--config",
+                *program,
                 str(path),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,

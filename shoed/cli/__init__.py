@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "tell": "send a command to a table of the running daemon",
     "doctor": "examine the installation, and name the remedy of each problem",
     "bundle": "make the archive that support needs, without secrets",
+    "log": "change the log level of the running daemon",
     "journal": "verify or show the journal",
     "rig": "run a virtual device",
     "conform": "test an Open Shoe device, clause by clause",

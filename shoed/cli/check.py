@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from shoed.service.config import Purpose, load
+from shoed.service.config import load
+from shoed.service.secret_files import Purpose
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

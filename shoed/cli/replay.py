@@ -23,9 +23,10 @@ from shoed.ports.address import ReplayAddress, Speed
 from shoed.ports.capture import Header, stream
 from shoed.ports.replay import ENDED
 from shoed.service.command_socket import listening
-from shoed.service.config import Config, Purpose, TableConfig, load
+from shoed.service.config import Config, TableConfig, load
 from shoed.service.daemon import Daemon
 from shoed.service.desk import Desk
+from shoed.service.secret_files import Purpose
 from shoed.service.watchdog import Systemd
 
 WRONG: Final = 1

@@ -3,6 +3,7 @@
 import argparse
 import gc
 import logging
+import signal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,11 +12,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    # A request to reload waits for the event loop. A thread that starts before must not receive it either.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     gc.disable()  # the daemon enables the collector when it is ready: the objects of the start stay
     from shoed.service import config, daemon, log
+    from shoed.service.secret_files import Purpose
 
     log.begin()
-    loaded = config.load(arguments.config, config.Purpose.RUN)
+    loaded = config.load(arguments.config, Purpose.RUN)
+    log.set_level(loaded.log_level)
     for warning in loaded.warnings:
         logging.getLogger("shoed").warning("%s", warning)
-    return daemon.run(loaded)
+    return daemon.run(loaded, arguments.config)

@@ -74,7 +74,8 @@ class Writer:
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.waiting = 0
-        self.committing_since: float | None = None  # monotonic, for the watchdog
+        self.committing_since: float | None = None  # monotonic
+        self.beating_since: float | None = None  # monotonic, for the watchdog: the thread has not answered since
         self.queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self.run, name="journal", daemon=True)
         self.thread.start()
@@ -98,6 +99,15 @@ class Writer:
         self.queue.put(Flush(partial(flushed.set_result, None), last))
         await asyncio.wait([flushed, self.failed], return_when=asyncio.FIRST_COMPLETED)
         self.check()
+
+    def beat(self) -> None:
+        """Request an answer of the thread, unless the last one is due. It follows all earlier commits."""
+        if self.beating_since is None:
+            self.beating_since = time.monotonic()
+            self.queue.put(Flush(self.beaten, last=False))
+
+    def beaten(self) -> None:
+        self.beating_since = None
 
     def check(self) -> None:
         failure = self.failed.result() if self.failed.done() else None
@@ -149,7 +159,8 @@ class Writer:
         while not last:
             batch = self.gather()
             self.committing_since = time.monotonic()
-            commit(connection, self.engine, batch)
+            if not all(isinstance(item, Flush) for item in batch):
+                commit(connection, self.engine, batch)
             self.committing_since = None
             self.loop.call_soon_threadsafe(self.committed, batch)
             last = any(isinstance(item, Flush) and item.last for item in batch)

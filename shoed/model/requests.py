@@ -8,6 +8,7 @@ of a field: its description for people, and its parser for KEY=VALUE. `msgspec.c
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from enum import Enum
 from typing import Annotated, Final, TypeVar, get_args
 
 import msgspec
@@ -73,17 +74,32 @@ class StatusRequest(msgspec.Struct, frozen=True, rename={"table": "status"}):
     table: TableName  # None: all tables
 
 
-AnyRequest = Request | CaptureRequest | StatusRequest
-
-
 class CaptureAnswer(Answer, frozen=True):
     capture: str = ""  # the text of the whole capture
 
 
+class LogLevel(Enum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogLevelRequest(msgspec.Struct, frozen=True, rename={"level": "log_level"}):
+    """A request for another log level, until the next reload or start; the struct is its own line."""
+
+    id: str
+    level: LogLevel
+
+
+Query = CaptureRequest | StatusRequest | LogLevelRequest
+AnyRequest = Request | Query
+
 # A line with one of these keys is a query; any other line is a command.
-QUERIES: Final[Mapping[str, type[CaptureRequest | StatusRequest]]] = {
+QUERIES: Final[Mapping[str, type[Query]]] = {
     "capture": CaptureRequest,
     "status": StatusRequest,
+    "log_level": LogLevelRequest,
 }
 
 EXAMPLE: Final = Request(
@@ -129,7 +145,10 @@ NOTATIONS: Final[Mapping[object, Notation]] = {
     str | tuple[str, ...]: Notation(
         f"a word, or at most {MOST_ITEMS} words, such as 8S,10H", lambda text: text.split(",") if "," in text else text
     ),
-    **{choices: Notation(one_of(each.value for each in choices)) for choices in (Stage, Device, OverdrawnCard)},
+    **{
+        choices: Notation(one_of(each.value for each in choices))
+        for choices in (Stage, Device, OverdrawnCard, LogLevel)
+    },
     IrregularityKind: Notation(one_of(NOTICES)),
     Role | None: Notation(f"{ROLES}; null or {PLAYER} for a player"),
     dict[str, object]: Notation('an object, such as {"command": "open-bets"}'),

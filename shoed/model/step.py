@@ -53,11 +53,15 @@ class DeviceInput(Input, frozen=True, kw_only=True):
 
 
 class Configured(Input, frozen=True):
-    """The daemon has started the table with these settings. Every link is closed at the start."""
+    """The daemon has started the table with these settings; every link is closed at the start.
+
+    With `running`, the daemon has replaced the settings of a running table, and an open link stays open.
+    """
 
     settings: str  # canonical JSON
     engine: int
     version: str
+    running: bool = False
 
 
 class LinkUp(DeviceInput, frozen=True):

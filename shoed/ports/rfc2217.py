@@ -6,7 +6,10 @@ keepalive detects a server that does not answer, as over raw TCP.
 """
 
 import asyncio
+import fcntl
 import socket
+import sys
+import termios
 import threading
 from typing import Final
 
@@ -20,7 +23,7 @@ from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
 from shoed.ports.inbox import LIMIT_BYTES, Inbox
 from shoed.ports.tcp import set_options
-from shoed.ports.threads import call_on_loop, off_loop
+from shoed.ports.threads import Turns, call_on_loop, off_loop
 
 LOOK_S: Final = 0.05  # the longest delay of a device order, or of `close`
 READ_BYTES: Final = 4096
@@ -34,6 +37,12 @@ class _Port(rfc2217.Serial):
 
     def notice_loss(self) -> None:
         set_options(self._socket, KEEPALIVE_S)  # type: ignore[attr-defined]  # pyserial has no public name for it
+
+    @property
+    def unread(self) -> int:
+        """The number of bytes that the thread of pyserial has not read from the socket."""
+        line = self._socket.fileno()  # type: ignore[attr-defined]  # as above
+        return int.from_bytes(fcntl.ioctl(line, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 async def open_rfc2217(address: Rfc2217Address, family_line: Line) -> "Rfc2217Link":
@@ -87,6 +96,7 @@ class Rfc2217Link:
         self._unsent = bytearray()
         self._sending = threading.Lock()
         self._leaving = threading.Event()
+        self._turns = Turns()
         self._moving = threading.Thread(target=self._move, name="shoed-rfc2217", daemon=True)
         self._moving.start()
 
@@ -94,7 +104,7 @@ class Rfc2217Link:
         return await self._inbox.receive()
 
     def heard_until(self) -> Now:
-        return self._inbox.heard_until()
+        return self._turns.heard_until(self._inbox.heard_until())
 
     def send(self, data: bytes) -> None:
         with self._sending:
@@ -117,6 +127,8 @@ class Rfc2217Link:
         reason = f"{self._at}: closed"
         try:
             while not self._leaving.is_set():
+                if not self._port.unread:
+                    self._turns.turn()
                 self._read()
                 self._write()
         except (serial.SerialException, OSError) as error:

@@ -18,7 +18,7 @@ from shoed.model.moments import Chunk, Now
 from shoed.ports.address import UsbAddress
 from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
-from shoed.ports.threads import call_on_loop, off_loop
+from shoed.ports.threads import Turns, call_on_loop, off_loop
 from shoed.ports.usb_device import TRANSFER_MS, UsbDevice, UsbDeviceGone, open_device
 
 LOG: Final = logging.getLogger("shoed")
@@ -50,6 +50,7 @@ class UsbLink:
         self._queued = threading.Condition()  # guards `_unsent`
         self._leaving = threading.Event()
         self._closed = False
+        self._turns = Turns()
         moves = [self._read] if device.sink is None else [self._read, self._write]
         self._threads = [
             threading.Thread(target=self._run, args=(move,), name="shoed-usb", daemon=True) for move in moves
@@ -61,7 +62,7 @@ class UsbLink:
         return await self._inbox.receive()
 
     def heard_until(self) -> Now:
-        return self._inbox.heard_until()
+        return self._turns.heard_until(self._inbox.heard_until())
 
     def send(self, data: bytes) -> None:
         if self._device.sink is None:
@@ -115,6 +116,7 @@ class UsbLink:
             self._leave()
 
     def _read(self) -> None:
+        self._turns.turn()
         if not self._flowing.wait(TRANSFER_MS / 1000) or not self._handed.acquire(timeout=TRANSFER_MS / 1000):
             return
         if data := self._device.source.read():

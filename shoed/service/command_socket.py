@@ -19,7 +19,7 @@ import msgspec
 
 from shoed.errors import AnswerRefused, NotRunning, TellError
 from shoed.model.commands import Answer
-from shoed.model.requests import AnyRequest, CaptureRequest, Request, StatusRequest, json_line, read
+from shoed.model.requests import AnyRequest, Query, Request, json_line, read
 
 A = TypeVar("A", bound=Answer)
 
@@ -161,7 +161,7 @@ def send_command(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -
     return msgspec.json.decode(exchange(state_dir, json_line(request), limit_s, remedy), type=Answer)
 
 
-def query(state_dir: Path, request: CaptureRequest | StatusRequest, answer: type[A], limit_s: float = ANSWER_S) -> A:
+def query(state_dir: Path, request: Query, answer: type[A], limit_s: float = ANSWER_S) -> A:
     """The answer to a query; AnswerRefused has the reason of a refusal."""
     received = exchange(state_dir, json_line(request), limit_s, "repeat the command; see the log of shoed")
     refused = msgspec.json.decode(received, type=Answer)

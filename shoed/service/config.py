@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from enum import Enum, auto
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +23,12 @@ from firmware_protocols.family import Settings
 from shoed.bus.settings import BrokerSettings, MqttVersion, parse_url
 from shoed.errors import Problem
 from shoed.model.observations import Device
+from shoed.model.requests import LogLevel
 from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
 from shoed.rules.load import GAMES, book
 from shoed.service.device_config import device_of
+from shoed.service.secret_files import Purpose, located
 from shoed.session import drivers
 from shoed.settings import (
     BOOLEAN,
@@ -117,6 +119,7 @@ class Config(Struct, frozen=True):
     broker: BrokerSettings
     tables: tuple[TableConfig, ...]
     warnings: tuple[Problem, ...] = ()
+    log_level: LogLevel = LogLevel.INFO
 
 
 def describe(table: TableConfig) -> bytes:
@@ -135,14 +138,6 @@ def recall(description: str) -> TableConfig:
     return table
 
 
-class Purpose(Enum):
-    """The purpose of loading; it decides the checks of the state directory."""
-
-    READ = auto()  # the command needs only the name of the directory
-    CHECK = auto()  # another user may run the check: permissions are not verified
-    RUN = auto()  # the user of the daemon runs it
-
-
 NAME_FORM: Final = r"[a-z0-9-]{1,32}"
 NAME: Final = text("use 1 to 32 of a-z, 0-9 and -", NAME_FORM)
 NOT_EMPTY: Final = text("write text that is not empty, between double quotes", r"(?s).+")
@@ -158,8 +153,9 @@ def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
     config = Config(
         site=site.require("name", NAME),
         state_dir=_state_dir(site, folder, purpose),
-        broker=_broker(sheet.root.table("mqtt"), folder),
+        broker=_broker(sheet.root.table("mqtt"), purpose),
         tables=_tables(sheet, purpose),
+        log_level=sheet.root.table("log").get("level", choice({each.value: each for each in LogLevel}), LogLevel.INFO),
     )
     sheet.finish()
     return replace(config, warnings=tuple(sheet.warnings))
@@ -207,7 +203,8 @@ def _unusable(directory: Path, purpose: Purpose) -> str | None:
     return None
 
 
-def _broker(mqtt: TomlTable, folder: Path) -> BrokerSettings:
+def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
+    file = _file(purpose)
     place = mqtt.get("url", or_none(converted(parse_url, URL)), parse_url(URL))
     host, port, tls = place or parse_url(URL)
     broker = BrokerSettings(
@@ -216,10 +213,10 @@ def _broker(mqtt: TomlTable, folder: Path) -> BrokerSettings:
         tls=tls,
         version=mqtt.get("version", choice(VERSIONS), "5"),
         user=mqtt.get("user", NOT_EMPTY, None),
-        password_file=mqtt.get("password_file", _file(folder), None),
-        ca=mqtt.get("ca", _file(folder), None),
-        cert=mqtt.get("cert", _file(folder), None),
-        key=mqtt.get("key", _file(folder), None),
+        password_file=mqtt.get("password_file", file, None),
+        ca=mqtt.get("ca", file, None),
+        cert=mqtt.get("cert", file, None),
+        key=mqtt.get("key", file, None),
     )
     for one, other in (("password_file", "user"), ("cert", "key"), ("key", "cert")):
         if one in mqtt and other not in mqtt:
@@ -230,16 +227,19 @@ def _broker(mqtt: TomlTable, folder: Path) -> BrokerSettings:
     return broker
 
 
-def _file(folder: Path) -> Kind[str]:
-    """A file that can be read now. A relative name begins in the directory of the configuration."""
+def _file(purpose: Purpose) -> Kind[str]:
+    """A file that can be read now."""
 
     def convert(node: Node) -> str:
-        path = folder / NOT_EMPTY.read(node)
+        written = NOT_EMPTY.read(node)
+        path = located(node, written, purpose)
+        if path is None:
+            return written
         try:
-            path.open("rb").close()
+            Path(path).open("rb").close()
         except OSError as error:
             raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-        return str(path)
+        return path
 
     return Kind("name a file that exists and can be read", "", convert)
 
@@ -361,7 +361,7 @@ def _limits(limits: TomlTable, books: Sequence[RuleBook]) -> TableLimits:
 
 def _shoe(shoe: TomlTable, purpose: Purpose) -> ShoeConfig:
     return ShoeConfig(
-        **device_of(shoe, Device.SHOE, reads_key=purpose is not Purpose.READ),
+        **device_of(shoe, Device.SHOE, purpose),
         min_draw_gap_ms=shoe.get("min_draw_gap_ms", integer(0, LARGEST_DRAW_GAP_MS), MIN_DRAW_GAP_MS),
     )
 
@@ -370,4 +370,4 @@ def _shuffler(table: TomlTable, purpose: Purpose) -> ShufflerConfig | None:
     section = table.table("shuffler")
     if "shuffler" not in table:
         return None
-    return ShufflerConfig(**device_of(section, Device.SHUFFLER, reads_key=purpose is not Purpose.READ))
+    return ShufflerConfig(**device_of(section, Device.SHUFFLER, purpose))

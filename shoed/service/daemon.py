@@ -3,7 +3,7 @@
 Theory of operation: the tables share one journal, one command socket and one watchdog. `Daemon.run` ends at a signal,
 when the journal fails, or when every table failed. A journal failure ends the daemon, because an event must not be
 published before its commit. At the end, the publishers have `FAREWELL_S` to publish the committed events. The next
-start publishes the rest.
+start publishes the rest. A daemon with the path of its configuration reloads it at SIGHUP (`reload.py`).
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import Any, Final, Generic, TypeVar, assert_never
 
-from shoed import VERSION
 from shoed.engine import ENGINE
 from shoed.errors import JournalError, NoSuchTable
 from shoed.journal import Store, Writer, hold
 from shoed.model.commands import Answer
-from shoed.model.requests import AnyRequest, CaptureRequest, Request, StatusRequest
-from shoed.model.step import Configured
+from shoed.model.requests import AnyRequest, CaptureRequest, LogLevelRequest, Request, StatusRequest
 from shoed.ports.clock import now
-from shoed.service import watchdog
+from shoed.service import log, watchdog
 from shoed.service.command_socket import CommandServer, listening
-from shoed.service.config import Config, describe
+from shoed.service.config import Config, TableConfig
 from shoed.service.desk import Desk
 from shoed.service.disk import Disk
+from shoed.service.limited_log import LimitedLibrary
+from shoed.service.status_line import status_line
 from shoed.service.watchdog import Systemd
 
 LOG: Final = logging.getLogger("shoed")
@@ -40,34 +40,57 @@ D = TypeVar("D", bound=Desk)
 class Daemon(Generic[D]):
     """All tables of one configuration, with one journal."""
 
-    def __init__(self, config: Config, store: Store, systemd: Systemd, listener: socket.socket, desk: type[D]) -> None:
+    tasks: asyncio.TaskGroup
+
+    def __init__(  # noqa: PLR0913, PLR0917 -- the parts of a daemon
+        self,
+        config: Config,
+        store: Store,
+        systemd: Systemd,
+        listener: socket.socket,
+        desk: type[D],
+        path: str | None = None,
+    ) -> None:
         self.config = config
+        self.path = path  # of the configuration; None: SIGHUP stops the daemon
         self.began_us = now().utc_us
         self.disk = Disk(Path(config.state_dir).absolute())
+        self.store = store
         self.writer = Writer(store, ENGINE)
-        self.desks = [desk(table, config.site, config.broker, store, self.writer) for table in config.tables]
+        self.desk = desk
+        self.desks = [self.desk_of(table) for table in config.tables]
         self.systemd = systemd
         self.listener = listener
         self.stop = asyncio.Event()
+        self.every_table_failed = asyncio.Event()
+        self.hung_up = asyncio.Event()  # a reload is requested
+        self.note = ""  # the state of the last reload, for the status
+
+    def desk_of(self, table: TableConfig) -> D:
+        return self.desk(table, self.config.site, self.config.broker, self.store, self.writer)
 
     async def run(self) -> int:
         """Serve until a signal, a journal failure, or the failure of every table. Return the exit status."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop.set)
-        async with asyncio.TaskGroup() as tasks:
+        loop.add_signal_handler(signal.SIGHUP, self.stop.set if self.path is None else self.hung_up.set)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+        async with asyncio.TaskGroup() as self.tasks:
             try:
                 for desk in self.desks:
-                    desk.take(Configured(describe(desk.config).decode(), ENGINE, VERSION), now())
+                    desk.configure()
                 await self.writer.flush()
                 failure = None
             except JournalError as error:
                 failure = f"journal failed: {error}"
-            publishers = [tasks.create_task(desk.publish()) for desk in self.desks]
+            for desk in self.desks:
+                desk.publishing = self.tasks.create_task(desk.publish())
             if failure is None:
-                failure = await self.work(tasks)
+                failure = await self.work()
             for desk in self.desks:
                 desk.publisher.finish(failure or "stopped")
+            publishers = [desk.publishing for desk in self.desks]
             await asyncio.wait(publishers, timeout=FAREWELL_S)
             for publisher in publishers:
                 publisher.cancel()
@@ -76,21 +99,28 @@ class Daemon(Generic[D]):
         await self.writer.close()
         return 0 if failure is None else 1
 
-    async def work(self, tasks: asyncio.TaskGroup) -> str | None:
+    async def work(self) -> str | None:
         """Serve the tables until the daemon must end. Return the reason of a failure, or None after a signal."""
-        tables = [tasks.create_task(desk.run()) for desk in self.desks]
+        for desk in self.desks:
+            self.serve(desk)
         server = CommandServer(self.execute)
-        serving = tasks.create_task(server.run(self.listener))
-        watching = tasks.create_task(watchdog.run(self.systemd, self.stuck_parts, self.status))
-        stopped = tasks.create_task(self.stop.wait())
+        serving = self.tasks.create_task(server.run(self.listener))
+        watching = self.tasks.create_task(watchdog.run(self.systemd, self.stuck_parts, self.status))
+        reloading = self.tasks.create_task(self.reload())
         gc.freeze()  # a collection of the objects of the start would delay the event loop
         gc.enable()
         self.systemd.notify("READY=1", f"STATUS={self.status()}")
         LOG.info("ready: %s", self.status())
-        ends: list[asyncio.Future[Any]] = [stopped, self.writer.failed, asyncio.ensure_future(asyncio.wait(tables))]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        ends: list[asyncio.Future[Any]] = [
+            self.tasks.create_task(event.wait()) for event in (self.stop, self.every_table_failed)
+        ]
+        await asyncio.wait([*ends, self.writer.failed], return_when=asyncio.FIRST_COMPLETED)
         self.systemd.notify("STOPPING=1")
-        for task in (watching, stopped, *tables):
+        for task in (watching, reloading, *ends):
+            task.cancel()
+        await asyncio.wait([reloading])  # it starts and ends desks
+        tables = [desk.serving for desk in self.desks]
+        for task in tables:
             task.cancel()
         await asyncio.wait(tables)
         failure = (
@@ -103,13 +133,30 @@ class Daemon(Generic[D]):
         except JournalError as error:
             failure = f"journal failed: {error}"
         for desk in self.desks:
-            desk.ended = desk.ended or failure or "shoed stops; send the command again after the next start"
-            desk.refuse_pending(desk.ended, taken=True)
+            desk.end(desk.ended or failure or "shoed stops; send the command again after the next start")
         server.stopping.set()
         await serving
         return failure
 
+    def serve(self, desk: D) -> None:
+        """Start the devices, the deadlines and the commands of a table."""
+        desk.serving = self.tasks.create_task(desk.run())
+        desk.serving.add_done_callback(lambda _: self.end_if_every_table_failed())
+
+    def end_if_every_table_failed(self) -> None:
+        if all(desk.ended is not None for desk in self.desks):
+            self.every_table_failed.set()
+
+    async def reload(self) -> None:
+        await self.hung_up.wait()
+        from shoed.service.reload import Reloader  # noqa: PLC0415 -- memory and start-up time: few daemons reload
+
+        await Reloader(self).run()
+
     async def execute(self, request: AnyRequest) -> Answer:
+        if isinstance(request, LogLevelRequest):
+            log.set_level(request.level)
+            return Answer(request.id, accepted=True, detail=f"the log level is {request.level.value}")
         desks = [desk for desk in self.desks if request.table in (None, desk.name)]
         if not desks:
             request_id = request.input.id if isinstance(request, Request) else request.id
@@ -129,33 +176,30 @@ class Daemon(Generic[D]):
 
     def stuck_parts(self, limit_s: float) -> list[str]:
         """The parts that have made no progress for longer than the limit."""
-        committing = self.writer.committing_since
-        parts = ["journal"] if committing is not None and monotonic() - committing > limit_s else []
+        self.writer.beat()
+        parts = ["journal"] if monotonic() - (self.writer.beating_since or monotonic()) > limit_s else []
         for desk in self.desks:
             publishing = desk.publisher.busy_since
             if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
-            receiving = [each.receiving_since for each in desk.devices.values() if each.receiving_since is not None]
-            if desk.ended is None and receiving and monotonic() - min(receiving) > limit_s:
+            if desk.ended is None and any(each.is_stuck(limit_s) for each in desk.devices.values()):
                 parts.append(f"{desk.name} port")
             if desk.ended is None and desk.due_ns is not None and (monotonic_ns() - desk.due_ns) / 1e9 > limit_s:
                 parts.append(f"{desk.name} table")
         return parts
 
     def status(self) -> str:
-        return "; ".join(
-            f"{desk.name}: {desk.ended or desk.links}, broker {desk.publisher.offline_reason or 'online'}"
-            for desk in self.desks
-        )
+        return status_line(self.desks, self.note)
 
 
-def run(config: Config) -> int:
+def run(config: Config, path: str) -> int:
     """Lock the state directory and serve the tables of the configuration."""
     state_dir = Path(config.state_dir)
+    logging.getLogger("asyncio").addFilter(LimitedLibrary("asyncio"))
     with hold(state_dir), listening(state_dir) as listener:
         store = Store(state_dir)
 
         async def serve() -> int:
-            return await Daemon(config, store, Systemd(), listener, Desk).run()
+            return await Daemon(config, store, Systemd(), listener, Desk, path).run()
 
         return asyncio.run(serve())

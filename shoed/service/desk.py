@@ -8,7 +8,7 @@ tables continue.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from time import monotonic_ns
@@ -25,17 +25,19 @@ from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError
 from shoed.journal import Store, Writer
 from shoed.journal.replay import rebuild
+from shoed.journal.writer import text
 from shoed.model.commands import Answer
 from shoed.model.moments import Now
 from shoed.model.observations import Device
 from shoed.model.requests import CaptureAnswer, CaptureRequest
-from shoed.model.step import AnyInput, Commanded, Step, Woken
+from shoed.model.step import AnyInput, Commanded, Configured, Received, Step, Woken
 from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link
 from shoed.ports.loop_delay import GRACE_S
-from shoed.service.config import BetsClosedBy, ShoeConfig, ShufflerConfig, TableConfig, recall
+from shoed.service.config import BetsClosedBy, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
 from shoed.service.limited_log import LimitedLog
+from shoed.service.log import ABOUT
 from shoed.service.table_device import TableDevice
 from shoed.session import Session, SessionState, drivers
 from shoed.table import Custom, TableSettings
@@ -103,17 +105,20 @@ class PendingCommand(msgspec.Struct):
 class Desk:
     """One table in the daemon."""
 
+    serving: asyncio.Task[None]  # of `run` and `publish`, once the daemon has started them
+    publishing: asyncio.Task[None]
+    tasks: asyncio.TaskGroup  # of the devices
+
     def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
         self.config = config
         self.name = config.name
+        self.site = site
         self.store = store
         self.writer = writer
         self.engine = engine_of(config, store.word)
         self.state = self.restore(store)
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
-        custom = self.engine.table_settings.custom
-        messages = TableMessages(site, self.name, store.word, config.game, VERSION, config.house.insurance, custom)
-        self.publisher = Publisher(messages, broker, store, writer)
+        self.publisher = Publisher(self.messages(), broker, store, writer)
         self.devices = {device: TableDevice(self.name, device, of, self) for device, of in config.devices.items()}
         self.limited_log = LimitedLog(self.name)
         self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
@@ -122,6 +127,18 @@ class Desk:
         self.ended: str | None = None  # the reason, once the table has ended
         self.pending: dict[str, PendingCommand] = {}  # by the id of the command
         self.queue: asyncio.Queue[PendingCommand] = asyncio.Queue()
+        self.stepped: Callable[[], None] | None = None  # called after each input, while a reload waits for the table
+
+    def messages(self) -> TableMessages:
+        config, custom = self.config, self.engine.table_settings.custom
+        return TableMessages(
+            self.site, self.name, self.store.word, config.game, VERSION, config.house.insurance, custom
+        )
+
+    def fields(self) -> Mapping[str, str]:
+        """The fields of a log line about the table."""
+        record = self.state.table.record
+        return {"TABLE": self.name} | ({"ROUND": f"{record.shoe}.{record.number}"} if record.number else {})
 
     def restore(self, store: Store) -> EngineState[SessionState]:
         """The state of the checkpoint. If another engine wrote the checkpoint, recompute the state from the record."""
@@ -141,6 +158,24 @@ class Desk:
 
     # --- inputs, and the effects of committed Steps
 
+    def configure(self, *, running: bool = False) -> None:
+        """Record the settings. The session of another device family begins again, in the replay too."""
+        self.state = self.engine.fitted(self.state)
+        self.take(Configured(describe(self.config).decode(), ENGINE, VERSION, running=running), now())
+
+    def adopt(self, config: TableConfig) -> None:
+        """Replace the settings of the running table. The links of the changed devices are closed."""
+        changed = [device for device in Device if config.devices.get(device) != self.config.devices.get(device)]
+        self.config, self.engine = config, engine_of(config, self.store.word)
+        self.publisher.messages = self.messages()
+        for device in changed:
+            self.devices.pop(device, None)
+        self.configure(running=True)
+        for device in changed:
+            if (of := config.devices.get(device)) is not None:
+                self.devices[device] = TableDevice(self.name, device, of, self)
+                self.devices[device].start(self.tasks)
+
     def take(self, incoming: AnyInput, at: Now) -> None:
         if not self.is_usable or self.writer.failed.done():
             return
@@ -151,23 +186,41 @@ class Desk:
             links = {device: each.link for device, each in self.devices.items()}
             done = partial(self.release, step, self.state.table, links) if step.urgent else None
             self.writer.submit(self.name, step, self.state, done)
+            if LOG.isEnabledFor(logging.DEBUG):
+                self.log_step(step)
         due = self.engine.wake_at(self.state)
         if due is not None and (self.due_ns is None or due < self.due_ns):
             self.due_earlier.set()
+        if self.stepped is not None:
+            self.stepped()
 
     def release(self, step: Step, after: TableState, links: Mapping[Device, Link | None]) -> None:
         """Send the effects of a committed Step. `links` are the links of the devices at the time of the Step."""
         self.committed = after
         for send in step.sends:
-            self.devices[send.device].send(send.data, links[send.device])
+            if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
+                device.send(send.data, links[send.device])
         self.publisher.committed()
         for answer in step.answers:
             if (pending := self.pending.pop(answer.id, None)) is not None:
                 pending.answer.set_result(answer)
-        for kind, text in step.warnings:  # the publisher runs first
-            asyncio.get_running_loop().call_soon(
-                self.limited_log.write, logging.WARNING, kind, f"row {step.row}: {text}"
-            )
+        if step.warnings:
+            asyncio.get_running_loop().call_soon(self.log_warnings, step)  # the publisher runs first
+
+    def log_warnings(self, step: Step) -> None:
+        ABOUT.set(self.fields)
+        ids = [f"{self.engine.table_settings.id_prefix}-{event.sequence}" for event in step.events]
+        for kind, warning in step.warnings:
+            self.limited_log.write(logging.WARNING, kind, f"row {step.row}: {warning}", ids)
+
+    def log_step(self, step: Step) -> None:
+        """The input, the observations and the events of a Step, in the form of `shoed journal show`."""
+        received = step.input.data.hex(" ") if isinstance(step.input, Received) else ""
+        lines = [f"received: {received}" if received else f"input: {text(step.input)}"]
+        lines += [f"observation: {text(each)}" for each in step.observations]
+        lines += [f"event {each.sequence}: {each.type} {text(each.data)}" for each in step.events]
+        for line in lines:
+            LOG.debug("%s: row %d: %s", self.name, step.row, line)
 
     @property
     def links(self) -> str:
@@ -219,6 +272,11 @@ class Desk:
                 pending.answer.set_result(Answer(command_id, accepted=False, detail=reason))
                 del self.pending[command_id]
 
+    def end(self, reason: str) -> None:
+        """Refuse all further commands. The journal commits no further Step."""
+        self.ended = self.ended or reason
+        self.refuse_pending(self.ended, taken=True)
+
     async def capture(self, request: CaptureRequest) -> Answer:
         """A capture of the bytes that a device sent and received lately."""
         of = next((each for each in self.devices.values() if each.device.value == request.device), None)
@@ -236,12 +294,13 @@ class Desk:
 
     async def run(self) -> None:
         """Run the ports, the deadlines and the commands until cancelled. A defect ends this table only."""
+        ABOUT.set(self.fields)
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with asyncio.TaskGroup() as self.tasks:
                 for each in self.devices.values():
-                    tasks.create_task(each.run())
-                tasks.create_task(self.wake())
-                tasks.create_task(self.take_commands())
+                    each.start(self.tasks)
+                self.tasks.create_task(self.wake())
+                self.tasks.create_task(self.take_commands())
         except Exception as error:  # the border of a task
             self.ended = f"table failed: {cause(error)}"
             LOG.exception("%s: the table has ended after row %d; %s", self.name, self.state.row, self.ended)
@@ -250,6 +309,7 @@ class Desk:
 
     async def publish(self) -> None:
         """Run the publisher. On error: log, restart from the cursor in the journal."""
+        ABOUT.set(self.fields)
         while True:
             try:
                 return await self.publisher.run()

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final, TypedDict
 
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from shoed.ports.address import (
 )
 from shoed.ports.identity import BY_ID, NAMES, links_in, names_its_device, stable_path
 from shoed.ports.key_file import read_key
+from shoed.service.secret_files import Purpose, located
 from shoed.session import drivers
 from shoed.session.families import DRIVERS, AnyDriver
 from shoed.settings import BOOLEAN, Kind, Node, TomlTable, choice, converted, integer, one_of, or_none, shown, text
@@ -45,7 +45,7 @@ class CommonSettings(TypedDict):
     key_file: str | None
 
 
-def device_of(section: TomlTable, device: Device, *, reads_key: bool) -> CommonSettings:
+def device_of(section: TomlTable, device: Device, purpose: Purpose) -> CommonSettings:
     """The values of the section. Only `shoed check` and `shoed run` read the key of the device."""
     driver = _driver(section, device)
     port = section.require("port", or_none(converted(parse_address, "tcp://10.0.0.7:4001")))
@@ -82,19 +82,21 @@ def device_of(section: TomlTable, device: Device, *, reads_key: bool) -> CommonS
         port=str(port or ""),
         allow_orders=allow_orders,
         settings=standing,
-        key_file=_key_file(section, family, port, standing, reads_key=reads_key),
+        key_file=_key_file(section, family, port, standing, purpose),
     )
 
 
 def _key_file(
-    section: TomlTable, family: Family[Settings], port: Address | None, settings: Settings, *, reads_key: bool
+    section: TomlTable, family: Family[Settings], port: Address | None, settings: Settings, purpose: Purpose
 ) -> str | None:
     """The file with the key of the device, if the device and its port can have a key."""
-    folder = Path(section.sheet.file).parent
 
     def convert(node: Node) -> str:
-        path = str(folder / KEY_FILE.read(node))
-        if reads_key:
+        written = KEY_FILE.read(node)
+        path = located(node, written, purpose)
+        if path is None:
+            return written
+        if purpose is not Purpose.READ:
             read_key(path)
         return path
 

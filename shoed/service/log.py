@@ -3,6 +3,9 @@
 Theory of operation: the loop puts each line into a queue, and a thread writes it. If the reader of the log stops
 reading, the queue fills, and further lines are dropped and counted. The next line that is written has their number.
 The thread holds no lock while it writes. A blocked write therefore does not delay the end of the process.
+
+If the standard error is the journal of systemd, the thread sends each line to the journal itself, with its fields
+(`journal_log.py`). The tasks of a table set `ABOUT`, so that the lines of every room have the fields of the table.
 """
 
 import atexit
@@ -10,23 +13,31 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from contextvars import ContextVar
+from typing import Final, Generic, TypeVar
 
-FORMAT: Final = "%(levelname)s %(name)s: %(message)s"
+from shoed.model.requests import LogLevel
+
+PLAIN: Final = logging.Formatter("%(levelname)s %(name)s: %(message)s")
 ROOM: Final = 10_000  # lines: a few MB
 FAREWELL_S: Final = 2.0  # at the end, for the lines in the queue
 STANDARD_ERROR: Final = 2
+JOURNAL: Final = "/run/systemd/journal/socket"
+
+ABOUT: Final[ContextVar[Callable[[], Mapping[str, str]]]] = ContextVar("ABOUT", default=dict)  # the fields of a line
+
+L = TypeVar("L")
 
 
-class Log(logging.Handler):
+class Log(logging.Handler, Generic[L]):
     """Puts log lines into a queue. `logging.handlers` has such a class; its import costs 4 ms of each start."""
 
-    def __init__(self, write: Callable[[str], None], room: int = ROOM) -> None:
+    def __init__(self, form: Callable[[logging.LogRecord], L], write: Callable[[L], None], room: int = ROOM) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter(FORMAT))
-        self.lines: queue.Queue[str | None] = queue.Queue(room)
+        self.lines: queue.Queue[L | None] = queue.Queue(room)
+        self.form = form
         self.write = write
         self.dropped = 0
         self.thread = threading.Thread(target=self.run, name="log", daemon=True)
@@ -35,9 +46,9 @@ class Log(logging.Handler):
         if self.dropped and not self.lines.full():
             text = f"{self.dropped} log lines were dropped: the reader of the log stopped reading; check the reader"
             self.dropped = 0
-            self.lines.put_nowait(self.format(logging.LogRecord("shoed", logging.WARNING, "", 0, text, None, None)))
+            self.lines.put_nowait(self.form(logging.LogRecord("shoed", logging.WARNING, "", 0, text, None, None)))
         try:
-            self.lines.put_nowait(self.format(record))
+            self.lines.put_nowait(self.form(record))
         except queue.Full:
             self.dropped += 1
 
@@ -59,11 +70,28 @@ def to_standard_error(line: str) -> None:
             data = data[os.write(STANDARD_ERROR, data) :]
 
 
-def begin() -> None:
-    """Write the log of this process to its standard error."""
-    log = Log(to_standard_error)
+def is_journal(descriptor: int) -> bool:
+    """Whether systemd has connected the descriptor to its journal."""
+    device, _, inode = os.environ.get("JOURNAL_STREAM", "").partition(":")
+    with suppress(OSError):
+        found = os.fstat(descriptor)
+        return (device, inode) == (str(found.st_dev), str(found.st_ino))
+    return False
+
+
+def begin(journal: str = JOURNAL) -> None:
+    """Write the log of this process to the journal of systemd, or to the standard error. `journal`: its socket."""
+    log: Log[str] | Log[tuple[bytes, str]] = Log(PLAIN.format, to_standard_error)
+    if is_journal(STANDARD_ERROR):
+        from shoed.service.journal_log import JournalSocket, with_fields  # noqa: PLC0415 -- only under systemd
+
+        log = Log(with_fields, JournalSocket(journal, to_standard_error).write)
     log.thread.start()
     atexit.register(log.end)
     root = logging.getLogger()
-    root.setLevel(logging.INFO)
     root.addHandler(log)
+    set_level(LogLevel.INFO)
+
+
+def set_level(level: LogLevel) -> None:
+    logging.getLogger().setLevel(level.name)

@@ -48,6 +48,8 @@ def keyed(config: ShoeConfig | ShufflerConfig, key_file: str, drop: Callable[[Dr
 class TableDevice:
     """One device of a table: a shoe or a shuffler."""
 
+    task: asyncio.Task[None]  # of `run`
+
     def __init__(self, table: str, device: Device, config: ShoeConfig | ShufflerConfig, desk: InputTaker) -> None:
         self.name = f"{table}: {device.value}"
         self.device = device
@@ -56,9 +58,19 @@ class TableDevice:
         self.limited_log = LimitedLog(self.name)
         self.ring = TrafficRing()  # recent bytes of the line
         self.link: Link | None = None
+        self.closing_reason = ""  # why the daemon closes the link; "": it does not, or the daemon stops
         self.receiving_since: float | None = None  # the moment of the last progress with a chunk; None: no chunk
         self.chunk: Chunk | None = None  # not taken completely
         self.keyed = None if config.key_file is None else keyed(config, config.key_file, self.rejected)
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        self.task = tasks.create_task(self.run())
+
+    async def stop(self, reason: str) -> None:
+        """Close the link. The reason is recorded."""
+        self.closing_reason = reason
+        self.task.cancel()
+        await asyncio.wait([self.task])
 
     async def run(self) -> None:
         family = drivers.find(self.config.protocol).family
@@ -92,6 +104,12 @@ class TableDevice:
         finally:
             self.chunk = None
 
+    def is_stuck(self, limit_s: float) -> bool:
+        """Whether received bytes, or the thread of the port, have made no progress for longer than the limit."""
+        if self.receiving_since is not None and monotonic() - self.receiving_since > limit_s:
+            return True
+        return self.link is not None and (now().mono_ns - self.link.heard_until().mono_ns) / 1e9 > limit_s
+
     def heard_until(self) -> Now:
         """The table has every byte that arrived before this moment."""
         if self.chunk is not None:
@@ -100,7 +118,7 @@ class TableDevice:
 
     async def closed(self, reason: str) -> None:
         self.link = None
-        await self.refused(reason)
+        await self.refused(self.closing_reason or reason)
 
     async def refused(self, reason: str) -> None:
         self.limited_log.write(logging.WARNING, "offline", reason)

@@ -1,0 +1,156 @@
+"""The proof of the watchdog: one thread of a real daemon stops, and the daemon reports it or continues.
+
+The signal WATCHDOG=1 states that every part makes progress. Each test stops one thread of the process alone.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Final
+
+import pytest
+
+from shoed.rig.broker import BrokerKind, running_broker
+from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, report
+from tests.freeze import frozen, threads
+from tests.test_ports_rfc2217 import Server
+from tests.world import Daemon, World
+
+PERIOD: Final = {"WATCHDOG_USEC": "300000"}
+MAIN, LOG, JOURNAL, PORT = range(4)  # the threads, in the order of their start
+
+pytestmark = pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarning")  # pyserial 3.5
+
+# A daemon with a USB device on a fake bus, which sends nothing.
+WITH_USB: Final = """
+import sys
+from usb.backend import libusb1
+from shoed.cli import main
+from tests.fake_usb import FakeDevice, FakeUsb
+bus = FakeUsb(FakeDevice())
+libusb1.get_backend = lambda: bus
+sys.exit(main(["run", "--config", sys.argv[1]]))
+"""
+
+
+@pytest.fixture
+async def shoe() -> AsyncIterator[TcpShoe]:
+    async with TcpShoe() as shoe:
+        yield shoe
+
+
+async def thread(daemon: Daemon, number: int, count: int) -> int:
+    """The thread with this number, as soon as the process has this many threads."""
+    return await daemon.looking(lambda: found[number] if len(found := threads(daemon.pid)) == count else None)
+
+
+async def proves_progress(daemon: Daemon, times: int = 4) -> None:
+    """Wait for further signals of the watchdog."""
+    before = daemon.notified.count("WATCHDOG=1")
+    await daemon.until(lambda: daemon.notified.count("WATCHDOG=1") >= before + times)
+
+
+async def reports(daemon: Daemon, part: str) -> None:
+    """The status names the part, and from then on there is no signal of the watchdog."""
+    await daemon.until(lambda: f"STATUS=stuck: {part}" in daemon.notified)
+    daemon.notified.clear()
+    await daemon.until(lambda: daemon.notified.count(f"STATUS=stuck: {part}") > 3)
+    assert "WATCHDOG=1" not in daemon.notified
+
+
+async def test_the_thread_of_the_journal_is_a_part(world: World, shoe: TcpShoe) -> None:
+    """It is missed also while nothing is committed. Afterwards the daemon continues, and no report is lost."""
+    daemon = await world.start(shoe, settings=PERIOD)
+    await world.recorder.event("device.online")
+    async with frozen(await thread(daemon, JOURNAL, 3)):
+        await reports(daemon, "journal")
+        await shoe.deal(ROUNDS[0])
+        await reports(daemon, "journal")
+    await proves_progress(daemon)
+    await world.recorder.event("round.confirmed")
+
+
+async def test_the_main_thread_sends_the_signal_itself(world: World, shoe: TcpShoe) -> None:
+    """While it stops, systemd receives nothing."""
+    daemon = await world.start(shoe, settings=PERIOD)
+    await world.recorder.event("device.online")
+    async with frozen(await thread(daemon, MAIN, 3)):
+        count = len(daemon.notified)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await daemon.until(lambda: len(daemon.notified) > count)
+    await proves_progress(daemon)
+
+
+async def test_no_part_waits_for_the_thread_of_the_log(world: World, shoe: TcpShoe) -> None:
+    """Its lines wait; the tables and the watchdog continue."""
+    daemon = await world.start(shoe, settings=PERIOD)
+    await world.recorder.event("device.online")
+    await shoe.say(NATURAL[0])
+    async with frozen(await thread(daemon, LOG, 3)):
+        shoe.lose(2)
+        await shoe.say(NATURAL[3])
+        await world.recorder.event("line.missed")
+        await proves_progress(daemon)
+        assert "reports may be missing" not in str(daemon)
+    await daemon.looking(lambda: "reports may be missing" in str(daemon))
+
+
+@pytest.mark.parametrize("number", [PORT, PORT + 1])
+async def test_the_threads_of_a_device_server_are_a_part(world: World, shoe: TcpShoe, number: int) -> None:
+    """Without that of pyserial or our own, reports would stay unread. The other table continues."""
+    server = Server()
+    daemon = await world.launch(world.configure(SimpleNamespace(port=str(server.address)), shoe), PERIOD)
+    await daemon.ready()
+    await world.recorder.event("device.online")
+    await world.recorder.event("device.online", "bac-902")
+    async with frozen(await thread(daemon, number, 5)):
+        os.write(server.device, report("1", NATURAL[0]))
+        await reports(daemon, "bac-901 port")
+        await shoe.deal(ROUNDS[0])
+        await world.recorder.event("round.confirmed", "bac-902")
+    await world.recorder.event("card.drawn")
+    await proves_progress(daemon)
+    server.close()
+
+
+async def test_the_thread_that_reads_a_usb_device_is_a_part(world: World) -> None:
+    """The device is silent, which is not a standstill."""
+    shoe = SimpleNamespace(port="usb://1209:0001")
+    path = world.configure(shoe, protocol="open-shoe")
+    daemon = await world.launch(path, PERIOD, (sys.executable, "-c", WITH_USB))
+    await daemon.ready()
+    await daemon.looking(lambda: "usb://1209:0001 is open" in str(daemon))
+    reader = await thread(daemon, PORT, 5)  # the last one is the writer
+    await proves_progress(daemon)
+    async with frozen(reader):
+        await reports(daemon, "bac-901 port")
+    await proves_progress(daemon)
+
+
+async def test_a_device_that_does_not_open_is_not_a_standstill(world: World, shoe: TcpShoe) -> None:
+    """The server does not speak RFC 2217, and the thread that opens the port hangs: this table waits alone."""
+    silent = SimpleNamespace(port=shoe.port.replace("tcp", "rfc2217"))
+    async with TcpShoe() as other:
+        daemon = await world.launch(world.configure(silent, other), PERIOD)
+        await daemon.ready()
+        await shoe.connected()
+        await world.recorder.event("device.online", "bac-902")
+        async with frozen(await thread(daemon, PORT, 5)):  # pyserial has started its own thread
+            await proves_progress(daemon, 8)
+            await other.deal(ROUNDS[0])
+            await world.recorder.event("round.confirmed", "bac-902")
+
+
+async def test_an_absent_broker_is_not_a_standstill(world: World, shoe: TcpShoe) -> None:
+    """The events wait in the journal."""
+    async with running_broker(BrokerKind.MOSQUITTO) as absent:
+        absent.kill()
+        daemon = await world.launch(world.configure(shoe, port=absent.port), PERIOD)
+        await daemon.ready()
+        await shoe.connected()
+        await shoe.deal(ROUNDS[0])
+        await daemon.looking(lambda: world.journal.count("round.confirmed"))
+        await proves_progress(daemon)
