@@ -31,6 +31,7 @@ from docs.traced_run import RunError
 from firmware_protocols import FAMILIES
 from shoed.rig.family_kit import CHECKS
 from shoed.rig.scenario import FORMS
+from shoed.service.changes import REACHES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 WRONG_USE: Final = 2
@@ -154,6 +155,11 @@ def actions() -> Mapping[str, str]:
     return {"actions": table(("key", "action"), ((f"`{each.example}`", each.meaning) for each in FORMS.values()))}
 
 
+def reaches() -> Mapping[str, str]:
+    rows = ((key, reach.value, note) for key, (reach, note) in REACHES.items())
+    return {"reload": table(("key", "applied", "remarks"), rows)}
+
+
 def marked(folder: Path) -> dict[str, list[str]]:
     """The tests of each clause, by their marks, as in `@pytest.mark.clause("I 3.12.2")`."""
     tests: dict[str, list[str]] = {}
@@ -187,6 +193,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/questions.md": whole(questions_page.page),
     "docs/new-family.md": blocks(example),
     "docs/rig.md": blocks(actions),
+    "docs/configuration.md": blocks(reaches),
     "udev/70-shoed.rules": whole(udev_rules),
 }
 

@@ -91,7 +91,7 @@ def check(words: list[str], tmp_path: Path) -> None:
 
 def run(words: list[str], tmp_path: Path) -> None:
     settings(tmp_path)
-    until_stopped(["run", *words], "ready: bac-901", tmp_path)
+    until_stopped(["run", *words], "ready: 1 table; bac-901", tmp_path)
 
 
 def rig(words: list[str], tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def serving(tmp_path: Path) -> Iterator[None]:
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout
-            assert any("ready: bac-901" in line for line in process.stdout)
+            assert any("ready: 1 table; bac-901" in line for line in process.stdout)
             yield
         finally:
             process.terminate()

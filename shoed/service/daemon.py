@@ -144,7 +144,7 @@ class Daemon(Generic[D]):
         desk.serving.add_done_callback(lambda _: self.end_if_every_table_failed())
 
     def end_if_every_table_failed(self) -> None:
-        if all(desk.ended is not None for desk in self.desks):
+        if self.desks and all(desk.ended is not None for desk in self.desks):
             self.every_table_failed.set()
 
     async def reload(self) -> None:

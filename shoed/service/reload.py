@@ -125,7 +125,6 @@ class Reloader(Generic[D]):
         failed = [name for name, desk in desks.items() if desk.ended is not None and wanted.get(name) != desk.config]
         found = plan({name: now(desk) for name, desk in desks.items()}, wanted)
         targets = {name: table for name, table in found.tables.items() if name not in failed}
-        self.report_waiting(found.waiting)
         added = [await self.made(table) for name, table in targets.items() if name not in desks]
         removed = [desk for name, desk in desks.items() if name not in targets]
         changed = [desk for name, desk in desks.items() if name in targets and targets[name] != desk.config]
@@ -137,6 +136,7 @@ class Reloader(Generic[D]):
         for desk in filter(None, added):
             self.begin(desk)
         await asyncio.gather(*(self.remove(desk) for desk in removed))
+        self.report_waiting(found.waiting)
         self.daemon.end_if_every_table_failed()
         return bool(changed or removed or any(added))
 
