@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -77,3 +79,11 @@ async def test_a_change_starts_a_failed_table_again(tmp_path: Path, caplog: pyte
             assert daemon.desks[0] is well
             assert well.ended is daemon.desks[1].ended is None
             assert daemon.desks[1].state.row > failed.state.row
+
+
+def test_a_daemon_without_a_reload_does_not_import_it() -> None:
+    """Its start stays fast, and its memory small."""
+    code = "import shoed.service.daemon, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "shoed.service.daemon" in loaded
+    assert {"shoed.service.reload", "shoed.service.changes", "shoed.service.journal_log"} & set(loaded) == set()
