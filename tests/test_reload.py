@@ -76,9 +76,8 @@ async def test_a_change_starts_a_failed_table_again(tmp_path: Path, caplog: pyte
             await until(lambda: daemon.desks[-1] is not failed, lambda: asyncio.sleep(0))
             await other.connected()
             await until(lambda: daemon.desks[-1].links == "shoe online", lambda: asyncio.sleep(0))
-            assert daemon.desks[0] is well
-            assert well.ended is daemon.desks[1].ended is None
-            assert daemon.desks[1].state.row > failed.state.row
+            assert (daemon.desks[0], well.ended) == (well, None)
+            assert daemon.desks[-1].state.row > failed.state.row
 
 
 def test_a_daemon_without_a_reload_does_not_import_it() -> None:

@@ -127,9 +127,8 @@ class Rfc2217Link:
         reason = f"{self._at}: closed"
         try:
             while not self._leaving.is_set():
-                if not self._port.unread:
+                if self._read() or not self._port.unread:
                     self._turns.turn()
-                self._read()
                 self._write()
         except (serial.SerialException, OSError) as error:
             reason = f"{self._at}: the connection broke: {error}; check the device server and the network"
@@ -137,15 +136,17 @@ class Rfc2217Link:
             call_on_loop(self._loop, self._inbox.end, reason)
             self._port.close()
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Whether bytes were received."""
         if not self._flowing:
             if self._port.in_waiting > LIMIT_BYTES:  # pyserial's buffer has no bound
                 raise serial.SerialException(f"shoed is overloaded, {LIMIT_BYTES} received bytes wait")
             self._leaving.wait(LOOK_S)
-            return
+            return False
         if data := self._port.read(1):
             data += self._port.read(min(READ_BYTES, self._port.in_waiting))
             call_on_loop(self._loop, self._inbox.heard, Chunk(data, now()))
+        return bool(data)
 
     def _write(self) -> None:
         with self._sending:

@@ -65,18 +65,15 @@ class Changes(msgspec.Struct, frozen=True):
 def changes(old: Config, new: Config) -> Changes:
     before, after = tables_of(old), tables_of(new)
     both = [name for name in before if name in after]
+    restarting = (("site.name", old.site, new.site), ("site.state_dir", old.state_dir, new.state_dir))
     return Changes(
-        restart=tuple(f"site.{key}" for key, was, now in restarting(old, new) if was != now),
+        restart=tuple(key for key, was, now in restarting if was != now),
         log=() if old.log_level is new.log_level else ("log.level",),
         broker=differing(old.broker, new.broker, "mqtt"),
         added=tuple(name for name in after if name not in before),
         removed=tuple(name for name in before if name not in after),
         changed={name: keys for name in both if (keys := differing(before[name], after[name], "table"))},
     )
-
-
-def restarting(old: Config, new: Config) -> tuple[tuple[str, str, str], ...]:
-    return ("name", old.site, new.site), ("state_dir", old.state_dir, new.state_dir)
 
 
 def tables_of(config: Config) -> dict[str, TableConfig]:

@@ -11,6 +11,7 @@ import gc
 import logging
 import signal
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import Any, Final, Generic, TypeVar, assert_never
@@ -90,10 +91,9 @@ class Daemon(Generic[D]):
                 failure = await self.work()
             for desk in self.desks:
                 desk.publisher.finish(failure or "stopped")
-            publishers = [desk.publishing for desk in self.desks]
-            await asyncio.wait(publishers, timeout=FAREWELL_S)
-            for publisher in publishers:
-                publisher.cancel()
+            await ended([desk.publishing for desk in self.desks], FAREWELL_S)
+            for desk in self.desks:
+                desk.publishing.cancel()
         if failure is not None:
             LOG.error("%s", failure)
         await self.writer.close()
@@ -119,10 +119,9 @@ class Daemon(Generic[D]):
         for task in (watching, reloading, *ends):
             task.cancel()
         await asyncio.wait([reloading])  # it starts and ends desks
-        tables = [desk.serving for desk in self.desks]
-        for task in tables:
-            task.cancel()
-        await asyncio.wait(tables)
+        for desk in self.desks:
+            desk.serving.cancel()
+        await ended([desk.serving for desk in self.desks])
         failure = (
             None
             if self.stop.is_set()
@@ -190,6 +189,12 @@ class Daemon(Generic[D]):
 
     def status(self) -> str:
         return status_line(self.desks, self.note)
+
+
+async def ended(tasks: Sequence[asyncio.Task[None]], limit_s: float | None = None) -> None:
+    """Return when the tasks have ended. A reload may have ended the last table."""
+    if tasks:
+        await asyncio.wait(tasks, timeout=limit_s)
 
 
 def run(config: Config, path: str) -> int:
