@@ -296,6 +296,15 @@ async def test_an_address_in_use_is_refused_with_the_remedy() -> None:
     assert (process.returncode, out.decode()) == (1, expected)
 
 
+async def test_a_host_name_that_cannot_be_resolved_is_refused_with_the_remedy() -> None:
+    """The message has the address as it was typed."""
+    process = await start("--listen", "tcp://no-such-host.invalid:0")
+    out, _ = await process.communicate()
+    assert process.returncode == 1
+    assert out.startswith(b"tcp://no-such-host.invalid:0: the host name cannot be resolved: ")
+    assert out.endswith(b"; write a numeric address of this machine\n")
+
+
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [
@@ -330,6 +339,8 @@ async def test_a_wrong_address_is_wrong_use(wrong: str) -> None:
         ("tcp://127.0.0.1", '"tcp://127.0.0.1" is not an address to listen on; write tcp://HOST:PORT, or tcp://:PORT'),
         ("serial:///dev/ttyS0", '"serial:///dev/ttyS0" is not an address to listen on; write tcp://HOST:PORT'),
         ("tcp://:1?keepalive_s=2", '"tcp://:1?keepalive_s=2" is not an address to listen on; write tcp://HOST:PORT'),
+        ("[::1]:4001", '"[::1]:4001" is not an address to listen on; write tcp://[::1]:4001'),
+        ("localhost:65536", '"localhost:65536" is not an address to listen on; write tcp://HOST:PORT, or tcp://:PORT'),
         ("tcp://:65536", "port 65536 does not exist; write a number from 0 to 65535"),
         ("tcp://a b:1", '"a b" is not a host; write a name or an address'),
         ("tcp://fd00::7:1", '"tcp://fd00::7:1" does not contain a host and a port; write tcp://HOST:PORT, brackets'),

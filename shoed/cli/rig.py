@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 from typing import Final
 
@@ -116,13 +117,20 @@ def dealing(seed: int, decks: int, rounds: int | None) -> Iterator[TimelineEntry
 
 def listener(text: str) -> TcpAddress:
     """Parse an address like that of a device, but without a required host and with port 0 allowed."""
+    try:
+        return listening_place(text)
+    except ValueError as error:
+        problem = "\n".join(problems_of(error))
+    meant = f"tcp://{text if ':' in text else f':{text}'}"
+    with suppress(ValueError):
+        listening_place(meant)
+        problem = f"{shown(text)} is not an address to listen on; write {meant}"
+    raise argparse.ArgumentTypeError(problem)
+
+
+def listening_place(text: str) -> TcpAddress:
     place = re.fullmatch(r"tcp://(.*):([0-9]+)", text)
     if place is None:
-        bare = re.fullmatch(r"(?:[A-Za-z0-9_.-]*:)?[0-9]+", text)
-        meant = f"tcp://{text if ':' in text else f':{text}'}" if bare else "tcp://HOST:PORT, or tcp://:PORT"
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not an address to listen on; write {meant}")
+        raise ValueError(f"{shown(text)} is not an address to listen on; write tcp://HOST:PORT, or tcp://:PORT")
     host, port = place.groups()
-    try:
-        return TcpAddress(*host_and_port(f"//{host or LOOPBACK}:{port}", "tcp", least=0))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError("\n".join(problems_of(error))) from None
+    return TcpAddress(*host_and_port(f"//{host or LOOPBACK}:{port}", "tcp", least=0))

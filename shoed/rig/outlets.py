@@ -196,7 +196,9 @@ def _listen(place: TcpAddress) -> socket.socket:
     try:
         return socket.create_server((place.host, place.port), family=family)
     except OSError as error:
-        raise RigError(f"{TcpAddress(place.host, place.port)}: {_refusal(error)}") from error
+        # create_server replaces the error of bind by a general one with further words.
+        cause = error.__context__ if isinstance(error.__context__, OSError) else error
+        raise RigError(f"{TcpAddress(place.host, place.port)}: {_refusal(cause)}") from error
 
 
 def _refusal(error: OSError) -> str:
