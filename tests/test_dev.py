@@ -73,7 +73,7 @@ class Tree:
             shutil.copy(ROOT / name, root / name)
         self.dev = load(root / "dev")
         self.python(NOTE_ARGUMENTS.format(log=self.log))
-        for name in ("uv", "shoed"):
+        for name in ("pip", "uv", "shoed"):
             script(root / ".venv/bin" / name, NOTE_ARGUMENTS.format(log=self.log))
 
     def python(self, text: str) -> None:
@@ -102,12 +102,21 @@ def ready(tree: Tree) -> Tree:
     return tree
 
 
-@pytest.mark.parametrize("arguments", [(), ("deploy",), ("--verbose", "test")])
-def test_wrong_use_prints_the_commands(tree: Tree, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "last"),
+    [
+        ((), "Paths in the arguments of test and bench are relative to the root of the project."),
+        (("7",), "./dev: 7 is not a command"),
+        (("tset", "tests/test_dev.py"), "./dev: tset is not a command; the nearest command is test"),
+        (("--verbose", "test"), "./dev: --verbose is not a command"),
+    ],
+)
+def test_wrong_use_prints_the_commands(tree: Tree, arguments: tuple[str, ...], last: str) -> None:
     """Without a command, or with an unknown one, the usage is on standard error and the status is 2."""
     result = tree.run(*arguments)
     assert result.returncode == 2
     assert result.stderr.startswith("usage: ./dev COMMAND")
+    assert result.stderr.splitlines()[-1] == last
     assert result.stdout == ""
     assert tree.logged() == []
 
@@ -130,7 +139,11 @@ def test_a_changed_recipe_is_installed_once(ready: Tree, changed: str) -> None:
     """A lock or project file that differs from the stamp is installed, with hashes. After that .venv is ready."""
     with (ready.root / changed).open("a") as file:
         file.write("# another\n")
-    assert ready.run("setup").returncode == 0
+    result = ready.run("setup")
+    assert (result.returncode, result.stdout.splitlines()) == (
+        0,
+        ["setup: install the packages of requirements-dev.lock (needs the network)", "setup: install shoed"],
+    )
     packages, project = ready.installed()
     assert packages.startswith(f"pip sync --require-hashes {ready.root}/requirements-dev.lock")
     assert project.startswith(f"pip install --no-deps --no-build-isolation --editable {ready.root} ")
@@ -153,6 +166,7 @@ def test_a_failed_installation_does_not_count_as_finished(tree: Tree) -> None:
         assert result.returncode == 1
         assert "status 3" in result.stderr
         assert "--require-hashes" in result.stderr
+        assert result.stderr.endswith("This step needs the network: connect this machine, then run ./dev again\n")
     assert not (tree.root / ".venv/set-up-from").exists()
 
 
@@ -167,6 +181,15 @@ def test_pip_installs_uv_with_the_hash_in_the_lock(tree: Tree, tmp_path: Path) -
     assert re.fullmatch(r"uv==[0-9.]+ \\", pin)
     assert len(hashes) > 1
     assert [line for line in hashes if not re.fullmatch(HASH, line)] == []
+
+
+def test_an_unfinished_environment_is_made_again(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted run has left a .venv without pip, which venv installs last."""
+    (tree.root / ".venv/bin/pip").unlink()
+    script(tree.root / "python", NOTE_ARGUMENTS.format(log=tree.log))
+    monkeypatch.setattr(sys, "executable", str(tree.root / "python"))
+    tree.dev.setup()
+    assert tree.logged()[0] == f"-m venv --clear {tree.root}/.venv"
 
 
 def test_without_ensurepip_the_message_has_the_command(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
