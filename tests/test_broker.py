@@ -220,7 +220,7 @@ def test_the_error_without_a_broker_contains_the_command_to_install_one(
 ) -> None:
     """It is one apt command."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(module, "SBIN", ())
+    monkeypatch.setattr(module, "PLACES", ())
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     with pytest.raises(RigError) as refused:
         Broker()

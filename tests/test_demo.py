@@ -32,7 +32,7 @@ ROUND: Final = re.compile(r"^bac-901    result: .*\nbac-901    the shoe confirms
 WITHOUT_MOSQUITTO: Final = """\
 import sys
 from shoed.rig import broker
-broker.SBIN = ()
+broker.PLACES = ()
 from shoed.cli import main
 sys.exit(main())
 """

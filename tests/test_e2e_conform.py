@@ -149,7 +149,11 @@ async def serving(kind: Made) -> AsyncIterator[tuple[str, str, VirtualOpenShoe]]
     async with asyncio.TaskGroup() as tasks:
         transmitting = tasks.create_task(line.transmitter.run(outlet))
         try:
-            yield outlet.at, f"kill -USR1 {os.getpid()}", virtual
+            yield (
+                outlet.at,
+                f"sh -c 'kill -USR1 {os.getpid()}'",
+                virtual,
+            )  # kill is in every shell, but not on every machine
         finally:
             transmitting.cancel()
             await outlet.close()

