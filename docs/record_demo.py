@@ -34,6 +34,7 @@ COLUMNS: Final = 80
 CELL_W: Final = 9
 CELL_H: Final = 19
 MARGIN: Final = 16
+TERMINAL: Final = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8", "NO_COLOR": ""}
 FONT: Final = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 BACKGROUND: Final = "#16181d"
@@ -80,8 +81,9 @@ ESCAPE: Final = re.compile(r"\x1b\[(?P<parameters>[?0-9;]*)(?P<final>[A-Za-z])|(
 class Terminal:
     """A terminal emulator with the escape sequences of the demo."""
 
-    def __init__(self) -> None:
-        self.cells = [[Cell()] * COLUMNS for _ in range(ROWS)]
+    def __init__(self, rows: int = ROWS) -> None:
+        self.rows = rows
+        self.cells = [[Cell()] * COLUMNS for _ in range(rows)]
         self.row = self.column = 0
         self.style = Style()
 
@@ -97,7 +99,7 @@ class Terminal:
             self.column = 0
         elif character == "\n":
             self.row += 1
-            if self.row == ROWS:
+            if self.row == self.rows:
                 self.cells = [*self.cells[1:], [Cell()] * COLUMNS]
                 self.row -= 1
         else:
@@ -115,7 +117,7 @@ class Terminal:
                 self.cells[self.row][self.column :] = [Cell()] * max(0, COLUMNS - self.column)
             case "J":
                 self.execute("K", "")
-                for row in range(self.row + 1, ROWS):
+                for row in range(self.row + 1, self.rows):
                     self.cells[row] = [Cell()] * COLUMNS
             case "h" | "l":
                 pass  # cursor and line wrapping are not visible in the picture
@@ -127,7 +129,7 @@ def record() -> str:
     """The output of the demo to a terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, pack("HHHH", ROWS, COLUMNS, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment = {**os.environ, **TERMINAL}
     with subprocess.Popen([sys.executable, *DEMO], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as demo:
         os.close(theirs)
         written = bytearray()

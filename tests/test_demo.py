@@ -59,14 +59,14 @@ class Demo:
         return self.process
 
     def children(self) -> dict[str, int]:
-        """The process ids by name: rig, run, mosquitto or nats-server."""
+        """The process ids by name: rig, run, mosquitto or nats-server; without the shell that removes the directory."""
         assert self.process
         pid = self.process.pid
         found = {}
         for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
             words = Path(f"/proc/{child}/cmdline").read_text().split("\0")
             found[words[3] if words[1:3] == ["-m", "shoed"] else Path(words[0]).name] = child
-        return found
+        return {name: child for name, child in found.items() if name != "sh"}
 
     def left(self) -> list[str]:
         """The files, and the processes that have our directory in their environment."""
@@ -217,12 +217,24 @@ def test_the_last_lines_of_a_failed_child_are_shown(demo: Demo, victim: str, wor
     assert demo.left() == []
 
 
-def test_children_end_with_a_killed_demo(demo: Demo) -> None:
-    """Only its directories remain, because the demo cannot remove them."""
+def test_nothing_remains_of_a_killed_demo(demo: Demo) -> None:
+    """Its processes end, and its directory is removed."""
+    process = demo.start("--fast")
+    demo.until("the shoe confirms the result")
+    process.kill()
+    assert eventually(lambda: demo.left() == [])
+
+
+def test_a_paused_child_is_ended(demo: Demo) -> None:
+    """The demo kills its children: nothing has to be saved."""
     process = demo.start()
     demo.until("the daemon is online")
-    process.kill()
-    assert eventually(lambda: all(name.startswith("shoed-") for name in demo.left()))
+    for name in ("rig", "run"):
+        os.kill(demo.children()[name], signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert demo.left() == []
 
 
 def test_a_reader_that_closes_the_pipe_ends_the_demo(demo: Demo) -> None:
@@ -240,12 +252,19 @@ def test_a_reader_that_closes_the_pipe_ends_the_demo(demo: Demo) -> None:
 class Screen:
     """A terminal of 80 columns for the demo."""
 
-    def __init__(self, temporary: Path, *arguments: str) -> None:
+    def __init__(
+        self,
+        temporary: Path,
+        *arguments: str,
+        rows: int = record_demo.ROWS,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.rows = rows
         self.ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, pack("HHHH", record_demo.ROWS, record_demo.COLUMNS, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, pack("HHHH", rows, record_demo.COLUMNS, 0, 0))
         self.process = subprocess.Popen(
             [*DEMO, *arguments],
-            env={**os.environ, "TMPDIR": str(temporary), "TERM": "xterm"},
+            env={**os.environ, **record_demo.TERMINAL, "TMPDIR": str(temporary), **(environment or {})},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -266,7 +285,7 @@ class Screen:
 
     @property
     def text(self) -> str:
-        terminal = record_demo.Terminal()
+        terminal = record_demo.Terminal(self.rows)
         terminal.feed(self.written.decode())
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in terminal.cells)
 
@@ -285,6 +304,41 @@ def test_on_a_terminal_the_demo_is_a_screen_and_restores_the_terminal(tmp_path: 
     assert re.search(r"broker +● mosquitto · mqtt://127", screen.text)
     assert screen.written.endswith(b"\x1b[?7h\x1b[?25h\r\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_low_terminal_shows_the_health_the_round_and_the_hands(tmp_path: Path) -> None:
+    """Nine rows are sufficient. The variable LINES, which a change of the window does not change, has no effect."""
+    environment = {"LINES": "24", "COLUMNS": "80"}
+    screen = Screen(tmp_path, "--rounds", "2", "--fast", "--seed", "3", rows=9, environment=environment)
+    while screen.read():
+        pass
+    assert screen.process.wait(PATIENCE_S) == 0
+    os.close(screen.ours)
+    heading, names, *cards, points, shoe, daemon, broker, _prompt = screen.text.split("\n")
+    assert "shoe 1 · round 2" in heading
+    assert names.split() == ["PLAYER", "BANKER"]
+    assert len(cards) == 2
+    assert re.search(r"\d.* wins|tie", points)
+    assert re.search(r"shoe +● online", shoe)
+    assert re.search(r"daemon +● online", daemon)
+    assert re.search(r"broker +● mosquitto", broker)
+
+
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "", "LC_CTYPE": "", "LANG": "C"}, {"LC_ALL": "POSIX"}, {"PYTHONIOENCODING": "ascii"}]
+)
+def test_an_ascii_terminal_without_colours_shows_letters(tmp_path: Path, locale: Mapping[str, str]) -> None:
+    """The suits are letters. No colour code is written: the only escape sequences move the cursor and erase."""
+    screen = Screen(tmp_path, "--rounds", "1", "--fast", "--seed", "3", environment={"NO_COLOR": "1", **locale})
+    while screen.read():
+        pass
+    assert screen.process.wait(PATIENCE_S) == 0
+    os.close(screen.ours)
+    assert re.search(r"^ +1  \w+ +\d : \d   (10|[2-9AJQK])[SHDC] ", screen.text, re.MULTILINE)
+    assert re.search(r"shoe +\* online \| tcp://127", screen.text)
+    assert screen.written.isascii()
+    assert "?" not in screen.text
+    assert re.search(rb"\x1b\[[0-9;]*m", screen.written) is None
 
 
 def test_ctrl_c_restores_the_terminal(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
-from shoed.display.terminal import CHOICES, SGR, WIDTH, plain, screen
+from shoed.display.layout import PICTURES, SGR, Importance, Look, ScreenLine, fitted, look
+from shoed.display.terminal import CHOICES, WIDTH, plain, screen
 from shoed.display.view import ShownEvent, TableView, read, updated
 from shoed.engine import Engine
 from shoed.journal import StoredEvent
@@ -68,7 +69,7 @@ class Subscriber:
     @property
     def screen(self) -> list[str]:
         """The screen without its colours."""
-        return [SGR.sub("", line).rstrip() for line in screen({"bac-901": self.view})]
+        return [SGR.sub("", line.text).rstrip() for line in screen({"bac-901": self.view})]
 
     def shows(self, *words: str) -> bool:
         """Whether one line of the screen contains all words."""
@@ -159,7 +160,7 @@ def test_a_round_is_drawn_card_by_card(subscriber: Subscriber) -> None:
 def test_red_suits_are_red_and_black_ones_are_not(subscriber: Subscriber) -> None:
     """The cards have a white background."""
     deal_a_round(subscriber)
-    text = "\n".join(screen({"bac-901": subscriber.view}))
+    text = "\n".join(line.text for line in screen({"bac-901": subscriber.view}))
     assert "\x1b[31;107m  ♥  \x1b[0m" in text
     assert "\x1b[31;107m  ♦  \x1b[0m" in text
     assert "\x1b[30;107m  ♠  \x1b[0m" in text
@@ -435,6 +436,60 @@ def stored(event: Event) -> StoredEvent:
 
 def test_several_tables_are_shown_one_below_the_other() -> None:
     """They are sorted by name."""
-    lines = [SGR.sub("", line) for line in screen({"b": TableView(), "a": TableView()})]
+    lines = [SGR.sub("", line.text) for line in screen({"b": TableView(), "a": TableView()})]
     assert lines[0].startswith("  a ")
     assert lines[len(lines) // 2].startswith("  b ")
+
+
+def test_a_low_terminal_omits_the_least_important_lines(subscriber: Subscriber) -> None:
+    """Each further row shows one more line, and the lines keep their order. The hands are omitted last."""
+    deal_a_round(subscriber)
+    for shown in questions()[:1]:
+        subscriber.receive(f"{ROOT}/question", msgspec.json.encode(shown.question))
+    lines = screen({"bac-901": subscriber.view})
+    assert {line.importance for line in lines} == set(Importance) - {Importance.HEAD}
+    for rows in range(len(lines)):
+        fewer, more = fitted(lines, rows), fitted(lines, rows + 1)
+        assert any(fewer == more[:at] + more[at + 1 :] for at in range(rows + 1))
+    assert fitted(lines, len(lines)) == fitted(lines, len(lines) + 1) == [line.text for line in lines]
+    assert fitted(lines, 4) == [line.text for line in lines if line.importance is Importance.HANDS]
+
+
+def test_of_equal_lines_the_first_ones_are_kept() -> None:
+    """The newest of the earlier rounds is the first one."""
+    assert fitted(
+        [ScreenLine(Importance.HISTORY, "3"), ScreenLine(Importance.ROUND, "4"), ScreenLine(Importance.HISTORY, "2")], 2
+    ) == ["3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "encoding", "expected"),
+    [
+        ({}, "utf-8", Look(colours=True, unicode=True)),
+        ({"NO_COLOR": "1"}, "utf-8", Look(colours=False, unicode=True)),
+        ({"NO_COLOR": ""}, "utf-8", Look(colours=True, unicode=True)),
+        ({"LANG": "de_DE.UTF-8"}, "utf-8", Look(colours=True, unicode=True)),
+        ({"LANG": "de_DE.UTF-8"}, "ascii", Look(colours=True, unicode=False)),
+        ({"LANG": "de_DE"}, "iso-8859-1", Look(colours=True, unicode=False)),
+        ({"LANG": "C"}, "utf-8", Look(colours=True, unicode=False)),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "utf-8", Look(colours=True, unicode=False)),  # Python sets LC_CTYPE
+        ({"LANG": "C", "LC_CTYPE": "de_DE.UTF-8"}, "utf-8", Look(colours=True, unicode=True)),
+        ({"LANG": "C", "LC_ALL": "C.UTF-8"}, "utf-8", Look(colours=True, unicode=True)),
+        ({"LANG": "de_DE.UTF-8", "LC_ALL": "POSIX"}, "utf-8", Look(colours=True, unicode=False)),
+    ],
+)
+def test_the_environment_decides_on_colours_and_characters(
+    environment: Mapping[str, str], encoding: str, expected: Look
+) -> None:
+    """An empty NO_COLOR has no effect. In the locale C, Python writes UTF-8, and a terminal may have only ASCII."""
+    assert look(environment, encoding) == expected
+
+
+def test_every_character_of_a_screen_has_an_ascii_character(subscriber: Subscriber) -> None:
+    """The columns do not move."""
+    deal_a_round(subscriber)
+    text = "\n".join(line.text for line in screen({"bac-901": subscriber.view}))
+    plain_text = Look(colours=False, unicode=False).of(text)
+    assert plain_text.isascii()
+    assert len(plain_text) == len(SGR.sub("", text))
+    assert any(picture in text for picture in PICTURES)

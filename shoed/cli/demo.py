@@ -3,8 +3,9 @@
 Theory of operation: the demo uses the ordinary parts. The rig serves TCP, `shoed run` reads a configuration, the screen
 is a subscriber. With --rounds, the demo ends with status 0 after the result of the last round, or with status 130 after
 an earlier signal. Without --rounds, a signal ends it with status 0. If a child ends first, the status is 1, and the
-error quotes the last lines of the child. At the end the demo stops its children and removes its directories. After a
-kill, the kernel ends the children, and the directories remain.
+error quotes the last lines of the child. All files of the demo are in one temporary directory, so at the end the demo
+kills its children: nothing has to be saved. If the demo is killed, the kernel ends the children. A shell that waits for
+the end of the demo removes the directory.
 """
 
 import argparse
@@ -12,7 +13,6 @@ import asyncio
 import io
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Never
 
 from shoed.cli.options import add_dealing, seed_of
+from shoed.display.layout import Importance, fitted, look, screen_lines
 from shoed.display.subscriber import ReceivedMessage, subscription
 from shoed.display.terminal import lamp, plain, screen
 from shoed.display.view import ShownEvent, TableView, read, updated
@@ -37,10 +38,13 @@ TOPICS: Final = f"shoed/v1/{SITE}/#"
 
 INTERRUPTED: Final = 130
 TAIL: Final = 20  # lines of a child's output that an error quotes
-STOP_S: Final = 8.0  # for a child to end after SIGTERM; the daemon needs up to 5 s
 PORT_S: Final = 20.0  # for the rig to print its port
 FRAME_S: Final = 0.05
+ROWS: Final = 24  # of a terminal without a declared height
 LINE_BYTES: Final = 1024 * 1024  # of a child's output: it quotes rejected bytes
+
+# The end of the input is the end of the demo. Killed children may still write for a moment.
+REMOVE: Final = 'read -r _; command -p rm -rf -- "$0" || { command -p sleep 1; command -p rm -rf -- "$0"; }'
 
 OURS: Final = str(Path(__file__).resolve().parents[2])  # the children use the same code
 PORT: Final = re.compile(r'port = "(.*)"')
@@ -120,9 +124,8 @@ async def _until(stop: Stop, plan: DemoPlan) -> int:
 
 async def show(plan: DemoPlan) -> None:
     """Start the processes, show the rounds, stop the processes."""
-    directory = Path(tempfile.mkdtemp(prefix="shoed-demo-"))
-    try:
-        async with running_broker() as broker:
+    with vanishing_directory() as directory:
+        async with running_broker(place=directory) as broker:
             page = Page(plan, broker)
             dealing = (f"--seed={plan.seed}", *(("--fast",) if plan.fast else ()))
             async with child(directory, "rig", "angel-eye", "--listen=tcp://127.0.0.1:0", *dealing) as shoe:
@@ -130,8 +133,16 @@ async def show(plan: DemoPlan) -> None:
                 async with following(broker) as messages, child(directory, "run", f"--config={file}") as daemon:
                     with page.shown():
                         await first_of(page.follow(messages), page.draw(), shoe.failed(), daemon.failed())
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def vanishing_directory() -> Iterator[Path]:
+    """A temporary directory that a shell removes at the end of this process, also after a kill."""
+    directory = Path(tempfile.mkdtemp(prefix="shoed-demo-"))
+    remover = ("/bin/sh", "-c", REMOVE, str(directory))
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(remover, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True):
+        yield directory
 
 
 def configure(directory: Path, broker: Broker, port: str, *, fast: bool) -> Path:
@@ -228,17 +239,10 @@ class Child:
         raise RigError("\n".join((f"{self.name} ended with status {status}; its last lines:", *self.output)))
 
     async def stop(self) -> None:
-        try:
-            with suppress(ProcessLookupError):
-                self.process.terminate()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(STOP_S):
-                    await self.process.wait()
-        finally:
-            with suppress(ProcessLookupError):
-                self.process.kill()
-            await self.process.wait()
-            self.listening.cancel()
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+        self.listening.cancel()
 
 
 # --- the screen
@@ -259,8 +263,9 @@ class Page:
         self.tables: dict[str, TableView] = {}
         self.news = asyncio.Event()
         self.live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self.look = look(os.environ, sys.stdout.encoding)
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal may not have the card suits
+            sys.stdout.reconfigure(errors="replace")  # for names and texts of other programs
         write("".join(f"{line}\n" for line in self.head))
 
     async def follow(self, messages: AsyncIterator[ReceivedMessage]) -> None:
@@ -291,8 +296,14 @@ class Page:
 
     def frame(self) -> None:
         if self.live:
-            lines = [*self.head, "", *screen(self.tables), self.broker][: rows()]
-            write("\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J")
+            lines = [
+                *screen_lines(Importance.HEAD, *self.head),
+                *screen_lines(Importance.SPACE, ""),
+                *screen(self.tables),
+                *screen_lines(Importance.HEALTH, self.broker),
+            ]
+            text = "\r\n".join(f"{line}\x1b[K" for line in fitted(lines, rows() - 1))  # the prompt follows
+            write(f"\x1b[H{self.look.of(text)}\x1b[J")
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -307,7 +318,10 @@ class Page:
 
 
 def rows() -> int:
-    return shutil.get_terminal_size().lines
+    """The present height of the terminal. The variable LINES does not follow a change of its window."""
+    with suppress(OSError):  # the terminal is closed: the next write ends the demo
+        return os.get_terminal_size(sys.stdout.fileno()).lines or ROWS
+    return ROWS
 
 
 def write(text: str) -> None:

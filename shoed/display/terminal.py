@@ -1,6 +1,5 @@
 """The tables as text: a coloured screen for a terminal, or one plain line for each event."""
 
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -9,6 +8,7 @@ from typing import Final, assert_never
 import msgspec
 
 from shoed.bus.messages import StatusMessage
+from shoed.display.layout import SGR, Importance, ScreenLine, screen_lines
 from shoed.display.view import Retained, ShownDevice, ShownEvent, TableView, Update
 from shoed.model import device_events, events
 from shoed.model.cards import RANK_TEXT, Card, Suit
@@ -21,12 +21,11 @@ from shoed.table.state import Comparison, LinkStatus
 
 WIDTH: Final = 78
 ROUNDS: Final = 6  # earlier rounds with one line each
-BEADS: Final = 36  # earlier rounds with one dot each
+BEADS: Final = 36  # earlier rounds with one letter each
 CHOICES: Final = 4  # choices of a question with one line each; the screen counts the others
 BANKER_AT: Final = 42  # the column of Banker's hand
 
 PICTURES: Final = {Suit.SPADES: "♠", Suit.HEARTS: "♥", Suit.DIAMONDS: "♦", Suit.CLUBS: "♣"}
-SGR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Ink(Enum):
@@ -58,6 +57,9 @@ def paint(text: str, *inks: Ink) -> str:
     return f"\x1b[{';'.join(ink.value for ink in inks)}m{text}\x1b[0m"
 
 
+RULE: Final = paint("─" * WIDTH, Ink.DIM)
+
+
 def pad(text: str, width: int) -> str:
     """Pad with spaces; colour codes have no width."""
     return text + " " * (width - len(SGR.sub("", text)))
@@ -66,23 +68,26 @@ def pad(text: str, width: int) -> str:
 # --- the screen
 
 
-def screen(tables: Mapping[str, TableView]) -> list[str]:
+def screen(tables: Mapping[str, TableView]) -> list[ScreenLine]:
     return [line for name, view in sorted(tables.items()) for line in table(name, view)]
 
 
-def table(name: str, view: TableView) -> list[str]:
+def table(name: str, view: TableView) -> list[ScreenLine]:
+    *hands, lower_edge, points = felt(view)
+    past = [past_round(played) for played in reversed(view.past[-ROUNDS:])]
     return [
-        heading(name, view),
-        paint("─" * WIDTH, Ink.DIM),
-        *felt(view),
-        remark(view),
-        *([] if view.question is None else question(view.question)),
-        beads(view),
-        "",
-        *(past_round(played) for played in reversed(view.past[-ROUNDS:])),
-        *[""] * (ROUNDS - len(view.past[-ROUNDS:])),
-        paint("─" * WIDTH, Ink.DIM),
-        *health(view),
+        *screen_lines(Importance.ROUND, heading(name, view)),
+        *screen_lines(Importance.SPACE, RULE),
+        *screen_lines(Importance.HANDS, *hands),
+        *screen_lines(Importance.CARD_EDGE, lower_edge),
+        *screen_lines(Importance.HANDS, points),
+        *screen_lines(Importance.REMARK, remark(view)),
+        *screen_lines(Importance.QUESTION, *([] if view.question is None else question(view.question))),
+        *screen_lines(Importance.HISTORY, beads(view)),
+        *screen_lines(Importance.SPACE, ""),
+        *screen_lines(Importance.HISTORY, *past),
+        *screen_lines(Importance.SPACE, *[""] * (ROUNDS - len(past)), RULE),
+        *screen_lines(Importance.HEALTH, *health(view)),
     ]
 
 
@@ -155,11 +160,10 @@ def wrapped(text: str) -> list[str]:
 
 
 def beads(view: TableView) -> str:
-    """The outcomes of the rounds of this shoe, one dot each."""
+    """The outcomes of the rounds of this shoe, one letter each."""
     outcomes = [played.result.outcome for played in view.past if played.shoe == view.shoe]
-    return "  " + (
-        " ".join(paint("●", OUTCOME_INK[each]) for each in outcomes[-BEADS:]) or paint("no round yet", Ink.DIM)
-    )
+    letters = " ".join(paint(each.value[0].upper(), OUTCOME_INK[each]) for each in outcomes[-BEADS:])
+    return f"  {letters or paint('no round yet', Ink.DIM)}"
 
 
 def past_round(played: LastRound) -> str:

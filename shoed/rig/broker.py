@@ -74,10 +74,17 @@ class Broker:
 
     `lines` are further lines of the broker's own configuration. They are the last lines, so their `allow_anonymous`
     is effective, and their certificates belong to the listener. `store` is a directory for the persistent state of
-    the broker; it is not deleted at the end.
+    the broker; it is not deleted at the end. `place` is the parent of the temporary directory.
     """
 
-    def __init__(self, kind: BrokerKind | None = None, *, lines: Sequence[str] = (), store: Path | None = None) -> None:
+    def __init__(
+        self,
+        kind: BrokerKind | None = None,
+        *,
+        lines: Sequence[str] = (),
+        store: Path | None = None,
+        place: Path | None = None,
+    ) -> None:
         self.kind: Final = kind or _choose()
         program = find(self.kind)
         if program is None:
@@ -91,7 +98,7 @@ class Broker:
         self._place.bind((LOOPBACK, 0))
         self.host: Final = LOOPBACK
         self.port: Final[int] = self._place.getsockname()[1]
-        self.directory: Final = Path(tempfile.mkdtemp(prefix="shoed-broker-"))
+        self.directory: Final = Path(tempfile.mkdtemp(prefix="shoed-broker-", dir=place))
         self.log: Final = self.directory / "output"
         self._configuration = self.directory / "configuration"
         self._configuration.write_text("\n".join((*self._lines(store), *lines, "")))
@@ -221,9 +228,13 @@ class Broker:
 
 @asynccontextmanager
 async def running_broker(
-    kind: BrokerKind | None = None, *, lines: Sequence[str] = (), store: Path | None = None
+    kind: BrokerKind | None = None,
+    *,
+    lines: Sequence[str] = (),
+    store: Path | None = None,
+    place: Path | None = None,
 ) -> AsyncIterator[Broker]:
-    broker = Broker(kind, lines=lines, store=store)
+    broker = Broker(kind, lines=lines, store=store, place=place)
     try:
         await broker.start()
         yield broker
