@@ -45,7 +45,7 @@ def commands_page() -> str:
     parts.append(table(("key", "value"), keys_of_line))
     answer = msgspec.json.encode(Answer(EXAMPLE.input.id, accepted=True)).decode()
     parts.append(f"\n```json\n{json_line(EXAMPLE).decode()}```\n\nThe answer is one line:\n\n```json\n{answer}\n```\n")
-    return "".join(parts) + ANSWERS
+    return "".join(parts) + ANSWERS + RESTART
 
 
 LINE: Final = 120
@@ -203,4 +203,17 @@ ANSWERS: Final = f"""
 The sender chooses a new `id` for each command. If an answer is lost, send the same line again, at any later time. shoed
 does not execute the command a second time. It sends the recorded answer again. shoed refuses a different command with
 the same `id`.
+"""
+RESTART: Final = """
+### Restart
+`shoed restart --between-rounds` sends this line. The daemon ends if every table is between two rounds, and no open
+question holds play. systemd then starts the installed version. Otherwise, the answer names the tables in `waits_for`,
+and the daemon continues:
+
+    {"id": "7f3a", "restart": "between-rounds"}
+    {"id": "7f3a", "accepted": false, "detail": "waits for bac-901: ...", "waits_for": ["bac-901: ..."]}
+
+The command repeats the request, and prints each change of `waits_for`. After the limit `--within MINUTES`, the daemon
+continues without a restart, and the exit status is 1. An older daemon refuses the request as an unknown key, and
+continues.
 """

@@ -27,6 +27,7 @@ from shoed.model.requests import (
     NOTICES,
     CaptureRequest,
     Request,
+    RestartRequest,
     StatusRequest,
     command_of,
     json_line,
@@ -283,6 +284,17 @@ def test_a_query_is_one_line(wanted: CaptureRequest | StatusRequest, line: bytes
     """Its key `capture` or `status` distinguishes the line from a command."""
     assert json_line(wanted) == line
     assert read(line) == wanted
+
+
+def test_a_request_for_a_restart_is_one_line() -> None:
+    """The key `restart` names the moment, and distinguishes the line from a command."""
+    wanted = RestartRequest("7f3a")
+    assert json_line(wanted) == b'{"id":"7f3a","restart":"between-rounds"}\n'
+    assert read(json_line(wanted)) == wanted
+    now = b'{"id":"7f3a","restart":"now"}'
+    assert refused(now) == Answer(
+        "7f3a", accepted=False, detail='restart: "now" is not valid; give one of between-rounds'
+    )
 
 
 @pytest.mark.parametrize(

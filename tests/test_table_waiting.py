@@ -31,6 +31,7 @@ from shoed.model.irregularities import IrregularityKind, Role, Stage
 from shoed.model.observations import Outcome, Side
 from shoed.model.step import Configured
 from shoed.rules.load import GAMES
+from shoed.table.public_state import unfinished
 from tests.observed import NATURAL, TableRun, after, card, cards, kinds, left_over, opening_cards, together
 
 CONFIGURED = Configured("{}", 3, "1")
@@ -72,6 +73,27 @@ def test_a_matter_of_the_next_round_stays_open_after_a_correction(correction: Co
     asked = table.question
     assert QuestionLapsed not in kinds(table.tell(correction))
     assert (table.question.id, table.question.evidence) == (asked.id, asked.evidence)
+
+
+# --- between two rounds
+
+
+def test_a_table_is_between_rounds_unless_a_round_or_a_question_holds_play() -> None:
+    """Bets, an unfinished hand and a question about the next round hold play. An optional question does not."""
+    table = after()
+    assert unfinished("commission", table.state) is None
+    table.tell(OpenBets())
+    assert unfinished("commission", table.state) == "the end of round 1.1"
+    table.hear_each(NATURAL)
+    assert unfinished("commission", table.state) is None
+    table.tell(SettleRound())
+    table.tell(ReportIrregularity(kind=IrregularityKind.DECK_COUNT))
+    assert unfinished("commission", table.state) == f"an answer to question {table.question.id}"
+    table = after(*cards("P1 6S, B1 3S, P2 KS, B2 KD"), game="super-six-plus")
+    table.tell(ReportIrregularity(kind=IrregularityKind.INSURANCE_NEGLECTED, stage=Stage.AFTER_FOUR))
+    table.hear(card("B3", "4D"))
+    assert (table.question.question, table.question.optional) == ("intended", True)
+    assert unfinished("super-six-plus", table.state) is None
 
 
 # --- the result changes during a question

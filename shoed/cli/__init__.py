@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "doctor": "examine the installation, and name the remedy of each problem",
     "bundle": "make the archive that support needs, without secrets",
     "log": "change the log level of the running daemon",
+    "restart": "restart the daemon between two rounds, for example after an update",
     "journal": "verify or show the journal",
     "rig": "run a virtual device",
     "conform": "test an Open Shoe device, clause by clause",

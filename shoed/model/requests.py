@@ -74,8 +74,23 @@ class StatusRequest(msgspec.Struct, frozen=True, rename={"table": "status"}):
     table: TableName  # None: all tables
 
 
+class RestartMoment(Enum):
+    BETWEEN_ROUNDS = "between-rounds"
+
+
+class RestartRequest(msgspec.Struct, frozen=True):
+    """A request to end the daemon, if every table is between two rounds. systemd then starts the installed version."""
+
+    id: str
+    restart: RestartMoment = RestartMoment.BETWEEN_ROUNDS
+
+
 class CaptureAnswer(Answer, frozen=True):
     capture: str = ""  # the text of the whole capture
+
+
+class RestartAnswer(Answer, frozen=True):
+    waits_for: tuple[str, ...] = ()  # the reason of each table that is not between two rounds
 
 
 class LogLevel(Enum):
@@ -92,7 +107,7 @@ class LogLevelRequest(msgspec.Struct, frozen=True, rename={"level": "log_level"}
     level: LogLevel
 
 
-Query = CaptureRequest | StatusRequest | LogLevelRequest
+Query = CaptureRequest | StatusRequest | LogLevelRequest | RestartRequest
 AnyRequest = Request | Query
 
 # A line with one of these keys is a query; any other line is a command.
@@ -100,6 +115,7 @@ QUERIES: Final[Mapping[str, type[Query]]] = {
     "capture": CaptureRequest,
     "status": StatusRequest,
     "log_level": LogLevelRequest,
+    "restart": RestartRequest,
 }
 
 EXAMPLE: Final = Request(
@@ -147,7 +163,7 @@ NOTATIONS: Final[Mapping[object, Notation]] = {
     ),
     **{
         choices: Notation(one_of(each.value for each in choices))
-        for choices in (Stage, Device, OverdrawnCard, LogLevel)
+        for choices in (Stage, Device, OverdrawnCard, LogLevel, RestartMoment)
     },
     IrregularityKind: Notation(one_of(NOTICES)),
     Role | None: Notation(f"{ROLES}; null or {PLAYER} for a player"),

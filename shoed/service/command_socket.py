@@ -19,7 +19,7 @@ import msgspec
 
 from shoed.errors import AnswerRefused, NotRunning, TellError
 from shoed.model.commands import Answer
-from shoed.model.requests import AnyRequest, Query, Request, json_line, read
+from shoed.model.requests import AnyRequest, Query, Request, RestartAnswer, RestartRequest, json_line, read
 
 A = TypeVar("A", bound=Answer)
 
@@ -168,6 +168,13 @@ def query(state_dir: Path, request: Query, answer: type[A], limit_s: float = ANS
     if not refused.accepted:
         raise AnswerRefused(refused.detail)
     return msgspec.json.decode(received, type=answer)
+
+
+def request_restart(state_dir: Path, request: RestartRequest, limit_s: float = ANSWER_S) -> RestartAnswer:
+    return msgspec.json.decode(
+        exchange(state_dir, json_line(request), limit_s, "systemctl status shoed shows whether it restarted"),
+        type=RestartAnswer,
+    )
 
 
 def exchange(state_dir: Path, request: bytes, limit_s: float, remedy: str) -> bytes:

@@ -20,7 +20,15 @@ from shoed.engine import ENGINE
 from shoed.errors import JournalError, NoSuchTable
 from shoed.journal import Store, Writer, hold
 from shoed.model.commands import Answer
-from shoed.model.requests import AnyRequest, CaptureRequest, LogLevelRequest, Request, StatusRequest
+from shoed.model.requests import (
+    AnyRequest,
+    CaptureRequest,
+    LogLevelRequest,
+    Request,
+    RestartAnswer,
+    RestartRequest,
+    StatusRequest,
+)
 from shoed.ports.clock import now
 from shoed.service import log, watchdog
 from shoed.service.command_socket import CommandServer, listening
@@ -34,6 +42,7 @@ from shoed.service.watchdog import Systemd
 LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0
+RESULT_S: Final = 1.0  # after the last card of a round, the shoe reports its result
 
 D = TypeVar("D", bound=Desk)
 
@@ -156,6 +165,8 @@ class Daemon(Generic[D]):
         if isinstance(request, LogLevelRequest):
             log.set_level(request.level)
             return Answer(request.id, accepted=True, detail=f"the log level is {request.level.value}")
+        if isinstance(request, RestartRequest):
+            return await self.restart(request)
         desks = [desk for desk in self.desks if request.table in (None, desk.name)]
         if not desks:
             request_id = request.input.id if isinstance(request, Request) else request.id
@@ -172,6 +183,23 @@ class Daemon(Generic[D]):
                 return await status_of(self, desks, request)
             case _:
                 assert_never(request)
+
+    async def restart(self, request: RestartRequest) -> RestartAnswer:
+        """End the daemon if every table is between two rounds, and still is after the time for a result."""
+        waits_for = self.unfinished()
+        await asyncio.sleep(RESULT_S)  # also the pause of a client that asks again
+        if waits_for := self.unfinished() or waits_for:
+            return RestartAnswer(
+                request.id, accepted=False, detail=f"waits for {'; '.join(waits_for)}", waits_for=waits_for
+            )
+        LOG.info("a request ends this process between two rounds; systemd starts the installed version")
+        self.stop.set()
+        return RestartAnswer(request.id, accepted=True)
+
+    def unfinished(self) -> tuple[str, ...]:
+        """The reason of each table that is not between two rounds. A failed table does not count."""
+        reasons = ((desk.name, desk.unfinished) for desk in self.desks if desk.ended is None)
+        return tuple(f"{name}: {reason}" for name, reason in reasons if reason is not None)
 
     def stuck_parts(self, limit_s: float) -> list[str]:
         """The parts that have made no progress for longer than the limit."""

@@ -41,7 +41,7 @@ from shoed.service.log import ABOUT
 from shoed.service.table_device import TableDevice
 from shoed.session import Session, SessionState, drivers
 from shoed.table import Custom, TableSettings
-from shoed.table.public_state import public_device
+from shoed.table.public_state import public_device, unfinished
 from shoed.table.state import Condition, TableState
 from shoed.watch import WatchSettings
 
@@ -228,6 +228,11 @@ class Desk:
         conditions = {Device.SHOE: self.state.table.device, Device.SHUFFLER: self.state.table.shuffler}
         shown = {device: public_device(conditions[device] or Condition()) for device in self.devices}
         return ", ".join(f"{device.value} {each.link.value}" for device, each in shown.items())
+
+    @property
+    def unfinished(self) -> str | None:
+        """The reason why the table is not between two rounds."""
+        return unfinished(self.config.game, self.state.table, insurance=self.config.house.insurance)
 
     # --- commands
 

@@ -12,7 +12,7 @@ from shoed.rules.load import book
 from shoed.table.asking import role_of
 from shoed.table.assess import House, Standing, house_of, judge, shown
 from shoed.table.context import pays_of, public_hands
-from shoed.table.phase import Phase
+from shoed.table.phase import OPEN, Phase
 from shoed.table.questions import open_questions
 from shoed.table.state import Comparison, Completed, Condition, LinkStatus, RaisedFault, TableState
 
@@ -112,6 +112,14 @@ def public_state(game: str, state: TableState, *, insurance: bool = True) -> Pub
         shuffler=None if state.shuffler is None else public_device(state.shuffler),
         questions=tuple(shown_questions(game, state, found, insurance=insurance)) if state.asked else (),
     )
+
+
+def unfinished(game: str, state: TableState, *, insurance: bool = True) -> str | None:
+    """The reason why the table is not between two rounds: a question that holds play, or an open round."""
+    for question in public_state(game, state, insurance=insurance).questions:
+        if not question.optional:
+            return f"an answer to question {question.id}"
+    return f"the end of round {state.shoe.number}.{state.record.number}" if state.phase in OPEN else None
 
 
 def shown_questions(game: str, state: TableState, found: Standing, *, insurance: bool) -> Iterator[OpenQuestion]:
