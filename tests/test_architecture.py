@@ -84,6 +84,7 @@ TOP: Final = {
         "CONTRIBUTING.md",
         "docs",
         "benchmarks",
+        "packaging",
         ".ci",
         ".github",
         ".gitignore",
