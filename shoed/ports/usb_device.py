@@ -80,7 +80,7 @@ class Endpoint:
             try:
                 done = transfer()
             except usb.core.USBTimeoutError:
-                done = None
+                return None  # without a byte, whether the endpoint works again is unknown
             except usb.core.USBError as error:
                 if error.errno not in RECOVERABLE or self._in_a_row == MOST_STALLS:
                     raise
@@ -90,7 +90,7 @@ class Endpoint:
         except usb.core.USBError as error:
             raise UsbDeviceGone(self._loss(error)) from error
         # The endpoint works again, so the stalls are logged. A permanent stall raises UsbDeviceGone instead.
-        if done is not None and self._in_a_row:
+        if self._in_a_row:
             self.stalls += self._in_a_row
             LOG.warning(
                 "%s: an endpoint stalled, was cleared, and works again (%d stalls so far);"
