@@ -7,7 +7,7 @@ from shoed.errors import SettingsError
 from shoed.model.moments import Now
 from shoed.model.observations import AnyObservation, CardSeen, CopyHeard, FaultRaised
 from shoed.model.step import LinkUp, Received
-from shoed.rig.device import Pulled, timeline
+from shoed.rig.device import DeviceOutput, timeline
 from shoed.rig.devices import DEVICES
 from shoed.rig.scenario import of
 from shoed.session.families import DRIVERS
@@ -23,7 +23,7 @@ def play(family: str, *written: str) -> list[AnyObservation]:
     seen, at_us = list[AnyObservation](), 0
     for entry in timeline(device, steps):
         at_us += int(entry.pause_s * 1e6)
-        if not isinstance(entry, Pulled):
+        if isinstance(entry, DeviceOutput):
             now = Now(at_us, at_us * 1000)
             state, heard = session.step(state, Received(device.say(entry.report, now)), now)
             seen += heard.observations

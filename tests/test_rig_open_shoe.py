@@ -30,7 +30,7 @@ from shoed.model.observations import (
     ShuffleStarted,
 )
 from shoed.model.step import AnyInput, LinkDown, LinkUp, Received, Woken
-from shoed.rig.device import Pulled, TimelineEntry, timeline
+from shoed.rig.device import DeviceOutput, Pulled, TimelineEntry, timeline
 from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.scenario import of
 from shoed.session.open_shoe import OpenShoeSession
@@ -93,7 +93,8 @@ class Line:
         if isinstance(happening, Pulled):
             self.pull()
             return self.at_ns + int(happening.out_s * 1e9)
-        self.carry(self.device.say(happening.report, self.now))
+        if isinstance(happening, DeviceOutput):
+            self.carry(self.device.say(happening.report, self.now))
         return None
 
 

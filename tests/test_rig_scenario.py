@@ -35,7 +35,7 @@ from shoed.model.observations import (
 from shoed.model.step import AnyInput, LinkDown, LinkUp, Received
 from shoed.ports.address import TcpAddress
 from shoed.rig.angel_eye import AngelEyeDevice
-from shoed.rig.device import Pulled, ScenarioStep, timeline
+from shoed.rig.device import DeviceOutput, Pulled, ScenarioStep, timeline
 from shoed.rig.devices import DEVICES
 from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.outlets import Attendance, PtyOutlet, TcpOutlet
@@ -86,7 +86,7 @@ def play(*written: str) -> list[AnyObservation]:
         if isinstance(entry, Pulled):
             host.take(LinkDown("gone"), at_s)
             back_s = at_s + entry.out_s
-        else:
+        elif isinstance(entry, DeviceOutput):
             data = device.say(entry.report, moment(at_s))
             if back_s is None:
                 host.take(Received(data), at_s)
@@ -195,7 +195,8 @@ def test_a_file_without_steps_is_refused() -> None:
 @pytest.mark.parametrize("key", sorted(FORMS.keys() - {"deliver"}))
 def test_every_action_can_be_written_as_its_example(key: str) -> None:
     """The test above checks the actions that an Angel Eye shoe cannot perform."""
-    (step,) = steps(FORMS[key].example)
+    text = f"[[step]]\n{FORMS[key].example}\n".encode()
+    (step,) = of(parse("one.toml", text), AngelEyeDevice(AngelEyeSettings()), on_usb=True)
     assert step.after_ms == AFTER_MS
 
 

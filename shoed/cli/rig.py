@@ -15,8 +15,10 @@ from shoed.errors import UsageError
 from shoed.ports.address import TcpAddress, host_and_port
 from shoed.rig.dealer import deal, rounds_of
 from shoed.rig.device import DEFAULT_MANNER, DeviceOutput, Manner, RigDevice, TimelineEntry, timeline
-from shoed.rig.devices import DEVICES
+from shoed.rig.devices import DEVICES, Model
 from shoed.rig.scenario import load
+from shoed.rig.usb_descriptions import DESCRIPTIONS, LONGEST_STRING, UsbKind
+from shoed.rig.usb_outlet import UsbPlace
 from shoed.rig.virtual import RigPlan, serve
 from shoed.settings import problems_of, shown
 
@@ -42,6 +44,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="serve hosts like a device server does; without HOST on loopback; port 0 is any free port",
         )
         where.add_argument("--pty", metavar="PATH", help="serve one host on a pseudo-terminal with a symlink at PATH")
+        where.add_argument(
+            "--usbredir", metavar="SOCKET", help="be a USB device of the QEMU whose usb-redir device listens on SOCKET"
+        )
+        device.add_argument(
+            "--serial", metavar="TEXT", type=usb_serial, help="with --usbredir: the serial number of the USB device"
+        )
+        kinds = [kind.value for kind in model.usb]
+        device.add_argument(
+            "--usb",
+            metavar="KIND",
+            choices=kinds,
+            help=f"with --usbredir: one of {', '.join(kinds)} (the first is the default)",
+        )
+        device.add_argument("--id", metavar="VENDOR:PRODUCT", type=usb_id, help="with --usbredir: other USB ids")
         versions = FAMILIES[model.family].firmware
         device.add_argument(
             "--firmware", choices=versions, default=versions[0], help="its firmware version (default: %(default)s)"
@@ -77,10 +93,14 @@ def rig_command(arguments: argparse.Namespace) -> int:
     key_file = arguments.key_file if family.keyed else None
     if key_file is not None:
         device = with_key(device, key_file, arguments.firmware)
+    on_usb = arguments.usbredir is not None
+    place = usb_place(arguments, model) if on_usb else arguments.listen or arguments.pty
+    if not on_usb and (arguments.serial, arguments.usb, arguments.id) != (None, None, None):
+        raise UsageError("--serial, --usb and --id are for --usbredir; remove them")
     if arguments.scenario and "seed" in arguments and (arguments.seed, arguments.rounds) != (None, None):
         raise UsageError("--seed and --rounds have no effect with --scenario; remove them")
     if arguments.scenario:
-        entries = timeline(device, load(arguments.scenario, model.make(arguments.firmware)))
+        entries = timeline(device, load(arguments.scenario, model.make(arguments.firmware), on_usb=on_usb))
         name = f"{family.title}, {arguments.scenario}"
     else:
         seed = seed_of(arguments)
@@ -88,7 +108,7 @@ def rig_command(arguments: argparse.Namespace) -> int:
         name = f"{family.title}, seed {seed}"
     plan = RigPlan(
         name=name,
-        place=arguments.listen or arguments.pty,
+        place=place,
         line=family.line,
         fast="fast" in arguments and arguments.fast,
         waits=not arguments.scenario,
@@ -97,6 +117,27 @@ def rig_command(arguments: argparse.Namespace) -> int:
     )
     asyncio.run(serve(plan, device, entries, lambda line: print(line, flush=True)))
     return 0
+
+
+def usb_place(arguments: argparse.Namespace, model: Model) -> UsbPlace:
+    description = DESCRIPTIONS[UsbKind(arguments.usb) if arguments.usb else model.usb[0]]
+    if arguments.id is not None:
+        description = description._replace(id=arguments.id)
+    return UsbPlace(arguments.usbredir, description, arguments.serial or "")
+
+
+def usb_serial(text: str) -> str:
+    if not text.isascii() or not text.isprintable() or not 0 < len(text) <= LONGEST_STRING:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not 1 to {LONGEST_STRING} printable ASCII characters")
+    return text
+
+
+def usb_id(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9a-fA-F]{4}):([0-9a-fA-F]{4})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a USB id; write it as in 1209:0001")
+    vendor, product = found.groups()
+    return int(vendor, 16), int(product, 16)
 
 
 def with_key(device: RigDevice, key_file: str, firmware: str) -> RigDevice:

@@ -81,8 +81,20 @@ class Pull(NamedTuple):
     out_ms: int
 
 
+class Stall(NamedTuple):
+    """The IN endpoint of a USB device stalls; the host clears it this many times until it works again."""
+
+    times: int
+
+
+class Nak(NamedTuple):
+    """A USB device answers each read of the host with NAK. The reports of this time arrive after it."""
+
+    for_ms: int
+
+
 Action = Load | Deal | Together | Burn | Cut | RunOut | Turn | FaultAction | Deliver
-AnyAction = Action | Pull
+AnyAction = Action | Pull | Stall | Nak
 
 
 class ScenarioStep(NamedTuple):
@@ -117,7 +129,12 @@ class Pulled(NamedTuple):
     out_s: float
 
 
-TimelineEntry = DeviceOutput | Pulled
+class Disturbed(NamedTuple):
+    pause_s: float
+    action: Stall | Nak
+
+
+TimelineEntry = DeviceOutput | Pulled | Disturbed
 
 
 class RigDevice(Protocol):
@@ -156,10 +173,14 @@ def timeline(device: RigDevice, steps: tuple[ScenarioStep, ...]) -> Iterator[Tim
     pause_s = 0.0
     for step in steps:
         pause_s += step.after_ms / 1000
-        if isinstance(step.action, Pull):
-            yield Pulled(pause_s, step.action.out_ms / 1000)
-            pause_s = 0.0
-            continue
-        for output in device.perform(step.action):
-            yield DeviceOutput(pause_s + output.pause_s, output.report)
-            pause_s = 0.0
+        match step.action:
+            case Pull(out_ms):
+                yield Pulled(pause_s, out_ms / 1000)
+                pause_s = 0.0
+            case Stall() | Nak():
+                yield Disturbed(pause_s, step.action)
+                pause_s = 0.0
+            case action:
+                for output in device.perform(action):
+                    yield DeviceOutput(pause_s + output.pause_s, output.report)
+                    pause_s = 0.0

@@ -13,6 +13,9 @@ from shoed.rig.angel_eye import AngelEyeDevice
 from shoed.rig.device import DEFAULT_MANNER, Manner, RigDevice
 from shoed.rig.one_way import BeeTekDevice, ScannerDevice
 from shoed.rig.open_shoe import VirtualOpenShoe
+from shoed.rig.usb_descriptions import UsbKind
+
+SERIAL_KINDS: Final = (UsbKind.FTDI, UsbKind.CDC_ACM)
 
 
 def answer_words(answers: Mapping[str, object]) -> tuple[str, ...]:
@@ -23,6 +26,7 @@ class Model(NamedTuple):
     family: str
     role: str  # at a table
     create: Callable[[str, Manner], RigDevice]  # with a firmware version of the family
+    usb: tuple[UsbKind, ...]  # its kinds on a USB bus; the first one is the default
     answers: tuple[str, ...] = ()  # the answers to orders; empty: the device executes no orders
 
     def make(self, firmware: str | None = None, manner: Manner = DEFAULT_MANNER) -> RigDevice:
@@ -34,13 +38,15 @@ DEVICES: Final[Mapping[str, Model]] = {
         "angel-eye",
         "shoe",
         lambda _, manner: AngelEyeDevice(AngelEyeSettings(), manner),
+        SERIAL_KINDS,
         answer_words(angel_eye.ANSWERS),
     ),
-    "bee-tek": Model("bee-tek", "shoe", lambda *_: BeeTekDevice(BeeTekSettings())),
+    "bee-tek": Model("bee-tek", "shoe", lambda *_: BeeTekDevice(BeeTekSettings()), SERIAL_KINDS),
     "open-shoe": Model(
         "open-shoe",
         "shoe",
         lambda version, manner: VirtualOpenShoe(OpenShoeSettings(), version=int(version), manner=manner),
+        (UsbKind.BULK, *SERIAL_KINDS),
         answer_words(open_shoe.ANSWERS),
     ),
     "open-shoe-shuffler": Model(
@@ -49,7 +55,8 @@ DEVICES: Final[Mapping[str, Model]] = {
         lambda version, manner: VirtualOpenShoe(
             OpenShoeSettings(role=OpenShoeRole.SHUFFLER), version=int(version), manner=manner
         ),
+        (UsbKind.BULK, *SERIAL_KINDS),
         answer_words(open_shoe.ANSWERS),
     ),
-    "scanner": Model("scanner", "shoe", lambda *_: ScannerDevice()),
+    "scanner": Model("scanner", "shoe", lambda *_: ScannerDevice(), (UsbKind.KEYBOARD,)),
 }

@@ -13,16 +13,19 @@ from shoed.model.cards import Card
 from shoed.model.moments import Now
 from shoed.rig.device import (
     Action,
+    AnyAction,
     Burn,
     Cut,
     Deal,
     Deliver,
     FaultAction,
     Load,
+    Nak,
     Pull,
     RigDevice,
     RunOut,
     ScenarioStep,
+    Stall,
     Together,
     Turn,
 )
@@ -38,6 +41,7 @@ CARDS: Final = listing(CARD)
 WORD: Final = text('write a word, as in "jam"', r"[a-z0-9-]+")
 SET: Final = text("write a name of at most 64 characters", r".{0,64}")
 DECKS: Final = integer(1, 16)
+STALLS: Final = integer(1, 100)
 
 
 def _true(node: Node) -> bool:
@@ -54,7 +58,7 @@ class ActionForm(NamedTuple):
 
     meaning: str
     example: str
-    read: Callable[[TomlTable], Action | Pull]
+    read: Callable[[TomlTable], AnyAction]
 
 
 def _deal(table: TomlTable) -> Deal:
@@ -130,15 +134,25 @@ FORMS: Final[Mapping[str, ActionForm]] = {
         "pull_ms = 3000",
         lambda table: Pull(table.require("pull_ms", MILLISECONDS)),
     ),
+    "stall": ActionForm(
+        "on a USB bus: the endpoint of the reports stalls; it works after the host has cleared it this many times",
+        "stall = 1",
+        lambda table: Stall(table.require("stall", STALLS)),
+    ),
+    "nak_ms": ActionForm(
+        "on a USB bus: answer each read of the host with NAK for this time; the reports of this time arrive after it",
+        "nak_ms = 3000",
+        lambda table: Nak(table.require("nak_ms", MILLISECONDS)),
+    ),
 }
 
 
-def load(path: str, rehearsal: RigDevice) -> tuple[ScenarioStep, ...]:
+def load(path: str, rehearsal: RigDevice, *, on_usb: bool = False) -> tuple[ScenarioStep, ...]:
     """Return the steps, or raise a SettingsError with all errors of the file."""
-    return of(settings.read(path), rehearsal)
+    return of(settings.read(path), rehearsal, on_usb=on_usb)
 
 
-def of(sheet: settings.Sheet, rehearsal: RigDevice) -> tuple[ScenarioStep, ...]:
+def of(sheet: settings.Sheet, rehearsal: RigDevice, *, on_usb: bool = False) -> tuple[ScenarioStep, ...]:
     tables = sheet.root.tables("step", at_least=1)
     steps = []
     empty = False
@@ -151,8 +165,14 @@ def of(sheet: settings.Sheet, rehearsal: RigDevice) -> tuple[ScenarioStep, ...]:
         if empty and isinstance(step.action, Deal | Together | Burn) and step.action.cards:
             table.fault(key, "the shoe is empty", 'write a step with load = "" before it')
         empty = isinstance(step.action, RunOut) or (empty and not isinstance(step.action, Load))
-        if not isinstance(step.action, Pull):
-            rehearse(table, key, step.action, rehearsal)
+        match step.action:
+            case Pull():
+                pass
+            case Stall() | Nak():
+                if not on_usb:
+                    table.fault(key, "is for a USB bus", "run the device with --usbredir, or remove the step")
+            case action:
+                rehearse(table, key, action, rehearsal)
     sheet.finish()
     return tuple(steps)
 

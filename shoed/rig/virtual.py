@@ -9,14 +9,15 @@ While no host is connected the timeline stops, unless a scenario has disconnecte
 import asyncio
 import signal
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from firmware_protocols.family import Line
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
-from shoed.rig.device import Pulled, RigDevice, TimelineEntry
-from shoed.rig.outlets import Outlet, PtyOutlet, TcpOutlet
+from shoed.rig.device import Disturbed, Pulled, RigDevice, TimelineEntry
+from shoed.rig.outlets import OnBytes, Outlet, PtyOutlet, TcpOutlet
+from shoed.rig.usb_outlet import UsbOutlet, UsbPlace
 
 OVERRUN_BYTES: Final = 4096  # unsent bytes: with more, the device ignores its hosts, to survive a flood of orders
 
@@ -129,6 +130,8 @@ class VirtualDevice:
             if isinstance(entry, Pulled):
                 await outlet.pull()
                 self.out_until_s = due_s + self.lasting(entry.out_s)
+            elif isinstance(entry, Disturbed):
+                cast("UsbOutlet", outlet).disturb(entry.action)  # a scenario for other outlets has no such step
             else:
                 at = now() if self.fast else self.due(due_s)
                 self.passed_ns = at.mono_ns
@@ -189,12 +192,22 @@ class RigPlan(NamedTuple):
     """The options of a virtual device."""
 
     name: str  # of the device and of its scenario or seed
-    place: TcpAddress | str  # the address of a listener, or the path of a symlink to a pty
+    place: TcpAddress | str | UsbPlace  # the address of a listener, the path of a symlink to a pty, or a USB bus
     line: Line | None  # the line of the family, if it has one
     fast: bool  # without pauses, at the speed of the hosts
     waits: bool
     section: str  # the section of the table in a configuration
     single: bool = False  # a new connection replaces the previous one
+
+
+def outlet_of(plan: RigPlan, on_bytes: OnBytes) -> TcpOutlet | PtyOutlet | UsbOutlet:
+    match plan.place:
+        case TcpAddress():
+            return TcpOutlet(plan.place, on_bytes, patient=plan.fast, single=plan.single)
+        case UsbPlace():
+            return UsbOutlet(plan.place, on_bytes)
+        case path:
+            return PtyOutlet(path, on_bytes)
 
 
 async def serve(
@@ -205,11 +218,7 @@ async def serve(
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    outlet: TcpOutlet | PtyOutlet = (
-        TcpOutlet(plan.place, virtual.heard, patient=plan.fast, single=plan.single)
-        if isinstance(plan.place, TcpAddress)
-        else PtyOutlet(plan.place, virtual.heard)
-    )
+    outlet = outlet_of(plan, virtual.heard)
     try:
         await outlet.open()
         port = outlet.at
