@@ -5,6 +5,7 @@ import socket
 import time
 from contextlib import suppress
 from importlib.metadata import version as installed
+from inspect import iscoroutinefunction
 
 import aiomqtt
 import paho.mqtt.client
@@ -343,6 +344,11 @@ async def test_the_private_names_that_we_use_exist() -> None:
         "aiomqtt.Client._client is a paho client": isinstance(below, paho.mqtt.client.Client),
         "aiomqtt.Client._disconnected is a future": isinstance(getattr(client, "_disconnected", None), asyncio.Future),
         "aiomqtt.Client._misc_task is None before the connect": getattr(client, "_misc_task", "absent") is None,
+        "aiomqtt.Client._misc_loop runs the keepalive": iscoroutinefunction(getattr(client, "_misc_loop", None)),
+        "paho Client has the times of its keepalive": [
+            type(getattr(below, name, None)) for name in ("_last_msg_out", "_last_bytes_received", "_ping_t")
+        ]
+        == [float] * 3,
         "paho Client._create_socket makes the socket": callable(getattr(below, "_create_socket", None)),
         "paho Client._sock_close closes it": callable(getattr(below, "_sock_close", None)),
     }
@@ -358,6 +364,9 @@ async def test_the_private_names_that_we_use_have_their_effect(broker: Broker) -
         line, task = below.socket(), client._misc_task  # noqa: SLF001
         assert line is below._create_socket(), "paho made its own socket"  # noqa: SLF001
         assert task is not None, "aiomqtt does not use _misc_task for the keepalive"
+        assert getattr(task.get_coro(), "__qualname__", "") == "Connection._keep_alive", (
+            "aiomqtt does not use _misc_loop"
+        )
         assert not task.done()
         below._sock_close()  # noqa: SLF001
         assert (line.fileno(), below.socket()) == (-1, None), "paho did not close the socket"

@@ -69,7 +69,7 @@ async def rfc2217(_: Path) -> AsyncIterator[Far]:
 
 
 @asynccontextmanager
-async def usb(_: Path) -> AsyncIterator[Far]:
+async def usb(place: Path) -> AsyncIterator[Far]:
     """A simulated bus below pyusb; the device sends packets of the size of its endpoint."""
     device = FakeDevice()
 
@@ -77,8 +77,9 @@ async def usb(_: Path) -> AsyncIterator[Far]:
         for at in range(0, len(data), device.packet):
             device.outgoing.put(data[at : at + device.packet])
 
+    bus = FakeUsb(place, device)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(libusb1, "get_backend", lambda: FakeUsb(device))
+        patch.setattr(libusb1, "get_backend", lambda: bus)
         yield Far(parse_address("usb://1209:0001"), say)
 
 

@@ -26,6 +26,7 @@ from firmware_protocols.family import Line
 from shoed.errors import PortRefused
 from shoed.ports.address import UsbAddress
 from shoed.ports.link import keep_open, open_link
+from tests.fake_usb import Node
 from tests.links import PATIENCE_S, receive
 from tests.test_ports_link import Listener
 
@@ -52,9 +53,6 @@ NO_PACKET_SIZE_LIMIT_AND_REAP_AFTER_DISCONNECT: Final = 0x14
 IOCTL, READ_MEMORY, WRITE_MEMORY, DONE = 1, 5, 6, 3
 MINUS_ONE: Final = (1 << 64) - 1
 WORDS: Final = struct.Struct("3Q")
-
-# umockdev's node always polls ready. A reap without a result must wait, or libusb would spin.
-LATE_S: Final = 0.02
 
 DEVICE: Final = bytes.fromhex("12 01 0002 000000 40 0912 0100 0001 00 00 03 01")
 SHOE: Final = bytes.fromhex(
@@ -93,6 +91,7 @@ class Kernel:
         self.testbed = ctypes.c_void_p(self.umockdev.umockdev_testbed_new())
         self.root = Path(self.umockdev.umockdev_testbed_get_root_dir(self.testbed).decode())
         self.door: socket.socket | None = None
+        self.node: Node | None = None
 
     # --- the plug
 
@@ -111,14 +110,14 @@ class Kernel:
         self.door.listen()
         threading.Thread(target=self.serve, args=(self.door,), daemon=True).start()
         assert self.umockdev.umockdev_testbed_add_from_string(self.testbed, described.encode(), None)
+        self.node = Node(self.root / "dev/bus/usb/001/002")  # in place of umockdev's file, which always polls ready
         self.umockdev.umockdev_testbed_uevent(self.testbed, SYSFS.encode(), b"add")
 
     def unplug(self) -> None:
         with self.changed:
             self.gone = True
             while self.waiting:
-                self.finished.append((self.waiting.popleft(), -errno.ESHUTDOWN, b""))
-            self.changed.notify_all()
+                self.finish(self.waiting.popleft(), -errno.ESHUTDOWN, b"")
         assert self.door is not None
         self.door.close()
         (self.root / "ioctl/dev/bus/usb/001/002").unlink()
@@ -205,16 +204,16 @@ class Kernel:
                 text = {0: b"\x09\x04", 3: SERIAL.encode("utf-16-le")}.get(setup[2], b"")  # 0: in English
                 if setup[:2] == GET_DESCRIPTOR:
                     urb = Urb(address, IN, buffer + SETUP_BYTES, length)
-                    self.finished.append((urb, 0, bytes((2 + len(text), 3)) + text))
+                    self.finish(urb, 0, bytes((2 + len(text), 3)) + text)
                 else:
                     self.calls.append(f"control {setup[:4].hex()}")
-                    self.finished.append((urb, 0, b""))
+                    self.finish(urb, 0, b"")
             elif endpoint & IN:
                 self.waiting.append(urb)
                 self.match()
             else:
                 self.written += read(client, buffer, length)
-                self.finished.append((urb, 0, bytes(length)))
+                self.finish(urb, 0, bytes(length))
             self.changed.notify_all()
         return 0
 
@@ -222,13 +221,21 @@ class Kernel:
         """Give the outgoing packets to the waiting transfers."""
         while self.waiting and self.outgoing:
             packet, urb = self.outgoing.popleft(), self.waiting.popleft()
-            self.finished.append((urb, -packet, b"") if isinstance(packet, int) else (urb, 0, packet))
-        self.changed.notify_all()
+            if isinstance(packet, int):
+                self.finish(urb, -packet, b"")
+            else:
+                self.finish(urb, 0, packet)
+
+    def finish(self, urb: Urb, status: int, data: bytes) -> None:
+        self.finished.append((urb, status, data))
+        if self.node is not None:
+            self.node.show(ended=True)
 
     def reap(self, client: socket.socket, argument: int) -> int:
         with self.changed:
-            self.changed.wait_for(lambda: self.finished, LATE_S)
             if not self.finished:
+                if self.node is not None:
+                    self.node.show(ended=False)
                 return -errno.ENODEV if self.gone else -errno.EAGAIN
             urb, status, data = self.finished.popleft()
         if urb.endpoint & IN:
@@ -243,7 +250,7 @@ class Kernel:
             for urb in self.waiting:
                 if urb.address == address:
                     self.waiting.remove(urb)
-                    self.finished.append((urb, -errno.ENOENT, b""))
+                    self.finish(urb, -errno.ENOENT, b"")
                     return 0
         return -errno.EINVAL
 
@@ -262,7 +269,7 @@ def write(client: socket.socket, address: int, data: bytes) -> None:
 
 
 async def bytes_both_ways(kernel: Kernel) -> None:
-    """Packets, timeouts between them, and an order."""
+    """Packets, a silence between them, and an order."""
     kernel.plug()
     link = await open_link(ADDRESS, LINE)
     kernel.say(bytes(range(64)), b"\x7e\x7f")
@@ -270,7 +277,7 @@ async def bytes_both_ways(kernel: Kernel) -> None:
     link.send(b"order")
     assert await kernel.heard(5) == b"order"
     with suppress(TimeoutError):
-        async with asyncio.timeout(0.5):  # two reads time out
+        async with asyncio.timeout(0.5):
             await link.receive()
     kernel.say(b"later")
     assert await receive(link, 5) == b"later"
@@ -374,7 +381,6 @@ async def a_device_that_is_disconnected(kernel: Kernel) -> None:
         assert await listener.next() == ("closed", "usb://1209:0001: the device is disconnected; check the cable")
     task.cancel()
     await asyncio.wait([task])
-    assert not [each for each in threading.enumerate() if each.name == "shoed-usb"]
 
 
 Case = Callable[[Kernel], Awaitable[None]]

@@ -18,7 +18,8 @@ A cancelled caller that wants to end normally publishes its last message and cal
 aiomqtt makes the paho client and connects it to the event loop. The adapter uses the paho client directly for the rest.
 The adapter makes the socket itself, because a cancelled connect of aiomqtt would leave a thread and a socket open, and
 because aiomqtt reports TLS errors as text only. The adapter has its own callbacks for reason codes, disconnections and
-writing. It uses private names in `Connection.__init__`, `_attach`, `_cut` and `drop`; a test checks these names.
+writing, and its own timer for the keepalive. It uses private names in `Connection.__init__`, `_attach`, `_cut`,
+`_keep_alive` and `drop`; a test checks these names.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Final, NamedTuple
 
 import aiomqtt
@@ -51,6 +53,8 @@ JSON: Final = "application/json"
 # Less than paho's limit of 20; above its limit paho queues messages. With a round trip of 10 ms this still allows 1000
 # messages per second; a table deals a card every few seconds.
 WINDOW: Final = 10
+
+PING_CHECK_S: Final = 1.0  # the shortest time between two checks of the keepalive
 
 LOG: Final = logging.getLogger("shoed.bus")
 LIBRARY_LOG: Final = logging.getLogger("shoed.bus.library")
@@ -123,6 +127,7 @@ class Connection:
         )
         # aiomqtt sets this future to an exception of its reader, and does not report it elsewhere.
         self._client._disconnected.add_done_callback(self._on_broken)  # noqa: SLF001
+        self._client._misc_loop = self._keep_alive  # type: ignore[method-assign]  # noqa: SLF001
         self._paho = self._client._client  # noqa: SLF001
         self._paho.on_connect = self._on_connect
         self._paho.on_disconnect = self._on_disconnect
@@ -301,6 +306,13 @@ class Connection:
             )
         else:
             self._overdue_timer = self._loop.call_at(oldest.deadline, self._watch_oldest)
+
+    async def _keep_alive(self) -> None:
+        """Call paho when a ping or its answer is due. aiomqtt's loop would wake the daemon every second."""
+        below = self._paho
+        while below.loop_misc() is MQTTErrorCode.MQTT_ERR_SUCCESS:
+            earliest = min(below._last_msg_out, below._last_bytes_received, below._ping_t or math.inf)  # noqa: SLF001
+            await asyncio.sleep(max(PING_CHECK_S, earliest + self._limits.keepalive_s - monotonic()))
 
     async def _unless_lost(self, doing: Coroutine[None, None, None]) -> None:
         """Run a coroutine to its end. If the connection is lost first, cancel the coroutine and raise the reason.

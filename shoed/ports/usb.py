@@ -1,33 +1,32 @@
-"""The link to a USB device: its threads and queues. `usb_device.py` calls libusb.
+"""The link to a USB device: its tasks and queues. `usb_device.py` opens the device, `usb_transfer.py` moves the bytes.
 
-libusb blocks, so an open link has daemon threads. The reading thread reads one packet at a time and passes it to the
-event loop. If the device has an OUT endpoint, a writing thread writes the queued bytes in order. A transfer ends after
-at most 200 ms, and the thread checks whether it must end. The thread that detects the loss of the device reports the
-reason. `close` waits up to RELEASE_TIMEOUT_S for each thread, and then releases the device. If a thread still runs, the
-device stays open and an error is logged.
+The reading task waits for one packet at a time. If the device has an OUT endpoint, a writing task writes the queued
+bytes in order. No transfer has a time limit, so an idle link uses no processor time; `close` cancels the transfers.
+The task that detects the loss of the device reports the reason. `close` waits up to RELEASE_TIMEOUT_S for the
+transfers, and then releases the device. If a transfer is still under way, the device stays open and an error is
+logged.
 """
 
 import asyncio
 import logging
-import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from shoed.errors import PortError
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import UsbAddress
 from shoed.ports.clock import now
-from shoed.ports.inbox import Inbox
-from shoed.ports.threads import Turns, call_on_loop, off_loop
-from shoed.ports.usb_device import TRANSFER_MS, UsbDevice, UsbDeviceGone, open_device
+from shoed.ports.inbox import UNSENT_BYTES, Inbox
+from shoed.ports.threads import off_loop
+from shoed.ports.usb_device import UsbDevice, open_device
+from shoed.ports.usb_transfer import Endpoint, Events, UsbDeviceGone
 
 LOG: Final = logging.getLogger("shoed")
 
-# A driver can block a thread. After this time `close` leaves the thread and the device as they are.
+# The kernel can keep a transfer. After this time `close` leaves the transfer and the device as they are.
 RELEASE_TIMEOUT_S: Final = 2.0
 
-# Packets that wait for a busy event loop. The device buffers further packets.
-QUEUED_PACKETS_MAX: Final = 256
+PACKET: Final = 0x7FF  # the bits of wMaxPacketSize that contain the size
 
 
 async def open_usb(address: UsbAddress) -> "UsbLink":
@@ -41,94 +40,88 @@ class UsbLink:
     def __init__(self, at: str, device: UsbDevice) -> None:
         self._at = at
         self._device = device
-        self._loop = asyncio.get_running_loop()
-        self._flowing = threading.Event()
+        self._events = Events(device)
+        # One packet at a time: a longer transfer would wait for a short packet, which a device need not send.
+        packet: int = device.source.wMaxPacketSize & PACKET
+        self._source = Endpoint(at, device, device.source, self._events, packet)
+        self._sink = None if device.sink is None else Endpoint(at, device, device.sink, self._events, UNSENT_BYTES)
+        self._flowing = asyncio.Event()
         self._flowing.set()
         self._inbox = Inbox(pause=self._flowing.clear, resume=self._flowing.set)
-        self._handed = threading.Semaphore(QUEUED_PACKETS_MAX)
         self._unsent = bytearray()
-        self._queued = threading.Condition()  # guards `_unsent`
-        self._leaving = threading.Event()
-        self._closed = False
-        self._turns = Turns()
-        moves = [self._read] if device.sink is None else [self._read, self._write]
-        self._threads = [
-            threading.Thread(target=self._run, args=(move,), name="shoed-usb", daemon=True) for move in moves
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._queued = asyncio.Event()
+        self._is_leaving = False
+        self._releasing: asyncio.Task[None] | None = None
+        moves = [self._read] if self._sink is None else [self._read, self._write]
+        self._moving = [asyncio.create_task(self._run(move)) for move in moves]
 
     async def receive(self) -> Chunk:
         return await self._inbox.receive()
 
     def heard_until(self) -> Now:
-        return self._turns.heard_until(self._inbox.heard_until())
+        return self._inbox.heard_until()
 
     def send(self, data: bytes) -> None:
-        if self._device.sink is None:
+        if self._sink is None:
             raise PortError(f"{self._at}: the device has no OUT endpoint; set allow_orders = false")
-        with self._queued:
-            self._inbox.check_send(data, len(self._unsent), f"{self._at}: the device", "unplug and reconnect it")
-            self._unsent += data
-            self._queued.notify()
+        self._inbox.check_send(data, len(self._unsent), f"{self._at}: the device", "unplug and reconnect it")
+        self._unsent += data
+        self._queued.set()
 
     async def close(self) -> None:
         """Release the device. Bytes that wait to be sent are discarded."""
-        if self._closed:
-            return
-        self._closed = True
-        self._inbox.end(f"{self._at}: closed")
-        self._leave()
-        await off_loop(self._release)
-
-    def _put(self, chunk: Chunk) -> None:
-        self._handed.release()
-        self._inbox.heard(chunk)
+        if self._releasing is None:
+            self._inbox.end(f"{self._at}: closed")
+            self._leave()
+            self._releasing = asyncio.create_task(self._release())
+        await asyncio.shield(self._releasing)
 
     def _leave(self) -> None:
-        self._leaving.set()
-        with self._queued:
-            self._queued.notify()
+        self._is_leaving = True
+        self._flowing.set()
+        self._queued.set()
+        for endpoint in self._endpoints:
+            endpoint.cancel()
 
-    def _release(self) -> None:
-        for thread in self._threads:
-            thread.join(RELEASE_TIMEOUT_S)
-        if any(thread.is_alive() for thread in self._threads):
+    @property
+    def _endpoints(self) -> list[Endpoint]:
+        return [self._source] if self._sink is None else [self._source, self._sink]
+
+    async def _release(self) -> None:
+        _, hanging = await asyncio.wait(self._moving, timeout=RELEASE_TIMEOUT_S)
+        self._events.unwatch()
+        if hanging:
             LOG.error(
                 "%s: the kernel does not release the USB device; unplug and reconnect the device. If the device stays "
                 "busy, restart shoed",
                 self._at,
             )
-        else:
-            self._device.close()
+            return
+        for endpoint in self._endpoints:
+            endpoint.free()
+        await off_loop(self._device.close)
 
-    # --- in threads
+    # --- tasks
 
-    def _run(self, move: Callable[[], None]) -> None:
+    async def _run(self, move: Callable[[], Awaitable[None]]) -> None:
         reason = "closed"
         try:
-            while not self._leaving.is_set():
-                move()
+            while not self._is_leaving:
+                await move()
         except UsbDeviceGone as gone:
             reason = str(gone)
         finally:
-            call_on_loop(self._loop, self._inbox.end, f"{self._at}: {reason}")
+            self._inbox.end(f"{self._at}: {reason}")
             self._leave()
 
-    def _read(self) -> None:
-        self._turns.turn()
-        if not self._flowing.wait(TRANSFER_MS / 1000) or not self._handed.acquire(timeout=TRANSFER_MS / 1000):
-            return
-        if data := self._device.source.read():
-            call_on_loop(self._loop, self._put, Chunk(data, now()))
-        else:
-            self._handed.release()
+    async def _read(self) -> None:
+        await self._flowing.wait()
+        if data := await self._source.read():
+            self._inbox.heard(Chunk(data, now()))
 
-    def _write(self) -> None:
-        with self._queued:
-            self._queued.wait_for(lambda: self._unsent or self._leaving.is_set())
-            data = bytes(self._unsent)
-        if data and self._device.sink is not None:
-            sent = self._device.sink.write(data)
-            with self._queued:
-                del self._unsent[:sent]
+    async def _write(self) -> None:
+        await self._queued.wait()
+        if self._unsent and self._sink is not None:
+            del self._unsent[: await self._sink.write(bytes(self._unsent))]
+        if not self._unsent and not self._is_leaving:
+            self._queued.clear()

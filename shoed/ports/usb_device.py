@@ -1,4 +1,4 @@
-"""USB devices through libusb: find, claim, transfer, release. All calls block, so they run in threads.
+"""USB devices through libusb: find, claim, release. All calls block, so they run in threads.
 
 shoed uses one interface of the active configuration, with its first IN endpoint and its first OUT endpoint (bulk before
 interrupt). shoed detaches the kernel's HID driver, and attaches the HID driver again at the end. shoed refuses an
@@ -9,10 +9,10 @@ keyboard to boot reports, which have a fixed layout (HID 1.11, 7.2.6), and at th
 import errno
 import logging
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import usb.core
 import usb.util
@@ -22,21 +22,9 @@ from shoed.errors import PortAbsent, PortRefused
 from shoed.ports.address import UsbAddress
 from shoed.ports.nodes import denial
 
-LOG: Final = logging.getLogger("shoed")
-
-T = TypeVar("T")
 Pyusb: TypeAlias = Any  # pyusb has no type annotations
 
-# The time limit of one transfer. A thread ends, and a stall is detected, after at most this time.
-TRANSFER_MS: Final = 200
-
-# A device that stalls more often than this without a byte in between does not recover.
-MOST_STALLS: Final = 3
-
-# An endpoint may work again after a clear-halt: stall, broken transfer, more bytes than a packet.
-RECOVERABLE: Final = {errno.EPIPE, errno.EIO, errno.EOVERFLOW}
-
-PACKET: Final = 0x7FF  # the bits of wMaxPacketSize that contain the size
+CONTROL_MS: Final = 200  # the time limit of a control transfer
 
 HID: Final = 3
 BOOT_KEYBOARD: Final = (HID, 1, 1)  # class, subclass, protocol
@@ -51,75 +39,15 @@ logging.getLogger("usb").setLevel(logging.CRITICAL)
 _LOADING: Final = threading.Lock()  # pyusb makes one global context at the first call, without a lock
 
 
-class UsbDeviceGone(Exception):
-    """The device cannot be used any more. The text contains the reason and the remedy."""
-
-
-class Endpoint:
-    """One direction of a device's bytes. An endpoint clears and counts its stalls."""
-
-    def __init__(self, at: str, device: Pyusb, endpoint: Pyusb) -> None:
-        self._at = at
-        self._device = device
-        self._endpoint = endpoint
-        # One packet at a time: a longer transfer would wait for a short packet, which a device need not send.
-        self._packet: int = endpoint.wMaxPacketSize & PACKET
-        self._in_a_row = 0
-        self.stalls = 0
-
-    def read(self) -> bytes:
-        """One packet; empty if no packet arrived in time, or if the endpoint had to be cleared."""
-        return bytes(self._transfer(lambda: self._endpoint.read(self._packet, TRANSFER_MS)) or b"")
-
-    def write(self, data: bytes) -> int:
-        """The number of bytes that the device accepted in time."""
-        return int(self._transfer(lambda: self._endpoint.write(data, TRANSFER_MS)) or 0)
-
-    def _transfer(self, transfer: Callable[[], T]) -> T | None:
-        try:
-            try:
-                done = transfer()
-            except usb.core.USBTimeoutError:
-                return None  # without a byte, whether the endpoint works again is unknown
-            except usb.core.USBError as error:
-                if error.errno not in RECOVERABLE or self._in_a_row == MOST_STALLS:
-                    raise
-                self._in_a_row += 1
-                self._device.clear_halt(self._endpoint)
-                return None
-        except usb.core.USBError as error:
-            raise UsbDeviceGone(self._loss(error)) from error
-        # The endpoint works again, so the stalls are logged. A permanent stall raises UsbDeviceGone instead.
-        if self._in_a_row:
-            self.stalls += self._in_a_row
-            LOG.warning(
-                "%s: an endpoint stalled, was cleared, and works again (%d stalls so far);"
-                " if the number grows, replace the cable",
-                self._at,
-                self.stalls,
-            )
-        self._in_a_row = 0
-        return done
-
-    def _loss(self, error: OSError) -> str:
-        if error.errno in RECOVERABLE:
-            return (
-                f"endpoint {self._endpoint.bEndpointAddress:#04x} fails repeatedly ({error.strerror}; cleared"
-                f" {MOST_STALLS} times in a row); unplug and reconnect the device, with another cable"
-            )
-        if error.errno == errno.ENODEV:
-            return "the device is disconnected; check the cable"
-        return f"the device cannot be used any more: {error.strerror}; unplug and reconnect it"
-
-
 @dataclass(frozen=True, slots=True)
 class UsbDevice:
     """A claimed device."""
 
     device: Pyusb
     interface: Pyusb
-    source: Endpoint
-    sink: Endpoint | None
+    source: Pyusb  # its IN endpoint
+    sink: Pyusb  # its OUT endpoint; None if it has none
+    descriptor: int  # of the node; it polls writable after the end of a transfer
 
     def close(self) -> None:
         _give_back(self.device, self.interface)
@@ -177,7 +105,7 @@ def _choice(address: UsbAddress, found: list[Pyusb]) -> Pyusb:
             f"{len(found)} devices with these ids are connected; add a serial number, as in {named}; connected: {there}"
         )
     elif None in numbers:
-        raise denial(address, _node(found[numbers.index(None)]))
+        raise denial(address, node_of(found[numbers.index(None)]))
     else:
         raise PortAbsent(
             f"{address}: no device with these ids has this serial number; check the number; connected: {there}"
@@ -207,10 +135,17 @@ def _claim(address: UsbAddress, device: Pyusb) -> UsbDevice:
     except usb.core.USBError:
         _give_back(device, interface)
         raise
-    at = str(address)
-    source = Endpoint(at, device, _endpoint(interface, usb.util.ENDPOINT_IN))
-    sink = _endpoint(interface, usb.util.ENDPOINT_OUT)
-    return UsbDevice(device, interface, source, None if sink is None else Endpoint(at, device, sink))
+    source, sink = (_endpoint(interface, way) for way in (usb.util.ENDPOINT_IN, usb.util.ENDPOINT_OUT))
+    return UsbDevice(device, interface, source, sink, _descriptor(address, node_of(device)))
+
+
+def _descriptor(address: UsbAddress, node: str) -> int:
+    """The descriptor that libusb has of an open device."""
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the descriptor of this listing, or of another thread
+            if str(entry.readlink()).endswith(node):
+                return int(entry.name)
+    raise PortAbsent(f"{address}: the device was disconnected during opening; check the cable")
 
 
 def _interface(address: UsbAddress, device: Pyusb) -> Pyusb:
@@ -273,14 +208,14 @@ def _ask_for(device: Pyusb, interface: Pyusb, protocol: int) -> None:
     kind = (interface.bInterfaceClass, interface.bInterfaceSubClass, interface.bInterfaceProtocol)
     if kind == BOOT_KEYBOARD:
         try:
-            device.ctrl_transfer(TO_INTERFACE, SET_PROTOCOL, protocol, interface.bInterfaceNumber, None, TRANSFER_MS)
+            device.ctrl_transfer(TO_INTERFACE, SET_PROTOCOL, protocol, interface.bInterfaceNumber, None, CONTROL_MS)
         except usb.core.USBError as error:
             if error.errno not in (errno.EPIPE, errno.ETIMEDOUT):  # the device has one protocol only
                 raise
 
 
 def _refusal(address: UsbAddress, device: Pyusb, error: OSError) -> PortRefused:
-    node = _node(device)
+    node = node_of(device)
     match error.errno:
         case errno.EACCES | errno.EPERM:
             return denial(address, node)
@@ -295,5 +230,5 @@ def _refusal(address: UsbAddress, device: Pyusb, error: OSError) -> PortRefused:
             )
 
 
-def _node(device: Pyusb) -> str:
+def node_of(device: Pyusb) -> str:
     return f"/dev/bus/usb/{device.bus:03}/{device.address:03}"
