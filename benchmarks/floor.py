@@ -16,7 +16,7 @@ async def main(shoe_port: int, broker_port: int, database: str) -> None:
         reader, _ = await asyncio.open_connection("127.0.0.1", shoe_port)
         while data := await reader.read(100):
             connection.execute("INSERT INTO report VALUES (?)", (data,))  # one transaction for each report
-            await client.publish("shoed/v1/bench/floor/event/card/set-aside", data.hex(), qos=1)
+            await client.publish("shoed/v1/bench/floor/event/card/drawn", data.hex(), qos=1)
 
 
 asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

@@ -85,7 +85,7 @@ def run() -> None:
             more.append(measure([*shoed, str(configuration(folder, 1 + FURTHER))], folder))
     start, memory = (min(values) for values in zip(*one, strict=True))
     bare_start, bare_memory = (min(values) for values in zip(*bare, strict=True))
-    report("(c) start to ready / bare imports", start * 1e3, bare_start * 1e3, 1.5, unit="ms")
-    report("(c) resident memory / bare imports", memory, bare_memory, 1.3, unit="MB")
+    report("(c) start to ready / bare imports", start * 1e3, bare_start * 1e3, 1.4, unit="ms")
+    report("(c) resident memory / bare imports", memory, bare_memory, 1.2, unit="MB")
     further = (min(each[1] for each in more) - memory) / FURTHER
     report("(c) each further table / 0.5 MB", further, 0.5, 1.0, unit="MB")

@@ -1,8 +1,9 @@
 """From the last byte of a report to the PUBLISH at the broker's end of the socket.
 
 This process is both the shoe and the broker. The subject is a complete `shoed run`. The floor is `floor.py`: one FULL
-commit of the same bytes and one publish. Every report is a burn card, so each report makes exactly one event. The
-retained state is published after a pause and is not counted.
+commit of the same bytes and one publish. The shoe deals legal rounds. A series measures the reports of the second and
+the third card of each round, because each makes exactly one event. The retained state is published after a pause and is
+not counted.
 """
 
 import re
@@ -14,19 +15,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from random import Random
 from time import perf_counter, sleep
 from typing import Final
 
 from benchmarks.bench import TIMES, report
-from benchmarks.decoding import transmissions
 from benchmarks.footprint import configuration
-from firmware_protocols.angel_eye import AngelEyeSettings
+from firmware_protocols.angel_eye import AngelEyeSettings, CardInGame, Target
+from shoed.rig.dealer import deal
+from shoed.session.angel_eye_shoe import AngelEyeShoe
 
 SAMPLES: Final = 250
 WARM_UP: Final = 20
 PAUSE_S: Final = 0.004  # between two reports: the daemon completes the previous report
 LIMIT_S: Final = 20.0
-EVENT: Final = b"/event/card/set-aside"
+EVENT: Final = b"/event/card/drawn"
+MEASURED: Final = {(Target.BANKER, 1), (Target.PLAYER, 2)}
+DECKS: Final = 8
+SEED: Final = 5
 
 HEAD: Final = re.compile(rb"[\x00-\xff]([\x80-\xff]*[\x00-\x7f])")
 CONNECT: Final = 1
@@ -87,10 +93,10 @@ def remaining(length: bytes) -> int:
 class Subject:
     """A program that reads reports from this shoe and publishes to this broker."""
 
-    def __init__(self, shoe: socket.socket, sink: Sink, frames: Iterator[bytes]) -> None:
+    def __init__(self, shoe: socket.socket, sink: Sink) -> None:
         self.shoe = shoe
         self.sink = sink
-        self.frames = frames
+        self.reports = reports()
 
     def sample(self) -> tuple[float, float]:
         """Return p50 and p99 of one series, in milliseconds."""
@@ -98,10 +104,14 @@ class Subject:
         return times[len(times) // 2] * 1e3, times[len(times) * 99 // 100] * 1e3
 
     def once(self) -> float:
-        sleep(PAUSE_S)
+        for frame, is_measured in self.reports:
+            sleep(PAUSE_S)
+            if is_measured:
+                break
+            self.shoe.sendall(frame)
         self.sink.arrived.clear()
         began = perf_counter()
-        self.shoe.sendall(next(self.frames))
+        self.shoe.sendall(frame)
         if not self.sink.arrived.wait(LIMIT_S):
             raise RuntimeError(f"no event within {LIMIT_S} s of a report")
         return self.sink.moment - began
@@ -115,8 +125,7 @@ def running(command: list[str], shoes: socket.socket, sink: Sink) -> Iterator[Su
         shoe, _ = shoes.accept()
         with shoe:
             shoe.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            settings = AngelEyeSettings()
-            subject = Subject(shoe, sink, endless(transmissions(settings)[:: settings.copies]))
+            subject = Subject(shoe, sink)
             for _ in range(WARM_UP):
                 subject.once()
             yield subject
@@ -125,9 +134,15 @@ def running(command: list[str], shoes: socket.socket, sink: Sink) -> Iterator[Su
         child.wait()
 
 
-def endless(frames: list[bytes]) -> Iterator[bytes]:
-    while True:
-        yield from frames
+def reports() -> Iterator[tuple[bytes, bool]]:
+    """The first copy of each report, and whether it makes exactly one event, of a drawn card."""
+    settings = AngelEyeSettings()
+    device = AngelEyeShoe(settings)
+    state = device.begin()
+    for _, due in deal(Random(SEED), DECKS):
+        state, frames = device.say(state, due)
+        is_measured = isinstance(due, CardInGame) and (due.target, due.index) in MEASURED
+        yield frames[: len(frames) // settings.copies], is_measured
 
 
 def run() -> None:

@@ -13,7 +13,7 @@ from random import Random
 from time import perf_counter
 from typing import Final
 
-from benchmarks.bench import TIMES, report
+from benchmarks.bench import report
 from benchmarks.latency import Sink
 from firmware_protocols.angel_eye import AngelEyeSettings, StandBy
 from firmware_protocols.family import Line
@@ -26,6 +26,7 @@ SEED: Final = 5
 LINE: Final = Line(4800)
 PACE: Final = Pace(card=(0.8, 1.5), round=(25.0, 35.0))
 TIMES_FASTER: Final = 1000
+RUNS: Final = 3  # the best run varies by a few percent
 
 CONFIG: Final = """\
 [site]
@@ -68,7 +69,7 @@ def run() -> None:
     whole = list(shoe())
     seconds = whole[-1].at_us / 1_000_000
     for how, records in (("a report", whole), ("a byte", list(alone(whole)))):
-        best = min(replayed(records) for _ in range(TIMES))
+        best = min(replayed(records) for _ in range(RUNS))
         name = f"(g) {DECKS} decks replayed, {how} at a time / 1/{TIMES_FASTER} of it"
         report(name, best, seconds / TIMES_FASTER, 1.0, unit="s")
 

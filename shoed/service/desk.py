@@ -24,7 +24,6 @@ from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError
 from shoed.journal import Store, Writer
-from shoed.journal.replay import rebuild
 from shoed.journal.writer import text
 from shoed.model.commands import Answer
 from shoed.model.moments import Now
@@ -149,6 +148,8 @@ class Desk:
             if checkpoint.engine == ENGINE:
                 with suppress(msgspec.ValidationError):  # the state of another device family
                     return self.engine.restore(checkpoint.state)
+            from shoed.journal.replay import rebuild  # noqa: PLC0415 -- start-up time: few starts recompute the state
+
             LOG.warning("%s: the checkpoint does not fit this engine: recomputing the state from the record", self.name)
             state = (
                 rebuild(reader, self.name, lambda settings: engine_of(recall(settings), reader.word))

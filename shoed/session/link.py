@@ -173,7 +173,8 @@ class SessionStep(ABC, Generic[S, M]):
         if (counted := self.state.rejections) is not None and counted.due is not None and now.mono_ns >= counted.due:
             self.observe_counts(now)
         line, found = wire.expire(self.reports, self.state.line, now)
-        self.state = replace(self.state, line=line)
+        if line is not self.state.line:
+            self.state = replace(self.state, line=line)
         self.frames(found)
         heard, due = self.state.heard, quiet_at(self.state, self.quiet_after_s)
         if heard is not None and due is not None and now.mono_ns >= due:
