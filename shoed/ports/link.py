@@ -114,7 +114,7 @@ def _line(address: SerialAddress | Rfc2217Address, family_line: Line | None) -> 
 
 def backoff_s(failures: int, rng: random.Random, most_s: float = BACKOFF_MOST_S) -> float:
     """The wait after consecutive failures: doubled for each failure, bounded, and random to separate the ports."""
-    return min(most_s, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.5, 1.0)
+    return min(most_s, BACKOFF_LEAST_S * 2.0 ** min(failures, 16)) * rng.uniform(0.7, 1.0)
 
 
 async def keep_open(  # noqa: PLR0913 -- the parts of a port
