@@ -11,7 +11,6 @@ at least REGULAR times.
 import ctypes.util
 import os
 import pty
-import re
 import signal
 import socket
 import subprocess
@@ -26,7 +25,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from benchmarks.bench import report
+from benchmarks.bench import Threads, report
+from benchmarks.footprint import configured
 from benchmarks.latency import PINGREQ, packets
 
 SECONDS: Final = 60.0
@@ -49,15 +49,6 @@ kernel = Kernel()
 kernel.plug()
 print(kernel.root, flush=True)
 sys.stdin.read()
-"""
-
-TABLE: Final = """
-[[table]]
-name = "bac-{number}"
-game = "commission"
-[table.shoe]
-protocol = "angel-eye"
-port = "{port}"
 """
 
 
@@ -120,11 +111,7 @@ def idle_daemon(broker: QuietBroker) -> Iterator[int]:
         while len(ports) < TABLES:
             shoe = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             ports.append(f"tcp://127.0.0.1:{shoe.getsockname()[1]}")
-        config = folder / "shoed.toml"
-        config.write_text(
-            f'[site]\nname = "bench"\nstate_dir = "state"\n[mqtt]\nurl = "mqtt://127.0.0.1:{broker.port}"\n'
-            + "".join(TABLE.format(number=number, port=port) for number, port in enumerate(ports))
-        )
+        config = configured(folder, ports, broker.port)
         log = stack.enter_context((folder / "log").open("w+"))
         command = [str(Path(sys.executable).with_name("shoed")), "run", "--config", str(config)]
         child = subprocess.Popen(command, env=os.environ | (usb or {}), stderr=log)
@@ -135,25 +122,6 @@ def idle_daemon(broker: QuietBroker) -> Iterator[int]:
         if text.count(" is open") < TABLES or text.count(" started at ") < TABLES:
             raise RuntimeError(f"not every table connected within {SETTLE_S:g} s:\n{text}")
         yield child.pid
-
-
-class Threads:
-    """The threads of a process: their wake-ups and their processor time."""
-
-    def __init__(self, pid: int) -> None:
-        self.tasks = Path(f"/proc/{pid}/task")
-
-    def wake_ups(self) -> dict[str, int]:
-        """The number of waits that have ended, by thread."""
-        found = {}
-        for task in self.tasks.iterdir():
-            with suppress(OSError, TypeError):  # the thread has ended
-                (count,) = re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.MULTILINE)
-                found[task.name] = int(count)
-        return found
-
-    def processor_s(self) -> float:
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in self.tasks.iterdir()) / 1e9
 
 
 def moments(threads: Threads, seconds: float) -> dict[str, list[float]]:
