@@ -203,22 +203,6 @@ async def test_an_endpoint_that_stalls_is_cleared_and_works_again(
     assert f"{3 * MOST_STALLS} stalls so far" in caplog.text
 
 
-async def test_a_silence_after_a_stall_is_not_a_recovery(plug: Plug, caplog: pytest.LogCaptureFixture) -> None:
-    """The next byte is: then the stalls are logged. More stalls before it are a lost link."""
-    device = FakeDevice()
-    plug(device)
-    link = await open_link(ADDRESS, LINE)
-    for each in (errno.EPIPE, errno.ETIMEDOUT, errno.EPIPE, errno.ETIMEDOUT, b"A"):
-        device.outgoing.put(each)
-    assert await receive(link, 1) == b"A"
-    assert "works again (2 stalls so far)" in caplog.text
-    for _ in range(MOST_STALLS + 1):
-        device.outgoing.put(errno.EPIPE)
-        device.outgoing.put(errno.ETIMEDOUT)
-    assert "fails repeatedly" in await lost(link)
-    await link.close()
-
-
 async def test_an_endpoint_that_does_not_recover_is_a_lost_link(plug: Plug) -> None:
     """It is cleared MOST_STALLS times in a row."""
     device = FakeDevice()
