@@ -127,9 +127,10 @@ $ shoed tell bac-901 lock --role dealer
 
 | exit status | meaning |
 |---|---|
-| 0 | accepted |
-| 1 | refused: the reason is printed; or the daemon does not run: an error is printed |
+| 0 | accepted: the effect is printed |
+| 1 | refused: the reason is printed |
 | 2 | the command line is wrong; no command was sent |
+| 3 | the daemon does not run; no command was sent |
 
 `shoed tell --help` lists the commands. `shoed tell TABLE COMMAND --help` lists the keys of one command. Only root and
 the user of the daemon can send commands. shoed does not verify the author and the role of a command: the program that

@@ -454,6 +454,7 @@ def worded(of: inspect.Type, shapes: dict[type[msgspec.Struct], None]) -> str:
 
 NAMES: Final[Mapping[type[inspect.Type], str]] = {
     inspect.IntType: "integer",
+    inspect.FloatType: "number",
     inspect.StrType: "text",
     inspect.BoolType: "true or false",
     inspect.NoneType: "null",

@@ -24,6 +24,7 @@ from docs import devices_page, doctor_page, questions_page, walks
 from docs import open_shoe_page as open_shoe
 from docs import scanner_page as scanner
 from docs.clauses_page import clauses_page
+from docs.command_line_page import tables as command_line
 from docs.commands_page import commands_page
 from docs.events_page import events_page
 from docs.protocol_page import table
@@ -189,6 +190,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/events.md": whole(events_page),
     "docs/clauses.md": whole(clauses),
     "docs/detection.md": blocks(detection.tables),
+    "docs/command-line.md": blocks(command_line),
     "docs/commands.md": whole(commands_page),
     "docs/questions.md": whole(questions_page.page),
     "docs/new-family.md": blocks(example),

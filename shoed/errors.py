@@ -38,16 +38,17 @@ class ShoedError(Exception):
 
 
 class Problem(NamedTuple):
-    """One problem of a file, and its remedy."""
+    """One problem of a file, and its remedy. `line`: None for a file without content."""
 
     file: str
-    line: int
+    line: int | None
     key: str
     problem: str
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key}: {self.problem}; {self.remedy}"
+        place = self.file if self.line is None else f"{self.file}:{self.line}: {self.key}"
+        return f"{place}: {self.problem}; {self.remedy}"
 
 
 class SettingsError(ShoedError):

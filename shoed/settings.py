@@ -209,7 +209,7 @@ class Sheet:
         for table in self._tables.values():
             table.fault_unknown_keys()
         if self._problems:
-            raise SettingsError(tuple(sorted(self._problems, key=lambda problem: problem.line)))
+            raise SettingsError(tuple(sorted(self._problems, key=lambda problem: problem.line or 0)))
 
 
 class Node(Struct, frozen=True):
@@ -307,7 +307,7 @@ def read(file: str) -> Sheet:
         return parse(file, Path(file).read_bytes())
     except OSError as error:
         raise _refusal(
-            file, 1, f"cannot be read: {error.strerror}", "name a file that exists and can be read"
+            file, None, f"cannot be read: {error.strerror}", "name a file that exists and can be read"
         ) from error
 
 
@@ -327,7 +327,7 @@ def parse(file: str, data: bytes) -> Sheet:
     return Sheet(file, values, text)
 
 
-def _refusal(file: str, line: int, problem: str, remedy: str) -> SettingsError:
+def _refusal(file: str, line: int | None, problem: str, remedy: str) -> SettingsError:
     return SettingsError((Problem(file, line, "file", problem, remedy),))
 
 

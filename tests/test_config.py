@@ -699,7 +699,7 @@ def test_a_key_given_twice_is_one_problem(here: Path) -> None:
 
 def test_an_absent_file_is_a_settings_error(here: Path) -> None:
     """The message has the name of the command line."""
-    with pytest.raises(SettingsError, match=r"^nowhere\.toml:1: file: cannot be read: No such file or directory; "):
+    with pytest.raises(SettingsError, match=r"^nowhere\.toml: cannot be read: No such file or directory; "):
         load("nowhere.toml")
     assert not (here / "nowhere.toml").exists()
 

@@ -22,6 +22,7 @@ import pytest
 
 from docs import record_demo
 from shoed.bus.settings import BrokerSettings
+from shoed.cli import ExitStatus
 from shoed.display.subscriber import subscription
 from shoed.rig.broker import BrokerKind, find
 
@@ -243,7 +244,7 @@ def test_a_reader_that_closes_the_pipe_ends_the_demo(demo: Demo) -> None:
     demo.until("the daemon is online")
     assert process.stdout
     process.stdout.close()
-    assert process.wait(PATIENCE_S) == 1
+    assert process.wait(PATIENCE_S) == ExitStatus.PIPE_CLOSED
     assert process.stderr
     assert process.stderr.read() == ""
     assert demo.left() == []

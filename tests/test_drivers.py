@@ -67,7 +67,7 @@ def test_no_package_can_provide_a_built_in_family(name: str, packages: Packages)
         (
             "thing = bad_thing:DRIVER",
             "DRIVER = 3",
-            "bad_thing:DRIVER is a int, not a Driver; point the entry point at ",
+            "bad_thing:DRIVER has the type int, not Driver; point the entry point at ",
         ),
         ("other = bad_other:DRIVER", BORROWED, 'its driver is of the family "bee-tek"; use the same name '),
         ("Big_Name = bad_big_name:DRIVER", BORROWED, "this is not a valid family name; use 1 to 32 "),
@@ -135,7 +135,10 @@ def test_a_table_may_have_a_shoe_of_another_package(packages: Packages) -> None:
     ("protocol", "complaint"),
     [
         ("meant2", '"meant2" is unknown; the nearest known is "meant"'),
-        ("meant", 'meant-shoe 1.2: entry point "meant" of shoed.protocols: meant_shoe:DRIVER is a int, not a Driver'),
+        (
+            "meant",
+            'meant-shoe 1.2: entry point "meant" of shoed.protocols: meant_shoe:DRIVER has the type int',
+        ),
     ],
 )
 def test_a_wrong_protocol_is_a_problem_of_its_line(protocol: str, complaint: str, packages: Packages) -> None:

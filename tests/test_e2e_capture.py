@@ -149,8 +149,8 @@ async def test_a_lost_line_ends_the_command_with_1(tmp_path: Path, shoe: TcpShoe
             "--firmware 9: angel-eye does not have this version",
         ),
         ("/dev/ttyS0 --protocol angel-eye", "write serial:///dev/ttyS0"),
-        ("tcp://127.0.0.1:1 bac-901", "shoed capture --help"),
-        ("save", "shoed capture --help"),
+        ("tcp://127.0.0.1:1 bac-901", "write shoed capture save TABLE, or shoed capture PORT"),
+        ("save", "save requires a TABLE"),
     ],
 )
 async def test_wrong_use_has_status_2(words: str, wanted: str) -> None:
@@ -271,7 +271,7 @@ async def test_a_capture_that_cannot_be_played_is_refused_before_the_start(
         (shuffler, (), 2, "the capture is of a shuffler; write a capture of a shoe"),
         (tmp_path / "none", (), 1, "write the path of a capture"),
         (world.configure(shoe), (), 1, "the first line must be shoed-capture 1"),
-        (other, ("--table", "bac-9"), 2, "--table bac-9: the configuration does not have this table; known: bac-901"),
+        (other, ("--table", "bac-9"), 1, "bac-9: no such table; known: bac-901"),
     ):
         finished = await shoed(*play(world, shoe, path, *words))
         assert (finished.status, finished.out) == (status, "")

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from firmware_protocols.open_shoe import OpenShoeSettings
-from shoed.cli.conform import FAILED, NOT_REACHED
+from shoed.cli import ExitStatus
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
 from shoed.rig.open_shoe import VirtualOpenShoe
@@ -101,11 +101,11 @@ async def test_the_rig_passes_in_the_secure_channel(tmp_path: Path) -> None:
         assert status == 0
         status, lines, _ = await conform(address, *only("hello.identify"))
         assert lines[-1] == "the device sends UNKEYED: it has a key; use --key-file with the file of the key"
-        assert status == FAILED
+        assert status == ExitStatus.WRONG
         other = str(write_key(tmp_path / "other", OTHER_KEY))
         status, _, err = await conform(address, "--key-file", other)
         assert "the key of the device is not the key in key_file" in err
-        assert status == NOT_REACHED
+        assert status == ExitStatus.WRONG_USE
 
 
 async def test_a_rig_of_version_1_has_no_key(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_rig_of_version_1_has_no_key(tmp_path: Path) -> None:
     )
     _, err = await process.communicate()
     assert err.decode().endswith("--key-file: version 1 has no secure channel; give --firmware 3\n")
-    assert process.returncode == NOT_REACHED
+    assert process.returncode == ExitStatus.WRONG_USE
 
 
 async def test_a_shuffler_of_the_rig_passes(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ async def test_a_violated_clause_has_its_bytes() -> None:
     evidence = lines[failed + 2 : -1]
     assert {each[:6] for each in evidence} == {"    > ", "    < "}
     assert any(each.startswith("    > 7E 01 81 00 00 00 00 00 01") for each in evidence)
-    assert status == FAILED
+    assert status == ExitStatus.WRONG
 
 
 async def test_a_power_cut_is_a_command() -> None:
@@ -177,7 +177,7 @@ async def test_a_power_cut_is_a_command() -> None:
     async with serving(RepeatsItsNumbers) as (address, power, _):
         status, lines, _ = await conform(address, "--power", power, *only("stream.lost", "hello.power-up"))
     assert verdicts(lines) == {"hello.power-up": "passed", "stream.lost": "failed"}
-    assert status == FAILED
+    assert status == ExitStatus.WRONG
 
 
 async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
@@ -205,7 +205,7 @@ async def test_an_interrupt_leaves_the_exit_unlocked() -> None:
         (("tcp://127.0.0.1:1",), "the server refuses connections to port 1"),
         (("replay:one.capture",), "accepts no requests"),
         (("tcp://127.0.0.1:1", "--only", "window"), "--only window: is not a clause"),
-        (("tcp://127.0.0.1:1", "--answer", "0"), "--answer: is not more than 0"),
+        (("tcp://127.0.0.1:1", "--answer", "0"), 'argument --answer: "0" is not a time'),
         (("shoe",), "not the address of a device"),
     ],
     ids=["not reachable", "not a device", "not a clause", "no time", "not an address"],
@@ -214,14 +214,14 @@ async def test_wrong_use_has_its_own_status(words: tuple[str, ...], error: str) 
     """The error has the problem and the remedy."""
     status, lines, err = await conform(*words)
     assert error in err
-    assert (status, lines) == (NOT_REACHED, [])
+    assert (status, lines) == (ExitStatus.WRONG_USE, [])
 
 
 async def test_a_silent_device_is_not_reached(silent: Callable[[], str]) -> None:
     """A line without a byte is not a device that fails."""
     status, _, err = await conform(silent(), *only("hello.identify"))
     assert "no byte arrived" in err
-    assert status == NOT_REACHED
+    assert status == ExitStatus.WRONG_USE
 
 
 @pytest.fixture

@@ -1,17 +1,44 @@
 """`shoed status`: the state of a running daemon over its command socket."""
 
+import asyncio
+import contextlib
+import fcntl
+import os
 import re
 import shlex
+import signal
+import struct
+import termios
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from tests.command_clients import Finished, shoed
+from firmware_protocols.angel_eye import FAMILY
+from shoed.bus.settings import BrokerSettings
+from shoed.cli import ExitStatus
+from shoed.journal import Store, hold
+from shoed.model.commands import Answer
+from shoed.model.moments import Now
+from shoed.model.requests import AnyRequest
+from shoed.model.step import AnyInput, Received
+from shoed.service.command_socket import CommandServer, listening
+from shoed.service.config import Config
+from shoed.service.daemon import Daemon
+from shoed.service.desk import Desk
+from shoed.service.watchdog import Systemd
+from shoed.session import SessionOutput
+from shoed.session.angel_eye import AngelEyeSession, AngelEyeState
+from shoed.session.families import BUILT_IN, Driver
+from tests.command_clients import PATIENCE_S, Finished, shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
+from tests.test_desk import TABLE as TABLE_CONFIG
 from tests.witnesses import TABLE
-from tests.world import World
+from tests.world import SHOED, World
 
 
 @pytest.fixture
@@ -117,3 +144,114 @@ async def test_an_unknown_table_is_refused(world: World, shoe: TcpShoe) -> None:
         assert await status(world, "bac-999") == Finished(1, "", "bac-999: no such table; known: bac-901, bac-902\n")
         found = await status(world, "bac-902")
         assert (found.status, "bac-901" in found.out, "bac-902" in found.out) == (0, False, True)
+
+
+@contextlib.asynccontextmanager
+async def watching(world: World, *words: str, output: int = asyncio.subprocess.PIPE) -> AsyncIterator[Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(SHOED, "status", "--watch", "--state-dir", str(world.state_dir), *words), stdout=output
+    )
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_watch_follows_the_table_until_ctrl_c(world: World, shoe: TcpShoe) -> None:
+    """The status is printed again also after a restart of the daemon; the end is that of an interrupted command."""
+    daemon = await world.serve(shoe)
+    async with watching(world, "--json") as process:
+        assert process.stdout is not None
+        first = msgspec.json.decode(await process.stdout.readline())
+        assert first["tables"][0]["state"]["phase"] == "idle"
+        await daemon.stop()
+        await world.start(shoe)
+        pid = first["pid"]
+        while pid == first["pid"]:
+            pid = msgspec.json.decode(await process.stdout.readline())["pid"]
+        assert pid == world.daemons[-1].pid
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == ExitStatus.INTERRUPTED
+
+
+async def test_watch_draws_on_the_terminal(world: World, shoe: TcpShoe) -> None:
+    """Each drawing begins at the top, and has no more lines than the terminal."""
+    await world.start(shoe)
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 5, 80, 0, 0))
+    async with watching(world, output=theirs) as process:
+        text = b""
+        while text.count(b"\x1b[H") < 2:
+            text += await asyncio.to_thread(os.read, ours, 4096)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == ExitStatus.INTERRUPTED
+    os.close(ours)
+    os.close(theirs)
+    first = text.split(b"\x1b[H")[1].decode()
+    assert first.count("\n") == 4
+    assert "more lines; shoed status TABLE shows one table" in first
+
+
+# ---------------------------------------------------------------------------------------------- in the daemon
+
+
+class Jammed(AngelEyeSession):
+    """A device family with a defect."""
+
+    def step(self, state: AngelEyeState, incoming: AnyInput, now: Now) -> tuple[AngelEyeState, SessionOutput]:
+        if isinstance(incoming, Received):
+            raise KeyError(7)
+        return super().step(state, incoming, now)
+
+
+@pytest.fixture
+def defective(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver(FAMILY._replace(name="jammed"), Jammed)
+    monkeypatch.setattr("shoed.session.families.BUILT_IN", {**BUILT_IN, "jammed": lambda: driver})
+
+
+@pytest.mark.usefixtures("defective")
+async def test_a_failed_table_shows_its_reason_and_the_others_continue(tmp_path: Path, shoe: TcpShoe) -> None:
+    """The exit status reports the failure."""
+    async with TcpShoe() as second, asyncio.timeout(PATIENCE_S):
+        tables = tuple(
+            replace(TABLE_CONFIG, name=name, shoe=replace(TABLE_CONFIG.shoe, protocol=protocol, port=port))
+            for name, protocol, port in (("bac-901", "jammed", shoe.port), ("bac-902", "angel-eye", second.port))
+        )
+        config = Config("rws", str(tmp_path), BrokerSettings("127.0.0.1", 1), tables)
+        with hold(tmp_path), listening(tmp_path) as listener:
+            daemon = Daemon(config, Store(tmp_path), Systemd(), listener, Desk)
+            running = asyncio.create_task(daemon.run())
+            await shoe.connected()
+            await shoe.say(NATURAL[0])
+            found = await shoed("status", "--state-dir", tmp_path)
+            while "KeyError" not in found.out:  # the shoe's bytes are under way
+                found = await shoed("status", "--state-dir", tmp_path)
+            daemon.stop.set()
+            await running
+    assert found.status == ExitStatus.WRONG
+    assert "PROBLEM  bac-901: table failed: KeyError: 7" in found.out
+    assert "FAILED   table failed: KeyError: 7; restart shoed" in found.out
+    assert "bac-902  commission, idle" in found.out
+
+
+async def test_a_defect_of_one_answer_does_not_end_the_daemon(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer names the defect, which is in the log."""
+
+    async def fail(_: AnyRequest) -> Answer:
+        raise KeyError(7)
+
+    with listening(tmp_path) as listener:
+        server = CommandServer(fail)
+        serving = asyncio.create_task(server.run(listener))
+        found = await shoed("status", "--state-dir", tmp_path)
+        again = await shoed("status", "--state-dir", tmp_path)
+        server.stopping.set()
+        await serving
+    assert (found.status, found.out) == (ExitStatus.WRONG, "")
+    assert "shoed has a defect (KeyError: 7); report it" in found.err
+    assert again == found
+    assert "a request has no answer" in caplog.text

@@ -62,7 +62,7 @@ async def test_a_command_is_recorded_with_its_answer(world: World, shoe: TcpShoe
     await world.serve(shoe)
     await shoe.connected()
     done = await tell(world, TABLE, "open-bets", "--role", "dealer", "--author", "ann", "--id", "7f3a")
-    assert done == Finished(0, "", "")
+    assert done == Finished(0, "bac-901: bets are open\n", "")
     await shoe.say(NATURAL[0])
     await world.recorder.event("card.drawn")
     done = await tell(world, TABLE, *REFUSED, "--role=pit-supervisor", "--author=bob")

@@ -118,14 +118,15 @@ async def test_all_rows_are_shown_by_default(dealt: World) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "wanted"),
     [
-        ("replay --check unknown", 2, "unknown: the journal does not have this table; known: bac-901"),
-        ("show unknown", 2, "unknown: the journal does not have this table; known: bac-901"),
+        ("replay --check unknown", 1, "unknown: no such table; known: bac-901"),
+        ("show unknown", 1, "unknown: no such table; known: bac-901"),
         (f"show {TABLE} --rows 3-x", 2, "write rows A-B"),
-        (f"show {TABLE} --rows x", 2, "write a row"),
+        (f"show {TABLE} --rows x", 2, '--rows: "x" is not allowed; write rows A-B, or a row A'),
+        (f"show {TABLE} --rows 9-3", 2, "the first row is after the last row; write 3-9"),
         (f"show {TABLE} --round 3", 2, "write a round as SHOE.ROUND"),
-        (f"show {TABLE} --rows 99999-{'9' * 20}", 1, "the journal has none of these rows"),
-        (f"show {TABLE} --round 1.99", 1, "the journal has none of these rows"),
-        ("replay", 2, "--check"),
+        (f"show {TABLE} --rows 99999-{'9' * 20}", 1, "the journal does not have row 99999-"),
+        (f"show {TABLE} --round 9.9", 1, "the journal does not have round 9.9; the last row is"),
+        (f"show {TABLE} --round 9.9.9", 2, '--round: "9.9.9" is not allowed; write a round as SHOE.ROUND'),
     ],
 )
 async def test_an_unknown_table_or_row_is_reported(dealt: World, words: str, status: int, wanted: str) -> None:

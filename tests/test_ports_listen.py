@@ -58,8 +58,8 @@ async def test_lines_are_read_at_the_same_time_and_nothing_is_written(lines: lis
     again = [loop.call_soon(speak)]
     heard = await listen([SerialAddress(first), SerialAddress(second)], FAMILIES, SHORT_S)
     again[0].cancel()
-    assert heard[0].startswith("the device uses the protocol bee-tek at ")
-    assert heard[1].startswith("the device sent nothing; draw a card")
+    assert heard[0].text.startswith("the device uses the protocol bee-tek at ")
+    assert heard[1].text.startswith("the device sent nothing; draw a card")
     for device in (speaking, silent):
         os.set_blocking(device, False)
         with pytest.raises(BlockingIOError):
@@ -78,5 +78,7 @@ async def test_the_result_of_a_port_without_a_family_contains_the_reason() -> No
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
         address = TcpAddress("127.0.0.1", server.sockets[0].getsockname()[1])
         heard = await listen([address, SerialAddress("/dev/no-such-shoe")], FAMILIES, 60)
-    assert heard[0] == (f"24 bytes were received, but not a message of {', '.join(FAMILIES)}; check the line settings")
-    assert "the node does not exist" in heard[1]
+    known = ", ".join(FAMILIES)
+    assert heard[0] == (f"24 bytes were received, but not a message of {known}; check the line settings", True)
+    assert "the node does not exist" in heard[1].text
+    assert not heard[1].is_open

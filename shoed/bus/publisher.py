@@ -53,8 +53,9 @@ class Publisher:
         self.finishing = asyncio.Event()
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
-        with closing(store.read()) as reader:
-            self.acknowledged = reader.cursor(messages.table)  # the last acknowledged event
+        self.acknowledged = 0  # the last acknowledged event
+        with suppress(JournalError), closing(store.read()) as reader:  # `work` reads it again, and reports the error
+            self.acknowledged = reader.cursor(messages.table)
         self.progress = asyncio.Event()  # `acknowledged` has changed
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
@@ -123,6 +124,7 @@ class Publisher:
 
     async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
         """Publish the birth, then the events until the end."""
+        self.acknowledged = max(self.acknowledged, reader.cursor(self.messages.table))
         boundary = reader.last_sequence(self.messages.table)
         reason = "reconnected" if self.births else "started"
         await connection.probe(self.status(Presence.ONLINE, reason, birth))

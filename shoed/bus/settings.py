@@ -9,14 +9,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from shoed.ports.address import faults_of_ipv6
+from shoed.ports.address import faults_of_ipv6, without_user
 from shoed.settings import SeveralProblems, shown
 
 MqttVersion = Literal["5", "3.1.1"]
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}  # IANA
 FORMS: Final = "write mqtt://HOST[:PORT], or mqtts://HOST[:PORT] for TLS"
-USER: Final = r"(?s)^([a-z]+://)?.*@"  # removed from messages: it may contain a password
 
 
 class BrokerSettings(Struct, frozen=True):
@@ -55,14 +54,25 @@ class BrokerTimeLimits(Struct, frozen=True):
 LIMITS: Final = BrokerTimeLimits()
 
 
+def shown_url(text: str) -> str:
+    """The url for a message, without the parts that may contain a password."""
+    bare = re.sub(r"(?s)[?#].*", "?...", without_user(text))
+    scheme = "".join(re.findall(r"^[A-Za-z0-9+]+:/+", bare))
+    place, slash, path = bare.removeprefix(scheme).partition("/")
+    host, bracket, port = place.rpartition("]")
+    return shown("".join((scheme, host, bracket, re.sub(r":[^:]*[^:0-9][^:]*", ":...", port), slash, path)))
+
+
 def parse_url(text: str) -> tuple[str, int, bool]:
     """Host, port and whether to use TLS. The ValueError has one text `PROBLEM; REMEDY` for each problem."""
-    named = shown(re.sub(USER, r"\1", text))
+    named = shown_url(text)
     try:
         url = urlsplit(text)
         host, port = url.hostname, url.port
-    except ValueError as error:  # a port out of range, brackets that do not match
-        raise ValueError(f"{named} is not the address of a broker ({error}); {FORMS}") from None
+    except ValueError:  # its text may quote a password
+        raise ValueError(
+            f"{named} is not the address of a broker: its host or its port is not valid; {FORMS}"
+        ) from None
     wrong = []
     if url.scheme not in PORTS:
         wrong.append(f"{named} does not begin with mqtt:// or mqtts://; {FORMS}")

@@ -26,7 +26,8 @@ from msgspec.structs import replace
 from shoed import VERSION
 from shoed.cli import doctor
 from shoed.cli.journal import reading, row_lines
-from shoed.cli.options import CONFIG, seconds
+from shoed.cli.options import CONFIG
+from shoed.cli.parser import duration
 from shoed.engine import ENGINE
 from shoed.errors import BundleError, JournalError, TellError
 from shoed.journal.store import SCHEMAS, SQLITE_VERSION
@@ -79,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unit", default="shoed", metavar="UNIT", help="the systemd unit (default: %(default)s)")
     parser.add_argument(
         "--listen",
-        type=seconds,
+        type=duration,
         default=doctor.LISTEN_S,
         metavar="SECONDS",
         help="listen on each port for this time, if no daemon runs (default: %(default)g)",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from shoed.cli.options import add_state_dir, address_of, state_dir_of
+from shoed.cli.parser import duration
 from shoed.errors import CaptureError, LinkLost, UsageError
 from shoed.model.requests import CaptureAnswer, CaptureRequest
 from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", metavar="TABLE", help="with save: the table of the device")
     parser.add_argument("--protocol", metavar="FAMILY", help="the family of the device at PORT; required with a port")
     parser.add_argument("--firmware", metavar="VERSION", help="(default: the first version of the family)")
-    parser.add_argument("--seconds", type=float, metavar="N", help="(default: until a signal)")
+    parser.add_argument("--seconds", type=duration, metavar="N", help="stop after N seconds (default: at a signal)")
     parser.add_argument("--device", default="shoe", metavar="DEVICE", help="with save (default: %(default)s)")
     parser.add_argument("--out", metavar="FILE", help="a new file (default: the standard output)")
     add_state_dir(parser)
@@ -75,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.port == "save") != (arguments.table is not None):
         raise UsageError(
-            "a port does not have a TABLE, and save requires a TABLE; shoed capture --help shows both forms"
+            "save requires a TABLE, and a port does not have one; write shoed capture save TABLE, or shoed capture PORT"
         )
     if arguments.table is not None:
         return save(state_dir_of(arguments), arguments.table, arguments.device, arguments.out)

@@ -13,7 +13,9 @@ from typing import Final, Self
 from firmware_protocols.open_shoe import FAMILY
 from firmware_protocols.open_shoe.clauses import CLAUSES
 from firmware_protocols.open_shoe.messages import Unkeyed
+from shoed.cli import ExitStatus
 from shoed.cli.options import address_of
+from shoed.cli.parser import duration, positive, sentence
 from shoed.errors import LinkLost, PortError, PortRefused, UsageError
 from shoed.model.moments import Chunk
 from shoed.ports.address import Address, HidrawAddress, ReplayAddress
@@ -26,8 +28,6 @@ from shoed.rig.conform.keyed_line import KeyedLine
 from shoed.rig.conform.line import NS_PER_S, ConformTimeLimits, LineGone
 from shoed.rig.conform.watch import Passed
 
-FAILED: Final = 1
-NOT_REACHED: Final = 2
 SHOWN_BYTES: Final = 128  # of one piece of evidence
 WIDTH: Final = max(len(each.value) for each in ClauseVerdict)
 POWER: Final = "Switch the device off and on again, then press Enter (or type n, if this is not possible): "
@@ -137,11 +137,11 @@ def command(text: str, option: str) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     limits = ConformTimeLimits()
-    parser.description = (
-        "Test an Open Shoe device, shoe or shuffler: one line for each clause of the protocol page. The test "
+    parser.description = sentence(
+        "test an Open Shoe device, shoe or shuffler: one line for each clause of the protocol page. The test "
         "acknowledges reports that no journal has: do not run it at a table in play. The test locks and unlocks a shoe "
         "that executes orders. Exit status: 0 all tested clauses passed, 1 a clause failed, 2 wrong use or no "
-        "device."
+        "device"
     )
     parser.add_argument("address", metavar="ADDRESS", help="serial:///dev/NODE, tcp://HOST:PORT, usb://VENDOR:PRODUCT")
     parser.add_argument(
@@ -155,25 +155,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most-reports",
         metavar="N",
-        type=int,
+        type=positive,
         default=limits.most_reports,
         help="for one clause (default: %(default)s; 1024 for the room, 2100 or more for a full memory)",
     )
     parser.add_argument(
-        "--answer", metavar="SECONDS", type=float, default=limits.answer_s, help="for an answer (default: %(default)g)"
+        "--answer",
+        metavar="SECONDS",
+        type=duration,
+        default=limits.answer_s,
+        help="for an answer (default: %(default)g)",
     )
     parser.add_argument(
-        "--slack", metavar="SECONDS", type=float, default=limits.slack_s, help="for a delay (default: %(default)g)"
+        "--slack", metavar="SECONDS", type=duration, default=limits.slack_s, help="for a delay (default: %(default)g)"
     )
     parser.add_argument(
         "--patience",
         metavar="SECONDS",
-        type=float,
+        type=duration,
         default=limits.patience_s,
         help="for a person, a command or a start of the device (default: %(default)g)",
     )
     parser.add_argument(
-        "--longest", metavar="SECONDS", type=float, default=inf, help="omit checks with a longer duration"
+        "--longest", metavar="SECONDS", type=duration, default=inf, help="omit checks with a longer duration"
     )
     parser.add_argument(
         "--key-file", metavar="FILE", help="the file with the key of the device: test in the secure channel"
@@ -188,9 +192,6 @@ def conform_command(arguments: argparse.Namespace) -> int:
     for name in arguments.only:
         if name not in names:
             raise UsageError(f"--only {name}: is not a clause; use one of {', '.join(sorted(names))}")
-    for option in ("answer", "slack", "patience", "longest", "most_reports"):
-        if not getattr(arguments, option) > 0:
-            raise UsageError(f"--{option.replace('_', '-')}: is not more than 0; use a larger number")
     address = address_of(arguments.address)
     if isinstance(address, ReplayAddress | HidrawAddress):
         raise UsageError(f"{address}: accepts no requests; use a serial, TCP or USB address")
@@ -238,7 +239,7 @@ def print_results(line: RealLine, host: Host, only: frozenset[str]) -> int:
         print("the device sends UNKEYED: it has a key; use --key-file with the file of the key")
     if host.watch.junk:
         print(f"{host.watch.junk} bytes were not in a whole frame: if a clause failed, check the line")
-    return FAILED if counts[ClauseVerdict.FAILED] else 0
+    return ExitStatus.WRONG if counts[ClauseVerdict.FAILED] else ExitStatus.GOOD
 
 
 def lines(outcome: ClauseResult) -> Iterator[str]:

@@ -13,12 +13,13 @@ from typing import Final
 
 import msgspec
 
+from shoed.cli import ExitStatus
 from shoed.cli.options import address_of
 from shoed.errors import CaptureError, LinkLost, UsageError
 from shoed.model.moments import Now
 from shoed.model.observations import LinkClosed, LinkOpened
 from shoed.model.step import AnyInput, LinkDown, LinkUp, Received, Woken
-from shoed.ports.address import Address
+from shoed.ports.address import Address, ReplayAddress
 from shoed.ports.capture import MAGIC, Direction, stream
 from shoed.ports.clock import now
 from shoed.ports.link import open_link
@@ -69,7 +70,7 @@ def decode(arguments: argparse.Namespace) -> int:
         with open(sys.stdin.fileno(), "rb", closefd=False) as file:
             from_bytes(decoder, file)
     elif "://" in source or source.startswith("replay:"):
-        asyncio.run(from_port(decoder, address_of(source)))
+        return asyncio.run(from_port(decoder, address_of(source)))
     else:
         from_file(decoder, Path(source))
     return 0
@@ -112,7 +113,7 @@ def from_capture(decoder: Decoder, path: Path) -> None:
     decoder.take(LinkDown("the capture ends"), at)
 
 
-async def from_port(decoder: Decoder, address: Address) -> None:
+async def from_port(decoder: Decoder, address: Address) -> ExitStatus:
     """Decode until the link is lost or the command is stopped."""
     link = await open_link(address, decoder.family.line)
     try:
@@ -128,5 +129,6 @@ async def from_port(decoder: Decoder, address: Address) -> None:
     except LinkLost as lost:
         decoder.take(LinkDown(str(lost)), now())
         sys.stderr.write(f"{lost}\n")
+        return ExitStatus.GOOD if isinstance(address, ReplayAddress) else ExitStatus.WRONG
     finally:
         await link.close()

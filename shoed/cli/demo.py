@@ -10,6 +10,7 @@ the end of the demo removes the directory.
 
 import argparse
 import asyncio
+import errno
 import io
 import os
 import re
@@ -23,6 +24,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Never
 
+from shoed.cli import ExitStatus
 from shoed.cli.options import add_dealing, seed_of
 from shoed.display.layout import Importance, fitted, look, screen_lines
 from shoed.display.subscriber import ReceivedMessage, subscription
@@ -36,7 +38,6 @@ SITE: Final = "demo"
 TABLE: Final = "bac-901"
 TOPICS: Final = f"shoed/v1/{SITE}/#"
 
-INTERRUPTED: Final = 130
 TAIL: Final = 20  # lines of a child's output that an error quotes
 PORT_S: Final = 20.0  # for the rig to print its port
 FRAME_S: Final = 0.05
@@ -118,7 +119,7 @@ async def _until(stop: Stop, plan: DemoPlan) -> int:
     try:
         await showing
     except asyncio.CancelledError:
-        return INTERRUPTED if plan.rounds else 0
+        return ExitStatus.INTERRUPTED if plan.rounds else 0
     return 0
 
 
@@ -328,5 +329,7 @@ def write(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError as error:  # a pipe or a terminal
-        raise BrokenPipeError from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        raise BrokenPipeError from error  # a pipe or a terminal

@@ -7,7 +7,8 @@ from typing import Final
 
 import msgspec
 
-from shoed.cli.options import add_state_dir, seconds
+from shoed.cli.options import add_state_dir
+from shoed.cli.parser import duration
 from shoed.service.doctor.catalogue import CheckResult, Level
 from shoed.service.doctor.examine import Report, examine
 
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument(
         "--listen",
-        type=seconds,
+        type=duration,
         default=LISTEN_S,
         metavar="SECONDS",
         help="listen on each port for this time, if no daemon runs (default: %(default)g)",

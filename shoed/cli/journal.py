@@ -3,8 +3,6 @@
 The commands only read. The journal may be a copy, or the file of a running daemon. The whole output is of one moment.
 """
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -14,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from shoed.cli import about
 from shoed.cli.options import add_state_dir, state_dir_of
+from shoed.cli.parser import Parser
 from shoed.engine import ENGINE, Engine
-from shoed.errors import JournalUnusable, UsageError
+from shoed.errors import JournalError, JournalUnusable, NoSuchTable, UsageError
 from shoed.journal import Reader, StoredStep
 from shoed.journal.replay import decode_again, rehearse
 from shoed.model.moments import rfc3339
@@ -30,17 +28,30 @@ from shoed.settings import shown
 
 LAST_ROW: Final = 2**63 - 1  # of SQLite
 LONGEST_PAIR: Final = 30
+ROWS: Final = "rows A-B, or a row A, from 1"
+ROUND: Final = "a round as SHOE.ROUND, as in 2.17"
 SHOWN: Final = 10  # differences of each check; later ones are usually consequences of the first
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    tasks = parser.add_subparsers(metavar="TASK", required=True)
-    replay = tasks.add_parser("replay", **about("recompute the events from the recorded observations and bytes"))
-    replay.add_argument("--check", action="store_true", required=True, help="print the differences")
+def add_arguments(parser: Parser) -> None:
+    parser.add_commands("TASK")
+    replay = parser.add_command(
+        "replay",
+        "recompute the events from the recorded observations and bytes, and print each difference from the journal",
+        "shoed journal replay --check",
+        "shoed journal replay --check bac-901 --state-dir copy",
+    )
+    replay.add_argument("--check", action="store_true", help="has no further effect: every replay is a check")
     replay.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
     add_state_dir(replay)
     replay.set_defaults(command=lambda arguments: check(state_dir_of(arguments), arguments.tables))
-    rows = tasks.add_parser("show", **about("print the rows of a table: the received bytes and their results"))
+    rows = parser.add_command(
+        "show",
+        "print the rows of a table: the received bytes and their results",
+        "shoed journal show bac-901",
+        "shoed journal show bac-901 --rows 100-120",
+        "shoed journal show bac-901 --round 2.17",
+    )
     rows.add_argument("table", metavar="TABLE", help="the name of the table")
     part = rows.add_mutually_exclusive_group()
     part.add_argument("--rows", metavar="A-B", help="only these rows; the `provenance` of a card is its row")
@@ -70,7 +81,7 @@ def chosen(reader: Reader, names: Sequence[str]) -> Sequence[str]:
     known = reader.tables
     for name in names:
         if name not in known:
-            raise UsageError(f"{name}: the journal does not have this table; known: {', '.join(known)}")
+            raise NoSuchTable(name, known)
     return names or known
 
 
@@ -100,26 +111,30 @@ def check(state_dir: Path, names: Sequence[str]) -> int:
 
 def show(state_dir: Path, name: str, rows: str | None, played: str | None) -> int:
     """Print the rows `A-B` or `A`, or the rows of the round `SHOE.ROUND`; by default all rows."""
+    of_rows = None if rows is None else pair(rows, "-", "--rows", ROWS)
+    of_round = None if played is None else pair(played, ".", "--round", ROUND)
+    if of_rows is not None and of_rows[0] > of_rows[1]:
+        raise UsageError(f"--rows {rows}: the first row is after the last row; write {of_rows[1]}-{of_rows[0]}")
     with reading(state_dir) as reader:
         chosen(reader, [name])
-        span: tuple[int, int] | None = (1, LAST_ROW)
-        if rows is not None:
-            span = pair(rows, "-", "rows A-B, or a row A") if "-" in rows else pair(f"{rows}-{rows}", "-", "a row")
-        elif played is not None:
-            span = reader.rows_of_round(name, *pair(played, ".", "a round as SHOE.ROUND, as in 2.17"))
+        span = reader.rows_of_round(name, *of_round) if of_round is not None else of_rows or (1, LAST_ROW)
         steps = 0
         for step in reader.step(name, *span) if span else ():
             steps += 1
             print("\n".join(row_lines(reader, name, step)))
-    if not steps:
-        print(f"{name}: the journal has none of these rows; shoed journal show {name} lists all", file=sys.stderr)
-    return int(not steps)
+        if not steps:
+            asked = f"round {played}" if played is not None else f"row {rows}"
+            last = f"the last row is {reader.last_row(name)}, and the last round {reader.last_round(name)}"
+            raise JournalError(f"{name}: the journal does not have {asked}; {last}")
+    return 0
 
 
-def pair(text: str, sign: str, right: str) -> tuple[int, int]:
-    first, _, last = text.partition(sign)
+def pair(text: str, sign: str, option: str, right: str) -> tuple[int, int]:
+    first, sign, last = text.partition(sign)
+    if not sign and right is ROWS:
+        last = first
     if not (first.isdecimal() and last.isdecimal() and len(text) <= LONGEST_PAIR):
-        raise UsageError(f"{shown(text)} is not allowed; write {right}")
+        raise UsageError(f"{option}: {shown(text)} is not allowed; write {right}")
     return min(int(first), LAST_ROW), min(int(last), LAST_ROW)
 
 

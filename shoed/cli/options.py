@@ -5,18 +5,21 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
+from shoed.cli.parser import positive
 from shoed.errors import UsageError
 from shoed.ports.address import Address, parse_address
-from shoed.settings import shown
 
 CONFIG: Final = "/etc/shoed/shoed.toml"  # the path in the systemd unit
-LONGEST_S: Final = 3600
 SEEDS: Final = 1_000_000  # a seed that the program chooses has six digits at most: people copy it by hand
+
+
+def add_config(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--config", default=CONFIG, metavar="FILE", help="the configuration (default: %(default)s)")
 
 
 def add_state_dir(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--config", default=CONFIG, metavar="FILE", help="the configuration (default: %(default)s)")
+    add_config(place)
     place.add_argument("--state-dir", type=Path, metavar="DIR", help="the state directory, in place of --config")
 
 
@@ -43,19 +46,3 @@ def add_dealing(parser: argparse.ArgumentParser) -> None:
 
 def seed_of(arguments: argparse.Namespace) -> int:
     return SystemRandom().randrange(SEEDS) if arguments.seed is None else int(arguments.seed)
-
-
-def positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a count; write a whole number from 1")
-    return int(text)
-
-
-def seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a time; write a number of seconds up to {LONGEST_S}")
-    return value

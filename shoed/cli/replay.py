@@ -10,11 +10,12 @@ import logging
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
 
 from msgspec.structs import replace
 
-from shoed.errors import CaptureError, JournalError, UsageError
+from shoed.cli import ExitStatus
+from shoed.cli.options import add_config
+from shoed.errors import CaptureError, JournalError, NoSuchTable, UsageError
 from shoed.journal import Store, hold
 from shoed.model.moments import Now
 from shoed.model.observations import Device
@@ -28,8 +29,6 @@ from shoed.service.daemon import Daemon
 from shoed.service.desk import Desk
 from shoed.service.secret_files import Purpose
 from shoed.service.watchdog import Systemd
-
-WRONG: Final = 1
 
 
 class PlayedDesk(Desk):
@@ -45,7 +44,7 @@ class PlayedDesk(Desk):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the capture")
-    parser.add_argument("--config", required=True, metavar="CONFIG", help="the configuration")
+    add_config(parser)
     parser.add_argument("--table", required=True, metavar="NAME", help="the table whose shoe the capture replaces")
     parser.add_argument("--fast", action="store_true", help="as fast as possible (default: in real time)")
     parser.set_defaults(command=replay)
@@ -60,8 +59,7 @@ def replay(arguments: argparse.Namespace) -> int:
 def play(config: Config, name: str, file: str, *, fast: bool) -> int:
     table = next((each for each in config.tables if each.name == name), None)
     if table is None:
-        known = ", ".join(each.name for each in config.tables)
-        raise UsageError(f"--table {name}: the configuration does not have this table; known: {known}")
+        raise NoSuchTable(name, (each.name for each in config.tables))
     check(header_of(file), table, file)
     port = str(ReplayAddress(file, Speed.FAST if fast else Speed.REAL))
     alone = replace(table, shoe=replace(table.shoe, port=port), shuffler=None)
@@ -112,7 +110,7 @@ async def live(daemon: Daemon[PlayedDesk]) -> int:
     if reason == ENDED:
         return status
     sys.stderr.write(f"{desk.config.shoe.port}: {reason}\n")
-    return WRONG
+    return ExitStatus.WRONG
 
 
 async def stop_when_published(daemon: Daemon[PlayedDesk], desk: PlayedDesk) -> None:

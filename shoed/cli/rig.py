@@ -9,8 +9,8 @@ from random import Random
 from typing import Final
 
 from firmware_protocols import FAMILIES
-from shoed.cli import about
 from shoed.cli.options import add_dealing, seed_of
+from shoed.cli.parser import Parser
 from shoed.errors import UsageError
 from shoed.ports.address import TcpAddress, host_and_port
 from shoed.rig.dealer import deal, rounds_of
@@ -29,12 +29,15 @@ DECKS: Final = range(4, 11)  # the games allow at most eight, Fortune Six ten
 CUSTOMARY: Final = 8
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    families = parser.add_subparsers(metavar="FAMILY", required=True)
+def add_arguments(parser: Parser) -> None:
+    parser.add_commands("FAMILY")
     for word, model in DEVICES.items():
         deals = word == DEALING
-        device = families.add_parser(
-            word, **about("run a virtual device that deals rounds, or plays a scenario" if deals else PLAYS)
+        example = f"shoed rig {word} --listen tcp://127.0.0.1:4001"
+        device = parser.add_command(
+            word,
+            "run a virtual device that deals rounds, or plays a scenario" if deals else PLAYS,
+            *((example, f"{example} --seed 7 --rounds 20") if deals else (f"{example} --scenario steps.toml",)),
         )
         where = device.add_mutually_exclusive_group(required=True)
         where.add_argument(

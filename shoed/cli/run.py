@@ -5,9 +5,11 @@ import gc
 import logging
 import signal
 
+from shoed.cli.options import add_config
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", required=True, metavar="FILE", help="the configuration")
+    add_config(parser)
     parser.set_defaults(command=run)
 
 

@@ -7,7 +7,6 @@ open question shows the command that gives each answer.
 import argparse
 import os
 import shlex
-import shutil
 import sys
 import textwrap
 import time
@@ -18,8 +17,9 @@ from typing import Final
 
 import msgspec
 
+from shoed.cli import ExitStatus
 from shoed.cli.options import CONFIG, add_state_dir, state_dir_of
-from shoed.errors import NotRunning
+from shoed.errors import AnswerRefused, TellError
 from shoed.model.events import Hand
 from shoed.model.irregularities import Role
 from shoed.model.requests import StatusRequest
@@ -29,8 +29,8 @@ from shoed.service.status import BrokerStatus, DaemonStatus, DeviceHealth, Journ
 from shoed.table.asking import OTHERS
 from shoed.table.public_question import PublicQuestion
 
-WRONG: Final = 1
 REDRAW_S: Final = 1.0
+ROWS: Final = 24  # of a terminal that does not know its size
 WIDTH: Final = 120
 NAMES: Final = 9  # the width of the column of names
 INDENT: Final = "  "
@@ -54,7 +54,9 @@ def status(arguments: argparse.Namespace) -> int:
     while True:
         try:
             shown, _ = current(arguments, state_dir)
-        except NotRunning as error:
+        except AnswerRefused:  # there is no such table
+            raise
+        except TellError as error:  # the daemon may run again
             shown = "" if arguments.json else str(error)
         if shown:
             print(screen(shown) if on_screen else shown, end="" if on_screen else "\n", flush=True)
@@ -65,7 +67,7 @@ def current(arguments: argparse.Namespace, state_dir: Path) -> tuple[str, int]:
     """The output, and the exit status."""
     found = query(state_dir, StatusRequest(os.urandom(8).hex(), arguments.table), DaemonStatus)
     text = msgspec.json.encode(found).decode() if arguments.json else "\n".join(lines_of(found, place_of(arguments)))
-    return text, WRONG if found.problems else 0
+    return text, ExitStatus.WRONG if found.problems else ExitStatus.GOOD
 
 
 def place_of(arguments: argparse.Namespace) -> list[str]:
@@ -77,7 +79,7 @@ def place_of(arguments: argparse.Namespace) -> list[str]:
 
 def screen(text: str) -> str:
     """The text in place of the present screen. Lines that do not fit are counted."""
-    lines, rows = text.split("\n"), shutil.get_terminal_size().lines - 1
+    lines, rows = text.split("\n"), (os.get_terminal_size(sys.stdout.fileno()).lines or ROWS) - 1
     if len(lines) > rows:
         lines[rows - 1 :] = [f"{len(lines) - rows + 1} more lines; shoed status TABLE shows one table"]
     return "\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J"

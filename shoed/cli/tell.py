@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from shoed.cli import COMMANDS as COMMAND_LINES
+from shoed.cli import ExitStatus
 from shoed.cli.options import add_state_dir, state_dir_of
 from shoed.errors import UsageError
 from shoed.model import requests
@@ -16,8 +18,8 @@ from shoed.model.commands import ReportIrregularity
 from shoed.model.irregularities import IrregularityKind
 from shoed.model.requests import COMMANDS, NOTICE_MEANINGS, NOTICES, keys_of
 from shoed.service.command_socket import send_command
+from shoed.settings import nearest
 
-REFUSED: Final = 1
 OPTIONS: Final[Mapping[str, str]] = {
     "--role ROLE": "dealer, pit-supervisor, pit-manager or shift-manager; without a role, or as player: decide only",
     "--author NAME": "the author of the command; default: the login name",
@@ -47,7 +49,9 @@ def tell(arguments: argparse.Namespace) -> int:
         return 0
     for each in arguments.words:
         if each.startswith("-"):
-            raise UsageError(f"{each}: no such option; shoed tell --help lists the options")
+            near = nearest(each.partition("=")[0], [option.split()[0] for option in OPTIONS])
+            remedy = f"did you mean {near}?" if near else "shoed tell --help lists the options"
+            raise UsageError(f"{each}: no such option; {remedy}")
     if word is None:
         raise UsageError("TABLE or COMMAND is missing; shoed tell --help lists the commands")
     command = requests.typed_command(word, arguments.words[2:])
@@ -56,9 +60,11 @@ def tell(arguments: argparse.Namespace) -> int:
     answer = send_command(state_dir_of(arguments), request)
     if arguments.json:
         print(msgspec.json.encode(answer).decode())
-    elif answer.detail:
-        print(answer.detail, file=sys.stdout if answer.accepted else sys.stderr)
-    return 0 if answer.accepted else REFUSED
+    elif answer.accepted:
+        print(f"{table}: {'; '.join(filter(None, (command.deed, answer.detail)))}")
+    else:
+        print(answer.detail, file=sys.stderr)
+    return ExitStatus.GOOD if answer.accepted else ExitStatus.WRONG
 
 
 def login_name() -> str:
@@ -76,6 +82,7 @@ def overview() -> str:
         listed("commands", {word: str(COMMANDS[word].__doc__) for word in COMMANDS}),
         listed("short for notice kind=...", {event.value: text for event, text in NOTICE_MEANINGS.items()}),
         "shoed tell TABLE COMMAND --help lists the keys of a command.",
+        "examples:\n" + "\n".join(f"  {each}" for each in COMMAND_LINES["tell"].examples),
     ]
     return "\n\n".join(parts)
 

@@ -311,6 +311,18 @@ class Reader:
         )
         return (StoredEvent(*row) for row in self.rows(query, table, kind))
 
+    def last_row(self, table: str) -> int:
+        ((last,),) = self.rows("SELECT coalesce(max(row), 0) FROM step WHERE table_name = ?", table)
+        return int(last)
+
+    def last_round(self, table: str) -> str:
+        """The last round as SHOE.ROUND; `none` without a round."""
+        query = (
+            "SELECT json_extract(data, '$.shoe') || '.' || json_extract(data, '$.round') AS played FROM event"
+            " WHERE table_name = ? AND played IS NOT NULL ORDER BY sequence DESC LIMIT 1"
+        )
+        return next((str(played) for (played,) in self.rows(query, table)), "none")
+
     def engines(self, table: str) -> list[int]:
         """The engine versions that wrote the record."""
         query = (

@@ -179,7 +179,12 @@ def parse_address(text: str) -> Address:
         case "hidraw":
             return _hidraw(place, query)
         case unknown:
-            raise ValueError(f"{shown(text)} is not the address of a device; {_meant(text, unknown)}")
+            raise ValueError(f"{shown(without_user(text))} is not the address of a device; {_meant(text, unknown)}")
+
+
+def without_user(text: str) -> str:
+    """The address for a message, without its user and password."""
+    return re.sub(r"(?s)^([A-Za-z0-9+]+:/+)?.*@", r"\1", text)
 
 
 def _meant(text: str, scheme: str) -> str:
@@ -236,7 +241,7 @@ def host_and_port(place: str, scheme: str, least: int = 1) -> tuple[str, int]:
     if match is None:
         brackets = "brackets around an IPv6 address, " if place.count(":") > 1 else ""
         raise ValueError(
-            f"{shown(f'{scheme}:{place}')} does not contain a host and a port;"
+            f"{shown(without_user(f'{scheme}:{place}'))} does not contain a host and a port;"
             f" write {scheme}://HOST:PORT, {brackets}as in {scheme}://10.0.0.7:4001"
         )
     six, name, port = match.groups()

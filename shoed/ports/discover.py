@@ -13,7 +13,7 @@ from serial.tools import list_ports
 
 from firmware_protocols.family import Family, Settings
 from shoed.ports.address import HidrawAddress, SerialAddress, UsbAddress
-from shoed.ports.identity import BY_ID, NAMES, SYS, identity_at, links_in, stable_path, sysfs_value
+from shoed.ports.identity import BY_ID, NAMES, SYS, identity_at, links_in, stable_path, sysfs_value, usb_node
 
 KnownFamilies = Mapping[str, Family[Settings]]
 
@@ -51,9 +51,8 @@ def _usb_devices(families: KnownFamilies, sys: Path) -> Iterator[FoundPort]:
         vendor, product = (int(sysfs_value(folder / name) or "0", 16) for name in ("idVendor", "idProduct"))
         if (vendor, product) in known and not any(folder.glob("*:*/tty*")):
             address = UsbAddress(vendor, product, sysfs_value(folder / "serial") or None)
-            bus, number = (int(sysfs_value(folder / name) or "0") for name in ("busnum", "devnum"))
             description = sysfs_value(folder / "product") or "USB device"
-            yield FoundPort(address, f"/dev/bus/usb/{bus:03}/{number:03}", vendor, product, description)
+            yield FoundPort(address, usb_node(folder), vendor, product, description)
 
 
 def _hid_devices(sys: Path, names: Path) -> Iterator[FoundPort]:

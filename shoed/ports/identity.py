@@ -182,6 +182,12 @@ def is_shared(found: Identity, kind: str, sys: Path = SYS) -> bool:
     return bool(found.serial) and sum(each is not None and each.serial_name == found.serial_name for each in alike) > 1
 
 
+def usb_node(folder: Path) -> str:
+    """The node of a USB device, from its folder in sysfs."""
+    bus, number = (int(sysfs_value(folder / name) or "0") for name in ("busnum", "devnum"))
+    return f"/dev/bus/usb/{bus:03}/{number:03}"
+
+
 def sysfs_value(file: Path) -> str:
     """The text of a sysfs file; empty if the file does not exist."""
     try:

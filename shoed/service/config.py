@@ -187,8 +187,7 @@ def _state_dir(site: TomlTable, folder: Path, purpose: Purpose) -> str:
 def _unusable(directory: Path, purpose: Purpose) -> str | None:
     try:
         if directory.is_dir():
-            may_write = purpose is Purpose.CHECK or os.access(directory, os.W_OK | os.X_OK)
-            return None if may_write else "Permission denied"
+            return _unwritable(directory, purpose)
         if directory.exists() or directory.is_symlink():
             return "Not a directory"
         # The check does not create the state directory: it creates and removes another one.
@@ -197,10 +196,19 @@ def _unusable(directory: Path, purpose: Purpose) -> str | None:
         trial.mkdir(mode=0o700)
         trial.rmdir()
     except PermissionError as error:
-        return None if purpose is Purpose.CHECK else error.strerror
+        by_systemd = purpose is Purpose.SERVE and str(directory) == STATE_DIR  # StateDirectory= of the unit
+        return None if purpose is Purpose.CHECK or by_systemd else error.strerror
     except OSError as error:
         return error.strerror
     return None
+
+
+def _unwritable(directory: Path, purpose: Purpose) -> str | None:
+    if purpose is Purpose.SERVE:
+        from shoed.service.files import write_problem  # noqa: PLC0415 -- only `shoed check` needs it
+
+        return write_problem(directory)
+    return None if purpose is Purpose.CHECK or os.access(directory, os.W_OK | os.X_OK) else "Permission denied"
 
 
 def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
@@ -224,7 +232,23 @@ def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
     for name in ("ca", "cert", "key"):
         if name in mqtt and place is not None and not tls:
             mqtt.fault(name, "requires TLS, and the url has no TLS", 'write url = "mqtts://..."')
+    if purpose is not Purpose.READ:
+        _verify_files(mqtt, broker, purpose)
     return broker
+
+
+def _verify_files(mqtt: TomlTable, broker: BrokerSettings, purpose: Purpose) -> None:
+    """Verify the content of the files, and warn of a secret that other users can read."""
+    if any(name in mqtt for name in ("password_file", "ca", "cert", "key")):
+        from shoed.service import files  # noqa: PLC0415 -- most configurations name no such file
+
+        for name, secret in (("password_file", broker.password_file), ("key", broker.key)):
+            if secret and (exposed := files.exposure(secret)):
+                mqtt.warn(name, *exposed)
+        named = [each or "" for each in (broker.ca, broker.cert, broker.key) if each is not None]
+        if purpose is not Purpose.RUN and broker.tls and all(Path(each).is_file() for each in named):
+            for name, problem in files.tls_problems(broker).items():
+                mqtt.fault(name, *problem)
 
 
 def _file(purpose: Purpose) -> Kind[str]:

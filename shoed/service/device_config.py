@@ -26,6 +26,7 @@ from shoed.ports.address import (
 )
 from shoed.ports.identity import BY_ID, NAMES, links_in, names_its_device, stable_path
 from shoed.ports.key_file import read_key
+from shoed.ports.nodes import node_problem
 from shoed.service.secret_files import Purpose, located
 from shoed.session import drivers
 from shoed.session.families import DRIVERS, AnyDriver
@@ -52,6 +53,8 @@ def device_of(section: TomlTable, device: Device, purpose: Purpose) -> CommonSet
     allow_orders = section.get("allow_orders", BOOLEAN, default=False)
     if isinstance(port, SerialAddress | HidrawAddress) and not names_its_device(port):
         _verify_name(section, port)
+    if purpose is Purpose.SERVE and port is not None and (denied := node_problem(port)):
+        section.fault("port", *denied)
     if driver is None:
         _verify_for_any_family(section, device)
         section.allow(["key_file"])

@@ -21,7 +21,8 @@ class Purpose(Enum):
     """The purpose of loading; it decides the checks of the files and of the state directory."""
 
     READ = auto()  # the command needs only the name of the directory
-    CHECK = auto()  # another user may run the check: permissions are not verified
+    CHECK = auto()  # any user runs the check: write permissions are not verified
+    SERVE = auto()  # the check, with the rights of the daemon's user: every permission is verified
     RUN = auto()  # the user of the daemon runs it
 
 
@@ -42,7 +43,7 @@ def located(node: Node, written: str, purpose: Purpose) -> str | None:
     if purpose is Purpose.RUN:
         remedy = f"start shoed as a service of systemd with LoadCredential={name}:FILE, or write the path of a file"
         raise ValueError(f"the credential {name} cannot be read: {DIRECTORY} is not set", remedy)
-    if purpose is Purpose.CHECK:
+    if purpose in (Purpose.CHECK, Purpose.SERVE):
         remedy = f"verify LoadCredential={name}:FILE in the unit"
         node.sheet.warn(node.route, f"the credential {name} exists in the service only and was not verified", remedy)
     return None

@@ -52,7 +52,7 @@ class BrokerStatus(msgspec.Struct, frozen=True):
 
 
 class TableStatus(msgspec.Struct, frozen=True):
-    """A table. `failure`: the reason if the table failed, else null. `state`, `question`: as the broker has them."""
+    """A table. `failure`: the reason if the table failed, else null. `state`, `question`: the retained messages."""
 
     name: str
     failure: str | None

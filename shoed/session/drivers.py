@@ -80,7 +80,7 @@ def load(point: "EntryPoint") -> AnyDriver:
         raise DriverError(f"{whose}: {point.value} cannot be imported: {what}", remedy) from error
     if not isinstance(driver, Driver):
         remedy = "point the entry point at a shoed.session.families.Driver in that package"
-        raise DriverError(f"{whose}: {point.value} is a {type(driver).__name__}, not a Driver", remedy)
+        raise DriverError(f"{whose}: {point.value} has the type {type(driver).__name__}, not Driver", remedy)
     if driver.family.name != point.name:
         remedy = "use the same name for the entry point and the family in that package"
         raise DriverError(f"{whose}: its driver is of the family {shown(driver.family.name)}", remedy)

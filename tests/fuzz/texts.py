@@ -89,7 +89,7 @@ def read_scenario(data: bytes) -> None:
 def faulty(problems: tuple[Problem, ...], lines: int) -> None:
     assert problems, "refused without a reason"
     for problem in problems:
-        placed(problem.line, lines, str(problem))
+        placed(problem.line or 0, lines, str(problem))
         assert problem.problem, f"no problem: {problem}"
         assert problem.remedy, f"no remedy: {problem}"
         assert "\n" not in str(problem), f"more than a line: {problem}"

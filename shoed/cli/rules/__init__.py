@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Final
 
-from shoed.cli import about
+from shoed.cli.parser import Parser
 from shoed.errors import UsageError
 from shoed.rules.book import RuleBook
 from shoed.rules.load import GAMES, book
@@ -12,16 +12,26 @@ from shoed.rules.load import GAMES, book
 DECKS: Final = 8
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    tasks = parser.add_subparsers(metavar="TASK", required=True)
-    for name, command, explained in (
-        ("list", list_games, "print the games, one on each line"),
-        ("show", show, "print a book on one page, each entry with its clause"),
-        ("clauses", clauses, "print every numbered clause of the document, with the entries that implement it"),
-        ("settle", settle_rounds, "read rounds as JSON lines, write the pay of every bet"),
-        ("table", settle_tables, "read whole tables with bets and money as JSON lines, write their settlement"),
+def add_arguments(parser: Parser) -> None:
+    parser.add_commands("TASK")
+    for name, command, purpose, example in (
+        ("list", list_games, "print the games, one on each line", ""),
+        ("show", show, "print a book on one page, each entry with its clause", "super-six-plus"),
+        (
+            "clauses",
+            clauses,
+            "print every numbered clause of the document, with the entries that implement it",
+            "commission",
+        ),
+        ("settle", settle_rounds, "read rounds as JSON lines, write the pay of every bet", "commission < rounds.jsonl"),
+        (
+            "table",
+            settle_tables,
+            "read whole tables with bets and money as JSON lines, write their settlement",
+            "commission < tables.jsonl",
+        ),
     ):
-        task = tasks.add_parser(name, **about(explained))
+        task = parser.add_command(name, purpose, f"shoed rules {name} {example}".rstrip())
         task.set_defaults(command=command)
         if name != "list":
             task.add_argument("game", metavar="GAME", help="the id of the rule book; shoed rules list prints all ids")
