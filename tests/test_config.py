@@ -856,7 +856,7 @@ def test_every_secret_may_be_a_credential(here: Path, monkeypatch: pytest.Monkey
         (folder / name).chmod(0o400)
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
     (here / "shoed.toml").write_text(CREDENTIALS)
-    config = load("shoed.toml", Purpose.CHECK)
+    config = load("shoed.toml", Purpose.RUN)
     broker, key_file = config.broker, config.tables[0].shoe.key_file
     found = (broker.ca, broker.cert, broker.password_file, key_file, broker.key)
     assert found == tuple(str(folder / name) for name in NAMES)
