@@ -111,7 +111,8 @@ async def test_a_command_is_refused_if_the_journal_cannot_be_read(tmp_path: Path
             file.unlink()
         answer = await table.execute(COMMAND)
         assert not answer.accepted
-        assert f"journal failed: {journal.path}: " in answer.detail
+        assert answer.detail.startswith("journal failed: ")
+        assert str(journal.path) in answer.detail
 
 
 @pytest.fixture

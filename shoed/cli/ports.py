@@ -11,7 +11,7 @@ from shoed.cli.parser import duration
 from shoed.errors import DriverError
 from shoed.ports.discover import FoundPort, KnownFamilies, discover, families_of
 from shoed.ports.identity import names_its_device
-from shoed.ports.listen import Heard, listen
+from shoed.ports.listen import ListenResult, listen
 from shoed.session import drivers
 
 
@@ -49,7 +49,7 @@ def ports(arguments: argparse.Namespace) -> int:
         except DriverError as error:  # an installed package is defective: list the ports without its family
             print(error, file=sys.stderr)
     found = discover(known)
-    heard: list[Heard] = []
+    heard: list[ListenResult] = []
     if arguments.listen is not None:
         heard = asyncio.run(listen([port.address for port in found], known, arguments.listen))
     listed = [listed_port(port, known, *heard[at : at + 1]) for at, port in enumerate(found)]
@@ -65,7 +65,7 @@ def ports(arguments: argparse.Namespace) -> int:
     return ExitStatus.WRONG if not found or any(each.opened is False for each in listed) else ExitStatus.GOOD
 
 
-def listed_port(port: FoundPort, known: KnownFamilies, heard: Heard | None = None) -> ListedPort:
+def listed_port(port: FoundPort, known: KnownFamilies, heard: ListenResult | None = None) -> ListedPort:
     return ListedPort(
         address=str(port.address),
         stable=names_its_device(port.address),

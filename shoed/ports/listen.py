@@ -16,34 +16,34 @@ from shoed.ports.heard import describe
 from shoed.ports.link import open_link
 
 
-class Heard(NamedTuple):
+class ListenResult(NamedTuple):
     """The result of one port, for people."""
 
     text: str
     is_open: bool = True
 
 
-async def listen(addresses: Sequence[Address], families: KnownFamilies, seconds: float) -> list[Heard]:
+async def listen(addresses: Sequence[Address], families: KnownFamilies, seconds: float) -> list[ListenResult]:
     """Return one result for each port. The ports are read at the same time."""
     return await asyncio.gather(*[_listen(address, families, seconds) for address in addresses])
 
 
-async def _listen(address: Address, families: KnownFamilies, seconds: float) -> Heard:
+async def _listen(address: Address, families: KnownFamilies, seconds: float) -> ListenResult:
     lines = sorted({family.line for family in families.values() if family.line is not None}, key=str)
     total = 0
     for line in lines if isinstance(address, SerialAddress) else lines[:1]:
         try:
             chunks = await received(address, line, seconds)
         except PortRefused as refusal:
-            return Heard(str(refusal), is_open=False)
+            return ListenResult(str(refusal), is_open=False)
         if (best := describe(chunks, families).family) is not None:
             at = f" at {line}" if isinstance(address, SerialAddress) else ""
-            return Heard(f"the device uses the protocol {best}{at}")
+            return ListenResult(f"the device uses the protocol {best}{at}")
         total += sum(len(chunk.data) for chunk in chunks)
     if total:
         known = ", ".join(families)
-        return Heard(f"{total} bytes were received, but not a message of {known}; check the line settings")
-    return Heard("the device sent nothing; draw a card, or listen for longer")
+        return ListenResult(f"{total} bytes were received, but not a message of {known}; check the line settings")
+    return ListenResult("the device sent nothing; draw a card, or listen for longer")
 
 
 async def received(
