@@ -2,10 +2,11 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from shoed import cli
 from shoed.cli import tell
+from shoed.cli.parser import Parser
 from shoed.model.requests import COMMANDS, NOTICE_MEANINGS
 
 FILES = ("FILE", "DIR", "CONFIG", "FILE|-|PORT", "SCENARIO")  # the values that are names of files
@@ -34,7 +35,8 @@ class Node:
     usage: str
     options: tuple[Option, ...]
     arguments: tuple[Option, ...]
-    children: tuple["Node", ...] = field(default=())
+    children: tuple["Node", ...] = ()
+    examples: tuple[str, ...] = ()
 
     def walk(self) -> Iterator["Node"]:
         yield self
@@ -44,21 +46,11 @@ class Node:
 
 def tree() -> Node:
     """`shoed` and all its commands."""
-    top = cli.parser("")
-    children = tuple(node_of(("shoed", name), subparsers(cli.parser(name))[name]) for name in cli.COMMANDS)
-    return node_of(("shoed",), top, children)
+    children = tuple(node_of(("shoed", name), cli.top_parser(name).commands[name]) for name in cli.COMMANDS)
+    return node_of(("shoed",), cli.top_parser(""), children)
 
 
-def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of the tasks of a command, by their names."""
-    found: dict[str, argparse.ArgumentParser] = {}
-    for action in parser._actions:  # noqa: SLF001 -- argparse has no public list of its definitions
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            found.update(action.choices)
-    return found
-
-
-def node_of(path: tuple[str, ...], parser: argparse.ArgumentParser, children: Sequence[Node] = ()) -> Node:
+def node_of(path: tuple[str, ...], parser: Parser, children: Sequence[Node] = ()) -> Node:
     if path == ("shoed", "tell"):
         return tell_node(path)
     options: list[Option] = []
@@ -71,9 +63,9 @@ def node_of(path: tuple[str, ...], parser: argparse.ArgumentParser, children: Se
         meaning = (action.help or "") % {**vars(action), "prog": parser.prog}
         option = Option(tuple(action.option_strings), value, meaning, tuple(map(str, action.choices or ())))
         (options if option.flags else arguments).append(option)
-    below = tuple(children) or tuple(node_of((*path, name), each) for name, each in subparsers(parser).items())
+    below = tuple(children) or tuple(node_of((*path, name), each) for name, each in parser.commands.items())
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    return Node(path, parser.description or "", usage, tuple(options), tuple(arguments), below)
+    return Node(path, parser.purpose, usage, tuple(options), tuple(arguments), below, parser.examples)
 
 
 def tell_node(path: tuple[str, ...]) -> Node:
@@ -90,4 +82,5 @@ def tell_node(path: tuple[str, ...]) -> Node:
         Option((), "KEY=VALUE", "the keys of the command; shoed tell TABLE COMMAND --help lists them"),
     )
     usage = "shoed tell TABLE COMMAND [KEY=VALUE ...] [OPTIONS]"
-    return Node(path, f"{cli.COMMANDS['tell'].capitalize()}.", usage, tuple(options), arguments)
+    purpose, examples = cli.COMMANDS["tell"]
+    return Node(path, purpose, usage, tuple(options), arguments, examples=examples)

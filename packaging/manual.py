@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from command_tree import Node, Option, tree
-from shoed import VERSION, cli
+from shoed import VERSION
+from shoed.cli.parser import sentence
 
 CONFIGURATION = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 ETC = "/etc/shoed/shoed.toml"
@@ -45,21 +46,22 @@ def options(rows: Iterable[Option]) -> Iterator[str]:
 
 
 def command_page(node: Node) -> str:
-    purpose = cli.COMMANDS.get(node.path[-1], node.purpose)
-    lines = title("-".join(node.path), 1, purpose.rstrip("."))
+    lines = title("-".join(node.path), 1, node.purpose)
     for each in node.walk():
         if each is not node and len(node.path) == 1:
             continue
         heading = ".SH SYNOPSIS" if each is node else f'.SH "{escaped(" ".join(each.path)).upper()}"'
         lines += [heading, escaped(each.usage), *((".SH DESCRIPTION",) if each is node else (".PP",))]
-        lines.append(escaped(each.purpose))
+        lines.append(escaped(sentence(each.purpose)))
         if each.arguments or each.options:
             lines += [".SH OPTIONS"] if each is node else []
             lines += options((*each.arguments, *each.options))
+        if each.examples:
+            lines += [".SH EXAMPLES" if each is node else ".PP", ".nf", *map(escaped, each.examples), ".fi"]
     if len(node.path) == 1:
         lines.append(".SH COMMANDS")
         lines += options(
-            Option((f"{child.path[-1]}",), None, f"{child.purpose} See {'-'.join(child.path)}(1).")
+            Option((f"{child.path[-1]}",), None, f"{sentence(child.purpose)} See {'-'.join(child.path)}(1).")
             for child in node.children
         )
         lines.append(".SH FILES")

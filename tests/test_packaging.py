@@ -16,7 +16,7 @@ from command_tree import tree
 from shoed.cli import COMMANDS
 from shoed.model.requests import COMMANDS as TABLE_COMMANDS
 from shoed.service import config
-from shoed.service.config import Purpose
+from shoed.service.secret_files import Purpose
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOCK: Final = (ROOT / "requirements.lock").read_text()

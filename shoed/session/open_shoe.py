@@ -268,8 +268,7 @@ class OpenShoeStep(OrderingStep[OpenShoeState, theirs.FromDevice]):
                 self.trust(at, DeviceDoubt.CLOCK_JUMPS)
         first = self.state.prompt_from
         prompt = first is not None and not stream.earlier(report.sequence, first) and not self.late_ns
-        if prompt or self.state.ticked is not None:
-            self.state = replace(self.state, ticked=ticked if prompt else None)
+        self.state = replace(self.state, ticked=ticked if prompt else None)
 
     # --- the clock of the device
 
@@ -283,8 +282,7 @@ class OpenShoeStep(OrderingStep[OpenShoeState, theirs.FromDevice]):
         new = first is not None and not stream.earlier(report.sequence, first) and before.asked_ns is None
         prompt = new and clocks.undisturbed(arrival, self.before_ns, self.state.rejected_ns)
         anchors, drawn = clocks.of_report(known, report, before.clock_us, arrival, prompt=prompt)
-        if anchors is not self.state.anchors:
-            self.state = replace(self.state, anchors=anchors)
+        self.state = replace(self.state, anchors=anchors)
         self.drawn = None if doubted else drawn
 
     def reject(  # noqa: PLR0913, PLR0917 -- the signature of the base class
