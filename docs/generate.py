@@ -26,7 +26,9 @@ from docs import scanner_page as scanner
 from docs.clauses_page import clauses_page
 from docs.command_line_page import tables as command_line
 from docs.commands_page import commands_page
+from docs.dashboard import dashboard
 from docs.events_page import events_page
+from docs.metrics_page import metrics_page
 from docs.protocol_page import table
 from docs.traced_run import RunError
 from firmware_protocols import FAMILIES
@@ -193,9 +195,11 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/command-line.md": blocks(command_line),
     "docs/commands.md": whole(commands_page),
     "docs/questions.md": whole(questions_page.page),
+    "docs/metrics.md": whole(metrics_page),
     "docs/new-family.md": blocks(example),
     "docs/rig.md": blocks(actions),
     "docs/configuration.md": blocks(reaches),
+    "packaging/monitoring/shoed-dashboard.json": whole(dashboard),
     "udev/70-shoed.rules": whole(udev_rules),
 }
 

@@ -54,7 +54,7 @@ class Finished(NamedTuple):
     err: str
 
 
-async def shoed(*words: str | Path) -> Finished:
+async def shoed(*words: str | Path, patience_s: float = PATIENCE_S) -> Finished:
     """Run a `shoed` command to its end."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -66,7 +66,7 @@ async def shoed(*words: str | Path) -> Finished:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             out, err = await process.communicate()
     finally:
         with contextlib.suppress(ProcessLookupError):

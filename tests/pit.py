@@ -16,6 +16,7 @@ import msgspec
 
 from shoed.model.cards import Card
 from shoed.model.irregularities import IrregularityKind
+from shoed.rig.broker import Broker
 from shoed.rig.device import Burn, Deal
 from tests.command_clients import Client, client
 from tests.drawn_shoe import SCALES, Shoe
@@ -177,6 +178,15 @@ class Table:
             {keys.replace("; ", chr(10))}
         """
 
+    async def connect(self, broker: Broker, lines: asyncio.TaskGroup, ends: AsyncExitStack) -> None:
+        """Connect the outlet of the shoe and the subscriber, until the end of the stack."""
+        await self.shoe.outlet.open()
+        ends.push_async_callback(self.shoe.outlet.close)
+        await self.recorder.listen(broker)
+        ends.push_async_callback(self.recorder.leave)
+        transmitting = lines.create_task(self.shoe.virtual.transmitter.run(self.shoe.outlet))
+        ends.callback(transmitting.cancel)
+
     async def quiet(self) -> None:
         await self.pit.quiet(len(self.shoe.reported))
 
@@ -288,12 +298,7 @@ async def dealing(world: World, tables: list[Table]) -> AsyncIterator[None]:
     """)
     async with asyncio.TaskGroup() as lines, AsyncExitStack() as ends:
         for table in tables:
-            await table.shoe.outlet.open()
-            ends.push_async_callback(table.shoe.outlet.close)
-            await table.recorder.listen(world.broker)
-            ends.push_async_callback(table.recorder.leave)
-            transmitting = lines.create_task(table.shoe.virtual.transmitter.run(table.shoe.outlet))
-            ends.callback(transmitting.cancel)
+            await table.connect(world.broker, lines, ends)
         daemon = await world.launch(path)
         await daemon.ready()
         for table in tables:

@@ -48,6 +48,7 @@ TASK_BORDERS: Final = {
     ("shoed/service/desk.py", "publish"),
     ("shoed/service/command_socket.py", "answer"),
     ("shoed/service/reload.py", "run"),
+    ("shoed/service/metrics/endpoint.py", "run"),
     ("shoed/journal/writer.py", "run"),
 }
 # Functions that pass any error to their caller, or undo an operation without a caller.

@@ -13,6 +13,7 @@ from shoed.model.requests import LogLevel
 from shoed.model.step import AnyInput, Commanded, Configured, LinkUp, Received
 from shoed.service.changes import Changes, Plan, TableNow, changes, plan, under_way
 from shoed.service.config import Config, HouseRules, ShoeConfig, ShufflerConfig, TableConfig
+from shoed.service.metrics_settings import LoopbackPort
 from shoed.session import SessionState
 from shoed.table import AfterGap
 from tests.angel_eye_line import PORT, at
@@ -51,10 +52,10 @@ def test_changes_have_the_names_of_the_keys_in_the_file() -> None:
     broker = BrokerSettings("10.0.0.8", 8883, tls=True, user="shoed")
     shoe = replace(A.shoe, port=tcp(9), settings=AngelEyeSettings(line_baud=50))
     changed = replace(A, decks=6, shoe=shoe, house=ABANDONS, shuffler=SHUFFLER)
-    new = Config("sands", "/srv", broker, (changed, C), log_level=LogLevel.DEBUG)
+    new = Config("sands", "/srv", broker, (changed, C), LoopbackPort("127.0.0.1", 9101), log_level=LogLevel.DEBUG)
     keys = ("table.decks", "table.shoe.port", "table.shoe.line_baud", "table.after_gap", "table.shuffler")
     assert changes(CONFIG, new) == Changes(
-        restart=("site.name", "site.state_dir"),
+        restart=("site.name", "site.state_dir", "metrics.listen"),
         log=("log.level",),
         broker=("mqtt.url", "mqtt.user"),
         added=("c",),

@@ -29,6 +29,7 @@ from shoed.service.config import (
     load,
     recall,
 )
+from shoed.service.metrics_settings import LoopbackPort
 from shoed.service.secret_files import Purpose
 from tests import printed
 
@@ -212,8 +213,9 @@ def test_the_page_shows_a_configuration_that_loads(here: Path) -> None:
     config = loaded(here, example)
     assert config.broker == BrokerSettings("127.0.0.1", 1883)
     assert [table.shoe.settings for table in config.tables] == [AngelEyeSettings()]
-    commented = loaded(here, re.sub(r"(?m)^# (?=\w+ = )", "", example).replace("mqtt:", "mqtts:"))
+    commented = loaded(here, re.sub(r"(?m)^# (?=\w+ = |\[)", "", example).replace("mqtt:", "mqtts:"))
     assert commented.broker.tls
+    assert commented.metrics == LoopbackPort("127.0.0.1", 9101)
 
 
 @pytest.mark.parametrize("purpose", [Purpose.CHECK, Purpose.RUN])

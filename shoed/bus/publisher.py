@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 from collections import deque
+from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Final
 
@@ -41,7 +42,14 @@ class Checkpointed(msgspec.Struct):
 
 
 class Publisher:
-    def __init__(self, messages: TableMessages, broker: BrokerSettings, store: Store, writer: Writer) -> None:
+    def __init__(
+        self,
+        messages: TableMessages,
+        broker: BrokerSettings,
+        store: Store,
+        writer: Writer,
+        on_acknowledged: Callable[[int], None],
+    ) -> None:
         self.messages = messages
         self.broker = broker
         self.store = store
@@ -57,6 +65,9 @@ class Publisher:
         with suppress(JournalError), closing(store.read()) as reader:  # `work` reads it again, and reports the error
             self.acknowledged = reader.cursor(messages.table)
         self.progress = asyncio.Event()  # `acknowledged` has changed
+        self.events_published = 0  # since the start, with repetitions
+        self.events_acknowledged = 0
+        self.on_acknowledged = on_acknowledged
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
         self.question: PublicQuestion | None = None  # the question that the broker has
@@ -155,6 +166,7 @@ class Publisher:
             events = reader.events(self.messages.table, sent, connection.window - connection.unacknowledged)
             for event in events:
                 message = self.messages.event(event, historical=event.sequence <= boundary)
+                self.events_published += 1
                 if not proven:
                     self.begin()
                     await connection.probe(message)
@@ -221,8 +233,11 @@ class Publisher:
 
     def advance(self, sequence: int) -> None:
         """Move the cursor: the broker has acknowledged every event up to this sequence number."""
-        if sequence > self.acknowledged:
+        before = self.acknowledged
+        if sequence > before:
             self.acknowledged = sequence
+            self.events_acknowledged += sequence - before
+            self.on_acknowledged(sequence)
             self.progress.set()
             self.busy_since = asyncio.get_running_loop().time()  # a long backlog with progress is not a standstill
             self.writer.move_cursor(self.messages.table, sequence)

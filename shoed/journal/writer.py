@@ -76,6 +76,7 @@ class Writer:
         self.waiting = 0
         self.committing_since: float | None = None  # monotonic
         self.beating_since: float | None = None  # monotonic, for the watchdog: the thread has not answered since
+        self.on_commit: Callable[[float], None] | None = None  # receives the duration of each commit in seconds
         self.queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self.run, name="journal", daemon=True)
         self.thread.start()
@@ -122,7 +123,9 @@ class Writer:
             await self.flush(last=True)
         await asyncio.to_thread(self.thread.join, CLOSE_S)
 
-    def committed(self, batch: list[Item]) -> None:
+    def committed(self, batch: list[Item], seconds: float | None) -> None:
+        if self.on_commit is not None and seconds is not None:
+            self.on_commit(seconds)
         self.waiting -= sum(weight(item.step) for item in batch if isinstance(item, Entry))
         if self.waiting < ROOM:
             self.has_room.set()
@@ -158,11 +161,12 @@ class Writer:
         last = False
         while not last:
             batch = self.gather()
-            self.committing_since = time.monotonic()
-            if not all(isinstance(item, Flush) for item in batch):
+            self.committing_since = began = time.monotonic()
+            writes = not all(isinstance(item, Flush) for item in batch)
+            if writes:
                 commit(connection, self.engine, batch)
             self.committing_since = None
-            self.loop.call_soon_threadsafe(self.committed, batch)
+            self.loop.call_soon_threadsafe(self.committed, batch, time.monotonic() - began if writes else None)
             last = any(isinstance(item, Flush) and item.last for item in batch)
 
     def gather(self) -> list[Item]:

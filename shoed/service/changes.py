@@ -37,7 +37,7 @@ class Reach(Enum):
 
 # docs/configuration.md prints this table.
 REACHES: Final[Mapping[str, tuple[Reach, str]]] = {
-    "`site.name`, `site.state_dir`": (Reach.RESTART, ""),
+    "`site.name`, `site.state_dir`, `[metrics]`": (Reach.RESTART, ""),
     "`[log]`": (Reach.AT_ONCE, "it replaces a level that `shoed log` set"),
     "`[mqtt]`": (
         Reach.AT_ONCE,
@@ -65,7 +65,11 @@ class Changes(msgspec.Struct, frozen=True):
 def changes(old: Config, new: Config) -> Changes:
     before, after = tables_of(old), tables_of(new)
     both = [name for name in before if name in after]
-    restarting = (("site.name", old.site, new.site), ("site.state_dir", old.state_dir, new.state_dir))
+    restarting = (
+        ("site.name", old.site, new.site),
+        ("site.state_dir", old.state_dir, new.state_dir),
+        ("metrics.listen", old.metrics, new.metrics),
+    )
     return Changes(
         restart=tuple(key for key, was, now in restarting if was != now),
         log=() if old.log_level is new.log_level else ("log.level",),

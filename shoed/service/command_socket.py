@@ -37,11 +37,11 @@ Execute = Callable[[AnyRequest], Awaitable[Answer]]
 
 
 @contextmanager
-def address(state_dir: Path) -> Iterator[str]:
-    """A short path of the socket. The address of a unix socket has at most 107 bytes; the directory may need more."""
+def address(state_dir: Path, name: str = NAME) -> Iterator[str]:
+    """A short path of a socket. The address of a unix socket has at most 107 bytes; the directory may need more."""
     folder = os.open(state_dir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{folder}/{NAME}"
+        yield f"/proc/self/fd/{folder}/{name}"
     finally:
         os.close(folder)
 
@@ -50,9 +50,9 @@ def address(state_dir: Path) -> Iterator[str]:
 
 
 @contextmanager
-def listening(state_dir: Path) -> Iterator[socket.socket]:
-    """The socket of the daemon that has locked the directory. A socket that an earlier daemon left is replaced."""
-    with address(state_dir) as path, socket.socket(socket.AF_UNIX) as server:
+def listening(state_dir: Path, name: str = NAME) -> Iterator[socket.socket]:
+    """A socket of the daemon that has locked the directory. A socket that an earlier daemon left is replaced."""
+    with address(state_dir, name) as path, socket.socket(socket.AF_UNIX) as server:
         try:
             Path(path).unlink(missing_ok=True)
             os.fchmod(server.fileno(), MODE)  # before `bind` makes a file that other users can open
@@ -63,7 +63,7 @@ def listening(state_dir: Path) -> Iterator[socket.socket]:
             remedy = (
                 f"free space on the disk of {state_dir}" if is_full else "remove the file or directory of this name"
             )
-            raise TellError(f"{state_dir / NAME}: {error.strerror}; {remedy}, or set another site.state_dir") from error
+            raise TellError(f"{state_dir / name}: {error.strerror}; {remedy}, or set another site.state_dir") from error
         try:
             yield server
         finally:

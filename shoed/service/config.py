@@ -28,6 +28,7 @@ from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
 from shoed.rules.load import GAMES, book
 from shoed.service.device_config import device_of
+from shoed.service.metrics_settings import EXAMPLE, MetricsPlace, parse_listen
 from shoed.service.secret_files import Purpose, located
 from shoed.session import drivers
 from shoed.settings import (
@@ -118,6 +119,7 @@ class Config(Struct, frozen=True):
     state_dir: str
     broker: BrokerSettings
     tables: tuple[TableConfig, ...]
+    metrics: MetricsPlace | None = None  # None: switched off
     warnings: tuple[Problem, ...] = ()
     log_level: LogLevel = LogLevel.INFO
 
@@ -156,6 +158,7 @@ def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
         broker=_broker(sheet.root.table("mqtt"), purpose),
         tables=_tables(sheet, purpose),
         log_level=sheet.root.table("log").get("level", choice({each.value: each for each in LogLevel}), LogLevel.INFO),
+        metrics=_metrics(sheet.root),
     )
     sheet.finish()
     return replace(config, warnings=tuple(sheet.warnings))
@@ -235,6 +238,11 @@ def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
     if purpose is not Purpose.READ:
         _verify_files(mqtt, broker, purpose)
     return broker
+
+
+def _metrics(root: TomlTable) -> MetricsPlace | None:
+    section = root.table("metrics")
+    return section.require("listen", converted(parse_listen, EXAMPLE)) if "metrics" in root else None
 
 
 def _verify_files(mqtt: TomlTable, broker: BrokerSettings, purpose: Purpose) -> None:

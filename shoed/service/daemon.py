@@ -14,7 +14,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, monotonic_ns
-from typing import Any, Final, Generic, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, assert_never
 
 from shoed.engine import ENGINE
 from shoed.errors import JournalError, NoSuchTable
@@ -33,11 +33,15 @@ from shoed.ports.clock import now
 from shoed.service import log, watchdog
 from shoed.service.command_socket import CommandServer, listening
 from shoed.service.config import Config, TableConfig
+from shoed.service.counters import Histogram
 from shoed.service.desk import Desk
 from shoed.service.disk import Disk
 from shoed.service.limited_log import LimitedLibrary
 from shoed.service.status_line import status_line
 from shoed.service.watchdog import Systemd
+
+if TYPE_CHECKING:
+    from shoed.service.metrics.endpoint import MetricsEndpoint
 
 LOG: Final = logging.getLogger("shoed")
 
@@ -72,6 +76,13 @@ class Daemon(Generic[D]):
         self.systemd = systemd
         self.listener = listener
         self.stop = asyncio.Event()
+        self.commits = Histogram()
+        self.writer.on_commit = self.commits.add
+        self.metrics: MetricsEndpoint | None = None
+        if config.metrics is not None:
+            from shoed.service.metrics import endpoint_of  # noqa: PLC0415 -- start-up time: few sites request metrics
+
+            self.metrics = endpoint_of(config.metrics, Path(config.state_dir), self)
         self.every_table_failed = asyncio.Event()
         self.hung_up = asyncio.Event()  # a reload is requested
         self.note = ""  # the state of the last reload, for the status
@@ -116,6 +127,7 @@ class Daemon(Generic[D]):
         serving = self.tasks.create_task(server.run(self.listener))
         watching = self.tasks.create_task(watchdog.run(self.systemd, self.stuck_parts, self.status))
         reloading = self.tasks.create_task(self.reload())
+        measuring = [self.tasks.create_task(self.metrics.run())] if self.metrics is not None else []
         gc.freeze()  # a collection of the objects of the start would delay the event loop
         gc.enable()
         self.systemd.notify("READY=1", f"STATUS={self.status()}")
@@ -125,7 +137,7 @@ class Daemon(Generic[D]):
         ]
         await asyncio.wait([*ends, self.writer.failed], return_when=asyncio.FIRST_COMPLETED)
         self.systemd.notify("STOPPING=1")
-        for task in (watching, reloading, *ends):
+        for task in (watching, reloading, *measuring, *ends):
             task.cancel()
         await asyncio.wait([reloading])  # it starts and ends desks
         for desk in self.desks:
@@ -216,7 +228,8 @@ class Daemon(Generic[D]):
         return parts
 
     def status(self) -> str:
-        return status_line(self.desks, self.note)
+        problem = self.metrics.problem if self.metrics is not None else ""
+        return status_line(self.desks, "; ".join(filter(None, (self.note, problem))))
 
 
 async def ended(tasks: Sequence[asyncio.Task[None]], limit_s: float | None = None) -> None:

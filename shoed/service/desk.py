@@ -35,12 +35,13 @@ from shoed.ports.clock import now
 from shoed.ports.link import Link
 from shoed.ports.loop_delay import GRACE_S
 from shoed.service.config import BetsClosedBy, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
+from shoed.service.counters import Counters
 from shoed.service.limited_log import LimitedLog
 from shoed.service.log import ABOUT
 from shoed.service.table_device import TableDevice
 from shoed.session import Session, SessionState, drivers
 from shoed.table import Custom, TableSettings
-from shoed.table.public_state import public_device, unfinished
+from shoed.table.public_state import PublicDevice, public_device, unfinished
 from shoed.table.state import Condition, TableState
 from shoed.watch import WatchSettings
 
@@ -117,7 +118,8 @@ class Desk:
         self.engine = engine_of(config, store.word)
         self.state = self.restore(store)
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
-        self.publisher = Publisher(self.messages(), broker, store, writer)
+        self.counters = Counters()
+        self.publisher = self.publisher_to(broker)
         self.devices = {device: TableDevice(self.name, device, of, self) for device, of in config.devices.items()}
         self.limited_log = LimitedLog(self.name)
         self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
@@ -133,6 +135,9 @@ class Desk:
         return TableMessages(
             self.site, self.name, self.store.word, config.game, VERSION, config.house.insurance, custom
         )
+
+    def publisher_to(self, broker: BrokerSettings) -> Publisher:
+        return Publisher(self.messages(), broker, self.store, self.writer, self.counters.acknowledged)
 
     def fields(self) -> Mapping[str, str]:
         """The fields of a log line about the table."""
@@ -187,6 +192,7 @@ class Desk:
             links = {device: each.link for device, each in self.devices.items()}
             done = partial(self.release, step, self.state.table, links) if step.urgent else None
             self.writer.submit(self.name, step, self.state, done)
+            self.counters.made(step)
             if LOG.isEnabledFor(logging.DEBUG):
                 self.log_step(step)
         due = self.engine.wake_at(self.state)
@@ -202,6 +208,7 @@ class Desk:
             if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
                 device.send(send.data, links[send.device])
         self.publisher.committed()
+        self.counters.committed(step)
         for answer in step.answers:
             if (pending := self.pending.pop(answer.id, None)) is not None:
                 pending.answer.set_result(answer)
@@ -224,11 +231,19 @@ class Desk:
             LOG.debug("%s: row %d: %s", self.name, step.row, line)
 
     @property
+    def public_devices(self) -> Mapping[Device, PublicDevice]:
+        conditions = {Device.SHOE: self.committed.device, Device.SHUFFLER: self.committed.shuffler}
+        return {device: public_device(conditions[device] or Condition()) for device in self.devices}
+
+    @property
     def links(self) -> str:
         """The state of each link, as in `shoe online, shuffler offline`."""
-        conditions = {Device.SHOE: self.state.table.device, Device.SHUFFLER: self.state.table.shuffler}
-        shown = {device: public_device(conditions[device] or Condition()) for device in self.devices}
-        return ", ".join(f"{device.value} {each.link.value}" for device, each in shown.items())
+        return ", ".join(f"{device.value} {each.link.value}" for device, each in self.public_devices.items())
+
+    @property
+    def backlog(self) -> int:
+        """The number of committed events that the broker has not acknowledged."""
+        return self.committed.sequence - self.publisher.acknowledged
 
     @property
     def unfinished(self) -> str | None:

@@ -34,8 +34,9 @@ class Disk:
         """None: the disk does not answer, or refuses to."""
         if self.measuring is None or self.measuring.done():
             self.measuring = asyncio.create_task(off_loop(lambda: disk_of(self.state_dir)))
-        done, _ = await asyncio.wait([self.measuring], timeout=DISK_S)
-        return self.measuring.result() if done and self.measuring.exception() is None else None
+        measuring = self.measuring  # during the wait, another client may begin the next measurement
+        await asyncio.wait([measuring], timeout=DISK_S)
+        return measuring.result() if measuring.done() and measuring.exception() is None else None
 
 
 def disk_of(state_dir: Path) -> DiskStatus:

@@ -15,7 +15,6 @@ from typing import Final, Generic, Never
 
 from msgspec.structs import replace
 
-from shoed.bus.publisher import Publisher
 from shoed.errors import SettingsError, ShoedError
 from shoed.ports.threads import off_loop
 from shoed.service import log
@@ -110,7 +109,7 @@ class Reloader(Generic[D]):
         """Publish the farewell on the old broker, and continue on the new one after the last acknowledged event."""
         old = desk.publisher
         await leave_broker(desk, REPLACED)
-        desk.publisher = Publisher(desk.messages(), self.wanted.broker, desk.store, desk.writer)
+        desk.publisher = desk.publisher_to(self.wanted.broker)
         desk.publisher.acknowledged = old.acknowledged
         if desk.ended is not None:
             desk.publisher.finish(desk.ended)

@@ -20,8 +20,7 @@ from shoed.model.observations import Device
 from shoed.model.requests import StatusRequest
 from shoed.service.disk import DiskStatus
 from shoed.table import PublicQuestion, PublicState, public_state
-from shoed.table.public_state import PublicDevice, public_device
-from shoed.table.state import Condition
+from shoed.table.public_state import PublicDevice
 
 if TYPE_CHECKING:  # the daemon imports this module for the first request
     from shoed.service.daemon import D, Daemon
@@ -128,25 +127,29 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
 
 def table_of(desk: "Desk") -> TableStatus:
     state, publisher, table = desk.committed, desk.publisher, desk.publisher.messages
-    conditions = {Device.SHOE: state.device, Device.SHUFFLER: state.shuffler}
     return TableStatus(
         name=desk.name,
         failure=desk.ended,
         state=public_state(table.game, state, insurance=table.insurance),
         question=publisher.open_question(state),
-        devices=tuple(
-            DeviceHealth(
-                **msgspec.structs.asdict(public_device(conditions[device] or Condition())),
-                device=device,
-                protocol=of.protocol,
-                firmware=of.firmware,
-                port=of.port,
-            )
-            for device, of in desk.config.devices.items()
-        ),
-        broker=BrokerStatus(
-            online=publisher.offline_reason is None,
-            reason=publisher.offline_reason,
-            backlog=state.sequence - publisher.acknowledged,
-        ),
+        devices=devices_of(desk),
+        broker=broker_of(desk),
+    )
+
+
+def broker_of(desk: "Desk") -> BrokerStatus:
+    reason = desk.publisher.offline_reason
+    return BrokerStatus(online=reason is None, reason=reason, backlog=desk.backlog)
+
+
+def devices_of(desk: "Desk") -> tuple[DeviceHealth, ...]:
+    return tuple(
+        DeviceHealth(
+            **msgspec.structs.asdict(desk.public_devices[device]),
+            device=device,
+            protocol=of.protocol,
+            firmware=of.firmware,
+            port=of.port,
+        )
+        for device, of in desk.config.devices.items()
     )

@@ -23,6 +23,7 @@ from shoed.ports.keyed import Dropped, Keyed, key_in
 from shoed.ports.link import Link, keep_open
 from shoed.ports.recorder import PortRecorder, TrafficRing
 from shoed.service.config import ShoeConfig, ShufflerConfig
+from shoed.service.counters import Counters
 from shoed.service.limited_log import LimitedLog
 from shoed.session import drivers
 
@@ -35,6 +36,7 @@ class InputTaker(Protocol):
     """The table of a device; `Desk` is one."""
 
     writer: Writer
+    counters: Counters
 
     def take(self, incoming: AnyInput, at: Now) -> None: ...
 
@@ -86,6 +88,7 @@ class TableDevice:
 
     async def received(self, chunk: Chunk) -> None:
         self.chunk = chunk
+        self.desk.counters.bytes[self.device] += len(chunk.data)
         for begin in range(0, len(chunk.data), PIECE):
             self.receiving_since = monotonic()  # each piece of a long chunk is progress
             self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)

@@ -1,0 +1,58 @@
+"""The answer of /health: whether a person or a supervisor must act now, and the state of each table.
+
+Theory of operation: a failure (the journal, a table that has ended, a stuck part) gives status 503. The absence of a
+device or of the broker is a warning: shoed connects again by itself, a restart does not help, and no event is lost.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from shoed import VERSION
+from shoed.service.status import BrokerStatus, DeviceHealth, broker_of, devices_of
+from shoed.table.state import LinkStatus
+
+if TYPE_CHECKING:
+    from shoed.service.daemon import Daemon
+
+OK: Final = "ok"
+WARNING: Final = "warning"
+FAILED: Final = "failed"
+
+
+class TableHealth(Struct, frozen=True):
+    """A table, with the keys of `shoed status --json`."""
+
+    name: str
+    failure: str | None
+    devices: tuple[DeviceHealth, ...]
+    broker: BrokerStatus
+
+
+class Health(Struct, frozen=True):
+    status: str
+    failures: tuple[str, ...]
+    warnings: tuple[str, ...]
+    version: str
+    tables: tuple[TableHealth, ...]
+
+
+def health(daemon: "Daemon[Any]") -> Health:
+    tables = tuple([TableHealth(each.name, each.ended, devices_of(each), broker_of(each)) for each in daemon.desks])
+    journal = daemon.writer.failed.result() if daemon.writer.failed.done() else None
+    failures = [f"journal failed: {journal}"] if journal else []
+    limit_s = daemon.systemd.watchdog_s
+    failures += [f"{part}: no progress for {limit_s:g} s" for part in daemon.stuck_parts(limit_s)]
+    failures += [f"{each.name}: {each.failure}" for each in tables if each.failure]
+    warnings = [warning for each in tables for warning in absences(each)]
+    status = FAILED if failures else WARNING if warnings else OK
+    return Health(status, tuple(failures), tuple(warnings), VERSION, tables)
+
+
+def absences(table: TableHealth) -> list[str]:
+    found = [] if table.broker.online else [f"{table.name}: broker: {table.broker.reason}"]
+    for device in table.devices:
+        if device.link is not LinkStatus.ONLINE:
+            reason = f": {device.reason}" if device.reason else ""
+            found.append(f"{table.name}: {device.device.value} {device.link.value}{reason}")
+    return found

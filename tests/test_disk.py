@@ -1,0 +1,25 @@
+"""The measurement of the disk."""
+
+import asyncio
+from pathlib import Path
+
+from shoed.service.disk import Disk
+
+
+async def test_clients_that_measure_at_once_get_their_answers(tmp_path: Path) -> None:
+    """A client that is faster begins the next measurement; the others keep the result of theirs."""
+    (tmp_path / "journal.db").write_bytes(b"12345")
+    disk = Disk(tmp_path)
+
+    async def measure_again_and_again() -> None:
+        for _ in range(9):
+            found = await disk.measure()
+            assert found is not None
+            assert found.journal_bytes == 5
+
+    await asyncio.gather(*(measure_again_and_again() for _ in range(9)))
+
+
+async def test_a_disk_that_cannot_be_measured_has_no_result(tmp_path: Path) -> None:
+    """The state directory is absent."""
+    assert await Disk(tmp_path / "absent").measure() is None
