@@ -5,7 +5,6 @@ The signal WATCHDOG=1 states that every part makes progress. Each test stops one
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Final
@@ -22,17 +21,6 @@ PERIOD: Final = {"WATCHDOG_USEC": "300000"}
 MAIN, LOG, JOURNAL, PORT = range(4)  # the threads, in the order of their start
 
 pytestmark = pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarning")  # pyserial 3.5
-
-# A daemon with a USB device on a fake bus, which sends nothing.
-WITH_USB: Final = """
-import sys
-from usb.backend import libusb1
-from shoed.cli import main
-from tests.fake_usb import FakeDevice, FakeUsb
-bus = FakeUsb(FakeDevice())
-libusb1.get_backend = lambda: bus
-sys.exit(main(["run", "--config", sys.argv[1]]))
-"""
 
 
 @pytest.fixture
@@ -114,20 +102,6 @@ async def test_the_threads_of_a_device_server_are_a_part(world: World, shoe: Tcp
     await world.recorder.event("card.drawn")
     await proves_progress(daemon)
     server.close()
-
-
-async def test_the_thread_that_reads_a_usb_device_is_a_part(world: World) -> None:
-    """The device is silent, which is not a standstill."""
-    shoe = SimpleNamespace(port="usb://1209:0001")
-    path = world.configure(shoe, protocol="open-shoe")
-    daemon = await world.launch(path, PERIOD, (sys.executable, "-c", WITH_USB))
-    await daemon.ready()
-    await daemon.looking(lambda: "usb://1209:0001 is open" in str(daemon))
-    reader = await thread(daemon, PORT, 5)  # the last one is the writer
-    await proves_progress(daemon)
-    async with frozen(reader):
-        await reports(daemon, "bac-901 port")
-    await proves_progress(daemon)
 
 
 async def test_a_device_that_does_not_open_is_not_a_standstill(world: World, shoe: TcpShoe) -> None:
