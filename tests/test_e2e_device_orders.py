@@ -50,12 +50,17 @@ async def verified(world: World) -> None:
             assert list(replay(reader, TABLE, lambda settings: engine_for(reader.word, settings))) == []
 
 
+def sent(order: str) -> Finished:
+    """The output of an accepted order. The answer of the device is an event."""
+    return Finished(0, f"{TABLE}: the order to {order} is sent to the shoe\n", "")
+
+
 async def test_an_acknowledged_order_is_published_with_its_report(world: World) -> None:
     """Each of lock and unlock is answered with ACK, and then with the report L."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1") as shoe:
         await serve(world, shoe)
         for command, changed in (("lock", "device.locked"), ("unlock", "device.unlocked")):
-            assert await tell(world, command) == Finished(0, "", "")
+            assert await tell(world, command) == sent(command)
             answered = await world.recorder.event("device.order-answered", order=command, result="acknowledged")
             assert answered == {
                 "device": "shoe",
@@ -94,7 +99,7 @@ async def test_a_refused_order_is_published_with_its_code(world: World, answer: 
     """The code is two digits or one byte; the shoe is not locked."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1", "--answer", answer) as shoe:
         await serve(world, shoe)
-        assert await tell(world, "lock") == Finished(0, "", "")
+        assert await tell(world, "lock") == sent("lock")
         await world.recorder.event("device.order-answered", order="lock", result="refused", detail="21: busy")
         await verified(world)
     assert world.recorder.of("device.locked") == []
@@ -104,7 +109,7 @@ async def test_a_missing_answer_is_published_after_the_time_limit(world: World) 
     """A deadline of the daemon ends the order; no report of the shoe is necessary."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1", "--answer=silence", "--no-report") as shoe:
         await serve(world, shoe)
-        assert await tell(world, "lock") == Finished(0, "", "")
+        assert await tell(world, "lock") == sent("lock")
         await world.recorder.event("device.order-answered", order="lock", result="silent", detail="no answer in time")
         await verified(world)
 

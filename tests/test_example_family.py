@@ -122,7 +122,8 @@ def test_check_knows_its_settings(installed: Path, tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     known = {"site": "rws", "state_dir": tmp_path, "host": "h", "port": 1883, "table": TABLE, "shoe": "tcp://h:4001"}
     file.write_text(TABLES.format(**known, quiet_after_s=60))
-    assert output_of(installed, SHOED, "check", file) == [f"{file}: good: {TABLE} at rws"]
+    (good,) = output_of(installed, SHOED, "check", file)
+    assert good.startswith(f"{file}: good: {TABLE} at rws")
     file.write_text(TABLES.format(**known, quiet_after_s=1))
     (problem,) = output_of(installed, SHOED, "check", file, status=1)
     assert (

@@ -123,10 +123,6 @@ def show(file: str, found: Findings, tried_as: str) -> None:
         print(problem, file=sys.stderr)
     for warning in found.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    absent = f" (there is no user {UNIT_USER})" if tried_as == "root" else ""
-    tried = f"tried as {tried_as}{absent}"
-    count = len(found.problems)
-    if count:
-        print(f"{file}: {count} problem{'s' * (count > 1)}; {tried}", file=sys.stderr)
-    else:
-        print(f"{file}: good: {', '.join(found.tables)} at {found.site}; {tried}")
+    if not found.problems:
+        absent = f" (there is no user {UNIT_USER})" if tried_as == "root" else ""
+        print(f"{file}: good: {', '.join(found.tables)} at {found.site}; tried as {tried_as}{absent}")
