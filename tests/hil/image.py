@@ -250,7 +250,7 @@ def libraries(to: Path) -> None:
 
 
 def install_tree(root: Path) -> None:
-    """Install shoed from this tree, as docs/install.md does with a wheel."""
+    """Install shoed from this tree, without a package."""
     run("chroot", root, "useradd", "--system", "--home-dir", "/var/lib/shoed", "--no-create-home", "shoed")
     place = root / "opt/shoed"
     site = place / f"lib/python{PYTHON_VERSION}/site-packages"
@@ -262,7 +262,7 @@ def install_tree(root: Path) -> None:
     (place / "bin").mkdir()
     (place / "bin/shoed").write_text(SCRIPT)
     (place / "bin/shoed").chmod(0o755)
-    (root / "usr/local/bin/shoed").symlink_to("/opt/shoed/bin/shoed")
+    (root / "usr/bin/shoed").symlink_to("/opt/shoed/bin/shoed")
     shutil.copy(ROOT / "systemd/shoed.service", root / "etc/systemd/system")
     shutil.copy(ROOT / "udev/70-shoed.rules", root / "etc/udev/rules.d")
 
