@@ -47,9 +47,12 @@ TASK_BORDERS: Final = {
     ("shoed/service/desk.py", "run"),
     ("shoed/service/desk.py", "publish"),
     ("shoed/service/command_socket.py", "answer"),
+    ("shoed/service/daemon.py", "reload"),
     ("shoed/service/reload.py", "run"),
     ("shoed/service/metrics/endpoint.py", "run"),
     ("shoed/journal/writer.py", "run"),
+    ("shoed/journal/writer.py", "committed"),
+    ("shoed/ports/usb.py", "_run"),
 }
 # Functions that pass any error to their caller, or undo an operation without a caller.
 PASSED_ON: Final = {

@@ -18,7 +18,7 @@ from shoed.model.commands import Answer, Author, Decide
 from shoed.model.events import ReturnedBets
 from shoed.model.irregularities import Role
 from shoed.model.step import Commanded
-from shoed.service.redaction import MARK, Redactor, notations
+from shoed.service.redaction import MARK, Redactor, notations, secrets_of
 from tests.command_clients import Finished, client, line, shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.test_doctor import configure
@@ -287,3 +287,14 @@ def test_the_bytes_of_a_device_are_not_taken_for_a_key() -> None:
     assert Redactor([]).record(frame) == frame
     assert Redactor([bytes([15]) * 16]).record(frame) == b"<[REDACTED]>"
     assert list(notations(b"")) == []
+
+
+def test_the_secret_of_a_credential_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret that shoed cannot read could stay in the archive. Therefore there is no archive without it."""
+    file = tmp_path / "shoed.toml"
+    file.write_text('[mqtt]\nurl = "mqtt://h"\nuser = "u"\npassword_file = "credential:mqtt"\n')
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="mqtt"):
+        secrets_of(file)
+    (tmp_path / "mqtt").write_text("planted-secret\n")
+    assert b"planted-secret" in secrets_of(file)

@@ -218,7 +218,7 @@ async def test_the_answer_of_the_broker_decides_between_refused_and_lost(
 ) -> None:
     """BrokerRefused: a person must change something. BrokerLost: shoed tries again."""
     async with literal(bytes.fromhex(answer), version) as broker:
-        error = await refused(broker.settings)
+        error = await refused(broker.settings, replace(PATIENCE, probe_s=0.3))
     assert type(error) is kind
     assert re.search(text, str(error))
 

@@ -13,6 +13,7 @@ from shoed.service.config import ShoeConfig
 from shoed.service.doctor.catalogue import CheckName, Level
 from shoed.service.doctor.devices import ConfiguredDevice, latency, may_use, stable
 from shoed.service.doctor.machine import check_clock, check_disk, clock, health, space, speed
+from shoed.service.doctor.state import device_key, secret_file
 from tests.sysfs import facts, link
 
 DISK = os.makedev(8, 1)
@@ -141,3 +142,10 @@ def test_the_permission_of_the_daemon_follows_from_the_mode(mode: int, owner: in
     """For the user 1000, a member of the group 500."""
     node = os.stat_result((stat.S_IFCHR | mode, 0, 0, 1, owner, group, 0, 0, 0, 0))
     assert may_use(node, 1000, [500]) is may
+
+
+def test_a_credential_is_not_examined() -> None:
+    """It exists in the service only. The remedy names the key of the unit."""
+    for found in (secret_file("credential:mqtt"), device_key("credential:mqtt")):
+        assert found.level is Level.SKIPPED
+        assert "LoadCredential=mqtt:FILE" in found.remedy

@@ -336,6 +336,18 @@ async def test_a_wrong_file_changes_nothing(world: World, shoe: TcpShoe) -> None
     await verified(world, daemon, TABLE)
 
 
+async def test_a_change_that_needs_a_restart_is_reported_until_the_restart(world: World, shoe: TcpShoe) -> None:
+    """A second reload of the same file reports it again. The first value needs no restart."""
+    daemon = await started(world, {TABLE: (shoe, "")}, '[metrics]\nlisten = "unix:a.sock"')
+    write(world, {TABLE: (shoe, "")}, '[metrics]\nlisten = "unix:b.sock"')
+    for _ in range(2):
+        await reload(daemon)
+        assert "reload: metrics.listen requires a restart" in status_of(daemon)
+    write(world, {TABLE: (shoe, "")}, '[metrics]\nlisten = "unix:a.sock"')
+    await reload(daemon)
+    assert "requires a restart" not in status_of(daemon)
+
+
 async def test_a_reload_during_the_start_and_two_at_once(world: World, shoe: TcpShoe, other: TcpShoe) -> None:
     """A request during the start is executed after it. Of several requests, the newest file counts."""
     daemon = await world.launch(write(world, {TABLE: (shoe, "")}))

@@ -482,3 +482,15 @@ async def test_a_device_that_returns_is_opened_again(plug: Plug) -> None:
     task.cancel()
     await asyncio.wait([task])
     assert is_released(bus.devices[-1])
+
+
+async def test_a_defect_of_a_transfer_is_the_reason_of_the_loss(plug: Plug, caplog: pytest.LogCaptureFixture) -> None:
+    """No transfer has a time limit, and the library reports that one has passed."""
+    device = FakeDevice()
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
+    await asyncio.sleep(0)
+    device.end(device.waiting[0], 2)
+    assert "the link failed (KeyError: 2); shoed opens it again" in await lost(link)
+    assert "the link ends by a defect of shoed" in caplog.text
+    await link.close()

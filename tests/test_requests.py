@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from shoed.errors import UsageError
+from shoed.errors import NoSuchTable, UsageError
 from shoed.model.cards import Card
 from shoed.model.commands import (
     Answer,
@@ -313,3 +313,29 @@ def test_a_request_for_a_restart_is_one_line() -> None:
 def test_an_invalid_query_is_refused(line: bytes, message: str) -> None:
     """The message states a valid value."""
     assert message in refused(line).detail
+
+
+@pytest.mark.parametrize(
+    ("command", "deed"),
+    [
+        (OpenBets(), "bets are open"),
+        (Decide(question="2", choice=("8S", "10H"), revision=3), "question 2 answered: 8S,10H"),
+        (CorrectCard(index=4, card=Card.H6), "card 4 is corrected: 6H"),
+        (
+            ReportIrregularity(kind=IrregularityKind.ORDER_ALTERED, at=2, order=(Card.S8,), of_the_dealing=False),
+            "noticed: order-altered, at 2, order 8S, of_the_dealing no",
+        ),
+        (
+            ReportIrregularity(kind=IrregularityKind.DRAWN_TOGETHER, order_known=True),
+            "noticed: drawn-together, order_known yes",
+        ),
+    ],
+)
+def test_the_effect_of_a_command_is_stated_with_its_other_keys(command: AnyCommand, deed: str) -> None:
+    """A key with its default value is not stated."""
+    assert command.deed == deed
+
+
+def test_an_unknown_table_is_reported_with_the_known_tables() -> None:
+    """All commands have the same message."""
+    assert str(NoSuchTable("bac-999", ("bac-901", "bac-902"))) == "bac-999: no such table; known: bac-901, bac-902"

@@ -116,6 +116,12 @@ class Publisher:
 
     async def publish_until_lost(self) -> None:
         """Publish on one connection, from the birth to the last status. Raise when the connection is lost."""
+        try:
+            await self.publish_on_one_connection()
+        finally:
+            self.busy_since = None  # also after an error, and after the last status
+
+    async def publish_on_one_connection(self) -> None:
         self.begin()
         birth = rfc3339(now().utc_us)
         will = self.status(Presence.OFFLINE, "connection lost", birth)

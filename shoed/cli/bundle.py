@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def bundle(arguments: argparse.Namespace) -> int:
     began, file = datetime.now(UTC), arguments.config
-    redactor = Redactor(secrets(file))
+    redactor = Redactor(secrets(file, arguments.unit))
     site, state_dir = config.place_of(str(file)) or (config.UNKNOWN, None)
     name = f"shoed-{site}-{began:%Y%m%dT%H%M%SZ}"
     output = arguments.output or Path(f"{name}.tar.gz")
@@ -105,10 +105,10 @@ def bundle(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def secrets(file: Path) -> list[bytes]:
+def secrets(file: Path, unit: str) -> list[bytes]:
     """All secrets of the configuration: shoed removes only secrets that it can read."""
     try:
-        return secrets_of(file)
+        return secrets_of(file, unit)
     except OSError as error:
         raise BundleError(
             f"{error.filename}: {error.strerror}; give the configuration of the daemon with --config, and run the"

@@ -131,7 +131,10 @@ class Writer:
             self.has_room.set()
         for item in batch:
             if not isinstance(item, CursorMove) and item.done is not None:
-                item.done()
+                try:
+                    item.done()
+                except Exception:  # the border of a table: the other tables have their results
+                    LOG.exception("the effects of a committed Step were not sent; report this log")
 
     def fail(self, error: JournalError) -> None:
         """The journal cannot be used any more. The first error counts."""

@@ -110,6 +110,9 @@ class UsbLink:
                 await move()
         except UsbDeviceGone as gone:
             reason = str(gone)
+        except Exception as error:  # the border of a task
+            LOG.exception("%s: the link ends by a defect of shoed; report this log", self._at)
+            reason = f"the link failed ({type(error).__name__}: {error}); shoed opens it again; report the log"
         finally:
             self._inbox.end(f"{self._at}: {reason}")
             self._leave()

@@ -36,7 +36,10 @@ REPORT: Final = 1
 # PortRefused reports once that libusb does not start. pyusb would log this error at every attempt.
 logging.getLogger("usb").setLevel(logging.CRITICAL)
 
-_LOADING: Final = threading.Lock()  # pyusb makes one global context at the first call, without a lock
+# One device at a time: pyusb makes one global context at the first call, without a lock; and the comparison of serial
+# numbers opens the devices of other tables, so that a node has two descriptors.
+_OPENING: Final = threading.Lock()
+OPENING_S: Final = 5.0  # a device that hangs while it is opened delays another table for so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,16 @@ class UsbDevice:
 
 
 def open_device(address: UsbAddress) -> UsbDevice:
-    with _LOADING:
-        backend = libusb1.get_backend()
+    if not _OPENING.acquire(timeout=OPENING_S):
+        raise PortRefused(f"{address}: another USB device hangs while shoed opens it; unplug and reconnect that device")
+    try:
+        return _open(address)
+    finally:
+        _OPENING.release()
+
+
+def _open(address: UsbAddress) -> UsbDevice:
+    backend = libusb1.get_backend()
     if backend is None:
         raise PortRefused(
             f"{address}: libusb is missing or does not start; install it (sudo apt-get install -y libusb-1.0-0), and"

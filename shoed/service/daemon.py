@@ -168,10 +168,16 @@ class Daemon(Generic[D]):
             self.every_table_failed.set()
 
     async def reload(self) -> None:
-        await self.hung_up.wait()
-        from shoed.service.reload import Reloader  # noqa: PLC0415 -- memory and start-up time: few daemons reload
+        while True:
+            await self.hung_up.wait()
+            try:
+                from shoed.service.reload import Reloader  # noqa: PLC0415 -- memory and start-up time: few daemons reload
 
-        await Reloader(self).run()
+                await Reloader(self).run()
+            except Exception:  # the border of a task: an update may have replaced the modules of this process
+                self.hung_up.clear()
+                self.note = "reload failed: see the log"
+                LOG.exception("the reload failed; restart shoed between two rounds, and report this log")
 
     async def execute(self, request: AnyRequest) -> Answer:
         if isinstance(request, LogLevelRequest):
@@ -180,7 +186,7 @@ class Daemon(Generic[D]):
         if isinstance(request, RestartRequest):
             return await self.restart(request)
         desks = [desk for desk in self.desks if request.table in (None, desk.name)]
-        if not desks:
+        if not desks and request.table is not None:
             request_id = request.input.id if isinstance(request, Request) else request.id
             unknown = NoSuchTable(str(request.table), [desk.name for desk in self.desks])
             return Answer(request_id, accepted=False, detail=str(unknown))

@@ -206,7 +206,7 @@ class Desk:
         self.committed = after
         for send in step.sends:
             if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
-                device.send(send.data, links[send.device])
+                device.send(send.data, links.get(send.device))
         self.publisher.committed()
         self.counters.committed(step)
         for answer in step.answers:
@@ -327,6 +327,8 @@ class Desk:
             LOG.exception("%s: the table has ended after row %d; %s", self.name, self.state.row, self.ended)
             self.publisher.finish(self.ended)
             self.refuse_pending(self.ended, taken=False)
+            if self.stepped is not None:  # a reload that waits for the end of the round
+                self.stepped()
 
     async def publish(self) -> None:
         """Run the publisher. On error: log, restart from the cursor in the journal."""

@@ -9,6 +9,7 @@ bettors are replaced, too.
 import base64
 import binascii
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, quote_plus
+
+from shoed.service.secret_files import CREDENTIAL, DIRECTORY
 
 MARK: Final = "[REDACTED]"
 MASK: Final = MARK.encode()
@@ -120,19 +123,24 @@ def _base64(secret: bytes, encode: Callable[[bytes], bytes]) -> Iterator[bytes]:
 # --- the secrets of a configuration
 
 
-def secrets_of(file: Path) -> list[bytes]:
+def secrets_of(file: Path, unit: str = "shoed") -> list[bytes]:
     """The secrets of a configuration, also of one with errors. A file that does not exist may be the secret itself.
 
     An OSError names the file that cannot be read.
     """
     found: list[bytes] = []
+    credentials = Path(os.environ.get(DIRECTORY) or f"/run/credentials/{unit}.service")
     for named in files_of(file.read_bytes()):
+        is_credential = named.startswith(CREDENTIAL)
+        place = credentials / named.removeprefix(CREDENTIAL) if is_credential else file.parent / named
         try:
-            with (file.parent / named).open("rb") as of:
+            with place.open("rb") as of:
                 found += contents(of.read(LONGEST))
         except PermissionError:
             raise
         except (OSError, ValueError):  # not a file
+            if is_credential:  # the secret is unknown: no archive
+                raise
             found.append(named.encode())
     return found
 

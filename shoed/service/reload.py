@@ -87,7 +87,7 @@ class Reloader(Generic[D]):
         before = replace(self.daemon.config, tables=tuple([desk.config for desk in self.daemon.desks]))
         differences = changes(before, found)
         self.restart, self.waiting, self.not_started, self.refusal = differences.restart, {}, {}, ""
-        self.wanted = replace(found, site=before.site, state_dir=before.state_dir)
+        self.wanted = replace(found, site=before.site, state_dir=before.state_dir, metrics=before.metrics)
         self.daemon.config = self.wanted
         if differences == Changes():
             LOG.info("reloaded: no change")
@@ -125,6 +125,10 @@ class Reloader(Generic[D]):
         found = plan({name: now(desk) for name, desk in desks.items()}, wanted)
         targets = {name: table for name, table in found.tables.items() if name not in failed}
         added = [await self.made(table) for name, table in targets.items() if name not in desks]
+        if added:  # a table may have begun a round while the records of the added tables were read
+            found = plan({name: now(desk) for name, desk in desks.items()}, wanted)
+            targets = {name: table for name, table in found.tables.items() if name not in failed}
+            added = [desk for desk in added if desk is not None and targets.get(desk.name) == desk.config]
         removed = [desk for name, desk in desks.items() if name not in targets]
         changed = [desk for name, desk in desks.items() if name in targets and targets[name] != desk.config]
         await asyncio.gather(
@@ -159,8 +163,8 @@ class Reloader(Generic[D]):
             return None
 
     def begin(self, desk: D) -> None:
-        self.daemon.desks.append(desk)
         desk.configure()
+        self.daemon.desks.append(desk)
         desk.publishing = self.daemon.tasks.create_task(desk.publish())
         self.daemon.serve(desk)
         LOG.info("%s: added", desk.name)

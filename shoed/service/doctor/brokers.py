@@ -8,6 +8,7 @@ from shoed.bus.client import Connection, MqttMessage, connect
 from shoed.errors import BusError
 from shoed.service.config import Config
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused
+from shoed.service.secret_files import CREDENTIAL
 from shoed.service.status import DaemonStatus
 
 TOPIC: Final = "doctor"  # below the topic of a table
@@ -17,6 +18,10 @@ async def check_broker(config: Config, status: DaemonStatus | None) -> list[Chec
     where = config.broker.at
     found = [] if status is None else of_daemon(status, where)
     served = {each.where for each in found if each.level is Level.OK}
+    files = (config.broker.password_file, config.broker.ca, config.broker.cert, config.broker.key)
+    if any(each is not None and each.startswith(CREDENTIAL) for each in files):
+        text = "the credentials of the broker exist in the service only, so doctor does not connect"
+        return [*found, CheckResult(CheckName.BROKER, Level.SKIPPED, where, text)]
     word = os.urandom(4).hex()
     try:
         async with connect(config.broker, f"shoed-{config.site}-doctor-{word}", None) as connection:

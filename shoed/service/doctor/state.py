@@ -15,6 +15,7 @@ from shoed.journal.store import SCHEMAS
 from shoed.ports.key_file import TOO_OPEN, read_key
 from shoed.service.config import Config
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused
+from shoed.service.secret_files import CREDENTIAL
 
 CHECK_S: Final = 5.0  # for the check of the journal: about 1 GB
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -143,6 +144,8 @@ def check_secret_files(config: Config) -> list[CheckResult]:
 
 
 def secret_file(path: str) -> CheckResult:
+    if path.startswith(CREDENTIAL):
+        return credential(path)
     mode = stat.S_IMODE(Path(path).stat().st_mode)
     if mode & TOO_OPEN:
         text = f"the mode {mode:04o} allows other users to read or change the secret"
@@ -151,7 +154,15 @@ def secret_file(path: str) -> CheckResult:
     return CheckResult(CheckName.SECRET_FILES, Level.OK, path, f"mode {mode:04o}")
 
 
+def credential(path: str) -> CheckResult:
+    text = "the credential exists in the service only, and was not examined"
+    remedy = f"verify LoadCredential={path.removeprefix(CREDENTIAL)}:FILE in the unit"
+    return CheckResult(CheckName.SECRET_FILES, Level.SKIPPED, path, text, remedy)
+
+
 def device_key(path: str) -> CheckResult:
+    if path.startswith(CREDENTIAL):
+        return credential(path)
     try:
         read_key(path)
     except ValueError as error:
