@@ -69,7 +69,7 @@ The levels separate a defect of this daemon from the absence of another part:
 
 | situation | `status` | HTTP | action |
 | --- | --- | --- | --- |
-| the journal failed | `failed` | 503 | free space on the disk, or repair it; the daemon ends, and systemd \
+| the journal failed | `failed` | 503 | the remedy of the log; the daemon ends, and systemd \
 starts it again |
 | a part is stuck: the journal, the bus, a port or a table without progress for the period of the watchdog | `failed` \
 | 503 | the daemon no longer notifies the watchdog, and systemd restarts it; for the journal, check the disk |

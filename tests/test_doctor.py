@@ -126,6 +126,12 @@ def test_wrong_use_is_status_2(words: str) -> None:
     assert main(["doctor", *words.split()]) == 2
 
 
+def test_an_absent_configuration_is_named_without_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file has no line."""
+    assert main(["doctor", "--config", str(tmp_path / "absent.toml")]) == 1
+    assert f"configuration: {tmp_path / 'absent.toml'}: file: cannot be read" in capsys.readouterr().out
+
+
 async def test_each_error_of_the_configuration_is_a_result(tmp_path: Path) -> None:
     """The other checks are skipped with the reason; the clock is examined."""
     file = configure(tmp_path, shoe='protocl = "x"\nmin_draw_gap_ms = -1')

@@ -29,7 +29,7 @@ MEANINGS: Final[Mapping[ExitStatus, str]] = {
     ExitStatus.GOOD: "The command did what was asked.",
     ExitStatus.WRONG: "The command was refused or failed, or the thing that it examines is wrong.",
     ExitStatus.WRONG_USE: "The command line is wrong. Nothing was done.",
-    ExitStatus.NOT_RUNNING: "`status`, `tell` and `capture save`: no daemon runs in this state directory.",
+    ExitStatus.NOT_RUNNING: "`status`, `tell`, `log`, `restart` and `capture save`: no daemon runs.",
     ExitStatus.INTERRUPTED: "Ctrl-C ended the command, and Ctrl-C is not the usual end of the command.",
     ExitStatus.PIPE_CLOSED: "The reader of the output closed it, as `head` does. The command prints no error.",
 }

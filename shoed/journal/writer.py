@@ -34,6 +34,7 @@ ROOM: Final = 1024  # Steps and observations that wait for the disk before a tab
 PACKED_FROM: Final = 64  # bytes of one row; shorter data are not compressed
 CLOSE_S: Final = 5.0
 BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
+REMEDY: Final = "free space on the disk, repair it, or end the program that locks the journal"
 
 STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
@@ -150,7 +151,7 @@ class Writer:
                 connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
                 self.serve(connection)
         except sqlite3.Error as error:
-            self.loop.call_soon_threadsafe(self.fail, self.failure(error, "free space on the disk or repair it"))
+            self.loop.call_soon_threadsafe(self.fail, self.failure(error, REMEDY))
         except Exception as error:  # the border of the thread: every error must end the recording
             LOG.exception("a Step cannot be recorded; restart shoed, and report this log")
             self.loop.call_soon_threadsafe(

@@ -91,7 +91,7 @@ def check_configuration(file: str) -> tuple[Config | None, list[CheckResult]]:
 
 
 def of_line(each: Problem, level: Level) -> CheckResult:
-    where = f"{each.file}:{each.line}"
+    where = each.file if each.line is None else f"{each.file}:{each.line}"
     return CheckResult(CheckName.CONFIGURATION, level, where, f"{each.key}: {each.problem}", each.remedy)
 
 
