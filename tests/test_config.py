@@ -842,7 +842,8 @@ def test_the_log_level_is_one_of_four(here: Path) -> None:
 
 SECRETS = 'ca = "credential:ca"\ncert = "credential:cert"\nkey = "credential:tls-key"'
 CREDENTIALS = (
-    f'{SITE}[mqtt]\nurl = "mqtts://10.0.0.8"\nuser = "shoed"\npassword_file = "credential:password"\n{SECRETS}\n'
+    f'{SITE}state_dir = "state"\n[mqtt]\nurl = "mqtts://10.0.0.8"\nuser = "shoed"\n'
+    f'password_file = "credential:password"\n{SECRETS}\n'
     + OPEN.replace("PORT", "usb://1209:0001").removeprefix(SITE)
     + 'key_file = "credential:shoe-key"\n'
 )
@@ -863,7 +864,7 @@ def test_every_secret_may_be_a_credential(here: Path, monkeypatch: pytest.Monkey
     found = (broker.ca, broker.cert, broker.password_file, key_file, broker.key)
     assert found == tuple(str(folder / name) for name in NAMES)
     (folder / "password").unlink()
-    missing = f"shoed.toml:6: mqtt.password_file: {folder} does not have the credential password; write LoadCredential="
+    missing = f"shoed.toml:7: mqtt.password_file: {folder} does not have the credential password; write LoadCredential="
     with pytest.raises(SettingsError, match=re.escape(missing)):
         load("shoed.toml", Purpose.RUN)
 
@@ -874,7 +875,7 @@ def test_outside_the_service_a_credential_is_not_verified(here: Path, monkeypatc
     (here / "shoed.toml").write_text(CREDENTIALS)
     notes = [str(each) for each in load("shoed.toml", Purpose.CHECK).warnings]
     assert notes[0] == (
-        "shoed.toml:6: mqtt.password_file: the credential password exists in the service only and was not verified;"
+        "shoed.toml:7: mqtt.password_file: the credential password exists in the service only and was not verified;"
         " verify LoadCredential=password:FILE in the unit"
     )
     assert len(notes) == len(NAMES)

@@ -10,6 +10,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Never
 
 from shoed.settings import nearest, shown
@@ -66,7 +67,8 @@ class Parser(argparse.ArgumentParser):
         if file is not None and file is sys.stdout:
             file.write(message)  # argparse ignores an error, such as a full disk
         else:
-            super()._print_message(message, file)
+            with suppress(OSError):  # Python 3.11.2 raises the error of a full disk
+                super()._print_message(message, file)
 
 
 def sentence(purpose: str) -> str:
