@@ -10,13 +10,13 @@ import sys
 from time import monotonic
 from typing import Final
 
+from shoed.cli import ExitStatus
 from shoed.cli.options import add_state_dir, state_dir_of
 from shoed.errors import TellError
 from shoed.model.requests import RestartRequest
 from shoed.service.command_socket import request_restart
 from shoed.settings import shown
 
-NOT_RESTARTED: Final = 1
 WITHIN: Final = 10  # minutes: more than the longest usual round, and its questions
 
 
@@ -48,7 +48,7 @@ def restart(arguments: argparse.Namespace) -> int:
         answer = request_restart(state_dir, RestartRequest(os.urandom(8).hex()))
         if answer.accepted:
             print("shoed ended between two rounds; systemd starts the installed version")
-            return 0
+            return ExitStatus.GOOD
         if not answer.waits_for:
             raise TellError(
                 f"{state_dir}: this shoed is too old for the request ({answer.detail});"
@@ -63,4 +63,4 @@ def restart(arguments: argparse.Namespace) -> int:
                 " Run the command again, or restart between two rounds: systemctl restart shoed",
                 file=sys.stderr,
             )
-            return NOT_RESTARTED
+            return ExitStatus.WRONG
