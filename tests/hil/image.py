@@ -17,6 +17,7 @@ from functools import partial
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from shlex import quote
 from typing import Final, NamedTuple
 
 HERE: Final = Path(__file__).resolve().parent
@@ -188,7 +189,7 @@ def base(to: Path) -> None:
     shutil.rmtree(to, ignore_errors=True)
     run(
         *("mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(PACKAGES)}", *excluded),
-        *(f'--customize-hook=sh {script} "$1"', SUITE, to, mirror),
+        *(f'--customize-hook=sh {quote(str(script))} "$1"', SUITE, to, mirror),
     )
     script.unlink()
     modules = next((to / "usr/lib/modules").iterdir())
