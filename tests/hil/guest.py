@@ -14,6 +14,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from tests.hil.image import CACHE, Image, built, digest, run, tool
@@ -77,7 +78,7 @@ class Guest(Watched):
 
     async def switch_on(self, *, resume: Path | None = None, cache: str = "writeback") -> Self:
         self._ready = resume is not None
-        incoming = () if resume is None else ("-incoming", f"exec:cat {resume}")
+        incoming = () if resume is None else ("-incoming", f"exec:cat {quote(str(resume))}")
         with (self.place / "qemu.log").open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 *("nice", "-n", "10", tool("qemu-system-x86_64"), *MACHINE, *incoming),
@@ -332,7 +333,7 @@ async def boot(image: Image, place: Path) -> None:
         assert not refused(guest), guest
         await guest.run("sync")
         await guest.qmp("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
-        await guest.qmp("migrate", uri=f"exec:cat > {temporary}/memory")
+        await guest.qmp("migrate", uri=f"exec:cat > {quote(str(temporary))}/memory")
         while (state := (await guest.qmp("query-migrate"))["status"]) != "completed":
             assert state != "failed", await guest.qmp("query-migrate")
         await guest.qmp("quit")
