@@ -121,7 +121,7 @@ async def test_an_order_that_is_not_allowed_is_not_sent(world: World) -> None:
         done = await tell(world, "lock")
         assert (done.status, done.out) == (1, "")
         assert done.err == (
-            "shoe: orders to this device are not allowed; set allow_orders = true in its section and restart shoed\n"
+            "shoe: orders to this device are not allowed; set allow_orders = true in its section and reload shoed\n"
         )
         await world.recorder.event("card.drawn", number=2)
         await verified(world)

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from firmware_protocols.angel_eye import AngelEyeSettings
+from shoed import VERSION
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal import Store, Writer
 from shoed.journal.replay import Difference, decode_again, rebuild, rehearse
 from shoed.journal.store import SCHEMAS, Reader
-from shoed.model.commands import Author, Decide
+from shoed.model.commands import Author, Decide, LockDevice
 from shoed.model.irregularities import Role
 from shoed.model.moments import Now
 from shoed.model.observations import LinkOpened
@@ -171,6 +172,18 @@ async def test_a_changed_record_is_detected_with_its_row(tmp_path: Path, stateme
     assert found
     assert found[0].row == row
     assert found[0].recorded != found[0].recomputed
+
+
+@pytest.mark.parametrize(("version", "differs"), [("0.0", False), (VERSION, True)])
+async def test_another_version_may_give_a_reason_in_other_words(tmp_path: Path, version: str, *, differs: bool) -> None:
+    """A table refuses a command, and a session a device order. The words of one version are compared."""
+    configured, lock = Configured("{}", ENGINE, version), Commanded(LockDevice(), COMMAND.author, "7f3b")
+    store, _ = await record(tmp_path, [(configured, at(0)), (lock, at(1)), (COMMAND, at(2))])
+    assert rehearsed(store) == decoded(store) == []
+    doctor(store, "UPDATE step SET answers = replace(answers, 'there is no question', 'unknown:') WHERE row = 3")
+    assert [each.row for each in rehearsed(store)] == ([3] if differs else [])
+    doctor(store, "UPDATE step SET observations = replace(observations, 'closed', 'cut') WHERE row = 2")
+    assert [each.row for each in decoded(store)] == ([2] if differs else [])
 
 
 @pytest.mark.parametrize(

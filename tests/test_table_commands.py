@@ -39,7 +39,7 @@ from shoed.model.findings import SetWrong
 from shoed.model.irregularities import IrregularityKind, Role, Stage
 from shoed.model.observations import AnyObservation
 from shoed.model.step import Commanded
-from tests.observed import CUT, NATURAL, STARTED, TableRun, after, card, cards, kinds, result
+from tests.observed import CUT, JUMPED, NATURAL, STARTED, TableRun, after, card, cards, kinds, result
 
 # --- roles
 
@@ -107,6 +107,17 @@ def test_bets_are_not_opened_while_a_round_needs_a_card_or_an_answer(before: lis
     if not before:
         table.tell(OpenBets())
     assert table.refuses(OpenBets()) == f"round 1 is {phase} first, or void the round"
+
+
+def test_a_refusal_names_the_question_that_suspends_the_round() -> None:
+    """An older question about an earlier round does not hold play, and is not named."""
+    table = after(*NATURAL, JUMPED, *cards("B1 5D, P1 2C"))
+    assert table.question.optional
+    assert table.refuses(OpenBets()) == "round 2 is dealing; end the round first, or void the round"
+    table.hear(card("B2", "3S"))
+    assert [(each.id, each.optional) for each in table.shown.questions] == [("2", False), ("1", True)]
+    assert table.refuses(OpenBets()) == "round 2 is suspended; answer question 2 first, or void the round"
+    assert table.refuses(SettleRound()) == "no round is complete; the table is suspended; answer question 2 first"
 
 
 @pytest.mark.parametrize("before", [[], NATURAL[:2], NATURAL])
@@ -263,7 +274,7 @@ def test_an_order_of_waiting_cards_is_refused() -> None:
     """The open question decides whether they belong to the round."""
     table = after(*cards("P1 2S, B1 3S, B2 4S"))
     assert table.refuses(ReportIrregularity(kind=IrregularityKind.ORDER_ALTERED, order=(Card.S4,))) == (
-        "card 3 has no place in the round yet; answer the open question first"
+        "card 3 has no place in the round yet; answer question 1 first"
     )
     table.tell(ReportIrregularity(kind=IrregularityKind.FOREIGN_CARD))
     assert table.phase == "voided"
@@ -496,9 +507,10 @@ def test_a_person_settles_a_complete_round(answer: list[AnyObservation]) -> None
 
 @pytest.mark.parametrize("before", [[], NATURAL[:2], [*NATURAL, card("B3", "5D")]])
 def test_a_round_that_is_not_complete_cannot_be_settled(before: list[AnyObservation]) -> None:
-    """The same holds for a suspended round."""
+    """The same holds for a suspended round, whose question is named."""
     table = after(*before)
-    assert table.refuses(SettleRound()) == f"no round is complete; the table is {table.phase}"
+    remedy = "; answer question 1 first" if table.phase == "suspended" else ""
+    assert table.refuses(SettleRound()) == f"no round is complete; the table is {table.phase}{remedy}"
 
 
 # --- the shoe

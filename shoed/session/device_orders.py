@@ -16,7 +16,7 @@ from shoed.model.step import DeviceOrder
 from shoed.session.link import LinkState, M, SessionStep
 
 NOT_OURS = "not ours"
-NOT_ALLOWED = "orders to this device are not allowed; set allow_orders = true in its section and restart shoed"
+NOT_ALLOWED = "orders to this device are not allowed; set allow_orders = true in its section and reload shoed"
 
 
 def not_sent(order: str, reason: str, now: Now) -> OrderAnswered:

@@ -111,9 +111,9 @@ def execute(table: Table, commanded: Commanded, at: Now) -> str | None:  # noqa:
 
 def open_bets(table: Table, at: Now) -> str | None:
     record, phase = table.record, table.state.phase
-    asked = f"answer question {table.state.asked[0].id}" if table.state.asked else "end the round"
     if phase in OPEN and not rounds.may_be_overtaken(table):
-        return f"round {record.number} is {phase.value}; {asked} first, or void the round"
+        remedy = answer_first(table) or "end the round first"
+        return f"round {record.number} is {phase.value}; {remedy}, or void the round"
     if not table.state.shoe.number:  # joined midway
         opened = Record(1, matters=record.matters)
         table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
@@ -122,6 +122,12 @@ def open_bets(table: Table, at: Now) -> str | None:
     against = after_the_cut(table.settings.custom, table.state.shoe, record.number)
     report(table, at, with_matter(record, *against))  # a breach is asked about before the first card
     return None
+
+
+def answer_first(table: Table) -> str:
+    """The remedy while a question suspends the round; "": none does."""
+    held = table.holding_question
+    return "" if held is None else f"answer question {held} first"
 
 
 def close_bets(table: Table, at: Now) -> str | None:
@@ -298,7 +304,7 @@ def impossible(table: Table, notice: ReportIrregularity, first: int, drawn: int)
     if last > drawn or (notice.kind in ABOUT_A_CARD and first < 1):
         return f"{notice.kind.value} names card {last}, and the number of cards in the round is {drawn}"
     if notice.kind is Kind.ORDER_ALTERED and notice.order and last > len(order):
-        return f"card {last} has no place in the round yet; answer the open question first"
+        return f"card {last} has no place in the round yet; {answer_first(table)}"
     dealt = [each.face for each in order[first - 1 : first - 1 + len(notice.order)]]
     if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(dealt):
         return f"the field order must have the cards from card {first} on: {' '.join(str(face) for face in dealt)}"
@@ -350,6 +356,8 @@ def squeeze(table: Table, by: Author, at: Now) -> str | None:
 
 def settle(table: Table, at: Now) -> str | None:
     if table.state.phase not in DRAWN:
-        return f"no round is complete; the table is {table.state.phase.value}"
+        return "; ".join(
+            filter(None, (f"no round is complete; the table is {table.state.phase.value}", answer_first(table)))
+        )
     rounds.settle(table, at, by_command=True)
     return None

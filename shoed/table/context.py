@@ -85,6 +85,12 @@ class Table:
         """All open questions, the first one to ask in front."""
         return open_questions(self.settings.game, self.state, self.standing, insurance=self.settings.insurance)
 
+    @property
+    def holding_question(self) -> str | None:
+        """The id of the question that suspends the round, or that holds the next round. Others may be older."""
+        ids = {each.topic: each.id for each in self.state.asked}
+        return next((ids[each.topic] for each in self.listed() if each.asked.holds and each.topic in ids), None)
+
     def over(self, past: Past, record: Record) -> "Table":
         """The table with the record of a past round. Its events are events of this table."""
         table = Table(self.settings, replace(self.state, record=record, last=past.completed), self.row)
