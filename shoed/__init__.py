@@ -1,5 +1,3 @@
 """shoed: driver and daemon for the card shoes and shufflers of baccarat tables."""
 
-from typing import Final
-
-VERSION: Final = "0.1.0"
+VERSION = "0.1.0"  # without an import, which would delay shoed/__main__.py

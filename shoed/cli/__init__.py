@@ -1,6 +1,7 @@
 """`shoed COMMAND`: one module for each command. Only the module of the typed command is imported."""
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -129,6 +130,8 @@ def execute(typed: list[str]) -> int:
         if words and "words" not in parsed:
             command.refuse(words)
         parsed.words = words
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # set by shoed/__main__.py
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         status: int = parsed.command(parsed)
     except SystemExit as end:  # of argparse: help, version, or wrong use
         return end.code if isinstance(end.code, int) else 0
