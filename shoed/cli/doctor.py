@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
+from shoed.cli import ExitStatus
 from shoed.cli.options import add_state_dir
 from shoed.cli.parser import duration
 from shoed.service.doctor.catalogue import CheckResult, Level
 from shoed.service.doctor.examine import Report, examine
 
 LISTEN_S: Final = 3.0
-PROBLEM: Final = 1
 WIDTH: Final = max(len(level.value) for level in Level)
 
 
@@ -36,7 +36,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     file = None if arguments.state_dir is not None else arguments.config
     report = asyncio.run(examine(file, arguments.state_dir, arguments.listen))
     print(msgspec.json.encode(report).decode() if arguments.json else text(report))
-    return PROBLEM if report.level is Level.PROBLEM else 0
+    return ExitStatus.WRONG if report.level is Level.PROBLEM else ExitStatus.GOOD
 
 
 def text(report: Report) -> str:

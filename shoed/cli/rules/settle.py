@@ -13,6 +13,7 @@ from typing import BinaryIO, Final, NamedTuple, NoReturn
 
 import msgspec
 
+from shoed.cli import ExitStatus
 from shoed.errors import UsageError
 from shoed.model.cards import RIGHT, Card, Rank
 from shoed.model.irregularities import Stage
@@ -23,7 +24,6 @@ from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.results import PairRanks, Verdict, pair_ranks, verdicts
 
 PIECE: Final = 1 << 16
-WRONG: Final = 1
 
 
 class LineError(Exception):
@@ -213,7 +213,7 @@ def settle(rules: RuleBook, decks: int, source: BufferedReader | BytesIO, sink: 
         raise UsageError(f"--decks {decks}: {rules.id} has {fewest} to {most} decks; write a number in this range")
     settler = RoundSettler(rules, decks)
     stream(settler.answer, source, sink)
-    return WRONG if settler.faulty else 0
+    return ExitStatus.WRONG if settler.faulty else ExitStatus.GOOD
 
 
 def stream(answer: Callable[[bytes], str], source: BufferedReader | BytesIO, sink: BinaryIO) -> None:

@@ -14,7 +14,8 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from shoed.cli.rules.settle import FACES, WRONG, LineError, bad_card, stream
+from shoed.cli import ExitStatus
+from shoed.cli.rules.settle import FACES, LineError, bad_card, stream
 from shoed.cli.rules.table_input import (
     DecisionInput,
     IrregularityInput,
@@ -347,4 +348,4 @@ def table(book: RuleBook, source: BufferedReader | BytesIO, sink: BinaryIO) -> i
     """Answer all lines. The exit status is 1 if a line was answered with an error."""
     settler = TableSettler(book)
     stream(settler.answer, source, sink)
-    return WRONG if settler.faulty else 0
+    return ExitStatus.WRONG if settler.faulty else ExitStatus.GOOD
