@@ -30,7 +30,7 @@ from shoed.service.config import (
     recall,
 )
 from shoed.service.metrics_settings import LoopbackPort
-from shoed.service.secret_files import Purpose
+from shoed.service.secret_files import LEFT_OUT, Purpose
 from tests import printed
 
 EXAMPLE = """\
@@ -785,8 +785,26 @@ def check_problems(here: Path, toml: str) -> list[str]:
 def test_a_key_without_effect_is_a_problem(here: Path, old: str, new: str, complaint: str) -> None:
     """The message has the reason and the remedy."""
     key(here)
+    (here / "one.capture").write_text("shoed-capture 1\nfamily open-shoe\nfirmware 3\nline 9600 8N1\n")
     (only,) = check_problems(here, KEYED.replace(old, new))
     assert re.sub(r":[0-9]+:", ":", only, count=1) == f"shoed.toml: table.shoe.key_file: {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("none", "No such file or directory; write the path of a readable capture"),
+        (".", "the path is not a regular file; write the path of a capture"),
+        ("shoed.toml", "the first line must be shoed-capture 1"),
+    ],
+)
+def test_the_capture_of_a_replay_port_is_verified(here: Path, path: str, complaint: str) -> None:
+    """`shoed check` opens the file. Other commands do not need it."""
+    (only,) = check_problems(here, OPEN.replace("PORT", f"replay:{path}"))
+    assert only.startswith("shoed.toml:")
+    assert "table.shoe.port: " in only
+    assert complaint in only
+    assert load("shoed.toml").tables
 
 
 @pytest.mark.parametrize(
@@ -883,6 +901,18 @@ def test_outside_the_service_a_credential_is_not_verified(here: Path, monkeypatc
     with pytest.raises(SettingsError, match="CREDENTIALS_DIRECTORY is not set; start shoed as a service") as caught:
         load("shoed.toml", Purpose.RUN)
     assert len(caught.value.problems) == len(NAMES)
+
+
+def test_a_replay_leaves_out_the_files_that_it_cannot_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture replaces the device, so the key of the device is not read. Each absent file of the broker is named."""
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    (here / "shoed.toml").write_text(CREDENTIALS.replace("credential:ca", "absent.pem"))
+    config = load("shoed.toml", Purpose.REPLAY)
+    broker = config.broker
+    assert (broker.ca, broker.cert, broker.password_file, broker.key) == (None, None, None, None)
+    left_out = [str(each) for each in config.warnings if each.remedy == LEFT_OUT]
+    assert [each.split(": ")[1] for each in left_out] == ["mqtt.password_file", "mqtt.ca", "mqtt.cert", "mqtt.key"]
+    assert "absent.pem cannot be read: No such file or directory; the replay continues without it" in left_out[1]
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "../mqtt.password"])

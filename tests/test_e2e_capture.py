@@ -230,6 +230,19 @@ async def test_a_capture_is_replayed_to_the_last_event(world: World, shoe: TcpSh
     assert (await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)).status == 0
 
 
+async def test_a_replay_needs_no_secret(world: World, shoe: TcpShoe) -> None:
+    """The credentials of the service are left out, with a warning for each of the broker."""
+    path = golden.FAMILIES_HERE / "open_shoe" / "captures" / "v1-rounds.capture"
+    config = world.configure(shoe, protocol="open-shoe", shoe_settings='key_file = "credential:shoe"')
+    credentials = '[mqtt]\nuser = "shoed"\npassword_file = "credential:password"'
+    config.write_text(config.read_text().replace("[mqtt]", credentials))
+    finished = await shoed("replay", path, "--config", config, "--table", TABLE, "--fast")
+    assert (finished.status, finished.out) == (0, "")
+    assert finished.err.startswith(f"warning: {config}:")
+    assert finished.err.count("; the replay continues without it\n") == 1
+    await world.all_published()
+
+
 async def test_without_a_broker_the_replay_waits_until_a_signal(world: World, shoe: TcpShoe, tmp_path: Path) -> None:
     """The status is 1, with the reason. The whole capture is recorded."""
     path = golden.FAMILIES_HERE / "angel_eye" / "captures" / "both-pairs.capture"

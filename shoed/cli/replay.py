@@ -27,7 +27,7 @@ from shoed.service.command_socket import listening
 from shoed.service.config import Config, TableConfig, load
 from shoed.service.daemon import Daemon
 from shoed.service.desk import Desk
-from shoed.service.secret_files import Purpose
+from shoed.service.secret_files import LEFT_OUT, Purpose
 from shoed.service.watchdog import Systemd
 
 
@@ -52,7 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def replay(arguments: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    loaded = load(arguments.config, Purpose.RUN)
+    loaded = load(arguments.config, Purpose.REPLAY)
+    for warning in loaded.warnings:
+        if warning.remedy == LEFT_OUT:
+            print(f"warning: {warning}", file=sys.stderr)
     return play(loaded, arguments.table, arguments.file, fast=arguments.fast)
 
 
@@ -62,7 +65,7 @@ def play(config: Config, name: str, file: str, *, fast: bool) -> int:
         raise NoSuchTable(name, (each.name for each in config.tables))
     check(header_of(file), table, file)
     port = str(ReplayAddress(file, Speed.FAST if fast else Speed.REAL))
-    alone = replace(table, shoe=replace(table.shoe, port=port), shuffler=None)
+    alone = replace(table, shoe=replace(table.shoe, port=port, key_file=None), shuffler=None)
     config = replace(config, tables=(alone,))
     state_dir = Path(config.state_dir)
     with hold(state_dir), listening(state_dir) as listener:

@@ -23,13 +23,19 @@ ENDED: Final = "capture ended"
 
 
 async def open_replay(address: ReplayAddress) -> "ReplayLink":
-    file = await off_loop(lambda: _open(address), undo=lambda opened: opened.close())
+    file, records = await off_loop(lambda: open_capture(address), undo=lambda opened: opened[0].close())
+    return ReplayLink(file, records, address.speed)
+
+
+def open_capture(address: ReplayAddress) -> tuple[TextIO, Iterator[CaptureRecord]]:
+    """The file and its records. A file that is not a capture is refused."""
+    file = _open(address)
     try:
         _, records = stream(file, address.path)
     except CaptureError as wrong:
         file.close()
         raise PortRefused(str(wrong)) from wrong
-    return ReplayLink(file, records, address.speed)
+    return file, records
 
 
 def _open(address: ReplayAddress) -> TextIO:

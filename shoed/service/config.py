@@ -29,7 +29,7 @@ from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasi
 from shoed.rules.load import GAMES, book
 from shoed.service.device_config import device_of
 from shoed.service.metrics_settings import EXAMPLE, MetricsPlace, parse_listen
-from shoed.service.secret_files import Purpose, located
+from shoed.service.secret_files import LEFT_OUT, Purpose, located
 from shoed.session import drivers
 from shoed.settings import (
     BOOLEAN,
@@ -224,10 +224,10 @@ def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
         tls=tls,
         version=mqtt.get("version", choice(VERSIONS), "5"),
         user=mqtt.get("user", NOT_EMPTY, None),
-        password_file=mqtt.get("password_file", file, None),
-        ca=mqtt.get("ca", file, None),
-        cert=mqtt.get("cert", file, None),
-        key=mqtt.get("key", file, None),
+        password_file=mqtt.get("password_file", file, None) or None,
+        ca=mqtt.get("ca", file, None) or None,
+        cert=mqtt.get("cert", file, None) or None,
+        key=mqtt.get("key", file, None) or None,
     )
     for one, other in (("password_file", "user"), ("cert", "key"), ("key", "cert")):
         if one in mqtt and other not in mqtt:
@@ -260,9 +260,18 @@ def _verify_files(mqtt: TomlTable, broker: BrokerSettings, purpose: Purpose) -> 
 
 
 def _file(purpose: Purpose) -> Kind[str]:
-    """A file that can be read now."""
+    """A file that can be read now; "": a file that a replay leaves out."""
 
     def convert(node: Node) -> str:
+        try:
+            return readable(node)
+        except ValueError as error:
+            if purpose is not Purpose.REPLAY:
+                raise
+            node.sheet.warn(node.route, str(error.args[0]), LEFT_OUT)
+            return ""
+
+    def readable(node: Node) -> str:
         written = NOT_EMPTY.read(node)
         path = located(node, written, purpose)
         if path is None:

@@ -12,7 +12,7 @@ from typing import Final, TypedDict
 from msgspec.structs import replace
 
 from firmware_protocols.family import Family, Setting, Settings, declared
-from shoed.errors import DriverError
+from shoed.errors import DriverError, PortRefused
 from shoed.model.cards import Card
 from shoed.model.observations import Device
 from shoed.ports.address import (
@@ -55,6 +55,8 @@ def device_of(section: TomlTable, device: Device, purpose: Purpose) -> CommonSet
         _verify_name(section, port)
     if purpose is Purpose.SERVE and port is not None and (denied := node_problem(port)):
         section.fault("port", *denied)
+    if purpose in (Purpose.CHECK, Purpose.SERVE) and isinstance(port, ReplayAddress):
+        _verify_capture(section, port)
     if driver is None:
         _verify_for_any_family(section, device)
         section.allow(["key_file"])
@@ -96,6 +98,8 @@ def _key_file(
 
     def convert(node: Node) -> str:
         written = KEY_FILE.read(node)
+        if purpose is Purpose.REPLAY:  # a capture has the reports without the secure channel
+            return written
         path = located(node, written, purpose)
         if path is None:
             return written
@@ -125,6 +129,15 @@ def _key_problem(family: Family[Settings], port: Address | None, settings: Setti
         remedy = 'write acknowledge = "yes", or remove key_file'
         return 'has no effect with acknowledge = "no": the secure channel requires bytes of the host', remedy
     return None
+
+
+def _verify_capture(section: TomlTable, port: ReplayAddress) -> None:
+    from shoed.ports.replay import open_capture  # noqa: PLC0415 -- only `shoed check` needs it
+
+    try:
+        open_capture(port)[0].close()
+    except PortRefused as error:
+        section.fault("port", *str(error).split("; ", 1))
 
 
 def _verify_name(section: TomlTable, port: SerialAddress | HidrawAddress) -> None:

@@ -14,6 +14,7 @@ from shoed.settings import Node, shown
 
 CREDENTIAL: Final = "credential:"
 NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,255}")
+LEFT_OUT: Final = "the replay continues without it"
 DIRECTORY: Final = "CREDENTIALS_DIRECTORY"  # in the environment of a service with credentials
 
 
@@ -24,6 +25,7 @@ class Purpose(Enum):
     CHECK = auto()  # any user runs the check: write permissions are not verified
     SERVE = auto()  # the check, with the rights of the daemon's user: every permission is verified
     RUN = auto()  # the user of the daemon runs it
+    REPLAY = auto()  # a capture replaces the device: a file that this process cannot read is left out
 
 
 def located(node: Node, written: str, purpose: Purpose) -> str | None:
@@ -40,7 +42,7 @@ def located(node: Node, written: str, purpose: Purpose) -> str | None:
             remedy = f"write LoadCredential={name}:FILE into the unit of the service, and restart the service"
             raise ValueError(f"{directory} does not have the credential {name}", remedy)
         return str(path)
-    if purpose is Purpose.RUN:
+    if purpose in (Purpose.RUN, Purpose.REPLAY):
         remedy = f"start shoed as a service of systemd with LoadCredential={name}:FILE, or write the path of a file"
         raise ValueError(f"the credential {name} cannot be read: {DIRECTORY} is not set", remedy)
     if purpose in (Purpose.CHECK, Purpose.SERVE):
