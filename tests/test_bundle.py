@@ -1,9 +1,12 @@
 """`shoed bundle`: the archive for support. It has every part that can be made, and no secret."""
 
+import asyncio
 import base64
 import os
 import re
+import shlex
 import stat
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -143,6 +146,19 @@ async def test_an_existing_file_is_not_changed(tmp_path: Path) -> None:
     assert output.read_text() == "mine"
     done = await shoed(*words, tmp_path / "absent/b.tar.gz")
     assert (done.status, done.err.count("; set --output to")) == (1, 1)
+
+
+async def test_a_full_disk_has_no_partial_archive(tmp_path: Path) -> None:
+    """The error has the size that is necessary."""
+    configure(tmp_path)
+    output = tmp_path / "b.tar.gz"
+    words = ("bundle", "--config", tmp_path / "c.toml", "--listen", "0.1", "--output", output)
+    command = shlex.join((sys.executable, "-m", "shoed", *map(str, words)))
+    child = await asyncio.create_subprocess_shell(f"ulimit -f 1; exec {command}", stderr=asyncio.subprocess.PIPE)
+    _, error = await child.communicate()
+    assert child.returncode == 1
+    assert re.search(rb"b\.tar\.gz: File too large; free \d+ bytes, or set --output to a file on another disk", error)
+    assert not output.exists()
 
 
 def test_without_the_secrets_there_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

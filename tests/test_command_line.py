@@ -96,6 +96,15 @@ async def test_the_list_of_commands_has_every_purpose() -> None:
         ("ports --lisen 3", '"--lisen" is not known; did you mean --listen?'),
         ("rules list --quiet", "shoed rules list --help lists the options"),
         ("tell bac-901 open-bets --rolle=dealer", "did you mean --role?"),
+        ("log inf", '"inf" is not a valid value; did you mean info?'),
+        ("log loud", "write one of debug, info, warning, error"),
+        ("rig angel-eye --pty x --firmware ii-ez", "did you mean ii-ex?"),
+        ("rig angel-eye --pty x --decks 3", "write one of 4, 5, 6, 7, 8, 9, 10"),
+        ("rig angel-eye --pty x --seed x", '"x" is not a number; write a whole number, such as 7'),
+        ("demo --seed 1.5", '"1.5" is not a number'),
+        ("conform foo", "or replay:FILE; connected: "),
+        ("tell bac-901 open-bets --role dealer --id=", 'id: "" is not valid; give text of 1 to 200 characters'),
+        ("tell bac-901 open-bets --role dealer --author=", 'author: "" is not valid; give text of 1 to'),
     ],
 )
 def test_a_mistyped_word_has_a_suggestion(words: str, remedy: str, capsys: pytest.CaptureFixture[str]) -> None:

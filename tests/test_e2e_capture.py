@@ -103,6 +103,25 @@ async def test_a_full_disk_leaves_a_valid_file(tmp_path: Path) -> None:
     assert 1000 < len(heard(read(out))) < 4000
 
 
+async def test_a_disk_without_space_for_one_record_has_no_file(world: World, shoe: TcpShoe, tmp_path: Path) -> None:
+    """The same holds for the recent traffic, which is one record here. The error has the remedy."""
+    await world.serve(shoe)
+    await shoe.connected()
+    source = tmp_path / "source.capture"
+    source.write_text(f"{HEADER}0.000000 < 05\n")
+    for words in (
+        (f"replay:{source}", "--protocol", "angel-eye"),
+        ("save", TABLE, "--state-dir", str(world.state_dir)),
+    ):
+        out = tmp_path / "one.capture"
+        command = shlex.join([SHOED, "capture", *words, "--out", str(out)])
+        child = await asyncio.create_subprocess_shell(f"ulimit -f 0; exec {command}", stderr=asyncio.subprocess.PIPE)
+        _, error = await child.communicate()
+        assert child.returncode == 1
+        assert b"free space on the disk, or set --out to a file on another disk; no file was made" in error
+        assert not out.exists()
+
+
 async def test_an_existing_file_is_not_changed(tmp_path: Path) -> None:
     """A name that was used before does not destroy evidence."""
     source = tmp_path / "source.capture"

@@ -122,6 +122,7 @@ async def test_all_rows_are_shown_by_default(dealt: World) -> None:
         ("show unknown", 1, "unknown: no such table; known: bac-901"),
         (f"show {TABLE} --rows 3-x", 2, "write rows A-B"),
         (f"show {TABLE} --rows x", 2, '--rows: "x" is not allowed; write rows A-B, or a row A'),
+        (f"show {TABLE} --rows 0-1", 2, "there is no row 0; write rows A-B, or a row A, from 1"),
         (f"show {TABLE} --rows 9-3", 2, "the first row is after the last row; write 3-9"),
         (f"show {TABLE} --round 3", 2, "write a round as SHOE.ROUND"),
         (f"show {TABLE} --rows 99999-{'9' * 20}", 1, "the journal does not have row 99999-"),

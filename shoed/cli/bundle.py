@@ -6,6 +6,7 @@ reason. Every part passes the Redactor before it enters the archive, also MANIFE
 
 import argparse
 import asyncio
+import errno
 import io
 import os
 import platform
@@ -242,4 +243,7 @@ def write(output: Path, data: bytes) -> None:
     except FileExistsError as error:
         raise exists(output) from error
     except OSError as error:
-        raise BundleError(f"{output}: {error.strerror}; set --output to a file that can be written") from error
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        room = f"free {len(data)} bytes, or set --output to a file on another disk; no file was made"
+        remedy = room if is_full else "set --output to a file that can be written"
+        raise BundleError(f"{output}: {error.strerror}; {remedy}") from error

@@ -25,6 +25,7 @@ from shoed.service.command_socket import query
 from shoed.session import drivers
 
 MODE: Final = 0o600  # other users may not read the cards
+FULL: Final = "free space on the disk, or set --out to a file on another disk"
 
 
 class File:
@@ -52,8 +53,11 @@ class File:
         except OSError as error:
             whole, reason = False, str(error.strerror)
         if not whole:
+            if not self.size:
+                Path(self.path).unlink()
+                raise CaptureError(f"{self.path}: {reason}; {FULL}; no file was made")
             os.ftruncate(self.descriptor, self.size)
-            raise CaptureError(f"{self.path}: {reason}; free space on the disk; the records in the file are complete")
+            raise CaptureError(f"{self.path}: {reason}; {FULL}; the records in the file are complete")
         self.size += len(data)
 
 

@@ -113,6 +113,8 @@ def show(state_dir: Path, name: str, rows: str | None, played: str | None) -> in
     """Print the rows `A-B` or `A`, or the rows of the round `SHOE.ROUND`; by default all rows."""
     of_rows = None if rows is None else pair(rows, "-", "--rows", ROWS)
     of_round = None if played is None else pair(played, ".", "--round", ROUND)
+    if of_rows is not None and not of_rows[0]:
+        raise UsageError(f"--rows {rows}: there is no row 0; write {ROWS}")
     if of_rows is not None and of_rows[0] > of_rows[1]:
         raise UsageError(f"--rows {rows}: the first row is after the last row; write {of_rows[1]}-{of_rows[0]}")
     with reading(state_dir) as reader:

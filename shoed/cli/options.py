@@ -5,7 +5,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from shoed.cli.parser import positive
+from shoed.cli.parser import positive, whole
 from shoed.errors import UsageError
 from shoed.ports.address import Address, parse_address
 
@@ -35,11 +35,14 @@ def address_of(text: str) -> Address:
     try:
         return parse_address(text)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        from shoed.ports.discover import discover
+
+        found = ", ".join(str(each.address) for each in discover({}))
+        raise UsageError(f"{error}; connected: {found or 'nothing'}") from error
 
 
 def add_dealing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", metavar="N", type=int, help="equal seeds give equal cards (default: a random seed)")
+    parser.add_argument("--seed", metavar="N", type=whole, help="equal seeds give equal cards (default: a random seed)")
     parser.add_argument("--fast", action="store_true", help="deal as fast as the host reads (default: as a dealer)")
     parser.add_argument("--rounds", metavar="N", type=positive, help="stop after N rounds (default: no limit)")
 

@@ -63,6 +63,13 @@ class Parser(argparse.ArgumentParser):
         remedy = f"did you mean {near}?" if near else f"{self.prog} --help lists the options"
         self.error(f"{shown(words[0])} is not known; {remedy}")
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            words = [str(each) for each in action.choices]
+            near = nearest(str(value), words)
+            remedy = f"did you mean {near}?" if near else f"write one of {', '.join(words)}"
+            raise argparse.ArgumentError(action, f"{shown(str(value))} is not a valid value; {remedy}")
+
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         if file is not None and file is sys.stdout:
             file.write(message)  # argparse ignores an error, such as a full disk
@@ -81,6 +88,12 @@ def sentence(purpose: str) -> str:
 def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a count; write a whole number from 1")
+    return int(text)
+
+
+def whole(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a number; write a whole number, such as 7")
     return int(text)
 
 

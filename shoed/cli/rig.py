@@ -10,7 +10,7 @@ from typing import Final
 
 from firmware_protocols import FAMILIES
 from shoed.cli.options import add_dealing, seed_of
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, whole
 from shoed.errors import UsageError
 from shoed.ports.address import TcpAddress, host_and_port
 from shoed.rig.dealer import deal, rounds_of
@@ -83,7 +83,7 @@ def add_arguments(parser: Parser) -> None:
         if deals:
             add_dealing(device)
             device.add_argument(
-                "--decks", type=int, choices=DECKS, default=CUSTOMARY, help="decks in a shoe (default: %(default)s)"
+                "--decks", type=whole, choices=DECKS, default=CUSTOMARY, help="decks in a shoe (default: %(default)s)"
             )
         device.set_defaults(command=rig_command, device=word)
 

@@ -55,8 +55,9 @@ def tell(arguments: argparse.Namespace) -> int:
     if word is None:
         raise UsageError("TABLE or COMMAND is missing; shoed tell --help lists the commands")
     command = requests.typed_command(word, arguments.words[2:])
-    request_id = arguments.id or os.urandom(8).hex()
-    request = requests.typed_request(table, command, arguments.author or login_name(), arguments.role, request_id)
+    request_id = os.urandom(8).hex() if arguments.id is None else arguments.id
+    author = login_name() if arguments.author is None else arguments.author
+    request = requests.typed_request(table, command, author, arguments.role, request_id)
     answer = send_command(state_dir_of(arguments), request)
     if arguments.json:
         print(msgspec.json.encode(answer).decode())
