@@ -208,8 +208,8 @@ the same `id`.
 RESTART: Final = """
 ### Restart
 `shoed restart --between-rounds` sends this line. The daemon ends if every table is between two rounds, and no open
-question holds play. systemd then starts the installed version. Otherwise, the answer names the tables in `waits_for`,
-and the daemon continues:
+question holds play. Its supervisor, such as systemd, then starts the installed version. Otherwise, the answer names
+the tables in `waits_for`, and the daemon continues:
 
     {"id": "7f3a", "restart": "between-rounds"}
     {"id": "7f3a", "accepted": false, "detail": "waits for bac-901: ...", "waits_for": ["bac-901: ..."]}

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from shoed.model.commands import Answer
 from shoed.service.command_socket import address
 from tests.command_clients import PATIENCE_S, Finished, shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
@@ -30,11 +32,21 @@ async def test_it_ends_a_daemon_between_two_rounds(world: World, shoe: TcpShoe) 
     await shoe.deal(ROUNDS[0])
     await world.recorder.event("round.confirmed")
     done = await restart(world)
-    assert (done.status, done.err) == (0, "")
+    assert done == Finished(0, "shoed ended between two rounds; systemd starts the installed version\n", "")
     assert await daemon.ended() == 0
     await world.recorder.status("offline")
     await world.all_published()
     await world.serve(shoe)
+
+
+async def test_without_systemd_a_person_starts_the_daemon_again(world: World, shoe: TcpShoe) -> None:
+    """The command does not name a supervisor that it does not know."""
+    daemon = await world.launch(world.configure(shoe), {"NOTIFY_SOCKET": ""})
+    await world.recorder.event("device.online")
+    done = await restart(world)
+    assert (done.status, await daemon.ended()) == (0, 0)
+    assert "start shoed again, unless another supervisor starts it" in done.out
+    assert "systemd starts" not in done.out
 
 
 async def test_it_waits_for_the_end_of_the_round(world: World, shoe: TcpShoe) -> None:
@@ -81,12 +93,16 @@ async def test_without_a_daemon_it_is_an_error(tmp_path: Path) -> None:
     assert f"{tmp_path}: shoed does not run in this state directory" in done.err
 
 
-async def test_an_older_daemon_refuses_and_continues(tmp_path: Path) -> None:
-    """A daemon that does not know the request answers as to any unknown key. The error names the other command."""
+@pytest.mark.parametrize(
+    ("detail", "is_old"),
+    [('"restart" is not a key; give one of table, id', True), ("32 clients are connected; close one of them", False)],
+)
+async def test_a_refusal_has_its_reason(tmp_path: Path, detail: str, *, is_old: bool) -> None:
+    """An older daemon answers as to any unknown key, and the error names the other command."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
-        writer.write(b'{"id":"7","accepted":false,"detail":"\\"restart\\" is not a key; give one of table, id"}\n')
+        writer.write(msgspec.json.encode(Answer("7", accepted=False, detail=detail)) + b"\n")
         await writer.drain()
         writer.close()
 
@@ -95,8 +111,9 @@ async def test_an_older_daemon_refuses_and_continues(tmp_path: Path) -> None:
     async with server:
         done = await shoed("restart", "--between-rounds", "--state-dir", tmp_path)
     assert (done.status, done.out) == (1, "")
-    assert "this shoed is too old for the request" in done.err
-    assert "systemctl restart shoed" in done.err
+    assert detail in done.err
+    assert ("this shoed is too old for the request" in done.err) is is_old
+    assert ("systemctl restart shoed" in done.err) is is_old
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`shoed restart`: end the daemon between two rounds. systemd then starts the installed version.
+"""`shoed restart`: end the daemon between two rounds. Its supervisor then starts the installed version.
 
 The daemon ends only in answer to a request, so it continues if this command is interrupted. The daemon answers each
 request within a second or two: it has ended, or it waits. The command repeats the request until the time limit.
@@ -12,11 +12,13 @@ from typing import Final
 
 from shoed.cli import ExitStatus
 from shoed.cli.options import add_state_dir, state_dir_of
-from shoed.errors import TellError
+from shoed.errors import AnswerRefused
 from shoed.model.requests import RestartRequest
 from shoed.service.command_socket import request_restart
 from shoed.settings import shown
 
+UNKNOWN: Final = '"restart" is not a key'  # the refusal of a daemon that does not know the request
+BY_SYSTEMCTL: Final = "between two rounds, under systemd with systemctl restart shoed"
 WITHIN: Final = 10  # minutes: more than the longest usual round, and its questions
 
 
@@ -47,20 +49,19 @@ def restart(arguments: argparse.Namespace) -> int:
     while True:
         answer = request_restart(state_dir, RestartRequest(os.urandom(8).hex()))
         if answer.accepted:
-            print("shoed ended between two rounds; systemd starts the installed version")
+            print("; ".join(filter(None, ("shoed ended between two rounds", answer.detail))))
             return ExitStatus.GOOD
         if not answer.waits_for:
-            raise TellError(
-                f"{state_dir}: this shoed is too old for the request ({answer.detail});"
-                " restart it between two rounds: systemctl restart shoed"
-            )
+            is_old = answer.detail.startswith(UNKNOWN)
+            old = f"this shoed is too old for the request ({answer.detail}); restart it {BY_SYSTEMCTL}"
+            raise AnswerRefused(f"{state_dir}: {old if is_old else answer.detail}")
         if answer.waits_for != waits_for:
             waits_for = answer.waits_for
             print(answer.detail, flush=True)
         if monotonic() >= end:
             print(
                 f"{state_dir}: not restarted within {arguments.within} minutes; the daemon continues."
-                " Run the command again, or restart between two rounds: systemctl restart shoed",
+                f" Run the command again, or restart shoed {BY_SYSTEMCTL}",
                 file=sys.stderr,
             )
             return ExitStatus.WRONG

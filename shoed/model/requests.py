@@ -79,7 +79,7 @@ class RestartMoment(Enum):
 
 
 class RestartRequest(msgspec.Struct, frozen=True):
-    """A request to end the daemon, if every table is between two rounds. systemd then starts the installed version."""
+    """A request to end the daemon, if every table is between two rounds. Its supervisor then starts it."""
 
     id: str
     restart: RestartMoment = RestartMoment.BETWEEN_ROUNDS

@@ -172,7 +172,7 @@ def query(state_dir: Path, request: Query, answer: type[A], limit_s: float = ANS
 
 def request_restart(state_dir: Path, request: RestartRequest, limit_s: float = ANSWER_S) -> RestartAnswer:
     return msgspec.json.decode(
-        exchange(state_dir, json_line(request), limit_s, "systemctl status shoed shows whether it restarted"),
+        exchange(state_dir, json_line(request), limit_s, "shoed status shows whether it runs again"),
         type=RestartAnswer,
     )
 

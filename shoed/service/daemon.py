@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0
+BY_SYSTEMD: Final = "systemd starts the installed version"
+BY_HAND: Final = "systemd did not start this process; start shoed again, unless another supervisor starts it"
 RESULT_S: Final = 1.0  # after the last card of a round, the shoe reports its result
 
 D = TypeVar("D", bound=Desk)
@@ -210,9 +212,9 @@ class Daemon(Generic[D]):
             return RestartAnswer(
                 request.id, accepted=False, detail=f"waits for {'; '.join(waits_for)}", waits_for=waits_for
             )
-        LOG.info("a request ends this process between two rounds; systemd starts the installed version")
+        LOG.info("a request ends this process between two rounds")
         self.stop.set()
-        return RestartAnswer(request.id, accepted=True)
+        return RestartAnswer(request.id, accepted=True, detail=BY_SYSTEMD if self.systemd.address else BY_HAND)
 
     def unfinished(self) -> tuple[str, ...]:
         """The reason of each table that is not between two rounds. A failed table does not count."""
