@@ -1,10 +1,12 @@
 """Make docs/metrics.md from the table of the metrics."""
 
 from docs.protocol_page import table
+from shoed.journal.writer import BUSY_S
 from shoed.service.counters import BOUNDS
 from shoed.service.metrics.endpoint import LONGEST_HEAD, MOST_CLIENTS, READ_S, RETRY_S
 from shoed.service.metrics.facts import METRICS
 from shoed.service.metrics_settings import EXAMPLE
+from shoed.service.status import SLOW_S
 from shoed.service.watchdog import DEFAULT_PERIOD_S
 
 
@@ -71,6 +73,8 @@ The levels separate a defect of this daemon from the absence of another part:
 | --- | --- | --- | --- |
 | the journal failed | `failed` | 503 | the remedy of the log; the daemon ends, and systemd \
 starts it again |
+| a commit of the journal takes more than {SLOW_S:g} s | `failed` | 503 | check the disk, and end the program that \
+locks the journal; after {BUSY_S:g} s of a lock, the commit fails |
 | a part is stuck: the journal, the bus, a port or a table without progress for the period of the watchdog | `failed` \
 | 503 | the daemon no longer notifies the watchdog, and systemd restarts it; for the journal, check the disk |
 | a table has failed | `failed` | 503 | keep the log, and restart shoed between two rounds; the \
@@ -79,8 +83,9 @@ other tables continue meanwhile |
 | the broker is offline | `warning` | 200 | check the broker; shoed publishes the events of the journal later |
 | none of these | `ok` | 200 | none |
 
-A supervisor may restart the daemon after 503. A restart does not help against a warning, and bytes that a device sends
-during a restart may be lost. The period of the watchdog is `WatchdogSec` of the unit; without systemd it is
+A supervisor may restart the daemon after several answers of 503: a slow commit may complete by itself. A restart does
+not help against a warning, and bytes that a device sends during a restart may be lost. The period of the watchdog is
+`WatchdogSec` of the unit; without systemd it is
 {DEFAULT_PERIOD_S:g} s. If the event loop itself is stuck, `/health` does not answer: give each request a time limit.
 
 ## Requests

@@ -1,6 +1,7 @@
 """The measurement of the disk."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 from shoed.service.disk import Disk
@@ -23,3 +24,26 @@ async def test_clients_that_measure_at_once_get_their_answers(tmp_path: Path) ->
 async def test_a_disk_that_cannot_be_measured_has_no_result(tmp_path: Path) -> None:
     """The state directory is absent."""
     assert await Disk(tmp_path / "absent").measure() is None
+
+
+class Hanging(type(Path())):  # type: ignore[misc]  # PosixPath of this Python
+    """A directory on a disk that does not answer."""
+
+    answers = threading.Event()
+
+    def __fspath__(self) -> str:
+        self.answers.wait()
+        return str(self)
+
+
+async def test_a_disk_that_hangs_has_the_time_since_its_last_answer(tmp_path: Path) -> None:
+    """After the answer there is no such time."""
+    disk = Disk(Hanging(tmp_path))
+    assert await disk.measure() is None
+    first = disk.silent_s
+    assert first is not None
+    assert await disk.measure() is None
+    assert first < (disk.silent_s or 0)
+    Hanging.answers.set()
+    assert await disk.measure() is not None
+    assert disk.silent_s is None

@@ -4,7 +4,9 @@ import asyncio
 import socket
 from pathlib import Path
 
+from shoed.journal.writer import BUSY_S
 from shoed.rig.broker import BrokerKind, running_broker
+from tests.command_clients import shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
 from tests.http_client import PATIENCE_S, SOCKET, fetch
 from tests.promtool import PROMTOOL, promtool
@@ -91,6 +93,29 @@ async def test_a_journal_that_does_not_commit_is_503(world: World) -> None:
         async with asyncio.timeout(PATIENCE_S):  # a slow disk can need more than 0.3 s for the next commit
             while (await fetch(world.state_dir, "/health")).status != 200:
                 pass
+
+
+async def test_an_overdue_commit_is_503_before_the_watchdog(world: World) -> None:
+    """Another program locks the journal. /health and `shoed status` state the reason long before the commit fails."""
+    async with TcpShoe() as shoe:
+        await started(world, shoe)
+        await shoe.connected()
+        with world.journal.locked():
+            await shoe.say(NATURAL[0])
+            async with asyncio.timeout(BUSY_S / 2):
+                while (found := await fetch(world.state_dir, "/health")).status == 200:
+                    pass
+            (reason,) = found.json["failures"]
+            assert reason.startswith("journal: a commit of the journal is not complete after 2 s")
+            shown = await shoed("status", "--state-dir", world.state_dir)
+            assert shown.status == 1
+            assert "PROBLEM  a commit of the journal is not complete after " in shown.out
+            assert "reports that wait for a commit: " in " ".join(shown.out.split())
+        await world.recorder.event("card.drawn")
+        async with asyncio.timeout(PATIENCE_S):
+            while (await fetch(world.state_dir, "/health")).status != 200:
+                pass
+        assert "PROBLEM" not in (await shoed("status", "--state-dir", world.state_dir)).out
 
 
 async def test_a_port_in_use_does_not_stop_the_daemon(world: World) -> None:

@@ -13,6 +13,7 @@ import pytest
 from shoed.cli.journal import check
 from shoed.model.step import AnyInput, Configured
 from shoed.rig.broker import Broker, BrokerKind, running_broker
+from tests.command_clients import shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
 from tests.witnesses import TABLE, Recorder
 from tests.world import SHOED, SLOW_LINE, Daemon, World
@@ -346,6 +347,32 @@ async def test_a_change_that_needs_a_restart_is_reported_until_the_restart(world
     write(world, {TABLE: (shoe, "")}, '[metrics]\nlisten = "unix:a.sock"')
     await reload(daemon)
     assert "requires a restart" not in status_of(daemon)
+
+
+async def test_a_change_that_is_not_applied_is_shown(world: World, shoe: TcpShoe) -> None:
+    """`shoed status` has it. `shoed doctor` warns of it, and tries the topics of the running site."""
+    daemon = await started(world, {TABLE: (shoe, "")})
+    path = write(world, {TABLE: (shoe, "")})
+    path.write_text(path.read_text().replace(f'name = "{world.site}"', 'name = "elsewhere"', 1))
+    examined = await shoed("doctor", "--config", path)
+    assert f"the daemon runs with site.name {world.site}, and the configuration has elsewhere" in examined.out
+    await reload(daemon)
+    note = "reload: site.name requires a restart"
+    assert f"note     {note}\n" in (await shoed("status", "--config", path)).out
+    examined = await shoed("doctor", "--config", path)
+    assert f"warning  daemon: {world.site}: {note}" in examined.out
+    assert f"shoed/v1/{world.site}/{TABLE}/doctor: " in examined.out
+    assert "shoed/v1/elsewhere" not in examined.out
+
+
+async def test_a_reload_that_replaces_the_level_of_a_command_is_a_change(world: World, shoe: TcpShoe) -> None:
+    """The log names the key. The next reload has no change."""
+    daemon = await started(world, {TABLE: (shoe, "")})
+    assert (await shoed("log", "warning", "--state-dir", world.state_dir)).status == 0
+    await reload(daemon)
+    assert "reloaded: no change" not in await logged(daemon, "log.level: applied")
+    await reload(daemon)
+    await logged(daemon, "reloaded: no change")
 
 
 async def test_a_reload_during_the_start_and_two_at_once(world: World, shoe: TcpShoe, other: TcpShoe) -> None:

@@ -30,6 +30,7 @@ from shoed.service.config import recall
 from shoed.service.desk import engine_of
 from shoed.session import SessionState
 from shoed.session.open_shoe_device import OpenShoeDeviceSession
+from tests.command_clients import shoed
 from tests.foreign_shoe import TcpShoe
 from tests.open_shoe_line import MS, A
 from tests.test_open_shoe_table import card
@@ -95,7 +96,10 @@ async def start(world: World, shoe: OpenDevice, shuffler: OpenDevice) -> None:
 async def test_the_delivered_set_is_compared_with_the_dealt_cards(
     world: World, devices: tuple[OpenDevice, OpenDevice]
 ) -> None:
-    """A set is delivered while the daemon is off, loaded and dealt. A failed shuffle then suspends the next shoe."""
+    """A set is delivered while the daemon is off, loaded and dealt. A failed shuffle then suspends the next shoe.
+
+    `shoed status` names the shoe of the question, by its number and its device.
+    """
     shoe, shuffler = devices
     await start(world, shoe, shuffler)
     await shuffler.report(Recognised("A7"), Shuffling())
@@ -110,6 +114,8 @@ async def test_the_delivered_set_is_compared_with_the_dealt_cards(
     await shuffler.acknowledged()
     await shoe.report(Loaded("B2"), card("2C"))
     await shoe.acknowledged()
+    shown = " ".join((await shoed("status", "--state-dir", world.state_dir)).out.split())
+    assert f"question 1, shoe 2 (open-shoe at {shoe.port}): Before round 1: " in shown
     assert await world.daemons[-1].stop() == 0
     types = [row.type for row in world.journal.events() if not row.type.startswith("device.")]
     assert types == [

@@ -4,9 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shoed.cli.status import age, answers, decision, size
+from shoed.cli.status import age, answers, decision, journal_text, size
 from shoed.model.commands import Decide
 from shoed.model.requests import typed_command, typed_request
+from shoed.service.disk import DiskStatus
+from shoed.service.status import JournalStatus
 from shoed.table.public_question import PublicQuestion
 from tests.shown import questions
 
@@ -54,3 +56,26 @@ def test_an_age_has_its_two_largest_units(seconds: int, text: str) -> None:
 def test_a_size_has_one_unit(count: int, text: str) -> None:
     """The units are decimal."""
     assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("waiting", "committing_s", "shown"),
+    [
+        (0, None, ""),
+        (3, None, ""),
+        (3, 1.5, ""),
+        (3, 2.5, "; reports that wait for a commit: 3"),
+    ],
+)
+def test_reports_that_wait_are_shown_if_a_commit_is_overdue(
+    waiting: int, committing_s: float | None, shown: str
+) -> None:
+    """A report that is not urgent waits for the next commit, up to a second: this is not worth a line."""
+    journal = JournalStatus("/s", None, waiting, committing_s, DiskStatus(5, 9, 2))
+    assert journal_text(journal) == f"/s; 2 bytes; 5 bytes of 9 bytes are free{shown}"
+
+
+@pytest.mark.parametrize(("silent_s", "shown"), [(None, "cannot be examined"), (7.2, "has not answered for 7 s")])
+def test_a_disk_without_an_answer_is_shown_with_its_time(silent_s: float | None, shown: str) -> None:
+    """A disk that refuses an answer has no time."""
+    assert journal_text(JournalStatus("/s", None, 0, None, None, silent_s)) == f"/s; the disk {shown}"

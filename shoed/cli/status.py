@@ -22,10 +22,11 @@ from shoed.cli.options import CONFIG, add_state_dir, state_dir_of
 from shoed.errors import AnswerRefused, TellError
 from shoed.model.events import Hand
 from shoed.model.irregularities import Role
+from shoed.model.observations import Device
 from shoed.model.requests import StatusRequest
 from shoed.service.command_socket import query
 from shoed.service.disk import DiskStatus
-from shoed.service.status import BrokerStatus, DaemonStatus, DeviceHealth, JournalStatus, TableStatus
+from shoed.service.status import BrokerStatus, DaemonStatus, DeviceHealth, JournalStatus, TableStatus, overdue
 from shoed.table.asking import OTHERS
 from shoed.table.public_question import PublicQuestion
 
@@ -94,6 +95,8 @@ def lines_of(found: DaemonStatus, place: list[str]) -> Iterator[str]:
     yield from row("journal", journal_text(found.journal))
     for problem in found.problems:
         yield from row("PROBLEM", problem)
+    if found.note:
+        yield from row("note", found.note)
     for table in found.tables:
         yield ""
         yield from table_lines(table, place)
@@ -105,17 +108,15 @@ def row(name: str, text: str, indent: str = "") -> list[str]:
 
 
 def journal_text(journal: JournalStatus) -> str:
-    parts = [journal.state_dir, disk_text(journal.disk)]
-    if journal.committing_s is not None:
-        parts.append(f"the present commit began {journal.committing_s:.1f} s ago")
-    if journal.waiting:
+    parts = [journal.state_dir, disk_text(journal.disk, journal.disk_silent_s)]
+    if overdue(journal.committing_s):  # a report that is not urgent waits for the next commit by design
         parts.append(f"reports that wait for a commit: {journal.waiting}")
     return "; ".join(parts)
 
 
-def disk_text(disk: DiskStatus | None) -> str:
+def disk_text(disk: DiskStatus | None, silent_s: float | None) -> str:
     if disk is None:
-        return "the disk does not answer"
+        return "the disk cannot be examined" if silent_s is None else f"the disk has not answered for {silent_s:.0f} s"
     return f"{size(disk.journal_bytes)}; {size(disk.free_bytes)} of {size(disk.total_bytes)} are free"
 
 
@@ -158,7 +159,8 @@ def broker_text(broker: BrokerStatus) -> str:
 
 
 def question_lines(table: TableStatus, asked: PublicQuestion, place: list[str]) -> Iterator[str]:
-    yield from wrapped(f"question {asked.id}: {asked.text} {asked.decided_by} {asked.ground}", INDENT)
+    name = f"question {asked.id}{of_shoe(table, asked)}"
+    yield from wrapped(f"{name}: {asked.text} {asked.decided_by} {asked.ground}", INDENT)
     for line in asked.evidence:
         yield from wrapped(f"evidence: {line}", INDENT * 2)
     for choice, effects in answers(asked):
@@ -170,6 +172,15 @@ def question_lines(table: TableStatus, asked: PublicQuestion, place: list[str]) 
     others = [each.id for each in table.state.questions if each.id != asked.id]
     if others:
         yield f"{INDENT}also open: question {', '.join(others)}"
+
+
+def of_shoe(table: TableStatus, asked: PublicQuestion) -> str:
+    """The shoe of the cards, and the device that draws them if the table has several."""
+    number = f", shoe {asked.shoe}" if asked.shoe else ", before the first shoe"
+    drawing = next((each for each in table.devices if each.device is Device.SHOE), None)
+    if drawing is None or not table.devices[1:]:
+        return number
+    return f"{number} ({drawing.protocol} at {drawing.port})"
 
 
 def answers(asked: PublicQuestion) -> Iterator[tuple[str, list[str]]]:

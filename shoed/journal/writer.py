@@ -111,6 +111,12 @@ class Writer:
     def beaten(self) -> None:
         self.beating_since = None
 
+    @property
+    def committing_s(self) -> float | None:
+        """The age of the present commit."""
+        since = self.committing_since
+        return None if since is None else round(time.monotonic() - since, 3)
+
     def check(self) -> None:
         failure = self.failed.result() if self.failed.done() else None
         if failure is not None:

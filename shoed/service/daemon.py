@@ -87,6 +87,7 @@ class Daemon(Generic[D]):
             self.metrics = endpoint_of(config.metrics, Path(config.state_dir), self)
         self.every_table_failed = asyncio.Event()
         self.hung_up = asyncio.Event()  # a reload is requested
+        self.log_level = config.log_level  # at present: `shoed log` changes it without the configuration
         self.note = ""  # the state of the last reload, for the status
 
     def desk_of(self, table: TableConfig) -> D:
@@ -183,6 +184,7 @@ class Daemon(Generic[D]):
 
     async def execute(self, request: AnyRequest) -> Answer:
         if isinstance(request, LogLevelRequest):
+            self.log_level = request.level
             log.set_level(request.level)
             return Answer(request.id, accepted=True, detail=f"the log level is {request.level.value}")
         if isinstance(request, RestartRequest):

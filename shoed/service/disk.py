@@ -8,6 +8,7 @@ import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 import msgspec
@@ -29,10 +30,18 @@ class Disk:
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
         self.measuring: asyncio.Task[DiskStatus] | None = None
+        self.began = 0.0  # monotonic, the last measurement
+
+    @property
+    def silent_s(self) -> float | None:
+        """The age of a measurement that has no result after its time limit."""
+        age = monotonic() - self.began
+        return round(age, 3) if self.measuring and not self.measuring.done() and age >= DISK_S else None
 
     async def measure(self) -> DiskStatus | None:
         """None: the disk does not answer, or refuses to."""
         if self.measuring is None or self.measuring.done():
+            self.began = monotonic()
             self.measuring = asyncio.create_task(off_loop(lambda: disk_of(self.state_dir)))
         measuring = self.measuring  # during the wait, another client may begin the next measurement
         await asyncio.wait([measuring], timeout=DISK_S)

@@ -84,7 +84,8 @@ class Reloader(Generic[D]):
             return
         for warning in found.warnings:
             LOG.warning("%s", warning)
-        before = replace(self.daemon.config, tables=tuple([desk.config for desk in self.daemon.desks]))
+        tables = tuple([desk.config for desk in self.daemon.desks])
+        before = replace(self.daemon.config, tables=tables, log_level=self.daemon.log_level)
         differences = changes(before, found)
         self.restart, self.waiting, self.not_started, self.refusal = differences.restart, {}, {}, ""
         self.wanted = replace(found, site=before.site, state_dir=before.state_dir, metrics=before.metrics)
@@ -93,6 +94,7 @@ class Reloader(Generic[D]):
             LOG.info("reloaded: no change")
         for key in self.restart:
             LOG.warning("%s: not applied; restart shoed between two rounds to apply it", key)
+        self.daemon.log_level = self.wanted.log_level
         log.set_level(self.wanted.log_level)
         if differences.broker:
             await asyncio.gather(*(self.move(desk) for desk in self.daemon.desks))

@@ -8,7 +8,6 @@ thread. The event loop serves the tables between two tables of an answer.
 import asyncio
 import os
 from collections.abc import Sequence
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -26,7 +25,7 @@ if TYPE_CHECKING:  # the daemon imports this module for the first request
     from shoed.service.daemon import D, Daemon
     from shoed.service.desk import Desk
 
-SLOW_S: Final = 5.0  # a commit that takes longer is a problem
+SLOW_S: Final = 2.0  # a commit, or an answer of the disk, that takes longer is a problem
 
 
 class DeviceHealth(PublicDevice, frozen=True):
@@ -65,7 +64,7 @@ class JournalStatus(msgspec.Struct, frozen=True):
     """The journal. `failure`: the reason if a commit failed, else null. `disk`: null if the disk does not answer.
 
     `waiting`: the number of Steps that wait for a commit. `committing_s`: the age of the present commit; null without
-    one.
+    one. `disk_silent_s`: the time for which the disk has not answered; null if it answers.
     """
 
     state_dir: str
@@ -73,10 +72,11 @@ class JournalStatus(msgspec.Struct, frozen=True):
     waiting: int
     committing_s: float | None
     disk: DiskStatus | None
+    disk_silent_s: float | None = None
 
 
 class DaemonStatus(Answer, frozen=True, kw_only=True):
-    """The daemon and its tables. `broker`: the address of the broker."""
+    """The daemon and its tables. `broker`: its address. `note`: the changes that a reload has not applied, or empty."""
 
     version: str
     site: str
@@ -85,6 +85,7 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
     broker: str
     journal: JournalStatus
     tables: tuple[TableStatus, ...]
+    note: str = ""
 
     @property
     def problems(self) -> list[str]:
@@ -92,9 +93,21 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
         found = [f"{each.name}: {each.failure}" for each in self.tables if each.failure is not None]
         if self.journal.failure is not None:
             found.append(self.journal.failure)
-        elif (self.journal.committing_s or 0) > SLOW_S:
-            found.append(f"the journal has not completed a commit for {self.journal.committing_s:.0f} s")
+        elif (reason := overdue(self.journal.committing_s)) is not None:
+            found.append(reason)
+        if (silent_s := self.journal.disk_silent_s or 0) > SLOW_S:
+            found.append(f"the disk has not answered for {silent_s:.0f} s; check the disk of the state directory")
         return found
+
+
+def overdue(committing_s: float | None) -> str | None:
+    """The problem of a commit that began so many seconds ago, independent of the watchdog."""
+    if committing_s is None or committing_s <= SLOW_S:
+        return None
+    return (
+        f"a commit of the journal is not complete after {committing_s:.0f} s, and shoed publishes no further event;"
+        " check the disk, and end the program that locks the journal"
+    )
 
 
 async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: StatusRequest) -> DaemonStatus:
@@ -105,7 +118,6 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
         await asyncio.sleep(0)  # the tables are served
     writer, config = daemon.writer, daemon.config
     failure = writer.failed.result() if writer.failed.done() else None
-    since = writer.committing_since
     return DaemonStatus(
         request.id,
         accepted=True,
@@ -118,10 +130,12 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
             state_dir=str(daemon.disk.state_dir),
             failure=None if failure is None else str(failure),
             waiting=writer.waiting,
-            committing_s=None if since is None else round(monotonic() - since, 3),
+            committing_s=writer.committing_s,
             disk=disk,
+            disk_silent_s=daemon.disk.silent_s,
         ),
         tables=tuple(tables),
+        note=daemon.note,
     )
 
 

@@ -22,12 +22,12 @@ async def check_broker(config: Config, status: DaemonStatus | None) -> list[Chec
     if any(each is not None and each.startswith(CREDENTIAL) for each in files):
         text = "the credentials of the broker exist in the service only, so doctor does not connect"
         return [*found, CheckResult(CheckName.BROKER, Level.SKIPPED, where, text)]
-    word = os.urandom(4).hex()
+    word, site = os.urandom(4).hex(), config.site if status is None else status.site  # a restart applies a changed site
     try:
-        async with connect(config.broker, f"shoed-{config.site}-doctor-{word}", None) as connection:
+        async with connect(config.broker, f"shoed-{site}-doctor-{word}", None) as connection:
             found.append(CheckResult(CheckName.BROKER, Level.OK, where, f"accepts MQTT {config.broker.version}"))
             for table in config.tables:
-                topic = f"shoed/v1/{config.site}/{table.name}/{TOPIC}"
+                topic = f"shoed/v1/{site}/{table.name}/{TOPIC}"
                 denial = Level.WARNING if table.name in served else Level.PROBLEM
                 found.append(await access(connection, where, MqttMessage(topic, word.encode()), denial))
     except BusError as error:

@@ -6,7 +6,7 @@ the machine and, if the state directory is known, the daemon and the journal. A 
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -63,6 +63,7 @@ async def examine(file: str | None, state_dir: Path | None, listen_s: float) -> 
         found += check_state(state_dir, status)
     found.append(check_clock())
     if config is not None:
+        found += [] if status is None else unapplied(config, status)
         found += check_secret_files(config)
         found += await check_devices(config, status, listen_s, may_run=may_run)
         found += await check_broker(config, status)
@@ -115,6 +116,18 @@ def check_daemon(state_dir: Path) -> tuple[CheckResult, DaemonStatus | None, boo
         text += f"; this program has version {VERSION}"
         return CheckResult(CheckName.DAEMON, Level.WARNING, where, text, RESTART), status, True
     return CheckResult(CheckName.DAEMON, Level.OK, where, text), status, True
+
+
+def unapplied(config: Config, status: DaemonStatus) -> Iterator[CheckResult]:
+    """The changes that the daemon has not applied: by its report, or of the site, which is in every topic."""
+    if status.note:
+        remedy = (
+            "correct a file that was refused, and reload it; a change that waits needs no action; others need a restart"
+        )
+        yield CheckResult(CheckName.DAEMON, Level.WARNING, status.site, status.note, remedy)
+    elif status.site != config.site:
+        text = f"the daemon runs with site.name {status.site}, and the configuration has {config.site}"
+        yield CheckResult(CheckName.DAEMON, Level.WARNING, status.site, text, "restart shoed between two rounds")
 
 
 def check_state(state_dir: Path, status: DaemonStatus | None) -> list[CheckResult]:

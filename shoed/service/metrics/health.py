@@ -1,7 +1,8 @@
 """The answer of /health: whether a person or a supervisor must act now, and the state of each table.
 
-Theory of operation: a failure (the journal, a table that has ended, a stuck part) gives status 503. The absence of a
-device or of the broker is a warning: shoed connects again by itself, a restart does not help, and no event is lost.
+Theory of operation: a failure (the journal, an overdue commit, a table that has ended, a stuck part) gives status 503.
+The absence of a device or of the broker is a warning: shoed connects again by itself, a restart does not help, and no
+event is lost.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from shoed import VERSION
-from shoed.service.status import BrokerStatus, DeviceHealth, broker_of, devices_of
+from shoed.service.status import BrokerStatus, DeviceHealth, broker_of, devices_of, overdue
 from shoed.table.state import LinkStatus
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def health(daemon: "Daemon[Any]") -> Health:
     tables = tuple([TableHealth(each.name, each.ended, devices_of(each), broker_of(each)) for each in daemon.desks])
     journal = daemon.writer.failed.result() if daemon.writer.failed.done() else None
     failures = [f"journal failed: {journal}"] if journal else []
+    slow = None if journal else overdue(daemon.writer.committing_s)
+    failures += [f"journal: {slow}"] if slow else []
     limit_s = daemon.systemd.watchdog_s
     failures += [f"{part}: no progress for {limit_s:g} s" for part in daemon.stuck_parts(limit_s)]
     failures += [f"{each.name}: {each.failure}" for each in tables if each.failure]
