@@ -143,7 +143,8 @@ def check_links(status: DaemonStatus) -> list[CheckResult]:
 def link(where: str, each: DeviceHealth) -> CheckResult:
     heard = f"last bytes at {each.heard_at}" if each.heard_at else "no bytes yet"
     if each.link is LinkStatus.OFFLINE:
-        return refused(CheckName.PORT, where, each.reason or f"{each.port}: the daemon has not opened the port yet")
+        reason = each.reason or f"{each.port}: the daemon has not opened the port yet; run doctor again in some seconds"
+        return refused(CheckName.PORT, where, reason)
     if each.link is LinkStatus.QUIET:
         remedy = "draw a card; check that the device is on, and its cable"
         return CheckResult(
