@@ -130,6 +130,10 @@ def answer_first(table: Table) -> str:
     return "" if held is None else f"answer question {held} first"
 
 
+def with_remedy(problem: str, remedy: str) -> str:
+    return f"{problem}; {remedy}" if remedy else problem
+
+
 def close_bets(table: Table, at: Now) -> str | None:
     if table.state.phase not in (Phase.BETTING, Phase.SUSPENDED) or table.record.play is not Phase.BETTING:
         return f"bets are not open; the table is {table.state.phase.value}"
@@ -304,7 +308,7 @@ def impossible(table: Table, notice: ReportIrregularity, first: int, drawn: int)
     if last > drawn or (notice.kind in ABOUT_A_CARD and first < 1):
         return f"{notice.kind.value} names card {last}, and the number of cards in the round is {drawn}"
     if notice.kind is Kind.ORDER_ALTERED and notice.order and last > len(order):
-        return f"card {last} has no place in the round yet; {answer_first(table)}"
+        return with_remedy(f"card {last} has no place in the round yet", answer_first(table))
     dealt = [each.face for each in order[first - 1 : first - 1 + len(notice.order)]]
     if notice.kind is Kind.ORDER_ALTERED and Counter(notice.order) != Counter(dealt):
         return f"the field order must have the cards from card {first} on: {' '.join(str(face) for face in dealt)}"
@@ -356,8 +360,6 @@ def squeeze(table: Table, by: Author, at: Now) -> str | None:
 
 def settle(table: Table, at: Now) -> str | None:
     if table.state.phase not in DRAWN:
-        return "; ".join(
-            filter(None, (f"no round is complete; the table is {table.state.phase.value}", answer_first(table)))
-        )
+        return with_remedy(f"no round is complete; the table is {table.state.phase.value}", answer_first(table))
     rounds.settle(table, at, by_command=True)
     return None
