@@ -27,7 +27,7 @@ def git(*words: str) -> str:
 
 
 def version() -> str:
-    (found,) = re.findall(r'^VERSION: Final = "([^"]+)"', (ROOT / "shoed/__init__.py").read_text(), re.MULTILINE)
+    (found,) = re.findall(r'^VERSION = "([^"]+)"', (ROOT / "shoed/__init__.py").read_text(), re.MULTILINE)
     return str(found)
 
 
