@@ -28,6 +28,7 @@ ANSWERED: Final = 2  # the first schema with answers
 SHUFFLED: Final = 3  # the first schema with shufflers
 STEPS: Final = 10_000  # of SQLite's machine, between two looks at the clock
 MOST_DAMAGES: Final = 3
+CACHE_KB: Final = 512  # of the writer: eight tables write to 60 pages; further pages cost memory and save no time
 PACKED: Final = 4  # the first schema with compressed bytes, and with bytes that are not kept
 
 
@@ -138,6 +139,7 @@ class Store:
                 f"{self.path}: this file system does not support SQLite's WAL mode; set another site.state_dir"
             )
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
         return connection
 
     def read(self) -> "Reader":
