@@ -55,7 +55,8 @@ class Pit:
             elif message.topic.startswith("event/"):
                 event = message.json
                 self.sequence = int(event["sequence"])
-                self.cards += event["type"].startswith("shoed.card.")
+                if event["type"].startswith("shoed.card."):
+                    self.cards += event["data"].get("count", 1)  # one event has all cards beyond a limit
                 self.online += event["type"] == "shoed.device.online"
                 if event["type"] == "shoed.question.answered":
                     self.answered[event["data"]["id"]] += 1
