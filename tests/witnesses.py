@@ -27,11 +27,14 @@ PATIENCE_S: Final = 20.0
 class Watched:
     """An object with news, for which a test can wait."""
 
+    patience_s = PATIENCE_S  # of each wait
+
     def __init__(self) -> None:
         self.news = asyncio.Event()
 
-    async def until(self, predicate: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
+    async def until(self, predicate: Callable[[], T | None], patience_s: float | None = None) -> T:
         """The first result of the predicate that is not None or empty."""
+        patience_s = patience_s or self.patience_s
         try:
             async with asyncio.timeout(patience_s):
                 while not (found := predicate()):

@@ -15,12 +15,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self
 
 from tests.hil.image import CACHE, Image, built, digest, run, tool
 from tests.witnesses import Watched
-
-T = TypeVar("T")
 
 PATIENCE_S: Final = 90.0  # an emulated processor is slow, and other programs use the real ones
 BOOT_S: Final = 240.0
@@ -57,6 +55,8 @@ class Heard(NamedTuple):
 
 class Guest(Watched):
     """One machine. `place` has its files; the machine is switched off at the end."""
+
+    patience_s = PATIENCE_S
 
     def __init__(self, image: Image, place: Path, disk: Path) -> None:
         super().__init__()
@@ -174,9 +174,6 @@ class Guest(Watched):
         output = "\n".join(self.lines[number])
         assert self.statuses[number] == 0, f"{what}: status {self.statuses[number]}:\n{output}"
         return output
-
-    async def until(self, predicate: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
-        return await super().until(predicate, patience_s)
 
     async def run(self, *command: str) -> str:
         """Run a command in the guest, and return its output."""
