@@ -35,7 +35,7 @@ FAMILIES: Final = ("angel-eye", "bee-tek", "angel-eye", "open-shoe", "angel-eye"
 SCALE: Final = 0.1  # of every pause of a dealer
 FIRST_LIFE: Final = 0.15  # of the time
 # Of the second life: the caches of the cards fill, the garbage collector runs all its generations once, and the
-# recent traffic of the lines fills its rings. The speed of all depends on the number of cards, not on the time.
+# recent traffic of the lines fills its rings. The speed of each depends on the number of cards, not on the time.
 WARM_UP: Final = 0.5
 PART: Final = 0.1  # of the samples: the basis of one figure
 SAMPLE_S: Final = 0.5
