@@ -25,7 +25,7 @@ async def test_a_daemon_loses_nothing_and_does_not_grow(tmp_path: Path, broker: 
     for name, count in sorted(result.counts.items()):
         print(f"{name:<52} {count:12,}")
     print(f"memory in MB, from the start to the end: {result.memory}")
-    for figure in result.figures:
+    for figure in (*result.figures, result.pace):
         print(figure)
     assert not result.defects, "\n".join(result.defects)
     assert [figure.name for figure in result.figures if not figure.is_ok] == []
