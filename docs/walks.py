@@ -46,7 +46,7 @@ from shoed.ports.recorder import PortRecorder
 from shoed.ports.tcp import TcpLink
 from shoed.rules import drawing, insurance, irregular, neglected_insurance, questions, results
 from shoed.service.command_socket import CommandServer
-from shoed.service.counters import Histogram
+from shoed.service.counters import Counters, Histogram
 from shoed.service.daemon import Daemon
 from shoed.service.desk import Desk
 from shoed.service.table_device import TableDevice
@@ -170,6 +170,7 @@ WALKS: Final[Mapping[str, Walk]] = {
             *DEADLINES,
             deframe.expire,  # rejects a torn frame
             Histogram.add,  # measures the commit
+            Counters.published,  # counts the event
             codec.form_of,  # names the form of the frame, for the evidence
             *(noise_budget.charged, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
             *(drawing.points, drawing.Hands.of, drawing.Hands.with_card, irregular.deal),  # hands for the event
@@ -183,6 +184,7 @@ WALKS: Final[Mapping[str, Walk]] = {
             *(Store.read, Reader.answer, Reader.close, Writer.check),  # look for an answer under the same id
             clock.now,
             Histogram.add,  # measures the commit
+            Counters.published,  # counts the event
             *(device_orders.ordered, AngelEyeSession.step),  # a command may be an order for the device
             *(noise_budget.renewed, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
             *(insurance.waived, neglected_insurance.neglected, results.rows),  # for the standing and the consequences

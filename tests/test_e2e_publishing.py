@@ -46,6 +46,22 @@ async def test_the_question_of_a_suspended_round_stays_retained_in_the_next_roun
         assert (last.json["id"], last.json["round"], last.json["question"]) == ("1", 1, "reading")
 
 
+async def test_a_broker_may_accept_one_message_at_a_time(tmp_path: Path) -> None:
+    """Its Receive Maximum is 1: the state and the question that changes with it are sent one after the other."""
+    async with (
+        running_broker(BrokerKind.MOSQUITTO, lines=["max_inflight_messages 1"]) as narrow,
+        World(tmp_path, narrow) as world,
+        TcpShoe() as shoe,
+    ):
+        daemon = await world.serve(shoe)
+        await shoe.connected()
+        await shoe.say(drawn("P1", "8S"), drawn("P2", "3H"))
+        await world.recorder.until(lambda: any(each.payload for each in world.recorder.on(f"{TABLE}/question")) or None)
+        assert await daemon.stop() == 0
+        await world.all_published()
+        assert [each["status"] for each in world.recorder.statuses()] == ["online", "offline"]
+
+
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 async def test_denied_events_are_kept(tmp_path: Path, version: str) -> None:
     """The broker accepts births and denies events: the status contains the reason, and the cursor does not move."""

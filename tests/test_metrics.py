@@ -3,11 +3,13 @@
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import pytest
 from msgspec.structs import replace
 
 from shoed.bus.settings import BrokerSettings
@@ -89,7 +91,7 @@ def test_the_memory_of_the_counters_is_bounded() -> None:
     counters = Counters()
     for sequence in range(1, 3 * MOST_AWAITED):
         counters.awaited.append((sequence, 0.0))
-    counters.acknowledged(3 * MOST_AWAITED)
+    counters.acknowledged(3 * MOST_AWAITED, 1)
     assert sum(counters.commit_to_acknowledgement.counts) == MOST_AWAITED
     assert not counters.awaited
 
@@ -104,6 +106,15 @@ async def test_every_metric_is_in_the_text(tmp_path: Path) -> None:
     for each in METRICS:
         assert page.count(f"# HELP {each.name} {each.help}\n# TYPE {each.name} {each.kind.value}\n{each.name}") == 1
     assert page.endswith("\n")
+
+
+async def test_the_start_of_the_process_does_not_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the clock is set between two requests."""
+    async with daemon(tmp_path) as made:
+        before = (await text(made)).value("process_start_time_seconds")
+        clock = time.time
+        monkeypatch.setattr(time, "time", lambda: clock() + 100)
+        assert (await text(made)).value("process_start_time_seconds") == before
 
 
 async def test_a_disk_that_does_not_answer_has_no_values(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -160,6 +160,37 @@ async def test_nothing_stays_open(tmp_path: Path) -> None:
         for data in (b"GET /metrics HTTP/1.0\r\n\r\n", b"a" * 20 * LONGEST_HEAD, b"x\r\n\r\n"):
             await sent(tmp_path, data)
         await until(lambda: left_open() == before)
+
+
+async def test_a_client_that_is_connected_does_not_delay_the_end(tmp_path: Path) -> None:
+    """Its connection is closed, without a request and in the middle of one."""
+    clients = []
+    async with serving(tmp_path) as endpoint, asyncio.timeout(module.READ_S / 2):
+        for begun in (b"", b"GET /metrics HTTP/1.1\r\n"):
+            with address(tmp_path, SOCKET) as path:
+                reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(begun)
+            clients.append((reader, writer))
+        await until(lambda: endpoint.clients == 2)
+    for reader, writer in clients:
+        async with asyncio.timeout(module.READ_S / 2):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_defect_of_a_page_is_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer names the defect, the log has it, and the next client is served."""
+
+    async def defective() -> HttpPage:
+        raise KeyError(7)
+
+    async with serving(tmp_path) as endpoint:
+        endpoint.pages = {**endpoint.pages, "/health": defective}
+        answer = await fetch(tmp_path, "/health")
+        assert (answer.status, b"KeyError: 7" in answer.body) == (500, True)
+        assert (await fetch(tmp_path, "/metrics")).status == 200
+    assert "/health has no page" in caplog.text
 
 
 # ---------------------------------------------------------------------------------------------- the place

@@ -64,6 +64,7 @@ class Recorder(Watched):
 
     def __init__(self, site: str) -> None:
         super().__init__()
+        self.site = site
         self.root = f"shoed/v1/{site}/"
         self.messages: list[Message] = []
         self.envelopes: dict[str, list[Any]] = {}  # by table

@@ -6,15 +6,17 @@ connection sets `news`, which wakes the publisher. The publisher keeps only unac
 stays bounded with a slow broker. The cursor is the sequence number of the last acknowledged event. A later commit
 writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id and the same
 data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S.
+
+`finish` and `complete` end the publisher after the last committed event. Without a connection, `finish` ends it at
+once, and the rest waits for the next start; `complete` connects until the broker has everything.
 """
 
 import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Callable
 from contextlib import closing, suppress
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -41,6 +43,16 @@ class Checkpointed(msgspec.Struct):
     table: TableState
 
 
+class EventCounts(Protocol):
+    """Counts the events of a table. It outlives a publisher: a reload may replace the broker."""
+
+    def published(self) -> None:
+        """One event was sent; a repetition counts again."""
+
+    def acknowledged(self, sequence: int, count: int) -> None:
+        """The broker has acknowledged every event up to this sequence number; `count` of them are new."""
+
+
 class Publisher:
     def __init__(
         self,
@@ -48,7 +60,7 @@ class Publisher:
         broker: BrokerSettings,
         store: Store,
         writer: Writer,
-        on_acknowledged: Callable[[int], None],
+        counts: EventCounts,
     ) -> None:
         self.messages = messages
         self.broker = broker
@@ -58,16 +70,15 @@ class Publisher:
         self.offline_reason: str | None = "not connected yet"
         self.births = 0
         self.final_reason: str | None = None  # the reason of the last status; None: the publisher continues
-        self.finishing = asyncio.Event()
+        self.leaving = asyncio.Event()  # end without a connection
+        self.is_readable = True  # the journal
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
         with suppress(JournalError), closing(store.read()) as reader:  # `work` reads it again, and reports the error
             self.acknowledged = reader.cursor(messages.table)
         self.progress = asyncio.Event()  # `acknowledged` has changed
-        self.events_published = 0  # since the start, with repetitions
-        self.events_acknowledged = 0
-        self.on_acknowledged = on_acknowledged
+        self.counts = counts
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
         self.question: PublicQuestion | None = None  # the question that the broker has
@@ -83,9 +94,13 @@ class Publisher:
             await self.progress.wait()
 
     def finish(self, reason: str) -> None:
-        """Publish all committed events, then the status `offline` with this reason, and end."""
+        """Publish all committed events, then the status `offline` with the first reason, and end."""
+        self.complete(reason)
+        self.leaving.set()
+
+    def complete(self, reason: str) -> None:
+        """As `finish`, and connect again until the broker has the status."""
         self.final_reason = self.final_reason or reason
-        self.finishing.set()
         self.news.set()
 
     async def run(self) -> None:
@@ -103,6 +118,7 @@ class Publisher:
                     self.logged_reason = self.offline_reason
             except JournalError as error:  # only the status can still be published
                 self.writer.fail(error)
+                self.is_readable = False
                 self.finish(f"journal failed: {error}")
                 continue
             else:
@@ -111,7 +127,7 @@ class Publisher:
             failures = 0 if loop.time() - began >= SETTLED_S else failures + 1
             with suppress(TimeoutError):
                 async with asyncio.timeout(backoff_s(failures, rng, BACKOFF_MOST_S)):
-                    await self.finishing.wait()
+                    await self.leaving.wait()
                     return  # without a connection, the last status cannot be published
 
     async def publish_until_lost(self) -> None:
@@ -127,7 +143,7 @@ class Publisher:
         will = self.status(Presence.OFFLINE, "connection lost", birth)
         async with connect(self.broker, self.messages.client_id, will) as connection:
             try:
-                if self.final_reason is None:
+                if self.is_readable:
                     with closing(self.store.read()) as reader:
                         await self.work(connection, reader, birth)
             except BrokerRefused as refusal:  # of one message: the broker still accepts the status
@@ -144,7 +160,10 @@ class Publisher:
         self.acknowledged = max(self.acknowledged, reader.cursor(self.messages.table))
         boundary = reader.last_sequence(self.messages.table)
         reason = "reconnected" if self.births else "started"
-        await connection.probe(self.status(Presence.ONLINE, reason, birth))
+        if self.final_reason is None:
+            await connection.probe(self.status(Presence.ONLINE, reason, birth))
+        else:  # the rest of a table that has ended
+            await connection.probe(self.status(Presence.OFFLINE, self.final_reason, birth))
         state = self.state(reader)
         self.question = self.open_question(state)
         await connection.publish(self.shown(state))
@@ -172,7 +191,7 @@ class Publisher:
             events = reader.events(self.messages.table, sent, connection.window - connection.unacknowledged)
             for event in events:
                 message = self.messages.event(event, historical=event.sequence <= boundary)
-                self.events_published += 1
+                self.counts.published()
                 if not proven:
                     self.begin()
                     await connection.probe(message)
@@ -192,22 +211,25 @@ class Publisher:
                     async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
                         await self.news.wait()
                 except TimeoutError:
-                    self.publish_state(connection, reader, sent)
+                    await self.publish_state(connection, reader, sent)
             elif self.final_reason is not None:
                 return
             else:
                 await self.news.wait()
 
-    def publish_state(self, connection: Connection, reader: Reader, sent: int) -> None:
+    async def publish_state(self, connection: Connection, reader: Reader, sent: int) -> None:
         state = self.state(reader)
         if state.sequence <= sent:  # otherwise there are newer events, which are published first
             self.stale = False
-            self.track(sent, connection.send(self.shown(state)))
+            acknowledged = connection.send(self.shown(state))
+            self.track(sent, acknowledged)
             question = public_question(
                 self.messages.game, state, insurance=self.messages.insurance, custom=self.messages.custom
             )
             if question != self.question:
                 self.question = question
+                if connection.unacknowledged >= connection.window:  # a broker with a Receive Maximum of 1
+                    await asyncio.wait((acknowledged,))
                 self.track(sent, connection.send(self.messages.question(question)))
 
     def shown(self, state: TableState) -> MqttMessage:
@@ -242,8 +264,7 @@ class Publisher:
         before = self.acknowledged
         if sequence > before:
             self.acknowledged = sequence
-            self.events_acknowledged += sequence - before
-            self.on_acknowledged(sequence)
+            self.counts.acknowledged(sequence, sequence - before)
             self.progress.set()
             self.busy_since = asyncio.get_running_loop().time()  # a long backlog with progress is not a standstill
             self.writer.move_cursor(self.messages.table, sequence)

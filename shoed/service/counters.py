@@ -33,7 +33,7 @@ class Histogram:
 
 
 class Counters:
-    """The counters of one table."""
+    """The counters of one table. They outlive its desk: a counter does not decrease within a process."""
 
     def __init__(self) -> None:
         self.bytes: Counter[Device] = Counter()
@@ -43,6 +43,8 @@ class Counters:
         self.rejected_bytes: Counter[tuple[Device, str]] = Counter()
         self.findings: Counter[type[Finding]] = Counter()
         self.events: Counter[str] = Counter()  # by type
+        self.events_published = 0  # with repetitions
+        self.events_acknowledged = 0
         self.byte_to_commit = Histogram()
         self.commit_to_acknowledgement = Histogram()
         # The last event of each Step, and the moment of its commit.
@@ -73,8 +75,13 @@ class Counters:
         if step.events:
             self.awaited.append((step.events[-1].sequence, moment))
 
-    def acknowledged(self, sequence: int) -> None:
-        """The broker has acknowledged every event up to this sequence number."""
+    def published(self) -> None:
+        """One event was sent; a repetition counts again."""
+        self.events_published += 1
+
+    def acknowledged(self, sequence: int, count: int) -> None:
+        """The broker has acknowledged every event up to this sequence number; `count` of them are new."""
+        self.events_acknowledged += count
         moment = monotonic()
         while self.awaited and self.awaited[0][0] <= sequence:
             self.commit_to_acknowledgement.add(moment - self.awaited.popleft()[1])

@@ -33,7 +33,7 @@ from shoed.ports.clock import now
 from shoed.service import log, watchdog
 from shoed.service.command_socket import CommandServer, listening
 from shoed.service.config import Config, TableConfig
-from shoed.service.counters import Histogram
+from shoed.service.counters import Counters, Histogram
 from shoed.service.desk import Desk
 from shoed.service.disk import Disk
 from shoed.service.limited_log import LimitedLibrary
@@ -74,6 +74,7 @@ class Daemon(Generic[D]):
         self.store = store
         self.writer = Writer(store, ENGINE)
         self.desk = desk
+        self.counters: dict[str, Counters] = {}  # by the name of the table, also of a removed one
         self.desks = [self.desk_of(table) for table in config.tables]
         self.systemd = systemd
         self.listener = listener
@@ -91,7 +92,8 @@ class Daemon(Generic[D]):
         self.note = ""  # the state of the last reload, for the status
 
     def desk_of(self, table: TableConfig) -> D:
-        return self.desk(table, self.config.site, self.config.broker, self.store, self.writer)
+        counters = self.counters.setdefault(table.name, Counters())
+        return self.desk(table, self.config.site, self.config.broker, self.store, self.writer, counters)
 
     async def run(self) -> int:
         """Serve until a signal, a journal failure, or the failure of every table. Return the exit status."""
@@ -156,7 +158,7 @@ class Daemon(Generic[D]):
         except JournalError as error:
             failure = f"journal failed: {error}"
         for desk in self.desks:
-            desk.end(desk.ended or failure or "shoed stops; send the command again after the next start")
+            desk.end(failure or "shoed stops; send the command again after the next start")
         server.stopping.set()
         await serving
         return failure
@@ -231,9 +233,11 @@ class Daemon(Generic[D]):
             publishing = desk.publisher.busy_since
             if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
-            if desk.ended is None and any(each.is_stuck(limit_s) for each in desk.devices.values()):
+            if not desk.is_served:
+                continue
+            if any(each.is_stuck(limit_s) for each in desk.devices.values()):
                 parts.append(f"{desk.name} port")
-            if desk.ended is None and desk.due_ns is not None and (monotonic_ns() - desk.due_ns) / 1e9 > limit_s:
+            if desk.due_ns is not None and (monotonic_ns() - desk.due_ns) / 1e9 > limit_s:
                 parts.append(f"{desk.name} table")
         return parts
 

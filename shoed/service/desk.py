@@ -109,7 +109,15 @@ class Desk:
     publishing: asyncio.Task[None]
     tasks: asyncio.TaskGroup  # of the devices
 
-    def __init__(self, config: TableConfig, site: str, broker: BrokerSettings, store: Store, writer: Writer) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 -- the parts of a table
+        self,
+        config: TableConfig,
+        site: str,
+        broker: BrokerSettings,
+        store: Store,
+        writer: Writer,
+        counters: Counters | None = None,
+    ) -> None:
         self.config = config
         self.name = config.name
         self.site = site
@@ -118,14 +126,15 @@ class Desk:
         self.engine = engine_of(config, store.word)
         self.state = self.restore(store)
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
-        self.counters = Counters()
+        self.counters = counters or Counters()
         self.publisher = self.publisher_to(broker)
         self.devices = {device: TableDevice(self.name, device, of, self) for device, of in config.devices.items()}
         self.limited_log = LimitedLog(self.name)
         self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
         self.due_ns: int | None = None  # the deadline that `wake` waits for
         self.is_usable = True  # false during an engine step; it stays false if the engine step fails
-        self.ended: str | None = None  # the reason, once the table has ended
+        self.ended: str | None = None  # the reason, once the table has failed
+        self.leaving: str | None = None  # the reason, once the table is removed or shoed stops
         self.pending: dict[str, PendingCommand] = {}  # by the id of the command
         self.queue: asyncio.Queue[PendingCommand] = asyncio.Queue()
         self.stepped: Callable[[], None] | None = None  # called after each input, while a reload waits for the table
@@ -137,7 +146,7 @@ class Desk:
         )
 
     def publisher_to(self, broker: BrokerSettings) -> Publisher:
-        return Publisher(self.messages(), broker, self.store, self.writer, self.counters.acknowledged)
+        return Publisher(self.messages(), broker, self.store, self.writer, self.counters)
 
     def fields(self) -> Mapping[str, str]:
         """The fields of a log line about the table."""
@@ -246,6 +255,11 @@ class Desk:
         return self.committed.sequence - self.publisher.acknowledged
 
     @property
+    def is_served(self) -> bool:
+        """Whether the table takes inputs: it has not failed, and does not leave."""
+        return self.ended is None and self.leaving is None
+
+    @property
     def unfinished(self) -> str | None:
         """The reason why the table is not between two rounds."""
         return unfinished(self.config.game, self.state.table, insurance=self.config.house.insurance)
@@ -272,8 +286,8 @@ class Desk:
             return msgspec.json.decode(on_record.answers, type=tuple[Answer, ...])[0]
         if pending is None:
             self.writer.check()
-            if self.ended is not None:
-                return Answer(command.id, accepted=False, detail=self.ended)
+            if (reason := self.ended or self.leaving) is not None:
+                return Answer(command.id, accepted=False, detail=reason)
             pending = self.pending[command.id] = PendingCommand(command, asyncio.get_running_loop().create_future())
             self.queue.put_nowait(pending)
         # Another client may wait for the same answer: a cancelled client does not cancel the future.
@@ -295,8 +309,8 @@ class Desk:
 
     def end(self, reason: str) -> None:
         """Refuse all further commands. The journal commits no further Step."""
-        self.ended = self.ended or reason
-        self.refuse_pending(self.ended, taken=True)
+        self.leaving = reason
+        self.refuse_pending(self.ended or reason, taken=True)
 
     async def capture(self, request: CaptureRequest) -> Answer:
         """A capture of the bytes that a device sent and received lately."""
@@ -325,10 +339,14 @@ class Desk:
         except Exception as error:  # the border of a task
             self.ended = f"table failed: {cause(error)}"
             LOG.exception("%s: the table has ended after row %d; %s", self.name, self.state.row, self.ended)
-            self.publisher.finish(self.ended)
             self.refuse_pending(self.ended, taken=False)
             if self.stepped is not None:  # a reload that waits for the end of the round
                 self.stepped()
+            try:
+                with suppress(JournalError):
+                    await self.writer.flush()  # the publisher ends after the last committed event
+            finally:
+                self.publisher.complete(self.ended)
 
     async def publish(self) -> None:
         """Run the publisher. On error: log, restart from the cursor in the journal."""

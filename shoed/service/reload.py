@@ -114,7 +114,7 @@ class Reloader(Generic[D]):
         desk.publisher = desk.publisher_to(self.wanted.broker)
         desk.publisher.acknowledged = old.acknowledged
         if desk.ended is not None:
-            desk.publisher.finish(desk.ended)
+            desk.publisher.complete(desk.ended)
         desk.publishing = self.daemon.tasks.create_task(desk.publish())
 
     # --- the tables
@@ -179,6 +179,13 @@ class Reloader(Generic[D]):
         await self.daemon.writer.flush()  # a table of this name continues from its cursor
         self.daemon.desks.remove(desk)
         LOG.info("%s: removed", desk.name)
+        if desk.backlog:
+            LOG.warning(
+                "%s: events that wait in the journal, because the broker has not acknowledged them: %d; add the table"
+                " again to publish them",
+                desk.name,
+                desk.backlog,
+            )
 
 
 def now(desk: Desk) -> TableNow:

@@ -62,17 +62,28 @@ class MetricsEndpoint:
         while True:
             try:
                 with self.listening() as line:
-                    server = await asyncio.start_server(self.serve, sock=line, limit=LONGEST_HEAD)
-                    self.problem = None
-                    LOG.info("metrics at %s", self.place)
-                    async with server:
-                        await server.serve_forever()
+                    await self.serve_clients(line)
             except TellError as error:
                 self.report(str(error))
             except Exception as error:  # the border of a task
                 LOG.exception("the endpoint of the metrics has failed")
                 self.report(f"{type(error).__name__}: {error}")
             await asyncio.sleep(RETRY_S)
+
+    async def serve_clients(self, line: socket.socket) -> None:
+        """Serve until cancelled. The end closes every connection."""
+        async with asyncio.TaskGroup() as clients:
+
+            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                clients.create_task(self.serve(reader, writer))
+
+            server = await asyncio.start_server(connected, sock=line, limit=LONGEST_HEAD)
+            try:
+                self.problem = None
+                LOG.info("metrics at %s", self.place)
+                await asyncio.get_running_loop().create_future()
+            finally:
+                server.close()  # without wait_closed(), which waits for idle clients
 
     def report(self, reason: str) -> None:
         problem = f"metrics: {reason}"
@@ -142,7 +153,12 @@ class MetricsEndpoint:
             return refusal(HTTPStatus.NOT_FOUND, f"the pages are {' and '.join(self.pages)}"), is_head
         if method not in ("GET", "HEAD"):
             return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "send GET or HEAD", "Allow: GET, HEAD\r\n"), is_head
-        return await make(), is_head
+        try:
+            return await make(), is_head
+        except Exception as error:  # the border of a task: a defect of one page does not end the other clients
+            LOG.exception("%s has no page", target)
+            text = f"shoed has a defect ({type(error).__name__}: {error}); report it, with the log of shoed"
+            return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, text), is_head
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, page: HttpPage, *, is_head: bool) -> None:

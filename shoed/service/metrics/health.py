@@ -39,7 +39,8 @@ class Health(Struct, frozen=True):
 
 
 def health(daemon: "Daemon[Any]") -> Health:
-    tables = tuple([TableHealth(each.name, each.ended, devices_of(each), broker_of(each)) for each in daemon.desks])
+    desks = [each for each in daemon.desks if each.leaving is None]  # a table that a reload removes is not missed
+    tables = tuple([TableHealth(each.name, each.ended, devices_of(each), broker_of(each)) for each in desks])
     journal = daemon.writer.failed.result() if daemon.writer.failed.done() else None
     failures = [f"journal failed: {journal}"] if journal else []
     slow = None if journal else overdue(daemon.writer.committing_s)

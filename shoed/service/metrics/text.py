@@ -9,6 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -87,12 +88,18 @@ def of_daemon(daemon: "Daemon[Any]") -> Iterator[Value]:
 
 
 def of_process() -> Iterator[Value]:
-    after_name = (PROC / "stat").read_text().rpartition(")")[2].split()
-    up_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(after_name[START_TICKS]) / os.sysconf("SC_CLK_TCK")
-    yield facts.STARTED, round(time.time() - up_s, 1), ()
+    yield facts.STARTED, started_s(), ()
     yield facts.CPU, time.process_time(), ()
     yield facts.MEMORY, int((PROC / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"), ()
     yield facts.FILES, len(list((PROC / "fd").iterdir())) - 1, ()  # without the one that reads the directory
+
+
+@cache
+def started_s() -> float:
+    """One value for all requests: Prometheus takes another value for another process."""
+    after_name = (PROC / "stat").read_text().rpartition(")")[2].split()
+    up_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(after_name[START_TICKS]) / os.sysconf("SC_CLK_TCK")
+    return round(time.time() - up_s, 1)
 
 
 def of_disk(disk: DiskStatus | None) -> Iterator[Value]:
@@ -108,8 +115,8 @@ def of_table(desk: "Desk") -> Iterator[Value]:
         yield facts.FINDINGS, desk.counters.findings[kind], (*of, word)
     for event in TYPES.values():
         yield facts.EVENTS, desk.counters.events[event], (*of, event)
-    yield facts.PUBLISHED, publisher.events_published, of
-    yield facts.ACKNOWLEDGED, publisher.events_acknowledged, of
+    yield facts.PUBLISHED, desk.counters.events_published, of
+    yield facts.ACKNOWLEDGED, desk.counters.events_acknowledged, of
     yield facts.BACKLOG, desk.backlog, of
     yield facts.IN_FLIGHT, len(publisher.under_way), of
     yield facts.COMMAND_QUEUE, len(desk.pending), of
