@@ -81,6 +81,7 @@ locks the journal; after {BUSY_S:g} s of a lock, the commit fails |
 other tables continue meanwhile |
 | a device is offline or quiet | `warning` | 200 | check the device; shoed connects again by itself |
 | the broker is offline | `warning` | 200 | check the broker; shoed publishes the events of the journal later |
+| unexpected errors since the start | `warning` | 200 | report the log, and restart shoed between two rounds |
 | none of these | `ok` | 200 | none |
 
 A supervisor may restart the daemon after several answers of 503: a slow commit may complete by itself. A restart does

@@ -42,7 +42,7 @@ VENDORS: Final = {
     "sqlite3": ("shoed/journal/",),
 }
 
-# Functions in which a defect ends one task only: it is logged and shown in the status.
+# Functions in which a defect ends one task only: it is logged with its traceback, counted, and shown in the status.
 TASK_BORDERS: Final = {
     ("shoed/service/desk.py", "run"),
     ("shoed/service/desk.py", "publish"),
@@ -50,16 +50,17 @@ TASK_BORDERS: Final = {
     ("shoed/service/daemon.py", "reload"),
     ("shoed/service/reload.py", "run"),
     ("shoed/service/metrics/endpoint.py", "run"),
+    ("shoed/service/metrics/endpoint.py", "page"),
+    ("shoed/service/log.py", "emit"),
     ("shoed/journal/writer.py", "run"),
     ("shoed/journal/writer.py", "committed"),
     ("shoed/ports/usb.py", "_run"),
 }
-# Functions that pass any error to their caller, or undo an operation without a caller.
+# Functions that pass any error to their caller.
 PASSED_ON: Final = {
     ("shoed/session/drivers.py", "load"),
     ("shoed/rig/family_kit/__init__.py", "__call__"),
     ("shoed/ports/threads.py", "run"),
-    ("shoed/ports/threads.py", "finish"),
     ("shoed/service/as_user.py", "_work_and_exit"),
 }
 
@@ -221,6 +222,22 @@ def test_errors_of_every_kind_are_caught_at_task_borders_only() -> None:
         or (isinstance(node, ast.Call) and called(node) == "suppress" and any(map(is_broad, node.args)))
     }
     assert broad == TASK_BORDERS | PASSED_ON
+
+
+def test_a_task_border_logs_the_traceback() -> None:
+    """`UnexpectedErrors` counts these lines."""
+    logging = {
+        (name(file), function)
+        for file in OURS
+        for function, node in within(file)
+        if isinstance(node, ast.ExceptHandler) and is_broad(node.type) and any(map(is_traceback, ast.walk(node)))
+    }
+    assert logging >= TASK_BORDERS
+
+
+def is_traceback(node: ast.AST) -> bool:
+    """Whether this is `LOG.exception`."""
+    return isinstance(node, ast.Attribute) and node.attr == "exception" and ast.unparse(node.value) == "LOG"
 
 
 def is_broad(caught: ast.expr | None) -> bool:

@@ -34,7 +34,7 @@ async def off_loop(work: Callable[[], T], undo: Callable[[T], object] = lambda _
         result.add_done_callback(lambda done: done.exception())  # or asyncio would log it
 
         def finish() -> None:
-            with contextlib.suppress(Exception):  # failed work has nothing to undo
+            if working.exception() is None:  # failed work has nothing to undo
                 undo(working.result())
 
         await asyncio.wait([asyncio.wrap_future(_start(finish))], timeout=PATIENCE_S)

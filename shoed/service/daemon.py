@@ -90,6 +90,7 @@ class Daemon(Generic[D]):
         self.hung_up = asyncio.Event()  # a reload is requested
         self.log_level = config.log_level  # at present: `shoed log` changes it without the configuration
         self.note = ""  # the state of the last reload, for the status
+        self.unexpected = log.UnexpectedErrors()
 
     def desk_of(self, table: TableConfig) -> D:
         counters = self.counters.setdefault(table.name, Counters())
@@ -97,6 +98,13 @@ class Daemon(Generic[D]):
 
     async def run(self) -> int:
         """Serve until a signal, a journal failure, or the failure of every table. Return the exit status."""
+        logging.getLogger().addHandler(self.unexpected)
+        try:
+            return await self.serve_tables()
+        finally:
+            logging.getLogger().removeHandler(self.unexpected)
+
+    async def serve_tables(self) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop.set)
@@ -243,7 +251,7 @@ class Daemon(Generic[D]):
 
     def status(self) -> str:
         problem = self.metrics.problem if self.metrics is not None else ""
-        return status_line(self.desks, "; ".join(filter(None, (self.note, problem))))
+        return status_line(self.desks, "; ".join(filter(None, (self.note, problem, self.unexpected.text))))
 
 
 async def ended(tasks: Sequence[asyncio.Task[None]], limit_s: float | None = None) -> None:

@@ -56,5 +56,5 @@ class LimitedLibrary(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         with suppress(RuntimeError):  # outside the event loop
             asyncio.get_running_loop()
-            return self.limited_log.counts_as_written(record.getMessage().partition("\n")[0])
+            return self.limited_log.counts_as_written(str(record.msg).partition("\n")[0])
         return True

@@ -6,19 +6,28 @@ The thread holds no lock while it writes. A blocked write therefore does not del
 
 If the standard error is the journal of systemd, the thread sends each line to the journal itself, with its fields
 (`journal_log.py`). The tasks of a table set `ABOUT`, so that the lines of every room have the fields of the table.
+
+Each border that catches an unexpected error logs it with its traceback. `UnexpectedErrors` counts these lines, also
+those of asyncio, of threads and of the log itself. The status, /health and /metrics have the number.
 """
 
 import atexit
 import logging
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
-from typing import Final, Generic, TypeVar
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from shoed.model.requests import LogLevel
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+LOG: Final = logging.getLogger("shoed")
 
 PLAIN: Final = logging.Formatter("%(levelname)s %(name)s: %(message)s")
 ROOM: Final = 10_000  # lines: a few MB
@@ -43,12 +52,18 @@ class Log(logging.Handler, Generic[L]):
         self.thread = threading.Thread(target=self.run, name="log", daemon=True)
 
     def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.form(record)
+        except Exception:  # noqa: BLE001  # the border of the log: a wrong call must not end the task that logs
+            where = f"{record.pathname}:{record.lineno}"
+            Context().run(LOG.exception, "%s: this log call is wrong, and its line is lost; report this log", where)
+            return
         if self.dropped and not self.lines.full():
             text = f"{self.dropped} log lines were dropped: the reader of the log stopped reading; check the reader"
             self.dropped = 0
             self.lines.put_nowait(self.form(logging.LogRecord("shoed", logging.WARNING, "", 0, text, None, None)))
         try:
-            self.lines.put_nowait(self.form(record))
+            self.lines.put_nowait(line)
         except queue.Full:
             self.dropped += 1
 
@@ -61,6 +76,40 @@ class Log(logging.Handler, Generic[L]):
         with suppress(queue.Full):
             self.lines.put_nowait(None)
             self.thread.join(FAREWELL_S)
+
+
+class UnexpectedErrors(logging.Handler):
+    """Counts the errors that are logged with a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.count = 0
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.count += 1
+            error = record.exc_info[1]
+            self.last = " ".join(f"{type(error).__name__}: {error}".split())
+
+    @property
+    def text(self) -> str:
+        """For people; empty without an error."""
+        if not self.count:
+            return ""
+        remedy = "report the log, and restart shoed between two rounds"
+        return f"unexpected errors: {self.count}; the last: {self.last}; {remedy}"
+
+
+def in_thread(found: threading.ExceptHookArgs) -> None:
+    if found.exc_value is not None:
+        name = "" if found.thread is None else found.thread.name
+        LOG.error("the thread %s has ended; report this log", name, exc_info=found.exc_value)
+
+
+def in_callback(found: "UnraisableHookArgs") -> None:
+    """Of libusb, or of a destructor."""
+    LOG.error("a callback has failed: %r; report this log", found.object, exc_info=found.exc_value)
 
 
 def to_standard_error(line: str) -> None:
@@ -88,8 +137,8 @@ def begin(journal: str = JOURNAL) -> None:
         log = Log(with_fields, JournalSocket(journal, to_standard_error).write)
     log.thread.start()
     atexit.register(log.end)
-    root = logging.getLogger()
-    root.addHandler(log)
+    logging.getLogger().addHandler(log)
+    threading.excepthook, sys.unraisablehook = in_thread, in_callback
     set_level(LogLevel.INFO)
 
 

@@ -76,7 +76,10 @@ class JournalStatus(msgspec.Struct, frozen=True):
 
 
 class DaemonStatus(Answer, frozen=True, kw_only=True):
-    """The daemon and its tables. `broker`: its address. `note`: the changes that a reload has not applied, or empty."""
+    """The daemon and its tables. `broker`: its address. `note`: the changes that a reload has not applied, or empty.
+
+    `unexpected_errors`: the number and the last of the errors with a traceback in the log; null without one.
+    """
 
     version: str
     site: str
@@ -86,6 +89,7 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
     journal: JournalStatus
     tables: tuple[TableStatus, ...]
     note: str = ""
+    unexpected_errors: str | None = None
 
     @property
     def problems(self) -> list[str]:
@@ -97,6 +101,8 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
             found.append(reason)
         if (silent_s := self.journal.disk_silent_s or 0) > SLOW_S:
             found.append(f"the disk has not answered for {silent_s:.0f} s; check the disk of the state directory")
+        if self.unexpected_errors:
+            found.append(self.unexpected_errors)
         return found
 
 
@@ -136,6 +142,7 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
         ),
         tables=tuple(tables),
         note=daemon.note,
+        unexpected_errors=daemon.unexpected.text or None,
     )
 
 

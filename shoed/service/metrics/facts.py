@@ -91,6 +91,9 @@ LINK: Final = Metric(
 )
 BROKER: Final = Metric("shoed_broker_connected", GAUGE, "1 while the table is connected to the broker.", OF_TABLE)
 TABLE_FAILED: Final = Metric("shoed_table_failed", GAUGE, "1 after the table ended because of an error.", OF_TABLE)
+UNEXPECTED: Final = Metric(
+    "shoed_unexpected_errors_total", COUNTER, "Errors with a traceback in the log; shoed continues after each of them."
+)
 STUCK: Final = Metric(
     "shoed_stuck_parts", GAUGE, "Parts without progress for the period of the watchdog; /health names them."
 )
@@ -100,7 +103,7 @@ METRICS: Final = (
     *(BYTES, FRAMES, OBSERVATIONS, REJECTIONS, REJECTED_BYTES, FINDINGS, EVENTS, PUBLISHED, ACKNOWLEDGED),
     *(BYTE_TO_COMMIT, COMMIT, COMMIT_TO_ACKNOWLEDGEMENT),
     *(JOURNAL_SIZE, DISK_FREE, DISK_SIZE, JOURNAL_FAILED, JOURNAL_QUEUE),
-    *(COMMAND_QUEUE, IN_FLIGHT, BACKLOG, LINK, BROKER, TABLE_FAILED, STUCK),
+    *(COMMAND_QUEUE, IN_FLIGHT, BACKLOG, LINK, BROKER, TABLE_FAILED, UNEXPECTED, STUCK),
 )
 
 
