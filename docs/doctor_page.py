@@ -40,7 +40,8 @@ $ shoed bundle --config /etc/shoed/shoed.toml
 ```
 
 The command makes the file `shoed-SITE-TIME.tar.gz`, or the file that `--output` names, with the mode 0600. An existing
-file is not changed. `MANIFEST` in the archive lists each included part, and each missing part with the reason.
+file is not changed. `MANIFEST` in the archive lists each included part, and each missing part with the reason. If a
+part is missing because of an unexpected error, `PART.error` has the traceback.
 
 {parts}
 

@@ -56,8 +56,9 @@ TASK_BORDERS: Final = {
     ("shoed/journal/writer.py", "committed"),
     ("shoed/ports/usb.py", "_run"),
 }
-# Functions that pass any error to their caller.
+# Functions that pass any error to their caller, or into the archive for support.
 PASSED_ON: Final = {
+    ("shoed/cli/bundle.py", "alone"),
     ("shoed/session/drivers.py", "load"),
     ("shoed/rig/family_kit/__init__.py", "__call__"),
     ("shoed/ports/threads.py", "run"),

@@ -16,12 +16,15 @@ from typing import Final
 import msgspec
 import pytest
 
+from firmware_protocols.family import Settings
 from shoed.cli import main
 from shoed.model.commands import Answer, Author, Decide
 from shoed.model.events import ReturnedBets
 from shoed.model.irregularities import Role
 from shoed.model.step import Commanded
 from shoed.service.redaction import MARK, Redactor, notations, secrets_of
+from shoed.session import SessionState
+from shoed.session.families import BUILT_IN, Driver
 from tests.command_clients import Finished, client, line, shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.test_doctor import configure
@@ -132,6 +135,29 @@ async def test_a_missing_part_is_listed_with_the_reason(tmp_path: Path, monkeypa
     assert "journalctl is not on this machine" in missing[0]
     assert b"UPPER" in parts["doctor.txt"]
     assert done.out.count("without") == len(missing)
+
+
+def test_an_unexpected_error_takes_the_place_of_its_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The examination has a defect: a driver raises. The archive has the other parts, and the traceback."""
+    config = configure(tmp_path)
+    config.write_text(config.read_text().replace('"angel-eye"', '"jammed"') + '\n# password = "sesame-secret"\n')
+
+    def jammed() -> Driver[Settings, SessionState]:
+        raise KeyError("password=sesame-secret")
+
+    monkeypatch.setattr("shoed.session.families.BUILT_IN", {**BUILT_IN, "jammed": jammed})
+    assert main(["bundle", "--config", str(config), "--output", f"{tmp_path}/b.tar.gz"]) == 0
+    parts = unpacked(tmp_path / "b.tar.gz")
+    assert set(parts) >= {"MANIFEST", "doctor.txt.error", "versions.txt", "shoed.toml"}
+    assert parts["doctor.txt.error"].startswith(b"Traceback")
+    assert b"KeyError" in parts["doctor.txt.error"]
+    manifest = parts["MANIFEST"].decode()
+    for name in ("doctor.txt", "doctor.json"):
+        assert f"missing   {name}: unexpected error: KeyError: " in manifest
+    assert "    without doctor.json: unexpected error: KeyError: " in capsys.readouterr().out
+    assert not any(contains(each, b"sesame-secret") for each in parts.values())
 
 
 async def test_an_existing_file_is_not_changed(tmp_path: Path) -> None:

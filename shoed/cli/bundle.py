@@ -1,7 +1,8 @@
 """`shoed bundle`: the archive that support needs, without secrets (docs/doctor.md).
 
 Theory of operation: each part is collected alone. A part that cannot be made does not stop the others: MANIFEST has the
-reason. Every part passes the Redactor before it enters the archive, also MANIFEST.
+reason. The traceback of an unexpected error takes the place of the part, as NAME.error. Every part passes the Redactor
+before it enters the archive, also MANIFEST.
 """
 
 import argparse
@@ -14,8 +15,10 @@ import shutil
 import ssl
 import subprocess
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
@@ -30,7 +33,8 @@ from shoed.cli.journal import reading, row_lines
 from shoed.cli.options import CONFIG
 from shoed.cli.parser import duration
 from shoed.engine import ENGINE
-from shoed.errors import BundleError, JournalError, TellError
+from shoed.errors import BundleError, ShoedError, TellError
+from shoed.journal import Reader
 from shoed.journal.store import SCHEMAS, SQLITE_VERSION
 from shoed.model.requests import CaptureAnswer, CaptureRequest, StatusRequest
 from shoed.service import config
@@ -121,18 +125,40 @@ def secrets(file: Path, unit: str) -> list[bytes]:
 
 
 def collect(file: Path, state_dir: Path | None, arguments: argparse.Namespace) -> Iterator[Part]:
-    report = asyncio.run(examine(str(file), None, arguments.listen))
-    yield Part("doctor.txt", doctor.text(report).encode())
-    yield Part("doctor.json", msgspec.json.format(msgspec.json.encode(report)))
-    yield Part("versions.txt", "\n".join(versions()).encode())
-    yield Part("shoed.toml", file.read_bytes())
-    yield log(arguments.unit)
+    yield from alone(lambda: of_doctor(file, arguments.listen), "doctor.txt", "doctor.json")
+    yield from alone(lambda: [Part("versions.txt", "\n".join(versions()).encode())], "versions.txt")
+    yield from alone(lambda: [Part("shoed.toml", file.read_bytes())], "shoed.toml")
+    yield from alone(lambda: [log(arguments.unit)], "log.txt")
     if state_dir is None:
         reason = "the configuration names no state directory"
         yield from (Part(name, reason=reason) for name in ("status.json", "captures", "journal"))
         return
-    yield from of_daemon(state_dir)
-    yield from of_journal(state_dir)
+    yield from alone(partial(of_daemon, state_dir), "status.json", "captures")
+    yield from alone(partial(of_journal, state_dir), "journal")
+
+
+def alone(make: Callable[[], Iterable[Part]], *names: str) -> Iterator[Part]:
+    """The parts that `make` makes; an error ends these parts only. `names`: the parts that are then missing."""
+    made = set()
+    try:
+        for part in make():
+            yield part
+            made.add(part.name)
+    except ShoedError as error:
+        reason = str(error)
+    except Exception as error:  # noqa: BLE001  # the border of a part
+        place, what = f"{names[0]}.error", " ".join(f"{type(error).__name__}: {error}".split())
+        reason = f"unexpected error: {what}; {place} has the traceback; report it"
+        yield Part(place, traceback.format_exc().encode())
+    else:
+        return
+    yield from (Part(name, reason=reason) for name in names if name not in made)
+
+
+def of_doctor(file: Path, listen_s: float) -> Iterator[Part]:
+    report = asyncio.run(examine(str(file), None, listen_s))
+    yield Part("doctor.txt", doctor.text(report).encode())
+    yield Part("doctor.json", msgspec.json.format(msgspec.json.encode(report)))
 
 
 def versions() -> Iterator[str]:
@@ -167,30 +193,31 @@ def log(unit: str) -> Part:
 def of_daemon(state_dir: Path) -> Iterator[Part]:
     try:
         status = query(state_dir, StatusRequest(os.urandom(8).hex(), None), DaemonStatus)
-    except (TellError, msgspec.DecodeError) as error:  # or a daemon of another version
-        yield from (Part(name, reason=str(error)) for name in ("status.json", "captures"))
-        return
+    except msgspec.DecodeError as error:
+        raise TellError(f"the daemon is of another version than this program, {VERSION}: {error}") from error
     yield Part("status.json", msgspec.json.format(msgspec.json.encode(status)))
     for table in status.tables:
         for each in table.devices:
             name = f"captures/{table.name}-{each.device.value}.capture"
             request = CaptureRequest(table.name, os.urandom(8).hex(), each.device.value)
-            try:
-                text = query(state_dir, request, CaptureAnswer).capture
-                yield Part(name, text.encode(), is_record=True)
-            except TellError as error:
-                yield Part(name, reason=str(error))
+            yield from alone(partial(of_device, state_dir, name, request), name)
+
+
+def of_device(state_dir: Path, name: str, request: CaptureRequest) -> Iterator[Part]:
+    yield Part(name, query(state_dir, request, CaptureAnswer).capture.encode(), is_record=True)
 
 
 def of_journal(state_dir: Path) -> Iterator[Part]:
-    try:
-        with reading(state_dir) as reader:
-            for table in reader.tables:
-                first, last = reader.last_rows(table, ROUNDS, MOST_ROWS)
-                lines = (line for step in reader.step(table, first, last) for line in row_lines(reader, table, step))
-                yield Part(f"journal/{table}.txt", "\n".join(lines).encode(), is_record=True)
-    except JournalError as error:
-        yield Part("journal", reason=str(error))
+    with reading(state_dir) as reader:
+        for table in reader.tables:
+            name = f"journal/{table}.txt"
+            yield from alone(partial(of_table, reader, table, name), name)
+
+
+def of_table(reader: Reader, table: str, name: str) -> Iterator[Part]:
+    first, last = reader.last_rows(table, ROUNDS, MOST_ROWS)
+    lines = (line for step in reader.step(table, first, last) for line in row_lines(reader, table, step))
+    yield Part(name, "\n".join(lines).encode(), is_record=True)
 
 
 # --- the archive
