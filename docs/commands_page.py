@@ -177,6 +177,10 @@ The event `device/order-answered` has the answer of the device ([events](events.
 even if no fault is known, because a fault may be older than the daemon. The exception is an Open Shoe: its order
 contains the code of the fault, so shoed sends `clear-fault` only for a known fault.
 
+The result `silent` means that the device has not answered within `order_timeout_ms`, or that its link was closed or
+replaced. It is not known whether the device has executed the order. shoed never repeats an order by itself: look at the
+device, then decide. If a transfer to a USB device fails, the log has the bytes that are in doubt.
+
 """
 NOTICES: Final = """
 ## Kinds of notice

@@ -99,6 +99,8 @@ class FakeDevice:
     packet: int = 64
     outgoing: "Outgoing" = field(default_factory=Outgoing)  # packets, and errors by number
     write_errors: "queue.Queue[int]" = field(default_factory=queue.Queue)  # the errors of the next writes
+    torn: int = 0  # the bytes that it accepts before each of these errors
+    stalls_after: int = -1  # the number of writes before a stall; negative: none
     written: bytearray = field(default_factory=bytearray)
     heard: threading.Event = field(default_factory=threading.Event)
     calls: list[tuple[str, int]] = field(default_factory=list)
@@ -144,15 +146,19 @@ class FakeDevice:
 
     def take(self, transfer: Any) -> int | None:  # noqa: ANN401 -- a structure of ctypes
         """The status of an OUT transfer after its bytes, or None."""
+        status, room = COMPLETED, self.room
+        if not self.stalls_after:
+            self.write_errors.put(errno.EPIPE)
+        self.stalls_after -= 1
         if not self.write_errors.empty():
-            return STATUS[self.write_errors.get()]
-        if not self.room:
+            status, room = STATUS[self.write_errors.get()], self.torn
+        elif not room:
             return None
-        taken = ctypes.string_at(transfer.buffer, min(transfer.length, self.room))
+        taken = ctypes.string_at(transfer.buffer, min(transfer.length, room))
         transfer.actual_length = len(taken)
         self.written += taken
         self.heard.set()
-        return COMPLETED
+        return status
 
 
 class FakeLib:

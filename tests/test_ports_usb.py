@@ -193,14 +193,50 @@ async def test_an_endpoint_that_stalls_is_cleared_and_works_again(
             device.outgoing.put(number)
         device.outgoing.put(b"A")
     assert await receive(link, 3) == b"AAA"
+    await link.close()
+    assert device.calls.count(("clear", 0x81)) == 3 * MOST_STALLS
+    assert f"{3 * MOST_STALLS} stalls so far" in caplog.text
+
+
+async def test_an_order_that_the_device_has_refused_is_sent_again(plug: Plug, caplog: pytest.LogCaptureFixture) -> None:
+    """The endpoint stalls before the first byte, so the device has no byte of it."""
+    device = FakeDevice()
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
     for _ in range(MOST_STALLS):
-        device.write_errors.put(number)
+        device.write_errors.put(errno.EPIPE)
     link.send(b"order")
     assert await until_heard(device, 5) == b"order"
     await link.close()
-    assert device.calls.count(("clear", 0x81)) == 3 * MOST_STALLS
     assert device.calls.count(("clear", 0x02)) == MOST_STALLS
-    assert f"{3 * MOST_STALLS} stalls so far" in caplog.text
+    assert "the device may have a part" not in caplog.text
+
+
+@pytest.mark.parametrize(("number", "torn"), [(errno.EPIPE, 2), (errno.EIO, 2), (errno.EIO, 0), (errno.EIO, 5)])
+async def test_an_order_in_doubt_is_not_sent_again(
+    number: int, torn: int, plug: Plug, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The device may have executed it, or have a part of it. The log has the order; the next order is sent."""
+    device = FakeDevice(torn=torn)
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
+    device.write_errors.put(number)
+    link.send(b"order")
+    link.send(b"NEXT")
+    assert await until_heard(device, torn + 4) == b"order"[:torn] + b"NEXT"
+    await link.close()
+    assert "the device may have a part of these bytes: 6f 72 64 65 72; shoed does not send them again" in caplog.text
+
+
+async def test_an_order_that_fails_after_its_first_packet_is_not_continued(plug: Plug) -> None:
+    """The device has accepted a packet, and then stalls: the rest would be a broken frame."""
+    device = FakeDevice(room=3, stalls_after=1)
+    plug(device)
+    link = await open_link(ADDRESS, LINE)
+    link.send(b"order")
+    link.send(b"NEX")
+    assert await until_heard(device, 6) == b"ordNEX"
+    await link.close()
 
 
 async def test_an_endpoint_that_does_not_recover_is_a_lost_link(plug: Plug) -> None:

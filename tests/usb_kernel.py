@@ -77,6 +77,7 @@ class Kernel:
     driver: str = ""
     outgoing: deque[bytes | int] = field(default_factory=deque)  # packets, and the errors of transfers
     written: bytearray = field(default_factory=bytearray)
+    write_errors: deque[tuple[int, int]] = field(default_factory=deque)  # of the next writes: the error, accepted bytes
     calls: list[str] = field(default_factory=list)
     busy: bool = False
     gone: bool = False
@@ -212,8 +213,9 @@ class Kernel:
                 self.waiting.append(urb)
                 self.match()
             else:
-                self.written += read(client, buffer, length)
-                self.finish(urb, 0, bytes(length))
+                error, accepted = self.write_errors.popleft() if self.write_errors else (0, length)
+                self.written += read(client, buffer, length)[:accepted]
+                self.finish(urb, -error, bytes(accepted))
             self.changed.notify_all()
         return 0
 
@@ -293,6 +295,18 @@ async def a_stall(kernel: Kernel) -> None:
     assert await receive(link, 1) == b"A"
     await link.close()
     assert kernel.calls == ["claim", "clear", "release"]
+
+
+async def orders_that_fail(kernel: Kernel) -> None:
+    """An order is sent again only if the device has stalled before its first byte."""
+    kernel.plug()
+    link = await open_link(ADDRESS, LINE)
+    kernel.write_errors.extend([(errno.EPIPE, 0), (0, 5), (errno.EPIPE, 2), (errno.EPROTO, 0), (errno.EPROTO, 6)])
+    for order in (b"FIRST", b"second", b"third.", b"fourth", b"LAST"):
+        link.send(order)
+    assert await kernel.heard(17) == b"FIRST" + b"se" + b"fourth" + b"LAST"
+    await link.close()
+    assert kernel.calls == ["claim", *["clear"] * 4, "release"]
 
 
 async def a_keyboard(kernel: Kernel) -> None:
@@ -387,6 +401,7 @@ Case = Callable[[Kernel], Awaitable[None]]
 CASES: Final[dict[str, Case]] = {
     "bytes both ways": bytes_both_ways,
     "a stall": a_stall,
+    "orders that fail": orders_that_fail,
     "a keyboard": a_keyboard,
     "a program that uses it": a_program_that_uses_it,
     "a node that is denied": a_node_that_is_denied,

@@ -1,14 +1,15 @@
 """The link to a USB device: its tasks and queues. `usb_device.py` opens the device, `usb_transfer.py` moves the bytes.
 
 The reading task waits for one packet at a time. If the device has an OUT endpoint, a writing task writes the queued
-bytes in order. No transfer has a time limit, so an idle link uses no processor time; `close` cancels the transfers.
-The task that detects the loss of the device reports the reason. `close` waits up to RELEASE_TIMEOUT_S for the
-transfers, and then releases the device. If a transfer is still under way, the device stays open and an error is
-logged.
+messages in order. A message that fails is discarded and logged; the session detects the missing answer. No transfer has
+a time limit, so an idle link uses no processor time; `close` cancels the transfers. The task that detects the loss of
+the device reports the reason. `close` waits up to RELEASE_TIMEOUT_S for the transfers, and then releases the device. If
+a transfer is still under way, the device stays open and an error is logged.
 """
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -48,7 +49,7 @@ class UsbLink:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._inbox = Inbox(pause=self._flowing.clear, resume=self._flowing.set)
-        self._unsent = bytearray()
+        self._unsent: deque[bytes] = deque()
         self._queued = asyncio.Event()
         self._is_leaving = False
         self._releasing: asyncio.Task[None] | None = None
@@ -64,8 +65,9 @@ class UsbLink:
     def send(self, data: bytes) -> None:
         if self._sink is None:
             raise PortError(f"{self._at}: the device has no OUT endpoint; set allow_orders = false")
-        self._inbox.check_send(data, len(self._unsent), f"{self._at}: the device", "unplug and reconnect it")
-        self._unsent += data
+        unsent = sum(map(len, self._unsent))
+        self._inbox.check_send(data, unsent, f"{self._at}: the device", "unplug and reconnect it")
+        self._unsent.append(data)
         self._queued.set()
 
     async def close(self) -> None:
@@ -125,6 +127,14 @@ class UsbLink:
     async def _write(self) -> None:
         await self._queued.wait()
         if self._unsent and self._sink is not None:
-            del self._unsent[: await self._sink.write(bytes(self._unsent))]
+            is_sent = await self._sink.write(self._unsent[0])
+            data = self._unsent.popleft()
+            if not is_sent:
+                LOG.warning(
+                    "%s: a transfer to the device failed, and the device may have a part of these bytes: %s; shoed does"
+                    " not send them again; if this repeats, replace the cable",
+                    self._at,
+                    data.hex(" "),
+                )
         if not self._unsent and not self._is_leaving:
             self._queued.clear()

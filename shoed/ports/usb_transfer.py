@@ -7,6 +7,9 @@ transfer ends when the device moves its bytes, when an endpoint stalls, when the
 The event loop watches the node only while a transfer is under way, because the node of a disconnected device always
 polls ready.
 
+A device must not execute an order twice, or read a frame that continues after a gap. Therefore a write that fails is
+repeated only if the device has certainly accepted no byte of it: the endpoint stalled before the first byte.
+
 pyusb declares the types and functions of libusb, but makes no asynchronous transfers of these kinds. Therefore this
 module uses private names of pyusb; a test checks these names.
 """
@@ -101,14 +104,20 @@ class Endpoint:
 
     async def read(self) -> bytes:
         """One packet; empty if the endpoint had to be cleared, or after `cancel`."""
-        moved = await self._move(len(self._buffer))
-        return self._buffer.raw[:moved]
+        moved, fault = await self._move(len(self._buffer))
+        return b"" if fault else self._buffer.raw[:moved]
 
-    async def write(self, data: bytes) -> int:
-        """The number of bytes that the device accepted."""
-        data = data[: len(self._buffer)]
-        ctypes.memmove(self._buffer, data, len(data))
-        return await self._move(len(data))
+    async def write(self, data: bytes) -> bool:
+        """Write each byte once. False: a transfer failed, and it is not known which bytes the device has."""
+        sent = 0
+        while sent < len(data) and not self._is_cancelled:
+            part = data[sent:][: len(self._buffer)]
+            ctypes.memmove(self._buffer, part, len(part))
+            moved, fault = await self._move(len(part))
+            sent += moved
+            if fault and (sent or fault != errno.EPIPE):
+                return False
+        return True
 
     def cancel(self) -> None:
         """End the transfer that is under way, and every later one."""
@@ -120,15 +129,17 @@ class Endpoint:
         if self._ended is None:
             self._events.backend.lib.libusb_free_transfer(self._transfer)
 
-    async def _move(self, length: int) -> int:
+    async def _move(self, length: int) -> tuple[int, int]:
+        """The number of moved bytes, and of the error after which the endpoint was cleared; (0, 0) after `cancel`."""
         if self._is_cancelled:
-            return 0
+            return 0, 0
         fault = await self._run(length)
         if fault == errno.ECANCELED:
-            return 0
+            return 0, 0
+        moved = int(self._transfer.contents.actual_length)
         if fault:
             await self._clear(fault)
-            return 0
+            return moved, fault
         # The endpoint works again, so the stalls are logged. A permanent stall raises UsbDeviceGone instead.
         if self._in_a_row:
             self.stalls += self._in_a_row
@@ -139,7 +150,7 @@ class Endpoint:
                 self.stalls,
             )
         self._in_a_row = 0
-        return int(self._transfer.contents.actual_length)
+        return moved, 0
 
     async def _run(self, length: int) -> int:
         """The number of the error of one transfer; 0: none."""
