@@ -222,7 +222,7 @@ async def test_no_counter_decreases_at_a_reload(
 
 
 def test_a_daemon_without_a_reload_does_not_import_it() -> None:
-    """Its start stays fast, and its memory small."""
+    """Its start stays fast: they are imported after READY."""
     code = "import shoed.service.daemon, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "shoed.service.daemon" in loaded

@@ -12,6 +12,8 @@ before, `keep_open` reports its end only if the reason is a new one.
 import asyncio
 import contextlib
 import random
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Final, Never, Protocol, assert_never
 
 from firmware_protocols.family import Line
@@ -75,6 +77,24 @@ class PortListener(Protocol):
         """The port cannot be opened. Called once for each new reason."""
 
 
+# The modules of ports that few sites have. The start of the other sites is shorter without them.
+LATE: Final[Mapping[type, str]] = {
+    Rfc2217Address: "shoed.ports.rfc2217",
+    UsbAddress: "shoed.ports.usb",
+    HidrawAddress: "shoed.ports.hidraw",
+    ReplayAddress: "shoed.ports.replay",
+}
+SECURE: Final = "shoed.ports.secure"
+
+
+def load_port(address: Address, *, is_keyed: bool) -> None:
+    """Import the modules of a port, before an update replaces their files."""
+    if (name := LATE.get(type(address))) is not None:
+        import_module(name)
+    if is_keyed:
+        import_module(SECURE)
+
+
 async def open_link(address: Address, family_line: Line | None, known: Known | None = None) -> Link:
     """The device's line; PortRefused with the reason and a remedy if the line cannot be opened.
 
@@ -128,6 +148,7 @@ async def keep_open(  # noqa: PLR0913 -- the parts of a port
 ) -> Never:
     """Open, report, read, and open again, until cancelled. A capture is played once."""
     loop = asyncio.get_running_loop()
+    load_port(address, is_keyed=keyed is not None)
     port = _Port(events)
     failures = brief = 0  # consecutive refusals, and consecutive links shorter than SETTLED_S
     with contextlib.closing(HotplugWait(address)) as watch:

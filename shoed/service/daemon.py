@@ -36,6 +36,7 @@ from shoed.service.config import Config, TableConfig
 from shoed.service.counters import Counters, Histogram
 from shoed.service.desk import Desk
 from shoed.service.disk import Disk
+from shoed.service.installed import InstalledFiles, load_later_modules
 from shoed.service.limited_log import LimitedLibrary
 from shoed.service.status_line import status_line
 from shoed.service.watchdog import Systemd
@@ -91,6 +92,7 @@ class Daemon(Generic[D]):
         self.log_level = config.log_level  # at present: `shoed log` changes it without the configuration
         self.note = ""  # the state of the last reload, for the status
         self.unexpected = log.UnexpectedErrors()
+        self.installed = InstalledFiles()
 
     def desk_of(self, table: TableConfig) -> D:
         counters = self.counters.setdefault(table.name, Counters())
@@ -141,9 +143,10 @@ class Daemon(Generic[D]):
         watching = self.tasks.create_task(watchdog.run(self.systemd, self.stuck_parts, self.status))
         reloading = self.tasks.create_task(self.reload())
         measuring = [self.tasks.create_task(self.metrics.run())] if self.metrics is not None else []
+        self.systemd.notify("READY=1", f"STATUS={self.status()}")
+        load_later_modules()
         gc.freeze()  # a collection of the objects of the start would delay the event loop
         gc.enable()
-        self.systemd.notify("READY=1", f"STATUS={self.status()}")
         LOG.info("ready: %s", self.status())
         ends: list[asyncio.Future[Any]] = [
             self.tasks.create_task(event.wait()) for event in (self.stop, self.every_table_failed)
@@ -184,10 +187,10 @@ class Daemon(Generic[D]):
         while True:
             await self.hung_up.wait()
             try:
-                from shoed.service.reload import Reloader  # noqa: PLC0415 -- memory and start-up time: few daemons reload
+                from shoed.service.reload import Reloader  # noqa: PLC0415 -- imported after READY
 
                 await Reloader(self).run()
-            except Exception:  # the border of a task: an update may have replaced the modules of this process
+            except Exception:  # the border of a task
                 self.hung_up.clear()
                 self.note = "reload failed: see the log"
                 LOG.exception("the reload failed; restart shoed between two rounds, and report this log")
@@ -210,7 +213,7 @@ class Daemon(Generic[D]):
             case CaptureRequest():
                 return await desks[0].capture(request)
             case StatusRequest():
-                from shoed.service.status import status_of  # noqa: PLC0415 -- a daemon without this request does not need it
+                from shoed.service.status import status_of  # noqa: PLC0415 -- imported after READY
 
                 return await status_of(self, desks, request)
             case _:

@@ -318,7 +318,7 @@ class Desk:
         if of is None:
             known = ", ".join(device.value for device in self.devices)
             return Answer(request.id, accepted=False, detail=f"{self.name} has no {request.device}; known: {known}")
-        from shoed.ports.recent_capture import CapturedDevice, capture_text  # noqa: PLC0415 -- the import costs 3 ms of every start
+        from shoed.ports.recent_capture import CapturedDevice, capture_text  # noqa: PLC0415 -- imported after READY
 
         device = CapturedDevice(of.config.protocol, of.config.firmware, line_of(of.config), of.config.settings)
         note = f"kept by shoed {VERSION}: {self.name}, {request.device}"

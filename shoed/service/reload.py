@@ -16,10 +16,12 @@ from typing import Final, Generic, Never
 from msgspec.structs import replace
 
 from shoed.errors import SettingsError, ShoedError
+from shoed.ports.address import parse_address
+from shoed.ports.link import load_port
 from shoed.ports.threads import off_loop
 from shoed.service import log
 from shoed.service.changes import Changes, TableNow, changes, differing, plan, tables_of, under_way
-from shoed.service.config import TableConfig, load
+from shoed.service.config import Config, TableConfig, load
 from shoed.service.daemon import FAREWELL_S, D, Daemon
 from shoed.service.desk import Desk
 from shoed.service.secret_files import Purpose
@@ -29,6 +31,10 @@ LOG: Final = logging.getLogger("shoed.reload")
 REMOVED: Final = "the table was removed from the configuration"
 CHANGED: Final = "the configuration of the device was changed"
 REPLACED: Final = "the broker was replaced in the configuration"
+UPDATED: Final = (
+    "the configuration was not reloaded, and nothing has changed: an update has replaced the files of this process;"
+    " run `shoed restart`, which restarts shoed between two rounds with the new configuration"
+)
 
 
 class Reloader(Generic[D]):
@@ -77,8 +83,12 @@ class Reloader(Generic[D]):
 
     async def read(self) -> None:
         """Read the file, and apply the changes that do not concern a table alone."""
+        if self.daemon.installed.are_replaced:
+            LOG.error("%s", UPDATED)
+            self.refusal = "refused, an update requires a restart"
+            return
         try:
-            found = await off_loop(partial(load, self.daemon.path or "", Purpose.RUN))
+            found = await off_loop(partial(prepared, self.daemon.path or ""))
         except ShoedError as error:
             self.refuse(error.problems if isinstance(error, SettingsError) else (error,))
             return
@@ -186,6 +196,15 @@ class Reloader(Generic[D]):
                 desk.name,
                 desk.backlog,
             )
+
+
+def prepared(path: str) -> Config:
+    """The configuration in the file. A table may wait for the end of its round: the modules of its ports are loaded."""
+    found = load(path, Purpose.RUN)
+    for table in found.tables:
+        for each in table.devices.values():
+            load_port(parse_address(each.port), is_keyed=each.key_file is not None)
+    return found
 
 
 def now(desk: Desk) -> TableNow:
