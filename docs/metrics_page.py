@@ -97,7 +97,8 @@ be complete after {READ_S:g} s (408).
 
 ## Metrics
 
-Counters begin at 0 when the daemon starts. A table that is removed from the configuration has no further values.
+Counters begin at 0 when the daemon starts, and do not decrease until its end. A table that is removed from the
+configuration has no further values; if a reload adds it again, its counters continue.
 
 """
 
