@@ -138,12 +138,11 @@ async def failed_table(place: Path, site: str, broker: str) -> AsyncIterator[tup
 
 
 async def published_to_its_end(desk: Desk, site: Recorder) -> None:
-    """The broker has every event of the failed table, and the reason of the failure."""
-    await site.event("device.online")
-    await site.until(lambda: desk.publishing.done() or None)
-    assert {(each["status"], each["reason"]) for each in site.statuses()} == {("offline", ENDED)}
-    assert [int(each["sequence"]) for each in site.events()] == list(range(1, desk.committed.sequence + 1))
+    """The broker has acknowledged every event of the failed table, and retains the reason of the failure."""
+    await desk.publishing
     assert desk.backlog == 0
+    await site.until(lambda: site.statuses()[-1:])
+    assert {(each["status"], each["reason"]) for each in site.statuses()} == {("offline", ENDED)}
 
 
 async def test_the_events_of_a_failed_table_wait_for_its_broker(
@@ -155,7 +154,7 @@ async def test_the_events_of_a_failed_table_wait_for_its_broker(
     try:
         async with failed_table(tmp_path, site.site, f"{broker.host}:{broker.port}") as (daemon, _):
             await broker.start()
-            await site.listen(broker)
+            await site.listen(broker)  # perhaps after the events, which are not retained
             await published_to_its_end(daemon.desks[0], site)
     finally:
         await broker.close()
@@ -178,6 +177,7 @@ async def test_the_events_of_a_failed_table_go_to_the_broker_of_a_reload(
         daemon.hung_up.set()
         await site.event("device.online")
         await published_to_its_end(daemon.desks[0], site)
+        await site.until(lambda: len(site.events()) == daemon.desks[0].committed.sequence)
 
 
 async def test_no_counter_decreases_at_a_reload(
