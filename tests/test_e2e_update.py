@@ -89,7 +89,7 @@ async def test_an_update_does_not_disturb_the_running_process(world: World, is_c
             daemon.process.send_signal(signal.SIGHUP)
             await daemon.until(lambda: daemon.notified.count("READY=1") == 2)
             assert "reload: refused, an update requires a restart" in daemon.notified[-1]
-            assert "run `shoed restart`" in str(daemon)
+            await daemon.looking(lambda: "run `shoed restart`" in str(daemon))
             assert (await fetch(world.state_dir, "/health")).json["failures"] == []
         assert await daemon.stop() == 0
     for table in (TABLE, "bac-903"):
