@@ -413,12 +413,20 @@ class Connection:
         return _content_type(packet, message.content_type) if self._settings.version == "5" else None
 
 
+class _Packed(Properties):
+    """Properties whose bytes are computed once: paho needs more time for them than for the rest of a publish."""
+
+    @functools.cache  # noqa: B019 -- `_content_type` keeps the few instances for the life of the process
+    def pack(self) -> bytes:
+        packed: bytes = super().pack()  # type: ignore[no-untyped-call]
+        return packed
+
+
 @functools.cache
 def _content_type(packet: int, text: str | None) -> Properties | None:
-    """Cached, because paho needs more time for it than for the rest of a publish."""
     if text is None:
         return None
-    properties = Properties(packet)  # type: ignore[no-untyped-call]
+    properties = _Packed(packet)  # type: ignore[no-untyped-call]
     properties.ContentType = text
     return properties
 

@@ -109,8 +109,8 @@ class Course(msgspec.Struct, frozen=True):
 
 def deal(book: RuleBook, cards: Sequence[Card]) -> tuple[Hands, tuple[Card, ...]]:
     """The hands after dealing the cards in this order by the Table of Play, and the cards that were not due."""
-    hands = Hands()
-    for at, card in enumerate(cards):
+    hands = Hands(tuple(cards[0:INITIAL_CARDS:2]), tuple(cards[1:INITIAL_CARDS:2]))  # C 3.10
+    for at, card in enumerate(cards[INITIAL_CARDS:], INITIAL_CARDS):
         belongs = due(book, hands)
         if belongs is None:
             return hands, tuple(cards[at:])

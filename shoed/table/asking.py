@@ -24,7 +24,7 @@ from shoed.table.readings import (
     of_another_round,
     readings,
 )
-from shoed.table.record import Record, ReportedPlace, facts
+from shoed.table.record import CardEntry, Record, ReportedPlace, facts
 
 OTHERS: Final = "others"  # every bettor without an answer in the bettor's own name
 FOREIGN: Final = "foreign-card"
@@ -109,6 +109,8 @@ def of_the_rules(question: Question, matter: int) -> RoundQuestion:
 
 def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence[RoundQuestion]) -> list[RoundQuestion]:
     """All questions of the round, in the order in which they are asked."""
+    if not (asked or record.matters or record.waiting or record.early or found.void or may_be_new_shoe(record)):
+        return face_of_unread(record.order)  # most rounds
     restart = to_restart(record)
     if found.void is not None:
         optional = [next_round_question(book, record, each) for each in record.having(Status.HOLDING)] + to_confirm(
@@ -127,15 +129,19 @@ def of_the_record(book: RuleBook, record: Record, found: Course, asked: Sequence
     others += restart
     if first:
         return [*first, *holding, *others]
-    order = record.order
-    unknown = next((at for at, each in enumerate(order) if each.face is None), None)
-    if unknown is not None:
-        answers = (FOREIGN, NO_CARD) if order[unknown].in_no_slot else ()
-        face = RoundQuestion(RecordAsk.FACE, RECORD, choices=answers, card=order[unknown].id, index=unknown + 1)
-        return [face, *holding, *others]
-    if holding:
-        return [*holding, *others]
+    face = face_of_unread(record.order)
+    if face or holding:
+        return [*face, *holding, *others]
     return [*(to_confirm(book, record) or to_read(book, record, found)), *others]
+
+
+def face_of_unread(order: Sequence[CardEntry]) -> list[RoundQuestion]:
+    """The question about the first card without a face."""
+    for index, card in enumerate(order, 1):
+        if card.face is None:
+            answers = (FOREIGN, NO_CARD) if card.in_no_slot else ()
+            return [RoundQuestion(RecordAsk.FACE, RECORD, choices=answers, card=card.id, index=index)]
+    return []
 
 
 def to_confirm(book: RuleBook, record: Record) -> list[RoundQuestion]:

@@ -179,10 +179,7 @@ def left_the_shoe(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) 
 def open_if_first(table: Table, seen: CardSeen) -> None:
     """Open a round with Player's first card, or with the card after the left-over cards."""
     record, hand = table.record, HANDS.get(seen.place)
-    begun = record.order or any(each.report not in IN_NO_HAND.values() for each in record.waiting)
-    awaited = table.state.phase in OPEN and not begun
-    waits = awaited or repeats_first(table, seen) or may_be_new_shoe(record)
-    is_first = hand is Side.PLAYER and seen.position == 1 and not waits
+    is_first = hand is Side.PLAYER and seen.position == 1 and not waits(table, seen)
     unsure = record.continuity.beyond is not None
     left = left_over_cards(table) if table.state.phase in (Phase.IDLE, *DRAWN, *OVER) else ()
     if is_first or dealt_next(table, seen) or opens(len(left), reported(seen)):
@@ -192,6 +189,14 @@ def open_if_first(table: Table, seen: CardSeen) -> None:
             last, asks = table.record.last_id, hand is None and table.settings.after_gap is AfterGap.ASK
             continuity = replace(table.record.continuity, gap=last, unasked=last if asks else None)
             table.set_record(replace(table.record, continuity=continuity))
+
+
+def waits(table: Table, seen: CardSeen) -> bool:
+    """Whether Player's first card belongs to the open round, or waits for a person."""
+    record = table.record
+    begun = record.order or any(each.report not in IN_NO_HAND.values() for each in record.waiting)
+    awaited = table.state.phase in OPEN and not begun
+    return awaited or repeats_first(table, seen) or may_be_new_shoe(record)
 
 
 def repeats_first(table: Table, seen: CardSeen) -> bool:

@@ -229,7 +229,9 @@ def first_after_carried(record: Record) -> bool:
 def readings(record: Record, course: Course) -> tuple[Reading, ...]:
     """The readings of the first waiting card or of the early result; empty if no person has to decide."""
     found = situation(record, course)
-    choices = () if found is None else READINGS[found]
+    if found is None:
+        return ()
+    choices = READINGS[found]
     early = record.early if found is Situation.RESULT_TOO_EARLY else None
     forced = early is not None and early.result.outcome is Outcome.FORCED_END
     interrupted = any(each.kind is Kind.INTERRUPTION for each in record.counted)
@@ -244,7 +246,10 @@ def readings(record: Record, course: Course) -> tuple[Reading, ...]:
 
 
 def situation(record: Record, course: Course) -> Situation | None:
-    due, first = slot(course.hands, course.due), next(iter(record.waiting), None)
+    first = next(iter(record.waiting), None)
+    if first is None and record.early is None:
+        return None
+    due = slot(course.hands, course.due)
     if first is not None and not record.number:
         return Situation.BEFORE_FIRST_ROUND
     early, is_open = record.result_is_early, course.due is not None or record.published.complete

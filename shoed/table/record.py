@@ -87,10 +87,7 @@ class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def left_at(self) -> tuple[int, int]:
-        """Sort key: the order in which the cards left the shoe."""
-        if not self.place:
-            return 2, self.id
-        return int(self.source is not Source.CARRIED), self.place
+        return left_at(self)
 
     @property
     def in_no_slot(self) -> bool:
@@ -98,6 +95,13 @@ class CardEntry(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.report is ReportedPlace.UNNAMED or (
             self.row > 0 and self.seen.card is None and self.seen.hand is None
         )
+
+
+def left_at(card: CardEntry) -> tuple[int, int]:
+    """Sort key: the order in which the cards left the shoe."""
+    if not card.place:
+        return 2, card.id
+    return int(card.source is not Source.CARRIED), card.place
 
 
 class RuleAnswer(msgspec.Struct, frozen=True):
@@ -151,7 +155,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def order(self) -> tuple[CardEntry, ...]:
         placed = [each for each in self.cards if each.where is Where.PLACED]
-        placed.sort(key=lambda each: each.left_at)
+        if len(placed) > 1:
+            placed.sort(key=left_at)
         return tuple(placed)
 
     @property
@@ -241,6 +246,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def counted(self) -> tuple[Matter, ...]:
         """The matters of the round by number. Withdrawn matters keep their numbers; new matters have none yet."""
+        if not self.matters:  # most rounds
+            return ()
         certain = [each for each in self.matters if each.status is not Status.SUSPECTED]
         counted = [each for each in certain if each.number or each.status in IN_A_ROUND]
         counted.sort(key=lambda each: (each.number or len(self.matters) + 1, each.id))
@@ -304,11 +311,15 @@ def placed(record: Record, card_id: int) -> Record:
 
 def with_matter(record: Record, *matters: Matter) -> Record:
     """The record with more matters, each under a new id."""
+    if not matters:
+        return record
     added = [replace(each, id=number) for number, each in enumerate(matters, 1 + record.last_matter)]
     return replace(record, matters=(*record.matters, *added))
 
 
 def with_changed(record: Record, *matters: Matter) -> Record:
+    if not matters:
+        return record
     after = {each.id: each for each in matters}
     return replace(record, matters=tuple([after.get(each.id, each) for each in record.matters]))
 

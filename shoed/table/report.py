@@ -180,17 +180,19 @@ def publish_drawn(table: Table, at: Now) -> None:
     The card is due, was set aside or left over before, or was entered by a person.
     """
     record, left = table.record, {hand: list(table.standing.course.hands.of(hand)) for hand in Side}
-    drawn = Hands()
+    book, drawn = table.book, Hands()
     for card in record.order:
-        sequence, due = card.sequence, drawing.due(table.book, drawn)
-        hands = [hand for hand in sorted(Side, key=lambda each: each is not due) if card.face in left[hand]]
+        sequence, due = card.sequence, drawing.due(book, drawn)
+        sides = (Side.BANKER, Side.PLAYER) if due is Side.BANKER else (Side.PLAYER, Side.BANKER)
+        hands = [hand for hand in sides if card.face in left[hand]]
         hand = next((each for each in hands if left[each][0] is card.face), hands[0] if hands else None)
         if hand is not None and (face := card.face) is not None:
             left[hand].remove(face)
             drawn = drawn.with_card(hand, face)
             if not card.published:
                 sequence = table.emit(at, card_drawn(table, card, face, hand, drawn))
-        record = changed(record, replace(card, published=True, sequence=sequence))
+        if not card.published:
+            record = changed(record, replace(card, published=True, sequence=sequence))
     table.set_standing(replace(table.standing, record=record))
 
 
@@ -410,12 +412,16 @@ def publish_settled(table: Table, at: Now, last: Completed) -> None:
 
 def publish_settlement_again(table: Table, at: Now, before: Standing) -> None:
     last, after, phase = table.state.last, table.standing, table.state.phase
-    was, now = ((each.returned, each.left_over) for each in (before, after))
     corrected = last is not None and phase is Phase.CORRECTED and 0 < table.record.published.settled < last.sequence
-    if last is not None and (corrected or (phase is Phase.SETTLED and was != now)):
+    if last is not None and (corrected or (phase is Phase.SETTLED and returns(before) != returns(after))):
         publish_settled(table, at, last)
     if corrected:
         table.move(Move.SETTLEMENT)
+
+
+def returns(standing: Standing) -> tuple[object, ...]:
+    """The parts of a settlement that a later matter changes."""
+    return standing.returned, standing.left_over
 
 
 def compare(table: Table, at: Now, theirs: RoundResult) -> None:
