@@ -1,9 +1,9 @@
 """Eight idle tables: the wake-ups of each thread, the shortest regular interval of wake-ups, and the processor time.
 
-The broker is part of the benchmark. The shoes are silent: over TCP, over a pseudo-terminal, and over USB if umockdev is
-installed (Debian: umockdev libusb-1.0-0). The keepalives of the broker connections count as processor time, but their
-wake-ups are not intervals: a wake-up within NEAR_S of a ping belongs to the ping. An interval is regular if it occurs
-at least REGULAR times.
+The broker is part of the benchmark. The shoes are silent: over TCP, over a pseudo-terminal, over RFC 2217, and over USB
+if umockdev is installed (Debian: umockdev libusb-1.0-0). The keepalives of the broker connections count as processor
+time, but their wake-ups are not intervals: a wake-up within NEAR_S of a ping belongs to the ping. An interval is
+regular if it occurs at least REGULAR times.
 
 `python -m benchmarks.idle SECONDS` measures for another time than SECONDS.
 """
@@ -28,6 +28,7 @@ from typing import Final
 from benchmarks.bench import Threads, report
 from benchmarks.footprint import configured
 from benchmarks.latency import PINGREQ, packets
+from tests.test_ports_rfc2217 import Server
 
 SECONDS: Final = 60.0
 SETTLE_S: Final = 5.0  # after the start: the tables connect
@@ -108,6 +109,9 @@ def idle_daemon(broker: QuietBroker) -> Iterator[int]:
         ports = [] if usb is None else [USB]
         ports.append(f"serial://{os.ttyname(near)}")
         os.close(near)
+        server = Server()
+        stack.callback(server.close)
+        ports.append(str(server.address))
         while len(ports) < TABLES:
             shoe = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             ports.append(f"tcp://127.0.0.1:{shoe.getsockname()[1]}")

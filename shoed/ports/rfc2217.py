@@ -1,8 +1,12 @@
 """A serial line of a device server with RFC 2217: pyserial in a thread.
 
-pyserial has no descriptor for such a port. Therefore one daemon thread moves the bytes in both directions: it waits
-up to LOOK_S for received bytes, then writes the queued bytes. After `close` the thread ends within one such wait. TCP
-keepalive detects a server that does not answer, as over raw TCP.
+pyserial has no descriptor for such a port. Therefore one daemon thread moves the bytes in both directions. It waits
+without a time limit for received bytes, for bytes to send, for `close`, or for a question of `heard_until`. An idle
+port uses no processor time. TCP keepalive detects a server that does not answer, as over raw TCP.
+
+`heard_until` asks the thread on each call, and returns its last answer. The thread answers if it has passed on all
+bytes that the kernel has. So the watchdog, which calls `heard_until` several times in each period, also detects a
+standstill of this thread or of pyserial's thread.
 """
 
 import asyncio
@@ -23,10 +27,13 @@ from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
 from shoed.ports.inbox import LIMIT_BYTES, Inbox
 from shoed.ports.tcp import set_options
-from shoed.ports.threads import Turns, call_on_loop, off_loop
+from shoed.ports.threads import call_on_loop, off_loop
 
-LOOK_S: Final = 0.05  # the longest delay of a device order, or of `close`
 READ_BYTES: Final = 4096
+RECEIVE_S: Final = 600.0  # the thread of pyserial wakes up after this time; `close` wakes it up earlier
+SEND_S: Final = 5.0  # a server that does not read for this time is lost
+PAUSE_S: Final = 0.05  # between two looks at a table that is overloaded
+STALE_NS: Final = 1_000_000_000  # after an answer of the thread; later bytes may be unread
 
 
 class _Port(rfc2217.Serial):
@@ -37,6 +44,17 @@ class _Port(rfc2217.Serial):
 
     def notice_loss(self) -> None:
         set_options(self._socket, KEEPALIVE_S)  # type: ignore[attr-defined]  # pyserial has no public name for it
+        self._socket.settimeout(RECEIVE_S)  # type: ignore[attr-defined]  # as above
+
+    def wake(self) -> None:
+        """End a `read` without a byte."""
+        self._read_buffer.put(None)  # type: ignore[attr-defined]  # as pyserial does at the end of the connection
+
+    def send(self, data: bytes) -> None:
+        line = self._socket  # type: ignore[attr-defined]  # as above
+        line.settimeout(SEND_S)
+        self.write(data)
+        line.settimeout(RECEIVE_S)
 
     @property
     def unread(self) -> int:
@@ -58,7 +76,6 @@ def _open(address: Rfc2217Address, line: Line) -> _Port:
             bytesize=line.bytesize,
             parity=line.parity.value,
             stopbits=line.stopbits,
-            timeout=LOOK_S,
         )
         port.notice_loss()
     except (OSError, ValueError) as error:
@@ -96,7 +113,8 @@ class Rfc2217Link:
         self._unsent = bytearray()
         self._sending = threading.Lock()
         self._leaving = threading.Event()
-        self._turns = Turns()
+        self._answered = now()  # the thread has passed on all bytes that arrived before this moment
+        self._is_woken = False  # the thread has not processed the last wake-up
         self._moving = threading.Thread(target=self._move, name="shoed-rfc2217", daemon=True)
         self._moving.start()
 
@@ -104,18 +122,28 @@ class Rfc2217Link:
         return await self._inbox.receive()
 
     def heard_until(self) -> Now:
-        return self._turns.heard_until(self._inbox.heard_until())
+        at, answered = self._inbox.heard_until(), self._answered
+        self._wake()
+        return at if at.mono_ns - answered.mono_ns < STALE_NS else answered
 
     def send(self, data: bytes) -> None:
         with self._sending:
             self._inbox.check_send(data, len(self._unsent), f"{self._at}: the server", "check the device server")
             self._unsent += data
+        self._wake()
 
     async def close(self) -> None:
         """Close the connection. Bytes that wait to be sent are discarded."""
         self._inbox.end(f"{self._at}: closed")
         self._leaving.set()
+        self._wake()
         await off_loop(self._moving.join)
+
+    def _wake(self) -> None:
+        """Wake the thread up, unless the last wake-up still waits for it."""
+        if not self._is_woken:
+            self._is_woken = True
+            self._port.wake()
 
     def _pause(self) -> None:
         self._flowing = False
@@ -127,8 +155,9 @@ class Rfc2217Link:
         reason = f"{self._at}: closed"
         try:
             while not self._leaving.is_set():
-                if self._read() or not self._port.unread:
-                    self._turns.turn()
+                has_read, at = self._read(), now()
+                if has_read or not (self._port.unread or self._port.in_waiting):
+                    self._answered = at
                 self._write()
         except (serial.SerialException, OSError) as error:
             reason = f"{self._at}: the connection broke: {error}; check the device server and the network"
@@ -141,17 +170,23 @@ class Rfc2217Link:
         if not self._flowing:
             if self._port.in_waiting > LIMIT_BYTES:  # pyserial's buffer has no bound
                 raise serial.SerialException(f"shoed is overloaded, {LIMIT_BYTES} received bytes wait")
-            self._leaving.wait(LOOK_S)
+            self._leaving.wait(PAUSE_S)
             return False
-        if data := self._port.read(1):
-            data += self._port.read(min(READ_BYTES, self._port.in_waiting))
+        wanted, data = 1, self._port.read(1)
+        if data:
+            wanted += min(READ_BYTES, self._port.in_waiting)
+            data += self._port.read(wanted - 1)
             call_on_loop(self._loop, self._inbox.heard, Chunk(data, now()))
+        if len(data) < wanted:  # by `wake`, or by pyserial at the end of the connection
+            if not self._is_woken:
+                raise serial.SerialException("the server closed it")
+            self._is_woken = False
         return bool(data)
 
     def _write(self) -> None:
         with self._sending:
             data = bytes(self._unsent)
         if data:
-            self._port.write(data)
+            self._port.send(data)
             with self._sending:
                 del self._unsent[: len(data)]

@@ -11,17 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
-from shoed.model.moments import Now
-from shoed.ports.clock import now
-
 T = TypeVar("T")
 X = TypeVar("X")
 
 # A cancelled caller waits this long for its thread. A thread that needs longer undoes its work without the caller.
 PATIENCE_S: Final = 2.0
-
-# Longer than the longest turn of a thread that reads a device, 200 ms.
-STALE_NS: Final = 1_000_000_000
 
 
 async def off_loop(work: Callable[[], T], undo: Callable[[T], object] = lambda _: None) -> T:
@@ -39,20 +33,6 @@ async def off_loop(work: Callable[[], T], undo: Callable[[T], object] = lambda _
 
         await asyncio.wait([asyncio.wrap_future(_start(finish))], timeout=PATIENCE_S)
         raise
-
-
-class Turns:
-    """The turns of a thread that reads a device. Without a turn for STALE_NS, later bytes may be unread."""
-
-    def __init__(self) -> None:
-        self.turned = now()
-
-    def turn(self) -> None:
-        """The thread has passed on all bytes that arrived before this moment."""
-        self.turned = now()
-
-    def heard_until(self, at: Now) -> Now:
-        return at if at.mono_ns - self.turned.mono_ns < STALE_NS else self.turned
 
 
 def call_on_loop(loop: asyncio.AbstractEventLoop, call: Callable[[X], object], argument: X) -> None:
