@@ -147,8 +147,6 @@ def _read_report(body: bytes) -> AngelEyeReport | Malformed:
     command = BY_LETTER.get(letter)
     if command is None:
         return Malformed(Reason.UNKNOWN_COMMAND, f"the command {letter:02X} is unknown")
-    if len(data) != command.size:
-        return Malformed(Reason.MALFORMED, f"{command.title}: {len(data)} bytes of data instead of {command.size}")
     values = _read_data(letter, data)
     return values if isinstance(values, Malformed) else command.message(chr(sequence), **values)
 
@@ -163,6 +161,8 @@ def _data_is_clear(body: bytes) -> bool:
 def _read_data(letter: int, data: bytes) -> dict[str, Any] | Malformed:
     """Return the data of one report, by the declared layout."""
     command = BY_LETTER[letter]
+    if len(data) != command.size:
+        return Malformed(Reason.MALFORMED, f"{command.title}: {len(data)} bytes of data instead of {command.size}")
     if _data_is_clear(bytes((0, letter, *data))):
         data = bytes(byte | 0x80 for byte in data)
     try:

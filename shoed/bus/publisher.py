@@ -2,10 +2,11 @@
 
 Theory of operation. After every CONNACK the publisher sends the birth: status, state, question, and then the events
 that the broker has not acknowledged, in order. After the birth, a commit, an acknowledgement or the end of the
-connection sets `news`, which wakes the publisher. The publisher keeps only unacknowledged events in memory, so memory
-stays bounded with a slow broker. The cursor is the sequence number of the last acknowledged event. A later commit
-writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id and the same
-data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S.
+connection sets `news`, which wakes the publisher. If the last committed Step follows the last sent event, its events
+are published from memory; all others are read from the journal. The publisher keeps only unacknowledged events in
+memory, so memory stays bounded with a slow broker. The cursor is the sequence number of the last acknowledged event. A
+later commit writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id
+and the same data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S.
 
 `finish` and `complete` end the publisher after the last committed event. Without a connection, `finish` ends it at
 once, and the rest waits for the next start; `complete` connects until the broker has everything.
@@ -24,7 +25,9 @@ from shoed.bus.client import Connection, MqttMessage, connect
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerRefused, BusError, JournalError
-from shoed.journal import Reader, Store, Writer
+from shoed.journal import Reader, Store, StoredEvent, Writer
+from shoed.journal.writer import text
+from shoed.model.events import Event
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
@@ -82,8 +85,10 @@ class Publisher:
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
         self.question: PublicQuestion | None = None  # the question that the broker has
+        self.newest: tuple[Event, ...] = ()  # of the last committed Step with events
 
-    def committed(self) -> None:
+    def committed(self, events: tuple[Event, ...]) -> None:
+        self.newest = events or self.newest
         self.stale = True
         self.news.set()
 
@@ -188,7 +193,7 @@ class Publisher:
             if ended.done():
                 ended.result()
             self.reap()
-            events = reader.events(self.messages.table, sent, connection.window - connection.unacknowledged)
+            events = self.unsent(reader, sent, connection.window - connection.unacknowledged)
             for event in events:
                 message = self.messages.event(event, historical=event.sequence <= boundary)
                 self.counts.published()
@@ -216,6 +221,13 @@ class Publisher:
                 return
             else:
                 await self.news.wait()
+
+    def unsent(self, reader: Reader, sent: int, limit: int) -> list[StoredEvent]:
+        """The next committed events after `sent`."""
+        newest, self.newest = self.newest, ()
+        if newest and newest[0].sequence == sent + 1 and len(newest) <= limit:
+            return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
+        return reader.events(self.messages.table, sent, limit)
 
     async def publish_state(self, connection: Connection, reader: Reader, sent: int) -> None:
         state = self.state(reader)

@@ -216,7 +216,7 @@ class Desk:
         for send in step.sends:
             if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
                 device.send(send.data, links.get(send.device))
-        self.publisher.committed()
+        self.publisher.committed(step.events)
         self.counters.committed(step)
         for answer in step.answers:
             if (pending := self.pending.pop(answer.id, None)) is not None:

@@ -124,7 +124,7 @@ def slot(hands: Hands, hand: Side | None) -> Slot | None:
 def due_slot(record: Record, course: Course) -> Slot | None:
     """The due slot. Its index counts every card that left the shoe for the round."""
     due = slot(course.hands, course.due)
-    return None if due is None else replace(due, index=len(record.order) + len(record.published_away) + 1)
+    return None if due is None else replace(due, index=len(record.at(Where.PLACED)) + len(record.published_away) + 1)
 
 
 def place(seen: Seen) -> tuple[str | None, int | None]:
