@@ -96,7 +96,8 @@ TO_THE_BROKER: Final = (
     Hop(Desk.release, "sends the effects of the committed Step"),
     Hop(Publisher.committed, "wakes the publisher of the table"),
     Hop(Publisher.serve, "publishes from the cursor, in order"),
-    Hop(Reader.events, "reads the committed events from the journal"),
+    Hop(Publisher.unsent, "returns the committed events after the last sent event"),
+    Hop(writer.text, "encodes the data of an event, with the same result as in the journal"),
     Hop(TableMessages.event, "makes a CloudEvents message from an event"),
     Hop(Connection.send, "writes the PUBLISH packet to the socket of the broker"),
 )

@@ -73,7 +73,7 @@ def publish_differences(table: Table, at: Now, before: Standing, seen: Seen) -> 
     if after.held and after.course.void is None:
         suspend(table, at, due_slot(before.record, before.course), seen)
     publish_matters(table, at, before.record)
-    if after.course.void is None and after.places_known and not all(each.published for each in table.record.at(Where.PLACED)):
+    if after.course.void is None and after.places_known and not all(each.published for each in table.record.order):
         publish_drawn(table, at)
     if after.course.void is not None:
         if table.state.phase is not Phase.VOIDED:
