@@ -8,7 +8,7 @@ import threading
 import tty
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Final, Never
 
 import pytest
 import serial
@@ -141,6 +141,36 @@ async def test_a_server_that_closes_is_a_lost_link(server: Server) -> None:
             await link.receive()
     with pytest.raises(LinkLost):
         link.send(b"x")
+    await link.close()
+
+
+async def test_a_question_to_the_thread_does_not_hide_the_loss_of_the_link(server: Server) -> None:
+    """The thread waits without a limit; questions and the end of the connection wake it up in the same way."""
+    link = await open_rfc2217(server.address, LINE)
+
+    async def ask() -> Never:
+        while True:
+            link.heard_until()
+            await asyncio.sleep(0)
+
+    asking = asyncio.create_task(ask())
+    server.hang_up()
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(LinkLost, match="the connection broke"):
+            await link.receive()
+    asking.cancel()
+    await link.close()
+
+
+async def test_the_thread_answers_each_question_on_an_idle_line(server: Server) -> None:
+    """Without an answer, `heard_until` would return the same moment again after a second."""
+    link = await open_rfc2217(server.address, LINE)
+    async with asyncio.timeout(PATIENCE_S):
+        for _ in range(3):
+            before = link.answered
+            while link.answered == before:
+                link.heard_until()
+                await asyncio.sleep(0)
     await link.close()
 
 

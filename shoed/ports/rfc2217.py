@@ -113,7 +113,7 @@ class Rfc2217Link:
         self._unsent = bytearray()
         self._sending = threading.Lock()
         self._leaving = threading.Event()
-        self._answered = now()  # the thread has passed on all bytes that arrived before this moment
+        self.answered = now()  # the thread has passed on all bytes that arrived before this moment
         self._is_woken = False  # the thread has not processed the last wake-up
         self._moving = threading.Thread(target=self._move, name="shoed-rfc2217", daemon=True)
         self._moving.start()
@@ -122,7 +122,7 @@ class Rfc2217Link:
         return await self._inbox.receive()
 
     def heard_until(self) -> Now:
-        at, answered = self._inbox.heard_until(), self._answered
+        at, answered = self._inbox.heard_until(), self.answered
         self._wake()
         return at if at.mono_ns - answered.mono_ns < STALE_NS else answered
 
@@ -157,7 +157,7 @@ class Rfc2217Link:
             while not self._leaving.is_set():
                 has_read, at = self._read(), now()
                 if has_read or not (self._port.unread or self._port.in_waiting):
-                    self._answered = at
+                    self.answered = at
                 self._write()
         except (serial.SerialException, OSError) as error:
             reason = f"{self._at}: the connection broke: {error}; check the device server and the network"
