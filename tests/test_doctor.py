@@ -17,10 +17,14 @@ from shoed.bus.settings import MqttVersion
 from shoed.cli import main
 from shoed.journal import Store, hold
 from shoed.journal.store import SCHEMAS
+from shoed.model.observations import Device
 from shoed.rig.broker import Broker, BrokerKind, running_broker
 from shoed.service.command_socket import listening
 from shoed.service.doctor.catalogue import CHECKS, CheckName, CheckResult, Level
+from shoed.service.doctor.devices import link
 from shoed.service.doctor.examine import Report, examine
+from shoed.service.status import DeviceHealth
+from shoed.table.state import LinkStatus
 from tests.command_clients import shoed
 from tests.foreign_shoe import ROUNDS, PtyShoe, TcpShoe
 from tests.test_bus_tls import make_certificates
@@ -76,7 +80,6 @@ async def test_a_running_daemon_is_examined_and_its_sessions_continue(world: Wor
     """The daemon answers for its ports; the message of doctor is published once, and not retained."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(*ROUNDS[:2])
         await world.settled(shoe)
         done = await shoed("doctor", "--json", "--config", world.place / "c.toml")
@@ -245,6 +248,21 @@ async def test_the_access_list_of_the_broker_is_tried(
         assert "access list" in access.remedy
 
 
+def test_a_port_that_the_daemon_has_not_opened_yet_has_a_remedy() -> None:
+    """The daemon has just started, and has no reason yet."""
+    new = DeviceHealth(
+        *(LinkStatus.OFFLINE, None, None, None),
+        locked=False,
+        device=Device.SHOE,
+        protocol="",
+        firmware="",
+        port="tcp://a:1",
+    )
+    result = link("bac-901 shoe", new)
+    assert (result.level, result.text) == (Level.PROBLEM, "tcp://a:1: the daemon has not opened the port yet")
+    assert "run doctor again" in result.remedy
+
+
 async def test_a_denial_of_the_topic_of_doctor_alone_is_a_warning(tmp_path: Path) -> None:
     """The access list names each topic of the table, and the daemon publishes."""
     acl = tmp_path / "acl"
@@ -255,8 +273,7 @@ async def test_a_denial_of_the_topic_of_doctor_alone_is_a_warning(tmp_path: Path
         World(tmp_path, broker) as world,
         TcpShoe() as shoe,
     ):
-        await world.start(shoe)
-        await world.recorder.born()
+        await world.serve(shoe)
         by_check = await examined(world.place / "c.toml")
     assert {each.level for each in by_check[CheckName.BROKER]} == {Level.OK}
     assert [each.level for each in by_check[CheckName.BROKER_ACCESS]] == [Level.WARNING]
