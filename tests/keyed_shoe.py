@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from firmware_protocols.open_shoe import OpenShoeSettings
+from firmware_protocols.open_shoe.messages import ReportBody
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.cipher import Aes, draw
@@ -18,6 +19,7 @@ from shoed.rig.device import RigDevice
 from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.outlets import PtyOutlet, TcpOutlet
 from shoed.rig.secured import SecuredDevice
+from shoed.session.open_shoe_device import DeviceState
 from tests.open_shoe_line import MS, A
 from tests.test_open_shoe_table import card
 
@@ -88,8 +90,18 @@ class KeyedShoe:
 
     def deal(self, *faces: str) -> None:
         for face in faces:
-            self.ahead_ms += 1000
-            self.put(self.device.say(card(face), self.at().at))
+            self.report(card(face))
+
+    def report(self, body: ReportBody) -> None:
+        self.ahead_ms += 1000
+        self.put(self.device.say(body, self.at().at))
+
+    @property
+    def has_kept(self) -> bool:
+        """Whether a report is not acknowledged."""
+        state = self.device.state
+        assert isinstance(state, DeviceState)
+        return bool(state.store.kept)
 
     def fall_silent(self) -> None:
         self.tasks[1].cancel()

@@ -4,8 +4,7 @@ import asyncio
 from pathlib import Path
 
 from shoed.ports.link import Link
-
-PATIENCE_S = 5
+from tests.patience import PATIENCE_S
 
 
 async def receive(link: Link, length: int) -> bytes:

@@ -25,8 +25,9 @@ import msgspec
 from shoed.rig.broker import Broker
 from shoed.rules.load import GAMES
 from tests.command_clients import client, shoed
-from tests.http_client import PATIENCE_S, SOCKET, HttpAnswer, fetch
+from tests.http_client import SOCKET, HttpAnswer, fetch
 from tests.mqtt_proxy import Proxy, Way
+from tests.patience import PATIENCE_S
 from tests.pit import Table
 from tests.witnesses import Message, Recorder
 from tests.world import EPOCH, Daemon, World

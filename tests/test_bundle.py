@@ -98,7 +98,6 @@ async def test_the_archive_of_a_running_daemon_has_every_part(world: World, monk
     """MANIFEST lists each part. The captures and the journal have the bytes of the shoe."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.settled(shoe)
         with journalctl(world.place, "a line of the log\n", monkeypatch):
@@ -229,7 +228,6 @@ async def test_no_secret_is_in_the_archive(world: World, monkeypatch: pytest.Mon
         (place / name).chmod(0o600)
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(ROUNDS[0])
         await shoe.send(PASSWORD.encode())
         async with client(world.state_dir) as one_client:

@@ -24,9 +24,9 @@ from shoed.rig.broker import Broker, BrokerKind, running_broker
 from shoed.settings import SeveralProblems
 from tests.brokers import (
     ACCEPTED_5,
-    HASTE,
+    CLOSES_SOON,
     PATIENCE,
-    SOON_S,
+    SHORT_S,
     both_versions,
     cancel_at_every_await,
     ears,
@@ -36,6 +36,7 @@ from tests.brokers import (
     refused,
     take,
 )
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 
@@ -168,7 +169,7 @@ async def test_a_wrong_password_is_refused_and_a_changed_one_is_used(
     assert "password_file" in str(error)
     for content in ("shoe", "shoe\n", "shoe\r\n"):
         file.write_bytes(content.encode())
-        async with connect(settings, "a", None):
+        async with connect(settings, "a", None, PATIENCE):
             pass
 
 
@@ -218,18 +219,16 @@ async def test_the_answer_of_the_broker_decides_between_refused_and_lost(
 ) -> None:
     """BrokerRefused: a person must change something. BrokerLost: shoed tries again."""
     async with literal(bytes.fromhex(answer), version) as broker:
-        error = await refused(broker.settings, replace(PATIENCE, probe_s=0.3))
+        error = await refused(broker.settings, replace(PATIENCE, probe_s=SHORT_S))
     assert type(error) is kind
     assert re.search(text, str(error))
 
 
-async def test_a_closed_port_is_reported_at_once(broker: Broker) -> None:
+async def test_a_closed_port_is_reported_at_once(broker: Broker, closed_port: int) -> None:
     """The error contains the address and the reason."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    error = await refused(replace(broker.settings(), port=port))
+    error = await refused(replace(broker.settings(), port=closed_port))
     assert isinstance(error, BrokerLost)
-    assert f"mqtt://127.0.0.1:{port} cannot be reached (127.0.0.1: Connect call failed" in str(error)
+    assert f"mqtt://127.0.0.1:{closed_port} cannot be reached (127.0.0.1: Connect call failed" in str(error)
 
 
 async def test_an_unknown_host_name_is_reported(broker: Broker) -> None:
@@ -241,7 +240,7 @@ async def test_an_unknown_host_name_is_reported(broker: Broker) -> None:
 
 async def test_every_address_of_a_name_is_tried(broker: Broker) -> None:
     """In many places `localhost` is ::1 first, where this broker does not listen."""
-    async with connect(replace(broker.settings(), host="localhost"), "a", None):
+    async with connect(replace(broker.settings(), host="localhost"), "a", None, PATIENCE):
         pass
 
 
@@ -253,7 +252,7 @@ async def test_a_broker_that_closes_the_connection_is_a_loss_at_once() -> None:
             await broker.greeted.wait()
             broker.greeted.clear()
             broker.lines[number].shutdown(socket.SHUT_RDWR)
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(PATIENCE_S):
             error = await connecting
     assert isinstance(error, BrokerLost)
     assert "closed the connection without an answer" in str(error)
@@ -263,7 +262,7 @@ async def test_a_broker_that_closes_the_connection_is_a_loss_at_once() -> None:
 async def test_a_broker_that_does_not_answer_is_given_up(*, tls: bool) -> None:
     """The waits for CONNACK and for the TLS handshake have a time limit."""
     async with literal(b"") as broker:
-        error = await refused(replace(broker.settings, tls=tls), HASTE)
+        error = await refused(replace(broker.settings, tls=tls), replace(PATIENCE, connect_s=SHORT_S, probe_s=SHORT_S))
     assert isinstance(error, BrokerLost)
     assert "0.3 s" in str(error) or "in time" in str(error)
 
@@ -283,7 +282,7 @@ async def test_only_the_denied_message_is_refused(guarded: Guarded) -> None:
     """In MQTT 5 the acknowledgement contains the refusal. The messages before and after it are accepted."""
     async with connect(guarded.settings("5"), "a", None, PATIENCE) as connection:
         topics = ("open/1", "readonly/1", "open/2")
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(PATIENCE_S):
             first, denied, last = await asyncio.gather(
                 *(connection.publish(MqttMessage(topic, b"")) for topic in topics), return_exceptions=True
             )
@@ -299,7 +298,7 @@ async def test_only_the_denied_message_is_refused(guarded: Guarded) -> None:
 
 async def test_an_exceeded_quota_is_a_loss() -> None:
     """No setting has to be changed, so shoed tries again."""
-    async with literal(ACCEPTED_5) as broker, connect(broker.settings, "a", None, HASTE) as connection:
+    async with literal(ACCEPTED_5) as broker, connect(broker.settings, "a", None, CLOSES_SOON) as connection:
         acknowledged = connection.send(MqttMessage("t", b""))
         broker.lines[0].send(bytes.fromhex("40 04 00 01 97 00"))
         with pytest.raises(BrokerLost, match=r"Quota exceeded \(0x97\)"):
@@ -322,9 +321,9 @@ async def test_the_probe_publishes_a_permitted_message(served: BrokerSettings, t
 async def test_the_probe_detects_a_denial_under_mqtt_311(guarded: Guarded) -> None:
     """The broker acknowledges messages that it discards. An older retained message is not taken for an echo."""
     status = MqttMessage("readonly/status", b"online", retain=True)
-    async with connect(guarded.settings("3.1.1", "admin"), "b", None) as admin:
+    async with connect(guarded.settings("3.1.1", "admin"), "b", None, PATIENCE) as admin:
         await admin.publish(status)
-    async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
+    async with connect(guarded.settings("3.1.1"), "a", None, replace(PATIENCE, probe_s=SHORT_S)) as connection:
         await connection.publish(status)
         with pytest.raises(BrokerRefused, match=r"readonly/status.*user shoe.*access list"):
             await connection.probe(status)
@@ -332,7 +331,7 @@ async def test_the_probe_detects_a_denial_under_mqtt_311(guarded: Guarded) -> No
 
 async def test_the_probe_refuses_a_topic_without_read_permission(guarded: Guarded) -> None:
     """Mosquitto accepts the subscription and sends nothing, as for a denied message: both look the same."""
-    async with connect(guarded.settings("3.1.1"), "a", None, HASTE) as connection:
+    async with connect(guarded.settings("3.1.1"), "a", None, replace(PATIENCE, probe_s=SHORT_S)) as connection:
         with pytest.raises(BrokerRefused, match=r"write and to read.*version = \"5\""):
             await connection.probe(MqttMessage("writeonly/status", b"online"))
 

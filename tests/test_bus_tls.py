@@ -15,7 +15,8 @@ from shoed.bus.client import WINDOW, MqttMessage, connect
 from shoed.bus.settings import BrokerSettings, MqttVersion
 from shoed.errors import BrokerLost, BrokerRefused
 from shoed.rig.broker import Broker, BrokerKind, running_broker
-from tests.brokers import PATIENCE, SOON_S, both_versions, cancel_at_every_await, refused
+from tests.brokers import PATIENCE, both_versions, cancel_at_every_await, refused
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 
@@ -112,7 +113,7 @@ async def test_the_error_names_tls_files_that_cannot_be_used(certificates: Certi
 @both_versions
 async def test_a_port_without_tls_is_named(broker: Broker, version: MqttVersion) -> None:
     """The error has the url that fits the port, without a wait."""
-    async with asyncio.timeout(SOON_S):
+    async with asyncio.timeout(PATIENCE_S):
         error = await refused(replace(broker.settings(version), tls=True))
     assert str(error).startswith(f"the broker at {broker.host}:{broker.port} does not speak TLS")
     assert f"set url in [mqtt] to mqtt://{broker.host}:{broker.port}" in str(error)
@@ -122,7 +123,7 @@ async def test_a_port_without_tls_is_named(broker: Broker, version: MqttVersion)
 async def test_a_port_with_tls_is_named(certificates: Certificates, version: MqttVersion) -> None:
     """A second connection proves that the port speaks TLS; the error has the url that fits the port."""
     for settings in (certificates.settings, certificates.strict):
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(PATIENCE_S):
             error = await refused(replace(settings, version=version, tls=False))
         assert isinstance(error, BrokerRefused)
         assert str(error).startswith(f"the broker at {settings.place} speaks TLS")

@@ -14,7 +14,8 @@ import pytest
 from shoed.cli import COMMANDS, ExitStatus, main, top_parser
 from shoed.cli.options import CONFIG
 from shoed.cli.parser import Parser, sentence
-from tests.command_clients import PATIENCE_S, shoed
+from tests.command_clients import shoed
+from tests.patience import PATIENCE_S
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 GOOD: Final = """

@@ -18,7 +18,8 @@ from shoed.model.requests import EXAMPLE, AnyRequest, Request, json_line
 from shoed.service import command_socket
 from shoed.service.command_socket import LONGEST, MOST_CLIENTS, NAME, CommandServer, listening, send_command
 from tests.brokers import left_open
-from tests.command_clients import PATIENCE_S, Client, client
+from tests.command_clients import Client, client
+from tests.patience import PATIENCE_S
 
 LINE: Final = json_line(EXAMPLE)
 YES: Final = Answer(EXAMPLE.input.id, accepted=True)

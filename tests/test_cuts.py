@@ -45,7 +45,8 @@ from shoed.rules.drawing import Hands as Lying
 from shoed.rules.load import book
 from shoed.session.angel_eye_shoe import FACES
 from tests.command_clients import client
-from tests.witnesses import PATIENCE_S, TABLE
+from tests.patience import PATIENCE_S
+from tests.witnesses import TABLE
 from tests.world import World
 
 pytestmark = pytest.mark.slow

@@ -25,8 +25,8 @@ from shoed.bus.settings import BrokerSettings
 from shoed.cli import ExitStatus
 from shoed.display.subscriber import subscription
 from shoed.rig.broker import BrokerKind, find
+from tests.patience import PATIENCE_S
 
-PATIENCE_S: Final = 20.0
 DEMO: Final = (sys.executable, "-m", "shoed", "demo")
 ROUND: Final = re.compile(r"^bac-901    result: .*\nbac-901    the shoe confirms the result$", re.MULTILINE)
 

@@ -16,8 +16,9 @@ from typing import Final
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT: Final = Path(__file__).resolve().parent.parent
-PATIENCE_S: Final = 30
 
 NOTE_ARGUMENTS: Final = '#!/bin/sh\necho "$@" >>"{log}"\n'
 

@@ -49,6 +49,7 @@ async def capturing(shoe: Shoe, out: Path) -> AsyncIterator[Daemon]:
     running = Daemon(process, log)
     try:
         await running.looking(lambda: out.exists() and out.stat().st_size)  # the header: the line is open
+        await shoe.connected()
         yield running
     finally:
         if process.returncode is None:
@@ -152,7 +153,6 @@ async def test_a_lost_line_ends_the_command_with_1(tmp_path: Path, shoe: TcpShoe
     """The error contains the reason, because the capture is not complete."""
     out = tmp_path / "one.capture"
     async with capturing(shoe, out) as running:
-        await shoe.connected()
         await shoe.cut()
         assert await running.ended() == 1
         assert str(running).strip()

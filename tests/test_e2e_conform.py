@@ -23,8 +23,8 @@ from shoed.session.open_shoe_device import OpenShoeDeviceSession as Role
 from tests.broken_shoes import AcceptsAnyAcknowledgement, RepeatsItsNumbers
 from tests.conforming import Made, device
 from tests.keyed_shoe import OTHER_KEY, write_key
+from tests.patience import PATIENCE_S
 
-PATIENCE_S: Final = 20.0
 FREE: Final = "tcp://127.0.0.1:0"
 # A device with this scenario does nothing by itself for a day.
 IDLE: Final = "[[step]]\nafter_ms = 86400000\nfault = 'jam'\n"

@@ -16,7 +16,7 @@ from tests.test_rig import Rig, rig
 from tests.witnesses import TABLE
 from tests.world import World
 
-ALLOWED: Final = "allow_orders = true\norder_timeout_ms = 500"
+ALLOWED: Final = "allow_orders = true\norder_timeout_ms = 60000"  # no answer of the shoe is too late
 OVERDRAW: Final = """
 [[step]]
 fault = "overdraw"
@@ -108,7 +108,7 @@ async def test_a_refused_order_is_published_with_its_code(world: World, answer: 
 async def test_a_missing_answer_is_published_after_the_time_limit(world: World) -> None:
     """A deadline of the daemon ends the order; no report of the shoe is necessary."""
     async with rig("--pty", str(world.place / "tty"), "--seed=1", "--answer=silence", "--no-report") as shoe:
-        await serve(world, shoe)
+        await serve(world, shoe, "allow_orders = true\norder_timeout_ms = 500")
         assert await tell(world, "lock") == sent("lock")
         await world.recorder.event("device.order-answered", order="lock", result="silent", detail="no answer in time")
         await verified(world)

@@ -2,13 +2,14 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
-from shoed.journal.writer import BUSY_S
 from shoed.rig.broker import BrokerKind, running_broker
 from tests.command_clients import shoed
-from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
-from tests.http_client import PATIENCE_S, SOCKET, fetch
+from tests.foreign_shoe import COPIES, NATURAL, ROUNDS, TcpShoe
+from tests.http_client import SOCKET, HttpAnswer, fetch
+from tests.patience import PATIENCE_S
 from tests.promtool import PROMTOOL, promtool
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
@@ -26,24 +27,40 @@ async def started(world: World, shoe: TcpShoe, listen: str = f"unix:{SOCKET}", *
     return daemon
 
 
+async def health(world: World, wanted: Callable[[HttpAnswer], bool]) -> HttpAnswer:
+    """Wait for this answer of /health: the daemon knows a commit shortly after the journal has it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not wanted(found := await fetch(world.state_dir, "/health")):
+            pass
+    return found
+
+
 async def test_the_counters_agree_with_the_journal(world: World) -> None:
     """After some rounds, each stage has the number that the journal and the subscriber have."""
     async with TcpShoe() as shoe:
-        await started(world, shoe)
+        daemon = await started(world, shoe)
         await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
+        sent = COPIES * sum(len(bytes.fromhex(frame)) for each in ROUNDS for frame in each.frames)
+        await daemon.looking(lambda: sum(len(data) for _, data in world.journal.received()) == sent)
         await world.all_published()
-        while (page := await fetch(world.state_dir, "/metrics")).value(f'shoed_backlog_events{{table="{TABLE}"}}'):
-            pass
         events = world.journal.events()
         of_table = f'{{table="{TABLE}"}}'
-        assert page.value(f"shoed_acknowledged_events_total{of_table}") == len(events)
+        received, acknowledged = (
+            f"shoed_received_bytes_total{{{OF_SHOE}}}",
+            f"shoed_acknowledged_events_total{of_table}",
+        )
+        page = await fetch(world.state_dir, "/metrics")
+        async with asyncio.timeout(PATIENCE_S):
+            while page.value(received) < sent or page.value(acknowledged) < len(events):
+                page = await fetch(world.state_dir, "/metrics")
+        assert page.value(acknowledged) == len(events)
         assert page.value(f"shoed_published_events_total{of_table}") == len(events)
         drawn = [each for each in events if each.type == "card.drawn"]
         assert page.value(f'shoed_events_total{{table="{TABLE}",type="card.drawn"}}') == len(drawn)
-        received = sum(len(data) for _, data in world.journal.received())
-        assert page.value(f"shoed_received_bytes_total{{{OF_SHOE}}}") == received
+        assert page.value(received) == sent
+        assert page.value(f"shoed_backlog_events{of_table}") == 0
         for kind in ("CardSeen", "CopyHeard", "ResultSeen"):
             count = page.value(f'shoed_observations_total{{{OF_SHOE},kind="{kind}"}}')
             assert count == world.journal.observed(kind)
@@ -66,13 +83,12 @@ async def test_an_absence_of_the_broker_or_the_shoe_is_in_the_health(tmp_path: P
         await daemon.looking(lambda: world.journal.count("card.drawn"))
         await shoe.cut()
         await daemon.looking(lambda: world.journal.count("device.offline"))
-        found = await fetch(world.state_dir, "/health")
+        found = await health(world, lambda found: len(found.json["warnings"]) == 2)
         assert (found.status, found.json["status"], found.json["failures"]) == (200, "warning", [])
         (table,) = found.json["tables"]
         assert table["broker"]["online"] is False
         assert table["broker"]["backlog"] > 0
         assert (table["devices"][0]["device"], table["devices"][0]["link"]) == ("shoe", "offline")
-        assert len(found.json["warnings"]) == 2
 
 
 async def test_a_journal_that_does_not_commit_is_503(world: World) -> None:
@@ -82,7 +98,7 @@ async def test_a_journal_that_does_not_commit_is_503(world: World) -> None:
         await shoe.connected()
         with world.journal.locked():
             await shoe.say(NATURAL[0])
-            await daemon.until(lambda: any("stuck" in line and "journal" in line for line in daemon.notified))
+            await daemon.stuck("journal")
             found = await fetch(world.state_dir, "/health")
             assert (found.status, found.json["status"]) == (503, "failed")
             assert "journal: no progress for 0.3 s" in found.json["failures"]
@@ -90,9 +106,7 @@ async def test_a_journal_that_does_not_commit_is_503(world: World) -> None:
             assert page.value("shoed_stuck_parts") >= 1
             assert page.value("shoed_journal_queue_length") >= 0
         await world.recorder.event("card.drawn")
-        async with asyncio.timeout(PATIENCE_S):  # a slow disk can need more than 0.3 s for the next commit
-            while (await fetch(world.state_dir, "/health")).status != 200:
-                pass
+        await health(world, lambda found: found.status == 200)  # the next commit may need more than 0.3 s
 
 
 async def test_an_overdue_commit_is_503_before_the_watchdog(world: World) -> None:
@@ -102,9 +116,7 @@ async def test_an_overdue_commit_is_503_before_the_watchdog(world: World) -> Non
         await shoe.connected()
         with world.journal.locked():
             await shoe.say(NATURAL[0])
-            async with asyncio.timeout(BUSY_S / 2):
-                while (found := await fetch(world.state_dir, "/health")).status == 200:
-                    pass
+            found = await health(world, lambda found: found.status != 200)
             (reason,) = found.json["failures"]
             assert reason.startswith("journal: a commit of the journal is not complete after 2 s")
             shown = await shoed("status", "--state-dir", world.state_dir)
@@ -112,9 +124,7 @@ async def test_an_overdue_commit_is_503_before_the_watchdog(world: World) -> Non
             assert "PROBLEM  a commit of the journal is not complete after " in shown.out
             assert "reports that wait for a commit: " in " ".join(shown.out.split())
         await world.recorder.event("card.drawn")
-        async with asyncio.timeout(PATIENCE_S):
-            while (await fetch(world.state_dir, "/health")).status != 200:
-                pass
+        await health(world, lambda found: found.status == 200)
         assert "PROBLEM" not in (await shoed("status", "--state-dir", world.state_dir)).out
 
 

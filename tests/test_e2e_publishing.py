@@ -14,14 +14,12 @@ async def test_acknowledged_events_are_not_published_again_after_a_clean_stop(wo
     """The cursor is committed, so the next start publishes only later events."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
         assert await daemon.stop() == 0
         await world.all_published()
         count = len(world.recorder.events())
         daemon = await world.serve(shoe)
-        await shoe.connected()
         await world.recorder.event("device.online", number=2)
         assert await daemon.stop() == 0
         again = world.recorder.events()[count:]
@@ -32,7 +30,6 @@ async def test_the_question_of_a_suspended_round_stays_retained_in_the_next_roun
     """It contains the due card and the seen card, like the event. The next round does not wait for its answer."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.say(drawn("P1", "8S"), drawn("P2", "3H"))
         suspended = await world.recorder.event("round.suspended")
         asked = await world.recorder.until(
@@ -75,7 +72,7 @@ async def test_denied_events_are_kept(tmp_path: Path, version: str) -> None:
     ):
         await world.start(shoe, version=version)
         await world.recorder.until(
-            lambda: any("access list" in status["reason"] for status in world.recorder.statuses()), patience_s=20
+            lambda: any("access list" in status["reason"] for status in world.recorder.statuses())
         )
         assert world.journal.ask("SELECT * FROM cursor") == []
 
@@ -84,7 +81,6 @@ async def test_a_journal_that_cannot_be_read_ends_the_daemon_with_a_reason(world
     """The journal can be written but not read. The status contains the reason; the exit status is 1."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(ROUNDS[0])
         await world.all_published()
         assert await daemon.stop() == 0

@@ -101,6 +101,7 @@ async def test_tables_are_added_and_removed(world: World, shoe: TcpShoe, other: 
     assert "RELOADING=1" in daemon.notified
     assert any(re.fullmatch("MONOTONIC_USEC=[0-9]+", line) for line in daemon.notified)
     await world.recorder.event("device.online", OTHER)
+    await other.connected()
     await other.deal(*ROUNDS[:2])
     await world.recorder.event("round.confirmed", OTHER, number=2)
     write(world, {TABLE: (shoe, "")})
@@ -111,6 +112,7 @@ async def test_tables_are_added_and_removed(world: World, shoe: TcpShoe, other: 
     write(world, {TABLE: (shoe, ""), OTHER: (other, "")})
     await reload(daemon)
     await world.recorder.event("device.online", OTHER, number=2)
+    await other.connected()
     await other.deal(*ROUNDS[2:4])
     await shoe.repeat(ROUNDS[0].frames[2:])
     await world.recorder.event("round.confirmed", OTHER, number=4)

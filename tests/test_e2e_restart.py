@@ -9,8 +9,9 @@ import pytest
 
 from shoed.model.commands import Answer
 from shoed.service.command_socket import address
-from tests.command_clients import PATIENCE_S, Finished, shoed
+from tests.command_clients import Finished, shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
+from tests.patience import PATIENCE_S
 from tests.witnesses import TABLE
 from tests.world import SHOED, World
 
@@ -28,7 +29,6 @@ async def restart(world: World, *words: str) -> Finished:
 async def test_it_ends_a_daemon_between_two_rounds(world: World, shoe: TcpShoe) -> None:
     """The exit status of the daemon is 0, its events are published, and its next process continues the record."""
     daemon = await world.serve(shoe)
-    await shoe.connected()
     await shoe.deal(ROUNDS[0])
     await world.recorder.event("round.confirmed")
     done = await restart(world)
@@ -52,7 +52,6 @@ async def test_without_systemd_a_person_starts_the_daemon_again(world: World, sh
 async def test_it_waits_for_the_end_of_the_round(world: World, shoe: TcpShoe) -> None:
     """It prints the round that it waits for. The daemon ends after the last card of the round."""
     daemon = await world.serve(shoe)
-    await shoe.connected()
     await shoe.say(NATURAL[0])
     await world.recorder.event("card.drawn")
     words = ("restart", "--between-rounds", "--state-dir", world.state_dir)
@@ -75,7 +74,6 @@ async def test_it_waits_for_the_end_of_the_round(world: World, shoe: TcpShoe) ->
 async def test_after_the_limit_the_daemon_continues(world: World, shoe: TcpShoe) -> None:
     """The status is 1, the error names the remedy, and the round ends as any other round."""
     await world.serve(shoe)
-    await shoe.connected()
     await shoe.say(NATURAL[0])
     await world.recorder.event("card.drawn")
     done = await restart(world, "--within", "0")

@@ -14,7 +14,6 @@ async def shoe(world: World) -> AsyncIterator[TcpShoe]:
     """A shoe that is online."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         yield shoe
 
 

@@ -21,6 +21,7 @@ from tests import scenario
 from tests.angel_eye_line import report
 from tests.command_clients import Client, client, shoed
 from tests.foreign_shoe import PtyShoe
+from tests.patience import PATIENCE_S
 from tests.scenario import (
     EXPECTED_TO_FAIL,
     NOT_COMPARED,
@@ -33,7 +34,7 @@ from tests.scenario import (
     identity_of,
 )
 from tests.scenario_table import COPIES, command_of, play
-from tests.witnesses import PATIENCE_S, Message, Recorder
+from tests.witnesses import Message, Recorder
 from tests.world import SLOW_PORT, World
 
 DRAW_GAP_MS: Final = 400  # the default, if the scenario has a minimum draw gap

@@ -34,8 +34,9 @@ from shoed.service.watchdog import Systemd
 from shoed.session import SessionOutput
 from shoed.session.angel_eye import AngelEyeSession, AngelEyeState
 from shoed.session.families import BUILT_IN, Driver
-from tests.command_clients import PATIENCE_S, Finished, shoed
+from tests.command_clients import Finished, shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe
+from tests.patience import PATIENCE_S
 from tests.test_desk import TABLE as TABLE_CONFIG
 from tests.witnesses import TABLE
 from tests.world import SHOED, World
@@ -57,11 +58,20 @@ async def as_json(world: World) -> Any:  # noqa: ANN401 -- JSON has any shape
     return msgspec.json.decode(found.out)
 
 
+async def acknowledged(world: World) -> Any:  # noqa: ANN401 -- JSON has any shape
+    """The status as soon as the broker has acknowledged every event."""
+    async with asyncio.timeout(PATIENCE_S):
+        while (found := await as_json(world))["tables"][0]["broker"]["backlog"]:
+            pass
+    return found
+
+
 async def test_it_shows_the_round_the_devices_and_the_broker(world: World, shoe: TcpShoe) -> None:
     """The hands have their cards and points."""
     await world.serve(shoe)
     await shoe.say(*NATURAL[:2])
     await world.settled(shoe)
+    await acknowledged(world)
     found = await status(world)
     assert (found.status, found.err) == (0, "")
     text = " ".join(found.out.split())
@@ -85,7 +95,7 @@ async def test_programs_get_the_messages_of_the_broker(world: World, shoe: TcpSh
     question = await world.recorder.until(
         lambda: [each for each in world.recorder.on(f"{TABLE}/question") if each.payload]
     )
-    (table,) = (await as_json(world))["tables"]
+    (table,) = (await acknowledged(world))["tables"]
     assert table["state"] == world.recorder.states()[-1]
     assert table["question"] == question[-1].json
     assert table["broker"] == {"online": True, "reason": None, "backlog": 0}

@@ -60,7 +60,6 @@ def recorded(world: World, request_id: str) -> list[Answer]:
 async def test_a_command_is_recorded_with_its_answer(world: World, shoe: TcpShoe) -> None:
     """It is recorded in its order among the cards. The exit status is the answer; a refusal has a reason."""
     await world.serve(shoe)
-    await shoe.connected()
     done = await tell(world, TABLE, "open-bets", "--role", "dealer", "--author", "ann", "--id", "7f3a")
     assert done == Finished(0, "bac-901: bets are open\n", "")
     await shoe.say(NATURAL[0])

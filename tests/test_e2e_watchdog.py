@@ -13,7 +13,7 @@ import pytest
 
 from shoed.rig.broker import BrokerKind, running_broker
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, report
-from tests.freeze import frozen, threads
+from tests.freeze import frozen
 from tests.test_ports_rfc2217 import Server
 from tests.world import Daemon, World
 
@@ -29,33 +29,21 @@ async def shoe() -> AsyncIterator[TcpShoe]:
         yield shoe
 
 
-async def thread(daemon: Daemon, number: int, count: int) -> int:
-    """The thread with this number, as soon as the process has this many threads."""
-    return await daemon.looking(lambda: found[number] if len(found := threads(daemon.pid)) == count else None)
-
-
 async def proves_progress(daemon: Daemon, times: int = 4) -> None:
     """Wait for further signals of the watchdog."""
     before = daemon.notified.count("WATCHDOG=1")
     await daemon.until(lambda: daemon.notified.count("WATCHDOG=1") >= before + times)
 
 
-async def reports(daemon: Daemon, part: str) -> None:
-    """The status names the part, and from then on there is no signal of the watchdog."""
-    await daemon.until(lambda: f"STATUS=stuck: {part}" in daemon.notified)
-    daemon.notified.clear()
-    await daemon.until(lambda: daemon.notified.count(f"STATUS=stuck: {part}") > 3)
-    assert "WATCHDOG=1" not in daemon.notified
-
-
 async def test_the_thread_of_the_journal_is_a_part(world: World, shoe: TcpShoe) -> None:
     """It is missed also while nothing is committed. Afterwards the daemon continues, and no report is lost."""
     daemon = await world.start(shoe, settings=PERIOD)
     await world.recorder.event("device.online")
-    async with frozen(await thread(daemon, JOURNAL, 3)):
-        await reports(daemon, "journal")
+    await shoe.connected()
+    async with frozen(daemon.pid, JOURNAL, 3):
+        await daemon.stuck("journal")
         await shoe.deal(ROUNDS[0])
-        await reports(daemon, "journal")
+        await daemon.stuck("journal")
     await proves_progress(daemon)
     await world.recorder.event("round.confirmed")
 
@@ -64,7 +52,8 @@ async def test_the_main_thread_sends_the_signal_itself(world: World, shoe: TcpSh
     """While it stops, systemd receives nothing."""
     daemon = await world.start(shoe, settings=PERIOD)
     await world.recorder.event("device.online")
-    async with frozen(await thread(daemon, MAIN, 3)):
+    async with frozen(daemon.pid, MAIN, 3):
+        world.read_notifications()
         count = len(daemon.notified)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
@@ -76,8 +65,9 @@ async def test_no_part_waits_for_the_thread_of_the_log(world: World, shoe: TcpSh
     """Its lines wait; the tables and the watchdog continue."""
     daemon = await world.start(shoe, settings=PERIOD)
     await world.recorder.event("device.online")
+    await shoe.connected()
     await shoe.say(NATURAL[0])
-    async with frozen(await thread(daemon, LOG, 3)):
+    async with frozen(daemon.pid, LOG, 3):
         shoe.lose(2)
         await shoe.say(NATURAL[3])
         await world.recorder.event("line.missed")
@@ -94,9 +84,10 @@ async def test_the_threads_of_a_device_server_are_a_part(world: World, shoe: Tcp
     await daemon.ready()
     await world.recorder.event("device.online")
     await world.recorder.event("device.online", "bac-902")
-    async with frozen(await thread(daemon, number, 5)):
+    await shoe.connected()
+    async with frozen(daemon.pid, number, 5):
         os.write(server.device, report("1", NATURAL[0]))
-        await reports(daemon, "bac-901 port")
+        await daemon.stuck("bac-901 port")
         await shoe.deal(ROUNDS[0])
         await world.recorder.event("round.confirmed", "bac-902")
     await world.recorder.event("card.drawn")
@@ -112,7 +103,8 @@ async def test_a_device_that_does_not_open_is_not_a_standstill(world: World, sho
         await daemon.ready()
         await shoe.connected()
         await world.recorder.event("device.online", "bac-902")
-        async with frozen(await thread(daemon, PORT, 5)):  # pyserial has started its own thread
+        await other.connected()
+        async with frozen(daemon.pid, PORT, 5):  # pyserial has started its own thread
             await proves_progress(daemon, 8)
             await other.deal(ROUNDS[0])
             await world.recorder.event("round.confirmed", "bac-902")

@@ -55,7 +55,6 @@ async def test_complete_rounds_are_published_as_documented(world: World, line: s
     """Rounds with 4, 5 and 6 cards, naturals, pairs and ties have exactly these events, in this order."""
     async with shoe_on(line, world.place) as shoe:
         await world.serve(shoe, version=version)
-        await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
         await world.settled(shoe)
@@ -73,13 +72,11 @@ async def test_the_birth_messages_precede_every_event(world: World, version: str
     received = world.recorder.messages
     births = [message.topic for message in received if message.topic.endswith("status")]
     assert births == [f"{TABLE}/status"]
-    assert [message.topic.removeprefix(f"{TABLE}/") for message in received[:4]] == [
-        "status",
-        "state",
-        "question",
-        "event/device/online",
-    ]
-    assert [message.retain for message in received[:4]] == [True, True, True, False]
+    birth = received[:3]
+    assert [message.topic for message in birth] == [f"{TABLE}/{each}" for each in ("status", "state", "question")]
+    assert all(message.retain for message in birth)
+    first = next(message for message in received if "/event/" in message.topic)
+    assert (first.topic, first.retain) == (f"{TABLE}/event/device/online", False)
     assert received[2].payload == b""
     status = received[0].json
     assert status["status"] == "online"
@@ -91,7 +88,6 @@ async def test_the_envelope_is_cloudevents(world: World) -> None:
     """The keys specversion, id, source, type, time and sequence are as documented; live events are not historical."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         before = datetime.now(UTC)
         await shoe.deal(ROUNDS[0])
         await world.recorder.event("round.confirmed")
@@ -119,7 +115,6 @@ async def test_the_provenance_of_a_card_is_the_row_of_its_bytes(world: World) ->
     """The first valid copy of its frame ends within the bytes of the row."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
     cards = world.recorder.of("card.drawn")
@@ -137,7 +132,6 @@ async def test_a_frame_in_single_bytes_is_one_card(world: World) -> None:
     """The card is drawn at the last byte of its frame."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         for byte in bytes.fromhex(ROUNDS[0].frames[0]):
             await shoe.send(bytes([byte]))
             await shoe.taken()
@@ -151,7 +145,6 @@ async def test_the_state_is_complete_for_a_new_subscriber(world: World) -> None:
     """Within a round it has phase, shoe, round, hands with points, the previous round and the device."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(ROUNDS[0])
         await shoe.repeat(ROUNDS[1].frames[:3])
         await world.recorder.event("card.drawn", round=2, index=3)
@@ -177,7 +170,6 @@ async def test_every_state_follows_the_events_that_it_includes(world: World) -> 
     """A state never includes an event that is published after it."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.deal(*ROUNDS)
         await world.recorder.event("round.confirmed", round=len(ROUNDS))
         last = world.recorder.events()[-1]["sequence"]
@@ -195,7 +187,6 @@ async def test_a_corrupted_first_copy_has_no_effect(world: World, line: str) -> 
     """The second copy is the card; the corrupted copy is published as rejected."""
     async with shoe_on(line, world.place) as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         good = bytes.fromhex(ROUNDS[0].frames[0])
         bad = good[:4] + bytes([good[4] ^ 0x04]) + good[5:]
         await shoe.send(bad + good + good)
@@ -213,7 +204,6 @@ async def test_equal_reports_after_nine_reports_are_not_copies(world: World) -> 
     """Sequence numbers return to 1 after 9: the same bytes are another card."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         for _ in range(4):  # five reports and four without a card: the next round has the same bytes
             await shoe.deal(ROUNDS[0])
             await shoe.say("P", "P", "P", "P")
@@ -227,7 +217,6 @@ async def test_the_same_number_with_other_bytes_is_accepted_with_a_warning(world
     """Some shoes do not advance the number: the card is drawn, and `line.clashed` is published."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         await shoe.send(report("1", "D 81 B8") * 3 + report("1", "D 91 C3") * 3)
         assert (await world.recorder.event("card.drawn", index=2))["card"] == "3H"
         (clash,) = world.recorder.of("line.clashed")
@@ -239,7 +228,6 @@ async def test_by_default_nothing_is_written_to_the_shoe(world: World) -> None:
     """Errors, locks and invalid bytes of the shoe cause no byte of the daemon."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
-        await shoe.connected()
         await shoe.say("S", "E C1", "e 81", "L 81", "L 80", "C", "S")
         await shoe.send(b"\x02OPGP00\x03AA\x06\x1521")
         await world.settled(shoe)

@@ -14,8 +14,9 @@ from firmware_protocols.open_shoe.layout import CARD_CODES
 from firmware_protocols.open_shoe.messages import OpenShoeCard, ReportBody
 from shoed.model.observations import Identified, Resumed
 from tests import foreign_open_shoe
-from tests.foreign_shoe import PATIENCE_S, Shoe
+from tests.foreign_shoe import Shoe
 from tests.open_shoe_line import A, Clock, Device, Host, Table, numbered
+from tests.patience import PATIENCE_S
 from tests.world import World
 
 

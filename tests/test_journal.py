@@ -24,9 +24,9 @@ from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.events import Event, ShoeStarted
 from shoed.model.step import Commanded, LinkUp, Received, Step
 from tests.angel_eye_line import at
+from tests.patience import PATIENCE_S
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PATIENCE_S: Final = 30
 
 
 class StateAfter(msgspec.Struct):
@@ -394,7 +394,7 @@ async def test_a_table_waits_when_the_queue_is_full(tmp_path: Path) -> None:
 
 async def assert_failed(writer: Writer, confirmed: list[int]) -> CommitFailed:
     """The failure is final: no callback runs, no Step is accepted, and no task waits forever."""
-    failure = await asyncio.wait_for(asyncio.shield(writer.failed), 5)
+    failure = await asyncio.wait_for(asyncio.shield(writer.failed), PATIENCE_S)
     assert isinstance(failure, CommitFailed)
     assert confirmed == []
     assert writer.has_room.is_set()

@@ -24,7 +24,6 @@ async def dealt(world: World) -> AsyncIterator[World]:
     """A running daemon after six rounds, an accepted command and a refused command."""
     async with TcpShoe() as shoe:
         await world.serve(shoe)
-        await shoe.connected()
         async with client(world.state_dir) as someone:
             await someone.request(line("1"))
             await shoe.deal(*ROUNDS)

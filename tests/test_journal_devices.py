@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 import msgspec
 import pytest
@@ -16,10 +15,9 @@ from shoed.model.step import Configured, LinkUp, Ordered, Received
 from shoed.session import SessionState
 from tests.angel_eye_line import CONFIGURED, Inputs, at
 from tests.angel_eye_line import PORT as SHOE_PORT
+from tests.patience import PATIENCE_S
 from tests.shuffler import UP, says
 from tests.test_engine_devices import FAULT, LOCK, engine, traffic
-
-PATIENCE_S: Final = 30
 
 
 def engine_for(settings: str) -> Engine[SessionState]:

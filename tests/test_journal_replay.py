@@ -26,9 +26,9 @@ from shoed.session.families import DRIVERS
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import CONFIGURED, PORT, Inputs, at, card_report, traffic
+from tests.patience import PATIENCE_S
 
 FROZEN: Final = Path(__file__).resolve().parent / "data" / "journal-v1.sql"
-PATIENCE_S: Final = 30
 
 
 class Deaf:

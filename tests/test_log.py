@@ -17,7 +17,7 @@ import pytest
 from shoed.service.journal_log import LONGEST
 from shoed.service.log import PLAIN, Log
 from tests.foreign_shoe import ROUNDS, TcpShoe
-from tests.witnesses import PATIENCE_S
+from tests.patience import PATIENCE_S
 from tests.world import SHOED, World
 
 
@@ -76,6 +76,7 @@ async def test_no_table_waits_for_the_reader_of_the_log(world: World) -> None:
         try:
             os.close(writer)
             await world.recorder.event("device.online")
+            await shoe.connected()
             await world.settled(shoe)
             process.terminate()
             assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0

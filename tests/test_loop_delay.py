@@ -17,7 +17,7 @@ from shoed.ports.clock import now
 from shoed.ports.inbox import Inbox
 from shoed.ports.loop_delay import LATE_NS
 
-LONG_S = 0.2  # the length of a wait or a standstill
+LONG_S = 0.5  # the length of a wait or a standstill; a busy machine needs less for anything else
 LONG_NS = int(LONG_S * 1e9)
 
 
@@ -58,22 +58,27 @@ async def silence(line: Line) -> None:
     receiving.cancel()
 
 
-def start(*command: str, inherits: int) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(command, pass_fds=[inherits], stderr=subprocess.DEVNULL)
+def start(*command: str, inherits: int, stdout: int | None = None) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, pass_fds=[inherits], stdout=stdout, stderr=subprocess.DEVNULL)
 
 
 def helper(script: str, line: Line, *words: object) -> "subprocess.Popen[bytes]":
-    """Another process, which acts while this process waits or is stopped."""
-    return start(
+    """Another process, which acts while this process waits or is stopped. It runs when the function returns."""
+    process = start(
         "/bin/sh",
         "-c",
-        script,
+        f"echo; {script}",
         "helper",
         str(os.getpid()),
         f"/dev/fd/{line.sink}",
         *map(str, words),
         inherits=line.sink,
+        stdout=subprocess.PIPE,
     )
+    assert process.stdout is not None
+    with process.stdout:
+        process.stdout.readline()
+    return process
 
 
 async def test_bytes_after_a_long_wait_arrived_just_now(line: Line) -> None:

@@ -15,7 +15,8 @@ from shoed.service.metrics import endpoint as module
 from shoed.service.metrics.endpoint import LONGEST_HEAD, MOST_CLIENTS, HttpPage, MetricsEndpoint
 from shoed.service.metrics_settings import LoopbackPort, MetricsPlace, UnixSocket, parse_listen
 from tests.brokers import left_open
-from tests.http_client import PATIENCE_S, SOCKET, HttpAnswer, exchanged, fetch, fetch_tcp, parsed
+from tests.http_client import SOCKET, HttpAnswer, exchanged, fetch, fetch_tcp, parsed
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("nothing_is_logged_by_asyncio")
 

@@ -14,6 +14,7 @@ from shoed.model.noise_budget import LIMIT_BYTES
 from shoed.model.observations import Device
 from shoed.model.step import BytesRefused, LinkDown, LinkUp
 from tests.angel_eye_line import PORT, card_report
+from tests.patience import PATIENCE_S
 from tests.test_noise import HOUR_MS, JUNK, Line, engine, noise
 
 
@@ -36,7 +37,7 @@ async def test_a_noisy_record_can_be_replayed(tmp_path: Path, noisy: Device) -> 
     for step, state in line.steps:
         writer.submit("t", step, state, None)
         await asyncio.sleep(0)
-    await asyncio.wait_for(writer.close(), 20)
+    await asyncio.wait_for(writer.close(), PATIENCE_S)
     with closing(store.read()) as reader:
         assert list(rehearse(reader, "t", engine)) == []
         assert list(decode_again(reader, "t", engine)) == []

@@ -17,11 +17,11 @@ from shoed.cli import COMMANDS
 from shoed.model.requests import COMMANDS as TABLE_COMMANDS
 from shoed.service import config
 from shoed.service.secret_files import Purpose
+from tests.patience import PATIENCE_S
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOCK: Final = (ROOT / "requirements.lock").read_text()
 EXAMPLE: Final = ROOT / "packaging/shoed.toml.example"
-PATIENCE_S: Final = 30
 
 # The typed words, the last one incomplete; words that must be offered; a word that must not be offered.
 TYPED: Final = [

@@ -12,7 +12,8 @@ from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortError, PortRefused
 from shoed.ports.address import HidrawAddress
 from shoed.ports.link import open_link
-from tests.links import PATIENCE_S, open_descriptors
+from tests.links import open_descriptors
+from tests.patience import PATIENCE_S
 
 LINE = Line(9600)
 

@@ -12,7 +12,8 @@ from firmware_protocols.family import Line
 from shoed.ports.address import Address, HidrawAddress, SerialAddress, TcpAddress, UsbAddress
 from shoed.ports.hotplug import USB, HotplugWait, folders
 from shoed.ports.link import keep_open
-from tests.links import PATIENCE_S, open_descriptors
+from tests.links import open_descriptors
+from tests.patience import PATIENCE_S
 from tests.test_ports_link import Listener, Node
 
 LINE: Final = Line(4800)

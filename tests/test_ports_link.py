@@ -19,9 +19,11 @@ import pytest
 from firmware_protocols.family import Line
 from shoed.errors import CommitFailed, LinkLost, PortRefused
 from shoed.model.moments import Chunk
+from shoed.ports import link as link_module
 from shoed.ports.address import Address, ReplayAddress, Rfc2217Address, SerialAddress, Speed, TcpAddress
 from shoed.ports.link import BACKOFF_MOST_S, SETTLED_S, SLOWEST_S, Link, backoff_s, keep_open, open_link
-from tests.links import PATIENCE_S, open_descriptors
+from tests.links import open_descriptors
+from tests.patience import PATIENCE_S
 
 CUSTOM: Final = Line(4800)
 CAPTURE: Final = "shoed-capture 1\nfamily angel-eye\nfirmware ii-ex\nline 4800 8N1\n\n"
@@ -80,6 +82,16 @@ class Attempts(random.Random):
             while self.seen < count:
                 self._more.clear()
                 await self._more.wait()
+
+
+class Factor(random.Random):
+    """It multiplies every delay by the same factor."""
+
+    factor = 0.0
+
+    def uniform(self, a: float, b: float) -> float:
+        del a, b
+        return self.factor
 
 
 @contextlib.asynccontextmanager
@@ -163,7 +175,7 @@ def join_port_threads() -> None:
 # ------------------------------------------------------------------------------------------------- losing and finding
 
 
-async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> None:
+async def test_a_node_that_returns_is_opened_again(node: Node) -> None:
     """Start without the device, connect, disconnect, long absence, connect: each state is reported once."""
     listener, attempts = Listener(), Attempts()
     async with kept_open(node.address, listener, attempts):
@@ -176,8 +188,7 @@ async def test_a_node_that_returns_is_open_within_two_seconds(node: Node) -> Non
         assert await listener.next() == ("closed", f"{node.path}: the line hung up; check the cable and the device")
         await attempts.reach(attempts.seen + 3)  # long enough for the longest delay
         node.plug()
-        async with asyncio.timeout(2):
-            assert await listener.next() == ("opened", "")
+        assert await listener.next() == ("opened", "")
         os.write(node.master, b"again")
         assert await listener.next() == ("received", "again")
     assert [call for call, _ in listener.calls] == [
@@ -289,14 +300,14 @@ async def test_the_delays_start_again_after_a_stable_link(monkeypatch: pytest.Mo
     """A link that lasted SETTLED_S resets the delay before the next attempt."""
     clock = SkippingClock(monkeypatch)
     writers: list[asyncio.StreamWriter] = []
-    listener, attempts = Listener(), Attempts()
+    listener, delays = Listener(), Factor()
 
     def greet(writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
         writer.write(b"A")
 
-    async with serving(greet) as address, kept_open(address, listener, attempts):
-        for _ in range(4):
+    async with serving(greet) as address, kept_open(address, listener, delays):
+        for _ in range(9):
             assert await listener.next() == ("opened", "")
             assert await listener.next() == ("received", "A")
             writers.pop().close()
@@ -304,22 +315,21 @@ async def test_the_delays_start_again_after_a_stable_link(monkeypatch: pytest.Mo
         assert await listener.next() == ("opened", "")
         assert await listener.next() == ("received", "A")
         clock.advance(SETTLED_S)
-        lost_s = clock.real()
+        delays.factor = 5.0  # the first delay is half a second; the tenth one would be longer than PATIENCE_S
         writers.pop().close()
         assert (await listener.next())[0] == "closed"
         assert await listener.next() == ("opened", "")
-        assert clock.real() - lost_s < 0.4  # the sixth delay would be at least 1.6 s
 
 
-async def test_each_connection_of_a_device_is_reported_at_once(node: Node) -> None:
-    """A hotplug sign ends the trial, also after many connections without a byte."""
+async def test_each_connection_of_a_device_is_reported_at_once(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hotplug sign ends the trial, also after many connections without a byte. The trial would take an hour."""
+    monkeypatch.setattr(link_module, "SETTLED_S", 3600.0)
     listener = Listener()
     async with kept_open(node.address, listener, Attempts()):
         assert (await listener.next())[0] == "refused"
         for _ in range(6):
             node.plug()
-            async with asyncio.timeout(2):
-                assert await listener.next() == ("opened", "")
+            assert await listener.next() == ("opened", "")
             node.unplug()
             assert (await listener.next())[0] == "closed"
 
@@ -333,7 +343,8 @@ async def test_one_port_does_not_wait_for_another(node: Node) -> None:
         for number in range(3):
             os.write(node.master, b"%d" % number)
             assert await here.next() == ("received", str(number))
-    assert [call for call, _ in away.calls] == ["refused"]
+        assert (await away.next())[0] == "refused"
+    assert len(away.calls) == 1
 
 
 # ------------------------------------------------------------------------------------------------- captures
@@ -372,13 +383,11 @@ async def test_an_error_of_a_capture_contains_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["serial", "tcp", "replay", "absent", "closed-port"])
-async def test_cancelled_at_any_step_nothing_remains(kind: str, node: Node, tmp_path: Path) -> None:
+async def test_cancelled_at_any_step_nothing_remains(kind: str, node: Node, tmp_path: Path, closed_port: int) -> None:
     """No descriptor and no thread remains, and each `opened` has its `closed`."""
     capture = tmp_path / "one.capture"
     capture.write_text(CAPTURE + "0.000000 < 41\n0.000100 < 42\n", encoding="utf-8")
     node.plug()
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        closed_port = closed.getsockname()[1]
     before = open_descriptors()
     async with serving(lambda writer: writer.write(b"A")) as served:
         addresses: dict[str, Address] = {

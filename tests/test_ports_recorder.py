@@ -14,7 +14,7 @@ from shoed.ports.clock import now
 from shoed.ports.link import Link, keep_open
 from shoed.ports.recent_capture import CapturedDevice, capture_text
 from shoed.ports.recorder import FROM_DEVICE, HALF_BYTES, HALF_US, REMARK, TO_DEVICE, PortRecorder, TrafficRing
-from tests.links import PATIENCE_S
+from tests.patience import PATIENCE_S
 
 DEVICE: Final = CapturedDevice("angel-eye", "ii-ex", Line(4800), AngelEyeSettings())
 HOUR: Final = 2 * HALF_US // 1_000_000

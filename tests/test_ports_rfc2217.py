@@ -20,8 +20,8 @@ from shoed.ports.address import Rfc2217Address
 from shoed.ports.inbox import UNSENT_BYTES
 from shoed.ports.link import open_link
 from shoed.ports.rfc2217 import Rfc2217Link, open_rfc2217
+from tests.patience import PATIENCE_S
 
-PATIENCE_S: Final = 10.0
 LINE: Final = Line(4800)
 
 pytestmark = pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarning")  # pyserial 3.5
@@ -194,12 +194,10 @@ async def test_the_bytes_that_wait_for_a_device_are_bounded(server: Server) -> N
     await link.close()
 
 
-async def test_the_refusal_of_a_closed_port_contains_a_remedy() -> None:
+async def test_the_refusal_of_a_closed_port_contains_a_remedy(closed_port: int) -> None:
     """The server of the port has stopped."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        address = Rfc2217Address("127.0.0.1", door.getsockname()[1])
     with pytest.raises(PortRefused, match="the server's mode is RFC 2217"):
-        await open_rfc2217(address, LINE)
+        await open_rfc2217(Rfc2217Address("127.0.0.1", closed_port), LINE)
 
 
 async def test_a_server_without_rfc_2217_is_refused() -> None:

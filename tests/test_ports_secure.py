@@ -26,8 +26,9 @@ from shoed.ports.secure import SecureLink, secured
 from shoed.rig.open_shoe import VirtualOpenShoe
 from shoed.rig.secured import SecuredDevice
 from tests.keyed_shoe import KEY, OTHER_KEY, KeyedShoe, attacked, write_key
-from tests.links import PATIENCE_S, open_descriptors
+from tests.links import open_descriptors
 from tests.open_shoe_line import A
+from tests.patience import PATIENCE_S
 
 IDENTIFY: Final = build(theirs.OpenShoeRequest(1, theirs.Identify()))
 

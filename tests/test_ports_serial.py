@@ -21,7 +21,8 @@ from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
 from shoed.ports.nodes import denial
 from shoed.ports.serial import SerialLink, open_serial
-from tests.links import PATIENCE_S, open_descriptors, receive
+from tests.links import open_descriptors, receive
+from tests.patience import PATIENCE_S
 
 CUSTOM = Line(4800)
 ROOT = Path(__file__).parent.parent

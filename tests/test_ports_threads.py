@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from shoed.ports.threads import off_loop
-
-PATIENCE_S = 5
+from tests.patience import PATIENCE_S
 
 
 async def test_the_caller_gets_the_result_or_the_failure() -> None:

@@ -21,7 +21,8 @@ from shoed.ports.inbox import LIMIT_BYTES, UNSENT_BYTES
 from shoed.ports.link import Link, keep_open, open_link
 from shoed.ports.usb_transfer import MOST_STALLS
 from tests.fake_usb import BULK, INTERRUPT, NO_DEVICE, FakeDevice, FakeInterface, FakeUsb, keyboard, unplug
-from tests.links import PATIENCE_S, receive
+from tests.links import receive
+from tests.patience import PATIENCE_S
 from tests.test_ports_link import Attempts, Listener
 
 ADDRESS: Final = UsbAddress(0x1209, 0x0001)

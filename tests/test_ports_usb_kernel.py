@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.usb_kernel import CASES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PATIENCE_S: Final = 60
 MISSING: Final = [name for name in ("umockdev-preload", "usb-1.0") if ctypes.util.find_library(name) is None]
 WITHOUT: Final = f"no lib{' and no lib'.join(MISSING)}; run: sudo apt-get install -y umockdev libusb-1.0-0"
 

@@ -18,6 +18,7 @@ import pytest
 from shoed.cli.rules.settle import RoundSettler
 from shoed.rules.load import GAMES, book
 from shoed.service import config
+from tests.patience import PATIENCE_S
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 README: Final = (ROOT / "README.md").read_text()
@@ -27,7 +28,6 @@ COMMANDS: Final = [
     for line in block.splitlines()
     if line.startswith("$ ")
 ]
-PATIENCE_S: Final = 30.0
 
 
 def output_of(words: list[str], tmp_path: Path, text_input: str = "") -> str:

@@ -18,7 +18,8 @@ from typing import Final, cast
 import pytest
 
 from firmware_protocols import open_shoe
-from tests.foreign_shoe import PATIENCE_S, Shoe
+from tests.foreign_shoe import Shoe
+from tests.patience import PATIENCE_S
 from tests.world import World
 
 PAGE: Final = Path(open_shoe.__file__).with_name("PROTOCOL.md")

@@ -22,8 +22,9 @@ from shoed.service.metrics.health import health
 from shoed.service.metrics.text import metrics_text
 from shoed.service.watchdog import Systemd
 from tests.foreign_shoe import NATURAL, TcpShoe
+from tests.patience import PATIENCE_S
 from tests.test_desk import COMMAND, ENDED
-from tests.witnesses import PATIENCE_S, Recorder
+from tests.witnesses import Recorder
 
 
 class FragileDesk(Desk):

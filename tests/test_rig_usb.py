@@ -18,7 +18,7 @@ from shoed.rig.usb_outlet import UsbOutlet, UsbPlace
 from shoed.rig.usbredir import UsbRedirDevice
 from shoed.settings import parse
 from tests import usb_host as host
-from tests.witnesses import PATIENCE_S
+from tests.patience import PATIENCE_S
 
 IN, OUT = 0x81, 0x02
 CLEAR_HALT = (0x02, 0x01, 0)

@@ -19,11 +19,11 @@ from shoed.rules.insurance import offers, settle_offer
 from shoed.rules.load import book
 from shoed.rules.results import established, pays
 from tests import printed
+from tests.patience import PATIENCE_S
 from tests.printed import GAMES
 
 WORTH = {"A": 1, **{str(face): face for face in range(2, 10)}, "10": 0, "J": 0, "Q": 0, "K": 0}
 COMMAND = [sys.executable, "-m", "shoed", "rules", "settle"]
-PATIENCE_S = 30
 ROUND = {"id": 7, "cards": ["QS", "3H", "7D", "JC", "JH"]}
 ANSWER = (
     '{"id": 7, "complete": true, "outcome_established": true, "outcome": "player", '

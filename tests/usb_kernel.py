@@ -27,7 +27,8 @@ from shoed.errors import PortRefused
 from shoed.ports.address import UsbAddress
 from shoed.ports.link import keep_open, open_link
 from tests.fake_usb import Node
-from tests.links import PATIENCE_S, receive
+from tests.links import receive
+from tests.patience import PATIENCE_S
 from tests.test_ports_link import Listener
 
 ADDRESS: Final = UsbAddress(0x1209, 0x0001)

@@ -17,11 +17,11 @@ import msgspec
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from shoed.rig.broker import Broker
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
 
 TABLE: Final = "bac-901"
-PATIENCE_S: Final = 20.0
 
 
 class Watched:

@@ -16,12 +16,14 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeVar
 
 from shoed.rig.broker import Broker
 from tests.foreign_shoe import PtyShoe, Shoe, TcpShoe
-from tests.witnesses import PATIENCE_S, TABLE, Journal, Recorder, Watched
+from tests.patience import PATIENCE_S
+from tests.witnesses import TABLE, Journal, Recorder, Watched
 
 T = TypeVar("T")
 
@@ -81,6 +83,16 @@ class Daemon(Watched):
             waiting.cancel()
         assert "READY=1" in self.notified, f"shoed has ended: {self}"
 
+    async def stuck(self, part: str) -> None:
+        """Wait until the status names this part several times without a signal of the watchdog in between."""
+        self.notified.clear()
+
+        def reports() -> bool:
+            silent = takewhile(lambda line: line != "WATCHDOG=1", reversed(self.notified))
+            return sum(line.startswith("STATUS=stuck: ") and part in line for line in silent) > 3
+
+        await self.until(reports)
+
     async def looking(self, predicate: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
         """Wait until the predicate finds something in a file; an error if the daemon ends first."""
         try:
@@ -126,7 +138,7 @@ class World:
     async def __aenter__(self) -> Self:
         self.notify.bind(str(self.place / "notify"))
         self.notify.setblocking(False)  # noqa: FBT003  # setblocking has no keyword
-        asyncio.get_running_loop().add_reader(self.notify, self._notified)
+        asyncio.get_running_loop().add_reader(self.notify, self.read_notifications)
         await self.recorder.listen(self.broker)
         return self
 
@@ -141,7 +153,8 @@ class World:
             for daemon in self.daemons:
                 assert "Traceback" not in str(daemon), f"the log has a traceback:\n{daemon}"
 
-    def _notified(self) -> None:
+    def read_notifications(self) -> None:
+        """Read the notifications that have arrived; the event loop calls this, too."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 self.daemons[-1].notified += self.notify.recv(4096).decode().split("\n")
@@ -211,10 +224,11 @@ class World:
         return daemon
 
     async def serve(self, *shoes: Shoe, version: str = "5") -> Daemon:
-        """Start a daemon, and wait until every shoe is online."""
+        """Start a daemon, and wait until every shoe is online and has accepted the connection."""
         daemon = await self.start(*shoes, version=version)
-        for number in range(901, 901 + len(shoes)):
+        for number, shoe in enumerate(shoes, start=901):
             await self.recorder.event("device.online", f"bac-{number}")
+            await shoe.connected()
         return daemon
 
     async def settled(self, shoe: Shoe, table: str = TABLE) -> None:
@@ -224,12 +238,12 @@ class World:
         await shoe.say(f"M 30 31 {value.encode().hex(' ')}")
         await self.recorder.event("device.changed", table, address="01", value=value)
 
-    async def all_published(self, table: str = TABLE, patience_s: float = PATIENCE_S) -> None:
+    async def all_published(self, table: str = TABLE) -> None:
         """Compare the received events with the journal: they are in order from 1, and equal ids have equal content."""
         record = {row.sequence: row for row in self.journal.events(table)}
         assert list(record) == list(range(1, len(record) + 1))
         events = self.recorder.events(table)
-        await self.recorder.until(lambda: events and int(events[-1]["sequence"]) >= len(record), patience_s)
+        await self.recorder.until(lambda: events and int(events[-1]["sequence"]) >= len(record))
         newest, word = 0, self.journal.word
         for event in events:
             number = int(event["sequence"])
