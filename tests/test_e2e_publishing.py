@@ -22,6 +22,7 @@ async def test_acknowledged_events_are_not_published_again_after_a_clean_stop(wo
         daemon = await world.serve(shoe)
         await world.recorder.event("device.online", number=2)
         assert await daemon.stop() == 0
+        await world.recorder.event("device.offline", number=2)
         again = world.recorder.events()[count:]
         assert [event["type"] for event in again] == ["shoed.device.online", "shoed.device.offline"]
 

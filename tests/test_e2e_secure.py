@@ -115,7 +115,7 @@ async def test_another_key_is_reported(world: World) -> None:
         )
         shoe.deal(*ROUND)
         assert world.recorder.of("device.online") == []
-        assert [each["reason"] for each in world.recorder.of("device.offline")] == [reason]
+        assert [each["reason"] for each in world.recorder.of("device.offline")].count(reason) == 1
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

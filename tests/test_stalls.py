@@ -108,10 +108,9 @@ async def scanning(seed: int) -> AsyncIterator[tuple[Scanner, TcpOutlet]]:
 
 async def deal(device: Dealing, stop: asyncio.Event, rng: random.Random) -> None:
     while not (stop.is_set() and device.may_stop):
-        loop = asyncio.get_running_loop()
-        next_due = asyncio.Event()
-        loop.call_later(rng.uniform(*DRAWN_EVERY_S), next_due.set)
         await device.draw()
+        next_due = asyncio.Event()  # the pause begins after the draw: a draw may take long on a busy machine
+        asyncio.get_running_loop().call_later(rng.uniform(*DRAWN_EVERY_S), next_due.set)
         await next_due.wait()
 
 
