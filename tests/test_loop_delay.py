@@ -91,11 +91,9 @@ async def test_bytes_after_a_long_wait_arrived_just_now(line: Line) -> None:
 async def test_bytes_that_arrive_during_the_loops_own_work_may_be_as_old_as_the_work(line: Line) -> None:
     """Here the event loop is blocked."""
     await asyncio.sleep(0)
-    began_ns = time.monotonic_ns()
     os.write(line.sink, b"A")
     work()
-    chunk = await line.inbox.receive()
-    assert LONG_NS <= chunk.at.mono_ns - began_ns <= chunk.late_ns
+    assert (await line.inbox.receive()).late_ns >= LONG_NS
 
 
 async def test_bytes_that_arrive_while_the_process_is_stopped_may_be_as_old_as_the_wait(line: Line) -> None:
