@@ -366,7 +366,7 @@ async def test_an_unknown_firmware_is_wrong_use() -> None:
     process = await start("--listen", "tcp://:0", "--firmware", "2")
     out, _ = await process.communicate()
     assert process.returncode == 2
-    assert b"--firmware: invalid choice: '2' (choose from ii-ex)" in out.replace(b"'ii-ex'", b"ii-ex")  # quoted by 3.11
+    assert b'--firmware: "2" is not a valid value; write one of ii-ex\n' in out
 
 
 # --- scenarios
