@@ -26,11 +26,11 @@ ENTERED: Final = {
             "fold",
             "due",
         ),
-        *("Writer.submit", "Desk.release", "Publisher.committed", "Reader.events"),
+        *("Writer.submit", "Desk.release", "Publisher.committed"),
     ),
     "walk-answer": (
         *("read", "Engine.step", "fold", "may_decide", "course", "due", "winner", "watch"),
-        *("Writer.submit", "Desk.release", "Publisher.committed", "Reader.events"),
+        *("Writer.submit", "Desk.release", "Publisher.committed"),
     ),
 }
 

@@ -21,7 +21,7 @@ LATER: Final = (
 )
 FILES: Final = (shoed.__file__, firmware_protocols.__file__)
 
-Identity = tuple[int, int, int, int]
+FileIdentity = tuple[int, int, int, int]
 
 
 def load_later_modules() -> None:
@@ -39,11 +39,11 @@ class InstalledFiles:
         return self.present() != self.first
 
     @staticmethod
-    def present() -> list[Identity | None]:
+    def present() -> list[FileIdentity | None]:
         return [identity(Path(file)) for file in FILES if file]
 
 
-def identity(file: Path) -> Identity | None:
+def identity(file: Path) -> FileIdentity | None:
     """None: the file is absent, as during an update."""
     try:
         found = file.stat()
