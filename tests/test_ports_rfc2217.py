@@ -12,7 +12,7 @@ from typing import Final, Never
 
 import pytest
 import serial
-from serial.rfc2217 import PortManager
+from serial.rfc2217 import IAC, SE, PortManager
 
 from firmware_protocols.family import Line
 from shoed.errors import LinkLost, PortError, PortRefused
@@ -141,6 +141,30 @@ async def test_a_server_that_closes_is_a_lost_link(server: Server) -> None:
             await link.receive()
     with pytest.raises(LinkLost):
         link.send(b"x")
+    await link.close()
+
+
+async def test_bytes_that_arrive_directly_before_the_end_are_received(server: Server) -> None:
+    """The library itself would discard them."""
+    link = await open_rfc2217(server.address, LINE)
+    assert server.host is not None
+    server.host.sendall(b"last words")
+    server.hang_up()
+    assert await heard(link, 10) == b"last words"
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(LinkLost):
+            await link.receive()
+    await link.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of pyserial's thread
+async def test_a_server_that_violates_the_protocol_is_a_lost_link(server: Server) -> None:
+    """The end of an option without its begin ends pyserial's thread. No caller asks `heard_until`."""
+    link = await open_rfc2217(server.address, LINE)
+    server.write(IAC + SE)
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(LinkLost):
+            await link.receive()
     await link.close()
 
 

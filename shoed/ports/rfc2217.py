@@ -5,8 +5,8 @@ without a time limit for received bytes, for bytes to send, for `close`, or for 
 port uses no processor time. TCP keepalive detects a server that does not answer, as over raw TCP.
 
 `heard_until` asks the thread on each call, and returns its last answer. The thread answers if it has passed on all
-bytes that the kernel has. So the watchdog, which calls `heard_until` several times in each period, also detects a
-standstill of this thread or of pyserial's thread.
+bytes that pyserial has read, and the kernel has no others. So the watchdog, which calls `heard_until` several times in
+each period, also detects a standstill of this thread or of pyserial's thread.
 """
 
 import asyncio
@@ -45,6 +45,20 @@ class _Port(rfc2217.Serial):
     def notice_loss(self) -> None:
         set_options(self._socket, KEEPALIVE_S)  # type: ignore[attr-defined]  # pyserial has no public name for it
         self._socket.settimeout(RECEIVE_S)  # type: ignore[attr-defined]  # as above
+
+    def _telnet_read_loop(self) -> None:
+        """End a `read` also after an unexpected error: a server may violate the protocol."""
+        try:
+            super()._telnet_read_loop()  # type: ignore[misc]  # pyserial has no public name for it
+        finally:
+            self.wake()
+
+    def read(self, size: int = 1) -> bytes:
+        """Up to `size` bytes; fewer end with a wake-up. pyserial would discard bytes that arrived before the end."""
+        data = bytearray()
+        while len(data) < size and (byte := self._read_buffer.get()) is not None:  # type: ignore[attr-defined]  # as above
+            data += byte
+        return bytes(data)
 
     def wake(self) -> None:
         """End a `read` without a byte."""

@@ -45,6 +45,9 @@ class Verdicts:
     def __init__(self, book: RuleBook) -> None:
         self.book: Final = book
         self._first_like: dict[Pair | None, dict[Possible, Possible]] = {pair: {} for pair in (None, *Pair)}
+        self._with_results: dict[Pair | None, dict[tuple[BetResult, ...], Possible]] = {
+            pair: {} for pair in (None, *Pair)
+        }
         self._verdicts: dict[tuple[Possible, Possible, Possible], Verdict] = {}
 
     def on(self, state: CardState, player: PairRanks, banker: PairRanks) -> Verdict:
@@ -63,9 +66,8 @@ class Verdicts:
         """The first set with the same results of all bets on this pair; of all other bets, if the pair is None."""
         known = self._first_like[pair]
         if possible not in known:
-            bets = [bet for bet in self.book.bets if bet.pair is pair]
-            results = [decide(bet, possible) for bet in bets]
-            known[possible] = next((each for each in known if [decide(bet, each) for bet in bets] == results), possible)
+            results = tuple([decide(bet, possible) for bet in self.book.bets if bet.pair is pair])
+            known[possible] = self._with_results[pair].setdefault(results, possible)
         return known[possible]
 
 
