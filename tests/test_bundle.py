@@ -330,7 +330,7 @@ def test_the_bytes_of_a_device_are_not_taken_for_a_key() -> None:
 
 
 def test_the_secret_of_a_credential_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret that shoed cannot read could stay in the archive. Therefore there is no archive without it."""
+    """A secret that shoed cannot read could stay in the archive. Therefore shoed makes no archive without it."""
     file = tmp_path / "shoed.toml"
     file.write_text('[mqtt]\nurl = "mqtt://h"\nuser = "u"\npassword_file = "credential:mqtt"\n')
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))

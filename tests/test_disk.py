@@ -38,7 +38,7 @@ class Hanging(type(Path())):  # type: ignore[misc]  # PosixPath of this Python
 
 
 async def test_a_disk_that_hangs_has_the_time_since_its_last_answer(tmp_path: Path) -> None:
-    """After the answer there is no such time."""
+    """The answer ends this time."""
     disk = Disk(Hanging(tmp_path))
     assert await disk.measure() is None
     first = disk.silent_s

@@ -165,10 +165,8 @@ class Publisher:
         self.acknowledged = max(self.acknowledged, reader.cursor(self.messages.table))
         boundary = reader.last_sequence(self.messages.table)
         reason = "reconnected" if self.births else "started"
-        if self.final_reason is None:
-            await connection.probe(self.status(Presence.ONLINE, reason, birth))
-        else:  # the rest of a table that has ended
-            await connection.probe(self.status(Presence.OFFLINE, self.final_reason, birth))
+        presence = Presence.ONLINE if self.final_reason is None else Presence.OFFLINE  # the rest of an ended table
+        await connection.probe(self.status(presence, self.final_reason or reason, birth))
         state = self.state(reader)
         self.question = self.open_question(state)
         await connection.publish(self.shown(state))
@@ -235,9 +233,7 @@ class Publisher:
             self.stale = False
             acknowledged = connection.send(self.shown(state))
             self.track(sent, acknowledged)
-            question = public_question(
-                self.messages.game, state, insurance=self.messages.insurance, custom=self.messages.custom
-            )
+            question = self.open_question(state)
             if question != self.question:
                 self.question = question
                 if connection.unacknowledged >= connection.window:  # a broker with a Receive Maximum of 1

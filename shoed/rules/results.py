@@ -44,10 +44,8 @@ class Verdicts:
 
     def __init__(self, book: RuleBook) -> None:
         self.book: Final = book
-        self._first_like: dict[Pair | None, dict[Possible, Possible]] = {pair: {} for pair in (None, *Pair)}
-        self._with_results: dict[Pair | None, dict[tuple[BetResult, ...], Possible]] = {
-            pair: {} for pair in (None, *Pair)
-        }
+        self._first_like: dict[tuple[Pair | None, Possible], Possible] = {}
+        self._with_results: dict[tuple[Pair | None, tuple[BetResult, ...]], Possible] = {}
         self._verdicts: dict[tuple[Possible, Possible, Possible], Verdict] = {}
 
     def on(self, state: CardState, player: PairRanks, banker: PairRanks) -> Verdict:
@@ -64,11 +62,11 @@ class Verdicts:
 
     def first_like(self, pair: Pair | None, possible: Possible) -> Possible:
         """The first set with the same results of all bets on this pair; of all other bets, if the pair is None."""
-        known = self._first_like[pair]
-        if possible not in known:
+        key = (pair, possible)
+        if key not in self._first_like:
             results = tuple([decide(bet, possible) for bet in self.book.bets if bet.pair is pair])
-            known[possible] = self._with_results[pair].setdefault(results, possible)
-        return known[possible]
+            self._first_like[key] = self._with_results.setdefault((pair, results), possible)
+        return self._first_like[key]
 
 
 @per_book

@@ -224,10 +224,10 @@ def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
         tls=tls,
         version=mqtt.get("version", choice(VERSIONS), "5"),
         user=mqtt.get("user", NOT_EMPTY, None),
-        password_file=mqtt.get("password_file", file, None) or None,
-        ca=mqtt.get("ca", file, None) or None,
-        cert=mqtt.get("cert", file, None) or None,
-        key=mqtt.get("key", file, None) or None,
+        password_file=mqtt.get("password_file", file, None),
+        ca=mqtt.get("ca", file, None),
+        cert=mqtt.get("cert", file, None),
+        key=mqtt.get("key", file, None),
     )
     for one, other in (("password_file", "user"), ("cert", "key"), ("key", "cert")):
         if one in mqtt and other not in mqtt:
@@ -259,17 +259,17 @@ def _verify_files(mqtt: TomlTable, broker: BrokerSettings, purpose: Purpose) -> 
                 mqtt.fault(name, *problem)
 
 
-def _file(purpose: Purpose) -> Kind[str]:
-    """A file that can be read now; "": a file that a replay leaves out."""
+def _file(purpose: Purpose) -> Kind[str | None]:
+    """A file that can be read now; None: a file that a replay leaves out."""
 
-    def convert(node: Node) -> str:
+    def convert(node: Node) -> str | None:
         try:
             return readable(node)
         except ValueError as error:
             if purpose is not Purpose.REPLAY:
                 raise
             node.sheet.warn(node.route, str(error.args[0]), LEFT_OUT)
-            return ""
+            return None
 
     def readable(node: Node) -> str:
         written = NOT_EMPTY.read(node)
@@ -282,7 +282,7 @@ def _file(purpose: Purpose) -> Kind[str]:
             raise ValueError(f"{path} cannot be read: {error.strerror}") from error
         return path
 
-    return Kind("name a file that exists and can be read", "", convert)
+    return Kind("name a file that exists and can be read", None, convert)
 
 
 def _tables(sheet: Sheet, purpose: Purpose) -> tuple[TableConfig, ...]:

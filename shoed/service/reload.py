@@ -137,12 +137,16 @@ class Reloader(Generic[D]):
         desks = {desk.name: desk for desk in self.daemon.desks}
         wanted = {name: table for name, table in tables_of(self.wanted).items() if name not in self.not_started}
         failed = [name for name, desk in desks.items() if desk.ended is not None and wanted.get(name) != desk.config]
-        found = plan({name: now(desk) for name, desk in desks.items()}, wanted)
-        targets = {name: table for name, table in found.tables.items() if name not in failed}
+
+        def planned() -> tuple[Mapping[str, str], Mapping[str, TableConfig]]:
+            """The reasons of the tables that wait, and the tables that are to run now."""
+            found = plan({name: now(desk) for name, desk in desks.items()}, wanted)
+            return found.waiting, {name: table for name, table in found.tables.items() if name not in failed}
+
+        waiting, targets = planned()
         added = [await self.made(table) for name, table in targets.items() if name not in desks]
         if added:  # a table may have begun a round while the records of the added tables were read
-            found = plan({name: now(desk) for name, desk in desks.items()}, wanted)
-            targets = {name: table for name, table in found.tables.items() if name not in failed}
+            waiting, targets = planned()
             added = [desk for desk in added if desk is not None and targets.get(desk.name) == desk.config]
         removed = [desk for name, desk in desks.items() if name not in targets]
         changed = [desk for name, desk in desks.items() if name in targets and targets[name] != desk.config]
@@ -154,7 +158,7 @@ class Reloader(Generic[D]):
         for desk in filter(None, added):
             self.begin(desk)
         await asyncio.gather(*(self.remove(desk) for desk in removed))
-        self.report_waiting(found.waiting)
+        self.report_waiting(waiting)
         self.daemon.end_if_every_table_failed()
         return bool(changed or removed or any(added))
 
