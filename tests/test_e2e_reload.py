@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shoed.cli.journal import check
+from shoed.cli.journal.replay import check
 from shoed.model.step import AnyInput, Configured
 from shoed.rig.broker import Broker, BrokerKind, running_broker
 from tests.command_clients import shoed

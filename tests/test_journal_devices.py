@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shoed.cli.journal import row_lines as shown
+from shoed.cli.journal.show import row_lines as shown
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.journal import Store, Writer
 from shoed.journal.replay import decode_again, rebuild, rehearse

@@ -29,7 +29,8 @@ from msgspec.structs import replace
 
 from shoed import VERSION
 from shoed.cli import doctor
-from shoed.cli.journal import reading, row_lines
+from shoed.cli.journal.opening import reading
+from shoed.cli.journal.show import row_lines
 from shoed.cli.options import CONFIG
 from shoed.cli.parser import duration
 from shoed.engine import ENGINE

@@ -1,112 +1,36 @@
-"""`shoed journal`: verify a journal by recomputation, and show its rows with the bytes of every card.
+"""`shoed journal show`: the rows of a table with the bytes of every card. The whole output is of one moment."""
 
-The commands only read. The journal may be a copy, or the file of a running daemon. The whole output is of one moment.
-"""
-
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from shoed.cli.journal.opening import chosen, reading
 from shoed.cli.options import add_state_dir, state_dir_of
 from shoed.cli.parser import Parser
-from shoed.engine import ENGINE, Engine
-from shoed.errors import JournalError, JournalUnusable, NoSuchTable, UsageError
+from shoed.errors import JournalError, UsageError
 from shoed.journal import Reader, StoredStep
-from shoed.journal.replay import decode_again, rehearse
 from shoed.model.moments import rfc3339
 from shoed.model.observations import Device
 from shoed.model.step import Received
-from shoed.service.config import recall
-from shoed.service.desk import engine_of
-from shoed.session import SessionState
 from shoed.settings import shown
 
 LAST_ROW: Final = 2**63 - 1  # of SQLite
 LONGEST_PAIR: Final = 30
 ROWS: Final = "rows A-B, or a row A, from 1"
 ROUND: Final = "a round as SHOE.ROUND, as in 2.17"
-SHOWN: Final = 10  # differences of each check; later ones are usually consequences of the first
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_commands("TASK")
-    replay = parser.add_command(
-        "replay",
-        "recompute the events from the recorded observations and bytes, and print each difference from the journal",
-        "shoed journal replay --check",
-        "shoed journal replay --check bac-901 --state-dir copy",
-    )
-    replay.add_argument("--check", action="store_true", help="has no further effect: every replay is a check")
-    replay.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
-    add_state_dir(replay)
-    replay.set_defaults(command=lambda arguments: check(state_dir_of(arguments), arguments.tables))
-    rows = parser.add_command(
-        "show",
-        "print the rows of a table: the received bytes and their results",
-        "shoed journal show bac-901",
-        "shoed journal show bac-901 --rows 100-120",
-        "shoed journal show bac-901 --round 2.17",
-    )
-    rows.add_argument("table", metavar="TABLE", help="the name of the table")
-    part = rows.add_mutually_exclusive_group()
+    parser.add_argument("table", metavar="TABLE", help="the name of the table")
+    part = parser.add_mutually_exclusive_group()
     part.add_argument("--rows", metavar="A-B", help="only these rows; the `provenance` of a card is its row")
     part.add_argument("--round", metavar="SHOE.ROUND", help="only the rows of this round, for example 2.17")
-    add_state_dir(rows)
-    rows.set_defaults(
+    add_state_dir(parser)
+    parser.set_defaults(
         command=lambda arguments: show(state_dir_of(arguments), arguments.table, arguments.rows, arguments.round)
     )
-
-
-def engine_for(word: str, settings: str) -> Engine[SessionState]:
-    try:
-        return engine_of(recall(settings), word)
-    except (KeyError, TypeError, msgspec.DecodeError) as error:
-        raise JournalUnusable(
-            f"{settings}: this shoed cannot read the settings ({error}); use the version that wrote the journal"
-        ) from error
-
-
-@contextmanager
-def reading(state_dir: Path) -> Iterator[Reader]:
-    with closing(Reader(state_dir / "journal.db")) as reader, reader.one_moment():
-        yield reader
-
-
-def chosen(reader: Reader, names: Sequence[str]) -> Sequence[str]:
-    known = reader.tables
-    for name in names:
-        if name not in known:
-            raise NoSuchTable(name, known)
-    return names or known
-
-
-def check(state_dir: Path, names: Sequence[str]) -> int:
-    """Recompute each table, and print the differences. Returns the exit status."""
-    wrong = False
-    with reading(state_dir) as reader:
-        for name in chosen(reader, names):
-            found = [
-                difference
-                for way in (rehearse, decode_again)
-                for difference in islice(way(reader, name, partial(engine_for, reader.word)), SHOWN)
-            ]
-            wrong = wrong or bool(found)
-            rows, events = reader.counts(name)
-            verdict = "these differ when recomputed:" if found else "recomputed without a difference"
-            print(f"{name}: {rows} rows and {events} events on record; {verdict}")
-            for difference in found:
-                print(f"{name}: row {difference.row}: {difference.what}")
-                print(f"    recorded:   {difference.recorded}")
-                print(f"    recomputed: {difference.recomputed}")
-            others = [engine for engine in reader.engines(name) if engine != ENGINE]
-            if found and others:
-                print(f"{name}: engine {', '.join(map(str, others))} wrote rows; this shoed has engine {ENGINE}")
-    return int(wrong)
 
 
 def show(state_dir: Path, name: str, rows: str | None, played: str | None) -> int:
