@@ -110,6 +110,17 @@ class Commanded(Input, frozen=True, tag="Told"):
 AnyInput = Configured | LinkUp | LinkDown | Received | BytesRefused | Woken | Ordered | Commanded
 
 
+class QuietInput(msgspec.Struct, frozen=True):
+    """Received bytes that make no Step: a part of a frame, or copies of a report.
+
+    The next Step of the table contains them, with their own moment, so that a replay folds each of them alone.
+    """
+
+    input: Received
+    now: Now
+    copies: int = 0  # the number of `CopyHeard` observations; a quiet input has no other observation
+
+
 class Send(msgspec.Struct, frozen=True):
     """Bytes for a device."""
 
@@ -135,6 +146,7 @@ class Step(msgspec.Struct, frozen=True):
     sends: tuple[Send, ...] = ()
     answers: tuple[Answer, ...] = ()
     after_noise: Mapping[str, SessionAfterNoise] = {}  # by device, while the bytes of the device are not kept
+    quiet: tuple[QuietInput, ...] = ()  # before `input`, in the order of their arrival
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
