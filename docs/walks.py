@@ -27,7 +27,9 @@ from shoed.bus.client import Connection
 from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.engine import Engine
-from shoed.journal import Reader, Store, Writer, writer
+from shoed.journal import Reader, Store, Writer
+from shoed.journal.commit import Committer
+from shoed.journal.rows import text
 from shoed.model import (
     cards,
     commands,
@@ -91,13 +93,13 @@ class WalkError(Exception):
 
 TO_THE_BROKER: Final = (
     Hop(Writer.submit, "queues the Step for the thread of the journal"),
-    Hop(writer.commit, "writes all waiting Steps in one transaction"),
+    Hop(Committer.commit, "writes all waiting Steps in one transaction"),
     Hop(Writer.committed, "runs on the loop after the commit"),
     Hop(Desk.release, "sends the effects of the committed Step"),
     Hop(Publisher.committed, "wakes the publisher of the table"),
     Hop(Publisher.serve, "publishes from the cursor, in order"),
     Hop(Publisher.unsent, "returns the committed events after the last sent event"),
-    Hop(writer.text, "encodes the data of an event, with the same result as in the journal"),
+    Hop(text, "encodes the data of an event, with the same result as in the journal"),
     Hop(TableMessages.event, "makes a CloudEvents message from an event"),
     Hop(Connection.send, "writes the PUBLISH packet to the socket of the broker"),
 )

@@ -16,7 +16,7 @@ import pytest
 from shoed.bus.settings import MqttVersion
 from shoed.cli import main
 from shoed.journal import Store, hold
-from shoed.journal.store import SCHEMAS
+from shoed.journal.schema import SCHEMAS
 from shoed.model.observations import Device
 from shoed.rig.broker import Broker, BrokerKind, running_broker
 from shoed.service.command_socket import listening

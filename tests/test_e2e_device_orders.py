@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 
 from shoed.engine import Engine
+from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
-from shoed.journal.store import Reader
 from shoed.service.config import recall
 from shoed.service.desk import engine_of
 from shoed.session import SessionState

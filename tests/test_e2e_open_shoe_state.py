@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from firmware_protocols.open_shoe import OpenShoeSettings
 from firmware_protocols.open_shoe.messages import FaultChanged, Lock
+from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
-from shoed.journal.store import Reader
 from shoed.session.open_shoe_device import OpenShoeDeviceSession
 from tests.open_shoe_line import A
 from tests.test_e2e_open_shoe import OpenShoe, acknowledged, engine_for, start

@@ -10,8 +10,8 @@ from firmware_protocols.open_shoe import build
 from firmware_protocols.open_shoe import messages as theirs
 from firmware_protocols.open_shoe.channel import UNKEYED
 from firmware_protocols.open_shoe.codec import seal
+from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
-from shoed.journal.store import Reader
 from shoed.service.config import recall
 from shoed.service.desk import engine_of
 from tests.keyed_shoe import KEY, OTHER_KEY, KeyedShoe, attacked, write_key

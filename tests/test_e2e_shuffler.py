@@ -22,8 +22,8 @@ from firmware_protocols.open_shoe.messages import (
     Shuffling,
 )
 from shoed.engine import Engine
+from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
-from shoed.journal.store import Reader
 from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
 from shoed.service.config import recall

@@ -18,7 +18,7 @@ import pytest
 
 from shoed.errors import CommitFailed, JournalLocked, JournalUnusable
 from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold
-from shoed.journal.store import SCHEMAS
+from shoed.journal.schema import SCHEMAS
 from shoed.journal.writer import ROOM
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.events import Event, ShoeStarted

@@ -14,8 +14,9 @@ from shoed import VERSION
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal import Store, Writer
+from shoed.journal.reader import Reader
 from shoed.journal.replay import Difference, decode_again, rebuild, rehearse
-from shoed.journal.store import SCHEMAS, Reader
+from shoed.journal.schema import SCHEMAS
 from shoed.model.commands import Author, Decide, LockDevice
 from shoed.model.irregularities import Role
 from shoed.model.moments import Now

@@ -26,7 +26,7 @@ from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerRefused, BusError, JournalError
 from shoed.journal import Reader, Store, StoredEvent, Writer
-from shoed.journal.writer import text
+from shoed.journal.rows import text
 from shoed.model.events import Event
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now

@@ -36,7 +36,7 @@ from shoed.cli.parser import duration
 from shoed.engine import ENGINE
 from shoed.errors import BundleError, ShoedError, TellError
 from shoed.journal import Reader
-from shoed.journal.store import SCHEMAS, SQLITE_VERSION
+from shoed.journal.schema import SCHEMAS, SQLITE_VERSION
 from shoed.model.requests import CaptureAnswer, CaptureRequest, StatusRequest
 from shoed.service import config
 from shoed.service.command_socket import query

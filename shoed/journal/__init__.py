@@ -1,6 +1,7 @@
 """The record. Every Step is committed before its messages and its device orders are sent."""
 
-from shoed.journal.store import Checkpoint, Reader, Store, StoredAnswer, StoredEvent, StoredStep, hold
+from shoed.journal.reader import Checkpoint, Reader, StoredAnswer, StoredEvent, StoredStep
+from shoed.journal.store import Store, hold
 from shoed.journal.writer import Writer
 
 __all__ = ["Checkpoint", "Reader", "Store", "StoredAnswer", "StoredEvent", "StoredStep", "Writer", "hold"]

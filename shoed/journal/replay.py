@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from shoed import VERSION
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
-from shoed.journal.store import Reader, unpacked
-from shoed.journal.writer import text
+from shoed.journal.reader import Reader
+from shoed.journal.rows import text, unpacked
 from shoed.model.commands import Answer
 from shoed.model.device_events import DeviceEvent, EventData, LineMissed, LineRejected
 from shoed.model.events import CardDrawn, CardSetAside

@@ -12,45 +12,27 @@ import queue
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
-from typing import Final, assert_never
+from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from shoed.errors import CommitFailed, JournalError
+from shoed.journal.commit import Committer, Entry
 from shoed.journal.store import Store
-from shoed.model.events import Event
-from shoed.model.observations import Device, FrameRejected
-from shoed.model.step import Received, Step
+from shoed.model.step import Step
 
 RIDE_S: Final = 1.0  # the longest time that a Step without a result is in memory only
 RIDERS: Final = 256  # the highest number of such Steps in memory
 ROOM: Final = 1024  # Steps and observations that wait for the disk before a table waits: bounds the memory
 
-PACKED_FROM: Final = 64  # bytes of one row; shorter data are not compressed
 CLOSE_S: Final = 5.0
 BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
 REMEDY: Final = "free space on the disk, repair it, or end the program that locks the journal"
 
-STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
-CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
-CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
-
 LOG: Final = logging.getLogger("shoed.journal")
-
-encoder: Final = msgspec.json.Encoder()
-
-
-class Entry(msgspec.Struct):
-    table: str
-    step: Step
-    state: msgspec.Struct
-    done: Callable[[], None] | None
 
 
 class CursorMove(msgspec.Struct):
@@ -155,7 +137,7 @@ class Writer:
         try:
             with closing(self.store.connect()) as connection:
                 connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
-                self.serve(connection)
+                self.serve(Committer(connection, self.engine))
         except sqlite3.Error as error:
             self.loop.call_soon_threadsafe(self.fail, self.failure(error, REMEDY))
         except Exception as error:  # the border of the thread: every error must end the recording
@@ -167,14 +149,16 @@ class Writer:
     def failure(self, error: Exception, remedy: str) -> CommitFailed:
         return CommitFailed(f"{self.store.path}: the commit failed, and shoed publishes no events: {error}; {remedy}")
 
-    def serve(self, connection: sqlite3.Connection) -> None:
+    def serve(self, committer: Committer) -> None:
         last = False
         while not last:
             batch = self.gather()
             self.committing_since = began = time.monotonic()
             writes = not all(isinstance(item, Flush) for item in batch)
             if writes:
-                commit(connection, self.engine, batch)
+                entries = [item for item in batch if isinstance(item, Entry)]
+                cursors = {item.table: item.sequence for item in batch if isinstance(item, CursorMove)}
+                committer.commit(entries, cursors)
             self.committing_since = None
             self.loop.call_soon_threadsafe(self.committed, batch, time.monotonic() - began if writes else None)
             last = any(isinstance(item, Flush) and item.last for item in batch)
@@ -198,69 +182,3 @@ def weight(step: Step) -> int:
 
 def is_urgent(item: Item) -> bool:
     return isinstance(item, Flush) or (isinstance(item, Entry) and item.step.urgent)
-
-
-def commit(connection: sqlite3.Connection, engine: int, batch: list[Item]) -> None:
-    checkpoints: dict[str, Entry] = {}
-    cursors: dict[str, int] = {}
-    connection.execute("BEGIN IMMEDIATE")
-    for item in batch:
-        match item:
-            case Entry(table=table, step=step):
-                connection.execute(STEP, step_row(table, step))
-                connection.executemany(EVENT, (event_row(table, step, event) for event in step.events))
-                checkpoints[table] = item
-            case CursorMove(table=table, sequence=sequence):
-                cursors[table] = sequence
-            case Flush():
-                pass
-            case _:
-                assert_never(item)
-    for table, entry in checkpoints.items():
-        connection.execute(CHECKPOINT, (table, entry.step.row, engine, text(entry.state)))
-    for cursor in cursors.items():
-        connection.execute(CURSOR, cursor)
-    connection.execute("COMMIT")
-
-
-def text(value: object) -> str:
-    return encoder.encode(value).decode()
-
-
-def step_row(table: str, step: Step) -> tuple[object, ...]:
-    received = step.input if isinstance(step.input, Received) else None
-    data, packed = (None, 0) if received is None else (received.data, 0)
-    if data is not None and all(isinstance(seen, FrameRejected) for seen in step.observations):
-        data, packed = packed_if_shorter(data)  # rejected bytes only: an auditor reads the bytes of a card as they are
-    return (
-        table,
-        step.row,
-        step.now.utc_us,
-        step.now.mono_ns,
-        text(step.input if received is None else replace(received, data=b"")),
-        data,
-        text(step.observations),
-        text(step.findings),
-        text(step.orders),
-        sent(step, Device.SHOE),
-        text(step.answers),
-        sent(step, Device.SHUFFLER),
-        packed,
-        text(step.after_noise),
-    )
-
-
-def packed_if_shorter(data: bytes) -> tuple[bytes, int]:
-    """The bytes, and 1 if they are compressed."""
-    if len(data) < PACKED_FROM:
-        return data, 0
-    packed = zlib.compress(data)
-    return (packed, 1) if len(packed) < len(data) else (data, 0)
-
-
-def sent(step: Step, device: Device) -> bytes:
-    return b"".join([each.data for each in step.sends if each.device is device])
-
-
-def event_row(table: str, step: Step, event: Event) -> tuple[object, ...]:
-    return table, event.sequence, step.row, event.type, event.utc_us, text(event.data)

@@ -24,7 +24,7 @@ from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError
 from shoed.journal import Store, Writer
-from shoed.journal.writer import text
+from shoed.journal.rows import text
 from shoed.model.commands import Answer
 from shoed.model.moments import Now
 from shoed.model.observations import Device

@@ -11,7 +11,7 @@ from typing import Final
 from shoed.engine import ENGINE
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader
-from shoed.journal.store import SCHEMAS
+from shoed.journal.schema import SCHEMAS
 from shoed.ports.key_file import TOO_OPEN, read_key
 from shoed.service.config import Config
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused

@@ -1,0 +1,57 @@
+"""The schemas of the journal: their numbers, the migration, and the errors of a file that cannot be used."""
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from shoed.errors import JournalUnusable
+
+APPLICATION_ID: Final = 0x53484F45  # "SHOE", set by the first schema: identifies a journal of shoed
+SQLITE_VERSION: Final = sqlite3.sqlite_version
+SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
+SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql")
+
+
+def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            remedy = "keep the file as evidence; move it to another directory, and shoed starts a new journal"
+        case sqlite3.SQLITE_FULL:
+            remedy = f"free space on the disk of {path.parent}, or set another site.state_dir"
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            remedy = "stop the other program that locks the file"
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+            remedy = f"allow this user to read and write the files in {path.parent}, or run as the user of the daemon"
+        case _:
+            remedy = f"check the disk of {path.parent}: its free space, its permissions and the kernel's log"
+    return JournalUnusable(f"{path}: {error}; {remedy}")
+
+
+def absent(path: Path) -> JournalUnusable:
+    return JournalUnusable(
+        f"there is no journal at {path}; give the configuration of the daemon with --config, or its state directory"
+        " with --state-dir; the first start of the daemon makes the journal"
+    )
+
+
+def schema_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema of the file. Refuse a file of another program, and a newer schema."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if objects and application != APPLICATION_ID:
+        raise JournalUnusable(f"{path}: the file is not a journal of shoed; set another site.state_dir")
+    if version > len(SCHEMAS):
+        raise JournalUnusable(
+            f"{path}: a newer shoed wrote the journal (schema {version}, and the newest schema of this shoed is"
+            f" {len(SCHEMAS)}); install the newer shoed"
+        )
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Apply the missing schemas in order."""
+    version = schema_of(connection, path)
+    for number, name in enumerate(SCHEMAS[version:], start=version + 1):
+        script = (SCHEMA_FILES / name).read_text()
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
