@@ -113,12 +113,12 @@ AnyInput = Configured | LinkUp | LinkDown | Received | BytesRefused | Woken | Or
 class QuietInput(msgspec.Struct, frozen=True):
     """Received bytes that make no Step: a part of a frame, or copies of a report.
 
-    The next Step of the table contains them, with their own moment, so that a replay folds each of them alone.
+    The next Step of the table contains them, each with its own moment, so that a replay folds each of them alone. The
+    observations of that Step begin with the `CopyHeard` of its quiet inputs.
     """
 
     input: Received
     now: Now
-    copies: int = 0  # the number of `CopyHeard` observations; a quiet input has no other observation
 
 
 class Send(msgspec.Struct, frozen=True):
