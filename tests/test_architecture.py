@@ -34,7 +34,7 @@ CLOCK_CALLS: Final = {"now", "today", "utcnow"}
 
 VENDORS: Final = {
     "construct": ("firmware_protocols/",),
-    "cryptography": ("shoed/ports/cipher.py",),
+    "cryptography": ("shoed/ports/cipher.py", "shoed/journal/ed25519.py"),
     "aiomqtt": ("shoed/bus/", "shoed/display/subscriber.py"),
     "paho": ("shoed/bus/", "shoed/display/subscriber.py"),
     "serial": ("shoed/ports/",),

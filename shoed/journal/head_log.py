@@ -1,0 +1,74 @@
+"""`heads.jsonl`: the signed heads of the daemon, beside the journal.
+
+Theory of operation: after a commit, the thread of the journal appends each new head as one line of JSON, in the form of
+the retained message `head`. The file is not a part of the journal: a damaged or older journal is recognised by heads
+that it lacks. At LONGEST bytes the file becomes `heads.jsonl.1`, and the new file begins with the newest head of each
+table. A line is not synced to the disk: after a power cut the file may lack heads that the journal has.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shoed.journal.heads import Head
+
+NAME: Final = "heads.jsonl"
+LONGEST: Final = 1_000_000  # some 2,000 rounds
+
+LOG: Final = logging.getLogger("shoed.journal")
+
+encode: Final = msgspec.json.Encoder().encode
+decode: Final = msgspec.json.Decoder(Head).decode
+
+
+class HeadLog:
+    def __init__(self, state_dir: Path, longest: int = LONGEST) -> None:
+        self.path = state_dir / NAME
+        self.longest = longest
+        self.problem = ""  # the last logged problem
+
+    def append(self, heads: Iterable[Head]) -> None:
+        """Append heads that are committed. A problem of the file is logged, and does not stop the tables."""
+        try:
+            lines = b"".join([encode(head) + b"\n" for head in heads])
+            with self.path.open("ab+") as file:
+                end = file.tell()
+                if end and (file.seek(end - 1), file.read(1))[1] != b"\n":
+                    lines = b"\n" + lines  # a power cut left a part of a line
+                file.write(lines)
+            if end + len(lines) > self.longest:
+                self.rotate()
+        except OSError as error:
+            if self.problem != str(error):
+                self.problem = str(error)
+                LOG.warning("%s: the heads are not written: %s; check the state directory", self.path, error.strerror)
+
+    def rotate(self) -> None:
+        newest = newest_heads(self.path.parent)
+        trial = self.path.with_name(f"{NAME}.new")
+        trial.write_bytes(b"".join([encode(head) + b"\n" for head in newest.values()]))
+        self.path.rename(earlier(self.path))
+        trial.rename(self.path)
+
+
+def earlier(path: Path) -> Path:
+    return path.with_name(f"{path.name}.1")
+
+
+def logged_heads(state_dir: Path) -> Iterator[Head]:
+    """The heads in the order of writing. Lines that are not heads are left out; signatures are not verified."""
+    path = state_dir / NAME
+    for each in (earlier(path), path):
+        with suppress(FileNotFoundError), each.open("rb") as file:
+            for line in file:
+                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    yield decode(line)
+
+
+def newest_heads(state_dir: Path) -> dict[str, Head]:
+    """By table: the head that was written last."""
+    return {head.table: head for head in logged_heads(state_dir)}

@@ -1,0 +1,123 @@
+"""Signed heads: the daemon signs the hash of the newest row when a round or a shoe begins or ends.
+
+Theory of operation: the rows of a table are a chain of hashes, so the hash of one row covers all rows before it. A head
+is this hash with its place, and the signature of the daemon. The commit of a head moment writes the head into the table
+`head`. After the commit the daemon appends the head to `heads.jsonl`, and publishes it as the retained message `head`.
+A copy of a head that another program keeps proves that a rewritten chain is not the original one.
+
+`Head.text` are the signed bytes. docs/journal.md defines them, so that any program can verify a head.
+"""
+
+import base64
+import sqlite3
+from typing import Final
+
+import msgspec
+
+from shoed.journal.keys import SigningKey
+from shoed.model.events import (
+    RoundAbandoned,
+    RoundCompleted,
+    RoundCorrected,
+    RoundVoided,
+    ShoeEmptied,
+    ShoeStarted,
+)
+from shoed.model.moments import rfc3339
+from shoed.model.step import Step
+
+# The events after which a head is written. Between them, the rows are in the chain, and the next head covers them.
+HEAD_MOMENTS: Final = (RoundCompleted, RoundVoided, RoundAbandoned, RoundCorrected, ShoeStarted, ShoeEmptied)
+
+TEXT: Final = """\
+shoed head 1
+journal {0.journal}
+incarnation {0.incarnation}
+table {0.table}
+row {0.row}
+sequence {0.sequence}
+shoe {0.shoe}
+round {0.round}
+time {0.time}
+hash {0.hash}
+"""
+HEAD: Final = "INSERT INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The signed hash of the newest row of a table, at the end of a round, or at the start or end of a shoe.
+
+    `row`: the journal row, and `sequence` the last event up to this row. `shoe` and `round`: of the last event with
+    them; 0 before the first one. `time`: of the row. `hash`: of the row, in hexadecimal. `journal`: the word of the
+    journal file, and `incarnation` the word in the event ids. `key`: the public key (Ed25519), and `signature`, both in
+    base64. [The journal](journal.md#signed-heads) defines the signed bytes.
+    """
+
+    journal: str
+    incarnation: str
+    table: str
+    row: int
+    sequence: int
+    shoe: int
+    round: int
+    time: str
+    hash: str
+    key: str
+    signature: str
+
+    @property
+    def text(self) -> bytes:
+        return TEXT.format(self).encode()
+
+
+def is_head_moment(step: Step) -> bool:
+    return any(isinstance(event.data, HEAD_MOMENTS) for event in step.events)
+
+
+def is_genuine(head: Head) -> bool:
+    """Whether the key of the head signed it. The caller decides whether it trusts the key."""
+    from shoed.journal.ed25519 import is_signed  # noqa: PLC0415 -- start-up time and memory: see keys.py
+
+    try:
+        key, signature = (base64.b64decode(each, validate=True) for each in (head.key, head.signature))
+    except ValueError:
+        return False
+    return is_signed(key, signature, head.text)
+
+
+class HeadWriter:
+    """Writes heads in the present transaction. It keeps nothing, so a commit may be repeated."""
+
+    def __init__(self, connection: sqlite3.Connection, key: SigningKey, journal: str) -> None:
+        self.connection = connection
+        self.key = key
+        self.journal = journal
+
+    def write(self, table: str, incarnation: str, row: int, utc_us: int, hashed: bytes) -> Head:
+        """Sign the row, after its events are written."""
+        shoe, number, sequence = self.place(table)
+        unsigned = Head(
+            self.journal, incarnation, table, row, sequence, shoe, number, rfc3339(utc_us), hashed.hex(), "", ""
+        )
+        signature = self.key.sign(unsigned.text)
+        enrolled = self.key.enroll(self.connection, self.journal, utc_us)
+        values = (table, row, sequence, shoe, number, utc_us, hashed, incarnation, enrolled, signature)
+        self.connection.execute(HEAD, values)
+        return msgspec.structs.replace(unsigned, key=in_base64(self.key.public), signature=in_base64(signature))
+
+    def place(self, table: str) -> tuple[int, int, int]:
+        """The shoe and the round of the last event that has them, and the last sequence number."""
+        ((sequence,),) = self.connection.execute(
+            "SELECT coalesce(max(sequence), 0) FROM event WHERE table_name = ?", (table,)
+        )
+        played = self.connection.execute(
+            "SELECT json_extract(data, '$.shoe'), coalesce(json_extract(data, '$.round'), 0) FROM event"
+            " WHERE table_name = ? AND json_extract(data, '$.shoe') IS NOT NULL ORDER BY sequence DESC LIMIT 1",
+            (table,),
+        ).fetchone()
+        shoe, number = played or (0, 0)
+        return int(shoe), int(number), int(sequence)
+
+
+def in_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
