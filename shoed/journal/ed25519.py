@@ -1,11 +1,15 @@
 """Ed25519 by the package `cryptography`: imported after READY, or with the first head."""
 
+from collections.abc import Callable
+
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
-def private_key(private: bytes) -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(private)
+def loaded(private: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
+    """The public key, and the function that signs."""
+    key = Ed25519PrivateKey.from_private_bytes(private)
+    return key.public_key().public_bytes_raw(), key.sign
 
 
 def is_signed(public: bytes, signature: bytes, text: bytes) -> bool:

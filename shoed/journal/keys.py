@@ -17,17 +17,14 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shoed.errors import JournalUnusable
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 LOG: Final = logging.getLogger("shoed.journal")
 
@@ -137,27 +134,23 @@ class SigningKey:
         self.reason = reason
         self.earlier = tuple(earlier)  # private keys that can still be read: one may announce this key
         self.lock = Lock()
-        self.loaded: Ed25519PrivateKey | None = None
-        self.public_bytes = b""
+        self.loaded: tuple[bytes, Callable[[bytes], bytes]] | None = None  # the public key, and the function that signs
 
-    def load(self) -> "Ed25519PrivateKey":
+    def load(self) -> tuple[bytes, Callable[[bytes], bytes]]:
         """Import the library. Any thread may call it."""
         with self.lock:
             if self.loaded is None:
-                from shoed.journal.ed25519 import private_key  # noqa: PLC0415 -- start-up time and memory: see above
+                from shoed.journal.ed25519 import loaded  # noqa: PLC0415 -- start-up time and memory: see above
 
-                key = private_key(self.private)
-                self.public_bytes = key.public_key().public_bytes_raw()
-                self.loaded = key
+                self.loaded = loaded(self.private)
             return self.loaded
 
     @property
     def public(self) -> bytes:
-        self.load()
-        return self.public_bytes
+        return (self.loaded or self.load())[0]
 
     def sign(self, text: bytes) -> bytes:
-        return (self.loaded or self.load()).sign(text)
+        return (self.loaded or self.load())[1](text)
 
     def prepare(self, state_dir: Path) -> None:
         """Import the library, and write the public key. Another public key in the file is logged."""
