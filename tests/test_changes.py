@@ -13,6 +13,7 @@ from shoed.model.requests import LogLevel
 from shoed.model.step import AnyInput, Commanded, Configured, LinkUp, Received
 from shoed.service.changes import Changes, Plan, TableNow, changes, plan, under_way
 from shoed.service.config import Config, HouseRules, ShoeConfig, ShufflerConfig, TableConfig
+from shoed.service.journal_settings import JournalSettings
 from shoed.service.metrics_settings import LoopbackPort
 from shoed.session import SessionState
 from shoed.table import AfterGap
@@ -53,9 +54,10 @@ def test_changes_have_the_names_of_the_keys_in_the_file() -> None:
     shoe = replace(A.shoe, port=tcp(9), settings=AngelEyeSettings(line_baud=50))
     changed = replace(A, decks=6, shoe=shoe, house=ABANDONS, shuffler=SHUFFLER)
     new = Config("sands", "/srv", broker, (changed, C), LoopbackPort("127.0.0.1", 9101), log_level=LogLevel.DEBUG)
+    new = replace(new, journal=JournalSettings(key_file="/etc/key"))
     keys = ("table.decks", "table.shoe.port", "table.shoe.line_baud", "table.after_gap", "table.shuffler")
     assert changes(CONFIG, new) == Changes(
-        restart=("site.name", "site.state_dir", "metrics.listen"),
+        restart=("site.name", "site.state_dir", "journal.key_file", "metrics.listen"),
         log=("log.level",),
         broker=("mqtt.url", "mqtt.user"),
         added=("c",),

@@ -15,6 +15,7 @@ from firmware_protocols.open_shoe import FAMILY, OpenShoeSettings
 from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import SettingsError
+from shoed.journal.keys import daemon_key
 from shoed.model.observations import Device
 from shoed.model.requests import LogLevel
 from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
@@ -844,6 +845,63 @@ def test_an_open_shoe_in_a_network_without_a_key_is_a_warning(here: Path, port: 
     assert len(warnings) == warned
     assert all(each.startswith("shoed.toml:8: table.shoe.port: any computer in the network") for each in warnings)
     assert all("write key_file = " in each for each in warnings)
+
+
+# ------------------------------------------------------------------------------------------- the key of the journal
+
+JOURNAL = f'{SITE}state_dir = "state"\n[journal]\nkey_file = "site.key"\n{shoe()}'
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "complaint"),
+    [
+        (None, 0, "site.key does not exist; write the key of the journal into it; `openssl genpkey"),
+        (b"0" * 32, 0o400, "site.key does not contain a private key of Ed25519; write a PEM file; `openssl genpkey"),
+        (b"", 0o640, "site.key does not contain"),
+        (b"", 0o660, "site.key has the mode 0660, so that other users can read or change the key; run: chmod 0600"),
+    ],
+)
+def test_a_wrong_key_of_the_journal_is_named(here: Path, content: bytes | None, mode: int, complaint: str) -> None:
+    """`shoed check` and `shoed run` read the key; a command that needs only the state directory does not."""
+    if content is not None:
+        (here / "site.key").write_bytes(content)
+        (here / "site.key").chmod(mode)
+    (only,) = check_problems(here, JOURNAL)
+    assert only.startswith(f"shoed.toml:5: journal.key_file: {complaint}")
+    assert load("shoed.toml").journal.key_file == "site.key"
+    with pytest.raises(SettingsError, match=re.escape("site.key")):
+        load("shoed.toml", Purpose.RUN)
+
+
+def test_the_key_of_the_journal_may_be_a_credential(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service manager decrypts a credential that is sealed by the TPM, and gives it to the service as a file."""
+    daemon_key(here, None)
+    (here / "journal-key").write_bytes((here / "journal.key").read_bytes())
+    (here / "journal-key").chmod(0o440)
+    (here / "shoed.toml").write_text(JOURNAL.replace("site.key", "credential:journal-key"))
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    assert len(load("shoed.toml", Purpose.CHECK).warnings) == 1
+    left_out = load("shoed.toml", Purpose.REPLAY)
+    assert (left_out.journal.key_file, [each.remedy for each in left_out.warnings]) == (None, [LEFT_OUT])
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(here))
+    assert load("shoed.toml", Purpose.RUN).journal.key_file == str(here / "journal-key")
+
+
+def test_the_key_in_the_state_directory_is_verified(here: Path) -> None:
+    """The daemon refuses a key that others can read, and replaces a damaged one."""
+    own = here / "state" / "journal.key"
+    own.parent.mkdir()
+    toml = JOURNAL.replace('key_file = "site.key"\n', "")
+    daemon_key(own.parent, None)
+    (here / "shoed.toml").write_text(toml)
+    assert load("shoed.toml", Purpose.RUN).warnings == ()
+    own.chmod(0o644)
+    (only,) = check_problems(here, toml)
+    assert only.startswith("shoed.toml:3: site.state_dir: state/journal.key has the mode 0644, so that other users")
+    own.chmod(0o600)
+    own.write_bytes(b"damaged")
+    (warning,) = map(str, load("shoed.toml", Purpose.RUN).warnings)
+    assert warning.endswith("Ed25519; restore the file from a copy; otherwise the next start makes a new key")
 
 
 # ------------------------------------------------------------------------------------------- the log, and credentials

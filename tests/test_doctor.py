@@ -16,6 +16,7 @@ import pytest
 from shoed.bus.settings import MqttVersion
 from shoed.cli import main
 from shoed.journal import Store, hold
+from shoed.journal.keys import daemon_key
 from shoed.journal.schema import SCHEMAS
 from shoed.model.observations import Device
 from shoed.rig.broker import Broker, BrokerKind, running_broker
@@ -325,6 +326,23 @@ async def test_files_with_secrets_that_others_can_read_are_reported(tmp_path: Pa
         assert "swordfish" not in str(by_check)
     (skipped,) = (await examined(file))[CheckName.PORT_BYTES]
     assert "only the daemon can read its line" in skipped.text
+
+
+@pytest.mark.parametrize("section", ["", '[journal]\nkey_file = "state/journal.key"\n'])
+async def test_the_key_of_the_journal_is_examined(tmp_path: Path, section: str) -> None:
+    """The key in the state directory, and a key that the configuration names. Before the first start there is none."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    file = configure(tmp_path)
+    if not section:
+        assert {each.level for each in (await examined(file))[CheckName.SECRET_FILES]} == {Level.SKIPPED}
+    daemon_key(tmp_path / "state", None)
+    file.write_text(file.read_text() + section)
+    own = tmp_path / "state" / "journal.key"
+    good = await found(file, CheckName.SECRET_FILES)
+    assert (good.level, good.where, good.text) == (Level.OK, str(own), "mode 0600")
+    own.chmod(0o644)
+    bad = await found(file, CheckName.SECRET_FILES)
+    assert (bad.level, "has the mode 0644" in bad.text) == (Level.PROBLEM, True)
 
 
 async def test_a_state_directory_that_others_can_enter_is_a_warning(tmp_path: Path) -> None:

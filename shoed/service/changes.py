@@ -37,7 +37,7 @@ class Reach(Enum):
 
 # docs/configuration.md prints this table.
 REACHES: Final[Mapping[str, tuple[Reach, str]]] = {
-    "`site.name`, `site.state_dir`, `[metrics]`": (Reach.RESTART, ""),
+    "`site.name`, `site.state_dir`, `[journal]`, `[metrics]`": (Reach.RESTART, ""),
     "`[log]`": (Reach.AT_ONCE, "it replaces a level that `shoed log` set"),
     "`[mqtt]`": (
         Reach.AT_ONCE,
@@ -68,6 +68,7 @@ def changes(old: Config, new: Config) -> Changes:
     restarting = (
         ("site.name", old.site, new.site),
         ("site.state_dir", old.state_dir, new.state_dir),
+        ("journal.key_file", old.journal.key_file, new.journal.key_file),
         ("metrics.listen", old.metrics, new.metrics),
     )
     return Changes(

@@ -28,6 +28,7 @@ from shoed.rules.book import Rule, RuleBook
 from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
 from shoed.rules.load import GAMES, book
 from shoed.service.device_config import device_of
+from shoed.service.journal_settings import JournalSettings, journal_of, verify_own_key
 from shoed.service.metrics_settings import EXAMPLE, MetricsPlace, parse_listen
 from shoed.service.secret_files import LEFT_OUT, Purpose, located
 from shoed.session import drivers
@@ -122,6 +123,7 @@ class Config(Struct, frozen=True):
     metrics: MetricsPlace | None = None  # None: switched off
     warnings: tuple[Problem, ...] = ()
     log_level: LogLevel = LogLevel.INFO
+    journal: JournalSettings = JournalSettings()
 
 
 def describe(table: TableConfig) -> bytes:
@@ -159,7 +161,10 @@ def load(path: str, purpose: Purpose = Purpose.READ) -> Config:
         tables=_tables(sheet, purpose),
         log_level=sheet.root.table("log").get("level", choice({each.value: each for each in LogLevel}), LogLevel.INFO),
         metrics=_metrics(sheet.root),
+        journal=journal_of(sheet.root.table("journal"), purpose),
     )
+    if purpose is not Purpose.READ and config.journal.key_file is None:
+        verify_own_key(site, Path(config.state_dir), purpose)
     sheet.finish()
     return replace(config, warnings=tuple(sheet.warnings))
 

@@ -99,7 +99,8 @@ class Reloader(Generic[D]):
         before = replace(self.daemon.config, tables=tables, log_level=self.daemon.log_level)
         differences = changes(before, found)
         self.restart, self.waiting, self.not_started, self.refusal = differences.restart, {}, {}, ""
-        self.wanted = replace(found, site=before.site, state_dir=before.state_dir, metrics=before.metrics)
+        kept = {"state_dir": before.state_dir, "journal": before.journal, "metrics": before.metrics}
+        self.wanted = replace(found, site=before.site, **kept)
         self.daemon.config = self.wanted
         if differences == Changes():
             LOG.info("reloaded: no change")

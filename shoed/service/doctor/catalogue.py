@@ -125,9 +125,9 @@ CHECKS: Final[Mapping[CheckName, DoctorCheck]] = {
         "the kernel does not answer",
     ),
     CheckName.SECRET_FILES: DoctorCheck(
-        "Only the user of the daemon can read `password_file`, `key` and `key_file`.",
-        "Another user can read the password of the broker or the key of a device. The daemon refuses such a"
-        " `key_file`.",
+        "Only the user of the daemon can read `password_file`, `key`, `key_file` and the key of the journal.",
+        "Another user can read the password of the broker, the key of a device, or the key of the journal. The daemon"
+        " refuses such a key of a device or of the journal.",
         "`chmod 0400 FILE`; if root owns the file and the daemon is in its group, `chmod 0440 FILE`.",
         "the configuration names no file with a secret",
     ),

@@ -3,7 +3,7 @@
 import os
 import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from shoed.engine import ENGINE
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader
+from shoed.journal.keys import KEY_FILE, read_private
 from shoed.journal.schema import SCHEMAS
 from shoed.ports.key_file import TOO_OPEN, read_key
 from shoed.service.config import Config
@@ -135,12 +136,12 @@ def damages(reader: Reader, limit_s: float = CHECK_S) -> CheckResult:
 
 
 def check_secret_files(config: Config) -> list[CheckResult]:
-    """The files of the broker, and the keys of the devices."""
+    """The files of the broker, and the keys of the devices and of the journal."""
     broker = config.broker
     found = [secret_file(path) for path in (broker.password_file, broker.key) if path is not None]
     for table in config.tables:
         found += [device_key(of.key_file) for of in table.devices.values() if of.key_file is not None]
-    return found
+    return found + journal_key(config)
 
 
 def secret_file(path: str) -> CheckResult:
@@ -161,10 +162,23 @@ def credential(path: str) -> CheckResult:
 
 
 def device_key(path: str) -> CheckResult:
+    return key(path, read_key)
+
+
+def journal_key(config: Config) -> list[CheckResult]:
+    """The key of the journal. The first start makes it, unless the configuration names a file."""
+    own = Path(config.state_dir, KEY_FILE)
+    path = config.journal.key_file
+    if path is None and not os.access(own, os.F_OK):
+        return []
+    return [key(path or str(own), lambda name: read_private(Path(name)))]
+
+
+def key(path: str, read: Callable[[str], bytes]) -> CheckResult:
     if path.startswith(CREDENTIAL):
         return credential(path)
     try:
-        read_key(path)
+        read(path)
     except ValueError as error:
         problem, remedy = error.args
         return CheckResult(CheckName.SECRET_FILES, Level.PROBLEM, path, problem.removeprefix(f"{path} "), remedy)
