@@ -4,6 +4,7 @@ Theory of operation: `step` takes one input of a table. The session of the devic
 a device goes to both sessions. The watch makes findings from the observations, and the table makes events. There is no
 clock tick: `wake_at` names the moment of the next waking. A waking that changes nothing makes no Step. `conclude` is
 the part after the sessions: replay passes the recorded observations to it.
+`made` makes a Step of any input: replay uses it, because the record states which inputs made a Step.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from shoed.model.step import (
     Commanded,
     Configured,
     DeviceInput,
+    LinkUp,
     Ordered,
     Received,
     Send,
@@ -33,11 +35,23 @@ from shoed.model.step import (
     Woken,
 )
 from shoed.session import S, Session, SessionOutput, SessionState
-from shoed.table import Table, TableSettings, TableState, Watched, fold, fold_findings, ordered
+from shoed.table import (
+    Table,
+    TableSeed,
+    TableSettings,
+    TableState,
+    Watched,
+    fold,
+    fold_findings,
+    ordered,
+    state_of,
+)
+from shoed.table import seed_of as table_seed
 from shoed.table import wake_at as table_wake_at
-from shoed.watch import FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
+from shoed.watch import Counts, FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
 
 ENGINE: Final = 9  # a new number if the same inputs give other events
+READABLE: Final = frozenset({ENGINE})  # the engines whose states this engine can continue
 
 NO_OUTPUT: Final = SessionOutput()
 BYTES: Final = (Received, BytesRefused)
@@ -54,6 +68,18 @@ class EngineState(msgspec.Struct, Generic[S], frozen=True):
     noise: Mapping[Device, NoiseBudget] = msgspec.field(default_factory=dict, name="kept")  # by device
 
 
+class Seed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The facts from which another version of the engine continues the record: JSON that each later version reads."""
+
+    table: TableSeed
+    counts: Counts = Counts()  # of the cards of the shoe
+    missed: bool = False  # reports of the shoe were missed
+
+
+def seed_of(state: EngineState[S]) -> Seed:
+    return Seed(table_seed(state.table), state.watch.counts, state.watch.missed)
+
+
 class Stored(msgspec.Struct, Generic[S], frozen=True):
     """An EngineState as JSON has it. The engine knows the type of `shuffler`."""
 
@@ -63,6 +89,16 @@ class Stored(msgspec.Struct, Generic[S], frozen=True):
     table: TableState
     shuffler: msgspec.Raw
     noise: Mapping[Device, NoiseBudget] = msgspec.field(default_factory=dict, name="kept")
+
+
+class Sensed(msgspec.Struct, Generic[S], frozen=True):
+    """The result of the sessions."""
+
+    session: S
+    shuffler: SessionState | None
+    noise: Mapping[Device, NoiseBudget]
+    observations: tuple[AnyObservation, ...]
+    sends: tuple[Send, ...]
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -91,6 +127,15 @@ class Engine(Generic[S]):
         shuffler = None if self.shuffler is None else self.shuffler.begin()
         return EngineState(0, self.session.begin(), WatchState(), TableState(), shuffler)
 
+    def begin_at(self, seed: Seed, row: int, now: Now) -> EngineState[S]:
+        """The state after a row, from a seed. The sessions begin with an open link, and know no earlier report."""
+        state = self.begin()
+        for device in seed.table.open_links:
+            sensed = self.sensed(state, LinkUp("", device=device), now)
+            state = replace(state, session=sensed.session, shuffler=sensed.shuffler)
+        watched = WatchState(counts=seed.counts, cut=seed.table.cut, missed=seed.missed)
+        return replace(state, row=row, watch=watched, table=state_of(seed.table))
+
     def restore(self, state: str) -> EngineState[S]:
         stored: Stored[S] = msgspec.json.decode(state, type=self.stored_type)
         shuffler = None
@@ -109,42 +154,73 @@ class Engine(Generic[S]):
         return state
 
     def step(self, state: EngineState[S], incoming: AnyInput, now: Now) -> tuple[EngineState[S], Step | None]:
-        """Fold one input. There is no Step if a waking, or bytes that are not kept, change nothing."""
-        row = state.row + 1
+        """Fold one input. There is no Step of a waking without an effect, and of bytes without a result."""
+        given = self.given(state, incoming)
+        sensed = self.sensed(state, given, now)
+        if isinstance(incoming, BYTES) and not (sensed.observations or sensed.sends):
+            after = self.without_step(state, incoming, sensed, now)
+            if after is not None:
+                return after, None
+        after, step = self.concluded(state, incoming, given, sensed, now)
+        if isinstance(incoming, Woken) and not (sensed.observations or sensed.sends):
+            return (state, None) if replace(after, row=state.row) == state else (after, step)
+        return after, step
+
+    def made(self, state: EngineState[S], incoming: AnyInput, now: Now) -> tuple[EngineState[S], Step]:
+        """Fold one input into a Step, also if the input has no result."""
+        given = self.given(state, incoming)
+        return self.concluded(state, incoming, given, self.sensed(state, given, now), now)
+
+    def given(self, state: EngineState[S], incoming: AnyInput) -> AnyInput:
+        """The input of the sessions: they execute the order of a command."""
         order = ordered(self.table_settings, state.table, incoming) if isinstance(incoming, Commanded) else None
-        given = order if isinstance(order, Ordered) else incoming  # a session executes the order of a command
+        return order if isinstance(order, Ordered) else incoming
+
+    def sensed(self, state: EngineState[S], given: AnyInput, now: Now) -> Sensed[S]:
+        """Fold the input of the sessions into their states and the noise budgets."""
         concerned = concerned_devices(given)
         session, of_shoe, shuffler, of_shuffler = state.session, NO_OUTPUT, state.shuffler, NO_OUTPUT
         if Device.SHOE in concerned:
             session, of_shoe = self.session.step(session, given, now)
         if self.shuffler is not None and shuffler is not None and Device.SHUFFLER in concerned:
             shuffler, of_shuffler = self.shuffler.step(shuffler, given, now)
-        full = {device for device, each in state.noise.items() if each.full}
         shoe_noise, observations = budgeted(state.noise, Device.SHOE, given, of_shoe, now)
         shuffler_noise, by_shuffler = budgeted(state.noise, Device.SHUFFLER, given, of_shuffler, now)
         if by_shuffler:
             observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in by_shuffler])
-        noise = {**state.noise, **shoe_noise, **shuffler_noise}
-        concluded = self.conclude(state, incoming, observations, now, row)
-        after = EngineState(row, session, concluded.watch, concluded.table, shuffler, noise)
-        if not observations and is_idle(incoming, full) and not (of_shoe.sends or of_shuffler.sends):
-            if isinstance(incoming, Woken) and replace(after, row=state.row) == state:
-                return state, None
-            if isinstance(incoming, BYTES) and (concluded.watch, concluded.table) == (state.watch, state.table):
-                return replace(after, row=state.row), None
-        if isinstance(incoming, BYTES) and incoming.device in full:
-            incoming = replace(incoming, data=b"", unkept=len(incoming.data))
         sends = [Send(Device.SHOE, data) for data in of_shoe.sends]
         sends += [Send(Device.SHUFFLER, data) for data in of_shuffler.sends]
+        return Sensed(session, shuffler, {**state.noise, **shoe_noise, **shuffler_noise}, observations, tuple(sends))
+
+    def without_step(
+        self, state: EngineState[S], incoming: Received | BytesRefused, sensed: Sensed[S], now: Now
+    ) -> EngineState[S] | None:
+        """The state after bytes without a result; None if the bytes make a Step."""
+        concluded = self.conclude(state, incoming, sensed.observations, now, state.row + 1)
+        if (concluded.watch, concluded.table) != (state.watch, state.table):
+            return None
+        after = replace(state, session=sensed.session, shuffler=sensed.shuffler, noise=sensed.noise)
+        if incoming.device in full_devices(state):  # the bytes are not kept; copies are on record
+            return after
+        return None
+
+    def concluded(
+        self, state: EngineState[S], incoming: AnyInput, given: AnyInput, sensed: Sensed[S], now: Now
+    ) -> tuple[EngineState[S], Step]:
+        row, full = state.row + 1, full_devices(state)
+        concluded = self.conclude(state, incoming, sensed.observations, now, row)
+        after = EngineState(row, sensed.session, concluded.watch, concluded.table, sensed.shuffler, sensed.noise)
+        if isinstance(incoming, BYTES) and incoming.device in full:
+            incoming = replace(incoming, data=b"", unkept=len(incoming.data))
         return after, Step(
             row=row,
             now=now,
             input=incoming,
-            observations=observations,
+            observations=sensed.observations,
             findings=concluded.findings,
             events=concluded.events,
-            orders=(order.order,) if isinstance(order, Ordered) else (),
-            sends=tuple(sends),
+            orders=(given.order,) if isinstance(given, Ordered) and given is not incoming else (),
+            sends=sensed.sends,
             answers=concluded.answers,
             after_noise={device.value: self.after_noise(after, device) for device in Device if device in full},
         )
@@ -206,9 +282,9 @@ def concerned_devices(incoming: AnyInput) -> tuple[Device, ...]:
     return () if isinstance(incoming, Configured) and incoming.running else tuple(Device)
 
 
-def is_idle(incoming: AnyInput, full: AbstractSet[Device]) -> bool:
-    """Whether the input can be without a row: a waking, or bytes that are not kept."""
-    return isinstance(incoming, Woken) or (isinstance(incoming, BYTES) and incoming.device in full)
+def full_devices(state: EngineState[S]) -> AbstractSet[Device]:
+    """The devices whose rejected bytes are not kept."""
+    return {device for device, each in state.noise.items() if each.full}
 
 
 def budgeted(

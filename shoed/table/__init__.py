@@ -5,6 +5,7 @@ from shoed.table.device_orders import ordered
 from shoed.table.observe import Watched, fold, fold_findings, wake_at
 from shoed.table.public_question import PublicQuestion, public_question
 from shoed.table.public_state import PublicState, public_state
+from shoed.table.seed import TableSeed, is_settled, seed_of, state_of
 from shoed.table.state import TableState
 
 __all__ = [
@@ -14,13 +15,17 @@ __all__ = [
     "PublicQuestion",
     "PublicState",
     "Table",
+    "TableSeed",
     "TableSettings",
     "TableState",
     "Watched",
     "fold",
     "fold_findings",
+    "is_settled",
     "ordered",
     "public_question",
     "public_state",
+    "seed_of",
+    "state_of",
     "wake_at",
 ]
