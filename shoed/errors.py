@@ -16,6 +16,7 @@
         JournalLocked       another shoed holds the state directory
         JournalUnusable     another format, damaged, or written by a newer shoed
         CommitFailed        a commit failed: nothing after it was sent
+        WitnessError        the file of a witness of signed heads
       BusError            the broker
         BrokerRefused       the broker refused: credentials, protocol, a denied topic
         BrokerLost          the broker is unreachable, silent, or closed the connection
@@ -114,6 +115,10 @@ class JournalUnusable(JournalError):
 
 
 class CommitFailed(JournalError):
+    pass
+
+
+class WitnessError(JournalError):
     pass
 
 

@@ -35,8 +35,8 @@ CLOCK_CALLS: Final = {"now", "today", "utcnow"}
 VENDORS: Final = {
     "construct": ("firmware_protocols/",),
     "cryptography": ("shoed/ports/cipher.py", "shoed/journal/ed25519.py"),
-    "aiomqtt": ("shoed/bus/", "shoed/display/subscriber.py"),
-    "paho": ("shoed/bus/", "shoed/display/subscriber.py"),
+    "aiomqtt": ("shoed/bus/",),
+    "paho": ("shoed/bus/",),
     "serial": ("shoed/ports/",),
     "usb": ("shoed/ports/",),
     "sqlite3": ("shoed/journal/",),

@@ -22,8 +22,8 @@ import pytest
 
 from docs import record_demo
 from shoed.bus.settings import BrokerSettings
+from shoed.bus.subscriber import subscription
 from shoed.cli import ExitStatus
-from shoed.display.subscriber import subscription
 from shoed.rig.broker import BrokerKind, find
 from tests.patience import PATIENCE_S
 

@@ -24,10 +24,10 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Never
 
+from shoed.bus.subscriber import ReceivedMessage, subscription
 from shoed.cli import ExitStatus
 from shoed.cli.options import add_dealing, seed_of
 from shoed.display.layout import Importance, fitted, look, screen_lines
-from shoed.display.subscriber import ReceivedMessage, subscription
 from shoed.display.terminal import lamp, plain, screen
 from shoed.display.view import ShownEvent, TableView, read, updated
 from shoed.errors import BrokerLost, RigError

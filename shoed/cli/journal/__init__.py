@@ -24,6 +24,13 @@ TASKS: Final[Mapping[str, About]] = {
         "recompute the events from the recorded observations and bytes, and print each difference from the journal",
         ("shoed journal replay --check", "shoed journal replay --check bac-901 --state-dir copy"),
     ),
+    "witness": About(
+        "keep the signed heads of a site in a file, on another machine",
+        (
+            "shoed journal witness heads.jsonl --config shoed.toml",
+            "shoed journal witness heads.jsonl --url mqtt://10.0.0.8 --site rws --key journal.pub",
+        ),
+    ),
 }
 
 

@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 
 import aiomqtt
 
+from shoed.bus.broker_socket import password, tls_context
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost
 
-LOG: Final = logging.getLogger("shoed.display.library")
+LOG: Final = logging.getLogger("shoed.bus.subscriber")
 LOG.setLevel(logging.CRITICAL)  # our error contains the same information
 
 
@@ -25,9 +26,17 @@ async def subscription(broker: BrokerSettings, topics: str) -> AsyncIterator[Asy
 
     Entering raises BrokerLost if the broker cannot be reached. The iterator raises it after a loss of the connection.
     """
-    version = aiomqtt.ProtocolVersion.V5 if broker.version == "5" else aiomqtt.ProtocolVersion.V311
+    client = aiomqtt.Client(
+        broker.host,
+        broker.port,
+        username=broker.user,
+        password=password(broker),
+        tls_context=tls_context(broker) if broker.tls else None,
+        protocol=aiomqtt.ProtocolVersion.V5 if broker.version == "5" else aiomqtt.ProtocolVersion.V311,
+        logger=LOG,
+    )
     try:
-        async with aiomqtt.Client(broker.host, broker.port, protocol=version, logger=LOG) as client:
+        async with client:
             await client.subscribe(topics, qos=1)
             yield _received(client, broker)
     except aiomqtt.MqttError as error:
