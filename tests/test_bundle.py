@@ -103,7 +103,7 @@ async def test_the_archive_of_a_running_daemon_has_every_part(world: World, monk
         with journalctl(world.place, "a line of the log\n", monkeypatch):
             done, parts = await bundled(world.place, "--config", world.place / "c.toml")
     names = {"doctor.txt", "doctor.json", "status.json", "versions.txt", "shoed.toml", "log.txt"}
-    names |= {f"captures/{TABLE}-shoe.capture", f"journal/{TABLE}.txt"}
+    names |= {f"captures/{TABLE}-shoe.capture", f"journal/{TABLE}.txt", f"journal/{TABLE}-rows.txt"}
     assert set(parts) == {"MANIFEST", *names}
     manifest = parts["MANIFEST"].decode()
     assert {row.split()[1].rstrip(":") for row in manifest.splitlines() if row.startswith("included")} == names
@@ -117,9 +117,11 @@ async def test_the_archive_of_a_running_daemon_has_every_part(world: World, monk
     assert re.search(rb"(?m)^aiomqtt \d", parts["versions.txt"])
     assert b"kernel " in parts["versions.txt"]
     assert parts[f"captures/{TABLE}-shoe.capture"].startswith(b"shoed-capture 1\n")
-    journal = parts[f"journal/{TABLE}.txt"]
-    assert f"{TABLE} row 1 at".encode() not in journal  # the row before the first round
-    assert b"received: " in journal
+    rows = parts[f"journal/{TABLE}-rows.txt"]
+    assert f"{TABLE} row 1 at".encode() not in rows  # the row before the first round
+    assert b"received: " in rows
+    played = re.findall(rf"(?m)^{TABLE} round 1\.(\d+): ", parts[f"journal/{TABLE}.txt"].decode())
+    assert list(map(int, played)) == list(range(len(ROUNDS) - 4, len(ROUNDS) + 1))
 
 
 async def test_a_missing_part_is_listed_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from shoed.cli.journal.show import row_lines as shown
+from shoed.cli.journal.shown_rows import row_lines, steps
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.journal import Store, Writer
 from shoed.journal.replay import decode_again, rebuild, rehearse
@@ -55,7 +55,7 @@ async def test_bytes_are_shown_with_the_device_that_sent_or_received_them(tmp_pa
     incoming += [(Received(b"\x05"), at(4)), (says(FAULT), at(5))]
     store, _ = await record(tmp_path, incoming)
     with closing(store.read()) as reader:
-        lines = [line.strip() for step in reader.step("t", 4, 9) for line in shown(reader, "t", step)]
+        lines = [line.strip() for step, events in steps(reader, "t", 4, 9) for line in row_lines("t", step, events)]
     assert "sent: 02 4f 50 4c 4b 30 32 03 31 42" in lines
     assert "received: 05" in lines
     assert f"received from the shuffler: {says(FAULT).data.hex(' ')}" in lines

@@ -35,7 +35,7 @@ ip link set lo up
 install -m 640 -g shoed {TOML}.example {TOML}
 setpriv --reuid shoed --regid shoed --init-groups shoed run --config {TOML} 2>/tmp/log &
 shoed rig angel-eye --listen tcp://127.0.0.1:4001 --rounds 1 --fast
-until shoed journal show bac-901 --round 1.1 2>/tmp/err | grep -q round.completed; do sleep 0.1; done
+until shoed journal query bac-901 --round 1.1 2>/tmp/err | grep -q round.completed; do sleep 0.1; done
 kill $!
 wait $!
 """
@@ -214,7 +214,7 @@ def until(condition: str) -> str:
 
 MAIN_PID: Final = "systemctl show --value --property MainPID shoed"
 ACTIVE: Final = until("systemctl is-active --quiet shoed")
-ROUND: Final = until("shoed journal show bac-901 | grep -q round.completed")
+ROUND: Final = until("shoed journal query bac-901 | grep -q round.completed")
 PAGE: Final = (ROOT / "docs/install.md").read_text()
 # The directory of the package of each section; all other sections have commands for any directory.
 SECTIONS: Final = {"Install": "old", "Update": "new", "Roll back": "old"}
@@ -248,7 +248,7 @@ def test_an_update_restarts_the_service_between_two_rounds(system: Path) -> None
         run(f"install -m 640 -g shoed {TOML}.example {TOML}")
         assert run("systemctl is-active shoed || true") == "inactive\n"  # it was not configured
         run(f"systemctl start shoed; {ACTIVE}")
-        assert f'"{EARLIER}"' in run("shoed journal show bac-901")
+        assert f'"{EARLIER}"' in run("shoed journal show bac-901 --rows 1-99999")
         process = run(MAIN_PID)
         run("shoed tell bac-901 open-bets --role dealer --author ann")
         run("apt-get install -y ./new/shoed_*.deb >update.log 2>&1 & disown")
@@ -258,7 +258,7 @@ def test_an_update_restarts_the_service_between_two_rounds(system: Path) -> None
         run(until('grep -q "ended between two rounds" update.log'))
         run(until(f'[ "$({MAIN_PID})" != {process.strip()} ]'))
         run(ACTIVE)
-        assert f'"{VERSION}"' in run("shoed journal show bac-901")
+        assert f'"{VERSION}"' in run("shoed journal show bac-901 --rows 1-99999")
         assert "recomputed without a difference" in run("shoed journal replay --check")
         run("apt-get remove -y shoed")
         assert run("systemctl is-active shoed || true") == "inactive\n"

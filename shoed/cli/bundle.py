@@ -29,8 +29,8 @@ from msgspec.structs import replace
 
 from shoed import VERSION
 from shoed.cli import doctor
-from shoed.cli.journal.opening import reading
-from shoed.cli.journal.show import row_lines
+from shoed.cli.journal import show, shown_round, shown_rows
+from shoed.cli.journal.opening import opened
 from shoed.cli.options import CONFIG
 from shoed.cli.parser import duration
 from shoed.engine import ENGINE
@@ -68,6 +68,7 @@ PARTS: Final[Mapping[str, str]] = {
     "log.txt": f"the last {LOG_LINES} lines of the service in the system's journal",
     "captures/TABLE-DEVICE.capture": "the recent traffic of each device, as `shoed capture save` writes it",
     "journal/TABLE.txt": f"the last {ROUNDS} rounds of each table, as `shoed journal show` prints them",
+    "journal/TABLE-rows.txt": "the rows of these rounds, as `shoed journal show --rows` prints them",
 }
 
 
@@ -209,15 +210,21 @@ def of_device(state_dir: Path, name: str, request: CaptureRequest) -> Iterator[P
 
 
 def of_journal(state_dir: Path) -> Iterator[Part]:
-    with reading(state_dir) as reader:
+    with opened(state_dir) as reader:
         for table in reader.tables:
-            name = f"journal/{table}.txt"
-            yield from alone(partial(of_table, reader, table, name), name)
+            for name, make in ((f"journal/{table}.txt", of_rounds), (f"journal/{table}-rows.txt", of_rows)):
+                yield from alone(partial(make, reader, table, name), name)
 
 
-def of_table(reader: Reader, table: str, name: str) -> Iterator[Part]:
-    first, last = reader.last_rows(table, ROUNDS, MOST_ROWS)
-    lines = (line for step in reader.step(table, first, last) for line in row_lines(reader, table, step))
+def of_rounds(reader: Reader, table: str, name: str) -> Iterator[Part]:
+    views = show.last_rounds(reader, table, ROUNDS)
+    lines = (line for view in views for line in shown_round.lines(reader, table, view))
+    yield Part(name, "\n".join(lines).encode(), is_record=True)
+
+
+def of_rows(reader: Reader, table: str, name: str) -> Iterator[Part]:
+    rows = shown_rows.steps(reader, table, *reader.last_rows(table, ROUNDS, MOST_ROWS))
+    lines = (line for step, events in rows for line in shown_rows.row_lines(table, step, events))
     yield Part(name, "\n".join(lines).encode(), is_record=True)
 
 

@@ -13,11 +13,27 @@ from shoed.cli.parser import Parser
 # The module of each task has `add_arguments(parser)`, which also names the function that runs it.
 TASKS: Final[Mapping[str, About]] = {
     "show": About(
-        "print the rows of a table: the received bytes and their results",
+        "show a round from its result to the received bytes, the rounds of a shoe, or the rows of a table",
         (
             "shoed journal show bac-901",
-            "shoed journal show bac-901 --rows 100-120",
             "shoed journal show bac-901 --round 2.17",
+            "shoed journal show bac-901 --shoe 2",
+            "shoed journal show bac-901 --rows 100-120",
+        ),
+    ),
+    "query": About(
+        "select events by table, shoe, round, time, card, irregularity, person or type",
+        (
+            "shoed journal query bac-901 --round 2.17",
+            "shoed journal query --irregularity card-exposed --from 2026-11-19",
+            "shoed journal query --role shift-manager --json",
+        ),
+    ),
+    "export": About(
+        "write events as JSON lines, CSV or Parquet",
+        (
+            "shoed journal export --format csv --out events.csv",
+            "shoed journal export bac-901 --from 2026-11-19 --to 2026-11-19",
         ),
     ),
     "replay": About(

@@ -1,16 +1,41 @@
-"""What the tasks of `shoed journal` share: the opened journal, and the names of its tables."""
+"""Options and the opened journal that the tasks of `shoed journal` share.
+
+The path of a journal is that of the daemon's state directory, of a directory with a copy, or of one file.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from shoed.cli.options import add_config
+from shoed.cli.parser import Parser
 from shoed.errors import NoSuchTable
 from shoed.journal import Reader
 
 
+def add_journal(parser: Parser) -> None:
+    place = parser.add_mutually_exclusive_group()
+    add_config(place)
+    place.add_argument(
+        "--state-dir", type=Path, metavar="DIR", help="the state directory, or the file of a journal, not of --config"
+    )
+
+
+def file_of(place: Path) -> Path:
+    return place if place.is_file() else place / "journal.db"
+
+
 @contextmanager
-def reading(state_dir: Path) -> Iterator[Reader]:
-    with closing(Reader(state_dir / "journal.db")) as reader, reader.one_moment():
+def opened(place: Path) -> Iterator[Reader]:
+    """A reader without a transaction: each of its queries reads the record of its own moment."""
+    with closing(Reader(file_of(place))) as reader:
+        yield reader
+
+
+@contextmanager
+def reading(place: Path) -> Iterator[Reader]:
+    """A reader of one moment. Its transaction stays open: the WAL of a running daemon grows until it ends."""
+    with opened(place) as reader, reader.one_moment():
         yield reader
 
 

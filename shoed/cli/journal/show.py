@@ -1,92 +1,168 @@
-"""`shoed journal show`: the rows of a table with the bytes of every card. The whole output is of one moment."""
+"""`shoed journal show`: a round, the rounds of a shoe, or rows, for a person or as JSON."""
 
+from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
+from itertools import islice
+from typing import Final, TypeVar
 
 import msgspec
 
-from shoed.cli.journal.opening import chosen, reading
-from shoed.cli.options import add_state_dir, state_dir_of
+from shoed.cli.journal import shown_round
+from shoed.cli.journal.exported import exported
+from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.played import RoundView, rounds
+from shoed.cli.journal.selection import rounds_of
+from shoed.cli.journal.shown_rows import row_lines, row_shown, steps
+from shoed.cli.journal.values import ROUND, number, pair, row_pair
+from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
-from shoed.errors import JournalError, UsageError
-from shoed.journal import Reader, StoredStep
-from shoed.model.moments import rfc3339
-from shoed.model.observations import Device
-from shoed.model.step import Received
-from shoed.settings import shown
+from shoed.errors import JournalError
+from shoed.journal import Reader
+from shoed.journal.scan import (
+    OF_NO_SHOE,
+    OF_ROUND,
+    Extent,
+    events,
+    newest_starts,
+    of_round,
+    round_span,
+    shoe_span,
+    whole,
+)
 
-LAST_ROW: Final = 2**63 - 1  # of SQLite
-LONGEST_PAIR: Final = 30
-ROWS: Final = "rows A-B, or a row A, from 1"
-ROUND: Final = "a round as SHOE.ROUND, as in 2.17"
+T = TypeVar("T")
+
+RECENT: Final = 2  # rounds: the present one, and the one before
 
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("table", metavar="TABLE", help="the name of the table")
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--rows", metavar="A-B", help="only these rows; the `provenance` of a card is its row")
-    part.add_argument("--round", metavar="SHOE.ROUND", help="only the rows of this round, for example 2.17")
-    add_state_dir(parser)
-    parser.set_defaults(
-        command=lambda arguments: show(state_dir_of(arguments), arguments.table, arguments.rows, arguments.round)
+    part.add_argument(
+        "--round", metavar="SHOE.ROUND", help=f"this round, for example 2.17 (default: the last {RECENT})"
     )
+    part.add_argument("--shoe", metavar="N", help="the list of the rounds of this shoe")
+    part.add_argument("--rows", metavar="A-B", help="these rows; the `provenance` of a card is its row")
+    parser.add_argument("--json", action="store_true", help="print JSON: one line for each round or row")
+    add_journal(parser)
+    parser.set_defaults(command=show)
 
 
-def show(state_dir: Path, name: str, rows: str | None, played: str | None) -> int:
-    """Print the rows `A-B` or `A`, or the rows of the round `SHOE.ROUND`; by default all rows."""
-    of_rows = None if rows is None else pair(rows, "-", "--rows", ROWS)
-    of_round = None if played is None else pair(played, ".", "--round", ROUND)
-    if of_rows is not None and not of_rows[0]:
-        raise UsageError(f"--rows {rows}: there is no row 0; write {ROWS}")
-    if of_rows is not None and of_rows[0] > of_rows[1]:
-        raise UsageError(f"--rows {rows}: the first row is after the last row; write {of_rows[1]}-{of_rows[0]}")
-    with reading(state_dir) as reader:
-        chosen(reader, [name])
-        span = reader.rows_of_round(name, *of_round) if of_round is not None else of_rows or (1, LAST_ROW)
-        steps = 0
-        for step in reader.step(name, *span) if span else ():
-            steps += 1
-            print("\n".join(row_lines(reader, name, step)))
-        if not steps:
-            asked = f"round {played}" if played is not None else f"row {rows}"
-            last = f"the last row is {reader.last_row(name)}, and the last round {reader.last_round(name)}"
-            raise JournalError(f"{name}: the journal does not have {asked}; {last}")
+def show(arguments: Namespace) -> int:
+    wanted = Wanted(
+        None if arguments.round is None else pair(arguments.round, ".", "--round", ROUND),
+        None if arguments.shoe is None else number(arguments.shoe, "--shoe"),
+        None if arguments.rows is None else row_pair(arguments.rows),
+    )
+    with opened(state_dir_of(arguments)) as reader:
+        (table,) = chosen(reader, [arguments.table])
+        for line in json_lines(reader, table, wanted) if arguments.json else lines(reader, table, wanted):
+            print(line)
     return 0
 
 
-def pair(text: str, sign: str, option: str, right: str) -> tuple[int, int]:
-    first, sign, last = text.partition(sign)
-    if not sign and right is ROWS:
-        last = first
-    if not (first.isdecimal() and last.isdecimal() and len(text) <= LONGEST_PAIR):
-        raise UsageError(f"{option}: {shown(text)} is not allowed; write {right}")
-    return min(int(first), LAST_ROW), min(int(last), LAST_ROW)
+class Wanted(msgspec.Struct, frozen=True):
+    round: tuple[int, int] | None = None
+    shoe: int | None = None
+    rows: tuple[int, int] | None = None
 
 
-def row_lines(reader: Reader, name: str, step: StoredStep) -> Iterator[str]:
-    yield f"{name} row {step.row} at {rfc3339(step.utc_us)}"
-    if step.data is None:
-        yield f"    input: {step.input}"
+def lines(reader: Reader, table: str, wanted: Wanted) -> Iterator[str]:
+    if wanted.rows is not None:
+        for step, published in existing(steps(reader, table, *wanted.rows), reader, table, rows_named(wanted.rows)):
+            yield from row_lines(table, step, published)
+    elif wanted.shoe is not None:
+        found = of_shoe(reader, table, wanted.shoe)
+        yield f"{table} shoe {wanted.shoe}: {len(found)} rounds"
+        yield from map(shown_round.list_line, found)
     else:
-        incoming = msgspec.json.decode(step.input, type=Received)
-        data = (step.received or b"").hex(" ")
-        unkept = f"{incoming.unkept} bytes, which are not kept" if incoming.unkept else ""
-        yield f"    received{from_or_to('from', incoming.device)}: {unkept or data}"
-    for what, several in (
-        ("observation", step.observations),
-        ("finding", step.findings),
-        ("order", step.orders),
-        ("answer", step.answers),
-    ):
-        for each in msgspec.json.decode(several, type=list[msgspec.Raw]):
-            yield f"    {what}: {bytes(each).decode()}"
-    for device, sent in ((Device.SHOE, step.sent), (Device.SHUFFLER, step.sent_to_shuffler)):
-        if sent:
-            yield f"    sent{from_or_to('to', device)}: {sent.hex(' ')}"
-    for event in reader.events_of_row(name, step.row):
-        yield f"    event {event.sequence}: {event.type} {event.data}"
+        for position, view in enumerate(views(reader, table, wanted)):
+            yield from [""] if position else []
+            yield from shown_round.lines(reader, table, view)
 
 
-def from_or_to(way: str, device: Device) -> str:
-    return "" if device is Device.SHOE else f" {way} the {device.value}"
+def json_lines(reader: Reader, table: str, wanted: Wanted) -> Iterator[str]:
+    if wanted.rows is not None:
+        for step, published in existing(steps(reader, table, *wanted.rows), reader, table, rows_named(wanted.rows)):
+            yield text(row_shown(table, step, [encoded(exported(reader, table, each)) for each in published]))
+    elif wanted.shoe is not None:
+        yield from (text(shown_round.listed(table, view)) for view in of_shoe(reader, table, wanted.shoe))
+    else:
+        yield from (text(shown_round.shown(reader, table, view)) for view in views(reader, table, wanted))
+
+
+def encoded(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# --- rounds
+
+
+def views(reader: Reader, table: str, wanted: Wanted) -> list[RoundView]:
+    return last_rounds(reader, table, RECENT) if wanted.round is None else [one_round(reader, table, *wanted.round)]
+
+
+def one_round(reader: Reader, table: str, shoe: int, number: int) -> RoundView:
+    """The round with its late events: an event of any later time may name it."""
+    span = whole(reader, table)
+    part = round_span(reader, table, span, shoe, number)
+    if part is None:
+        raise missing(reader, table, f"round {shoe}.{number}")
+    return with_late(reader, table, part, span.last, {(shoe, number)})[0]
+
+
+def last_rounds(reader: Reader, table: str, count: int) -> list[RoundView]:
+    span = whole(reader, table)
+    newest = list(islice(newest_starts(reader, table, span, OF_ROUND), count))
+    if not newest:
+        raise missing(reader, table, "a round")
+    part = Extent(newest[-1].sequence, span.last)
+    return with_late(reader, table, part, span.last, {(mark.shoe, mark.round) for mark in newest})
+
+
+def of_shoe(reader: Reader, table: str, shoe: int) -> list[RoundView]:
+    span = whole(reader, table)
+    part = shoe_span(reader, table, span, shoe)
+    if part is None:
+        raise missing(reader, table, f"shoe {shoe}")
+    which = of_round(shoe)
+    found = [
+        *events(reader, table, part, which | OF_NO_SHOE),
+        *events(reader, table, Extent(part.last + 1, span.last), which),
+    ]
+    return [view for view in rounds(found) if view.shoe == shoe]
+
+
+def with_late(reader: Reader, table: str, part: Extent, last: int, names: set[tuple[int, int]]) -> list[RoundView]:
+    found = list(events(reader, table, part))
+    for name in names:
+        found += events(reader, table, Extent(part.last + 1, last), of_round(*name))
+    return sorted(
+        (view for view in rounds(found) if (view.shoe, view.round) in names), key=lambda view: (view.shoe, view.round)
+    )
+
+
+# --- errors
+
+
+def missing(reader: Reader, table: str, what: str) -> JournalError:
+    rows = f"rows 1 to {reader.last_row(table)}"
+    return JournalError(f"{table}: the journal does not have {what}; it has {rows}, {rounds_of(reader, table)}")
+
+
+def existing(found: Iterator[T], reader: Reader, table: str, what: str) -> Iterator[T]:
+    """The items; an error without an item."""
+    is_empty = True
+    for each in found:
+        is_empty = False
+        yield each
+    if is_empty:
+        raise missing(reader, table, what)
+
+
+def rows_named(rows: tuple[int, int]) -> str:
+    return f"row {rows[0]}-{rows[1]}"

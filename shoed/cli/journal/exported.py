@@ -1,0 +1,59 @@
+"""One event of the record as `query --json`, `export` and `show --json` write it."""
+
+from functools import lru_cache
+
+import msgspec
+
+from shoed.journal import Reader
+from shoed.journal.scan import EventRow
+from shoed.model.moments import rfc3339
+
+
+class ExportedEvent(msgspec.Struct, frozen=True):
+    """An event of the journal. `shoe` and `round` are those that the data name; null if the data name none."""
+
+    id: str
+    table: str
+    sequence: int
+    row: int
+    time: str
+    type: str
+    shoe: int | None
+    round: int | None
+    data: msgspec.Raw
+
+
+class NamedPlace(msgspec.Struct):
+    """The numbers in the data of an event."""
+
+    shoe: int | None = None
+    round: int | None = None
+
+
+numbers: "msgspec.json.Decoder[NamedPlace]" = msgspec.json.Decoder(NamedPlace)
+encode = msgspec.json.Encoder().encode
+
+
+@lru_cache(maxsize=1)
+def word_of(reader: Reader) -> str:
+    return reader.word
+
+
+def event_id(reader: Reader, table: str, sequence: int) -> str:
+    """The id under which the event was published."""
+    return f"{word_of(reader)}-{table}-{sequence}"
+
+
+def exported(reader: Reader, table: str, event: EventRow) -> ExportedEvent:
+    named = numbers.decode(event.text)
+    return ExportedEvent(
+        event_id(reader, table, event.sequence),
+        table,
+        event.sequence,
+        event.row,
+        rfc3339(event.utc_us),
+        event.type,
+        named.shoe,
+        named.round,
+        msgspec.Raw(event.text.encode()),
+    )

@@ -1,0 +1,65 @@
+"""Moments and days as people write them: UTC, or another zone if the text names it."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, NamedTuple
+
+from shoed.errors import UsageError
+from shoed.model.moments import EPOCH
+from shoed.settings import shown
+
+RIGHT: Final = (
+    "write a date or a moment in UTC, as 2026-11-19 or 2026-11-19T22:05:00, or with a zone, as 2026-11-19T22:05+08:00;"
+    ' "2026-11-19T22:05 local" is in the zone of this machine'
+)
+MOMENT: Final = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)([T ](?P<time>\d\d:\d\d(:\d\d(\.\d{1,6})?)?))?\s*(?P<zone>Z|UTC|local|[+-]\d\d:\d\d)?",
+    re.ASCII,
+)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Period(NamedTuple):
+    """A part of time in microseconds of UTC: `first` is in it, `end` is not."""
+
+    first: int
+    end: int
+
+
+def period_of(option: str, text: str) -> Period:
+    """The day, the minute, the second or the microsecond that the text names."""
+    found = MOMENT.fullmatch(text.strip())
+    if found is None:
+        raise wrong(option, text)
+    try:
+        zone = found["zone"] or "Z"
+        began = moment(f"{found['day']}T{found['time'] or '00:00'}", zone)
+        if found["time"] is None:
+            next_day = datetime.fromisoformat(found["day"]) + timedelta(days=1)
+            return Period(microseconds(began), microseconds(moment(next_day.isoformat(), zone)))
+        return Period(microseconds(began), microseconds(began) + 1)
+    except (ValueError, OverflowError, OSError):
+        raise wrong(option, text) from None
+
+
+def wrong(option: str, text: str) -> UsageError:
+    return UsageError(f"{option}: {shown(text)} is not a moment; {RIGHT}")
+
+
+def moment(text: str, zone: str) -> datetime:
+    if zone == "local":
+        return datetime.fromisoformat(text).astimezone()
+    offset = "+00:00" if zone in ("Z", "UTC") else zone
+    return datetime.fromisoformat(f"{text}{offset}")
+
+
+def microseconds(when: datetime) -> int:
+    return (when - EPOCH) // MICROSECOND
+
+
+def zone_of(text: str) -> tzinfo | None:
+    """The zone that a moment or a day names; None: the zone of this machine."""
+    found = MOMENT.fullmatch(text.strip())
+    if found is None or found["zone"] in (None, "Z", "UTC"):
+        return UTC
+    return None if found["zone"] == "local" else moment("2000-01-01T00:00", found["zone"]).tzinfo

@@ -1,0 +1,96 @@
+"""The rows of a table as `shoed journal show --rows` prints them: the received bytes and their results."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from shoed.journal import Reader, StoredStep
+from shoed.journal.scan import EventRow, Extent, events, from_row, whole
+from shoed.model.moments import rfc3339
+from shoed.model.observations import Device
+from shoed.model.step import Received
+
+CHUNK: Final = 256
+
+
+def steps(reader: Reader, table: str, first: int, last: int) -> Iterator[tuple[StoredStep, list[EventRow]]]:
+    """The rows with their events. Each part of the rows is read in a short transaction."""
+    span = whole(reader, table)
+    last = min(last, reader.last_row(table))
+    sequence = from_row(reader, table, span, first)
+    for begin in range(first, last + 1, CHUNK):
+        end = min(begin + CHUNK - 1, last)
+        found = list(reader.step(table, begin, end))
+        part = Extent(sequence, from_row(reader, table, Extent(sequence, span.last), end + 1) - 1)
+        sequence = part.last + 1
+        of_rows: dict[int, list[EventRow]] = {}
+        for event in events(reader, table, part):
+            of_rows.setdefault(event.row, []).append(event)
+        yield from ((step, of_rows.get(step.row, [])) for step in found)
+
+
+def row_lines(table: str, step: StoredStep, published: Sequence[EventRow]) -> Iterator[str]:
+    yield f"{table} row {step.row} at {rfc3339(step.utc_us)}"
+    if step.data is None:
+        yield f"    input: {step.input}"
+    else:
+        incoming = msgspec.json.decode(step.input, type=Received)
+        data = (step.received or b"").hex(" ")
+        unkept = f"{incoming.unkept} bytes, which are not kept" if incoming.unkept else ""
+        yield f"    received{from_or_to('from', incoming.device)}: {unkept or data}"
+    for what, several in (
+        ("observation", step.observations),
+        ("finding", step.findings),
+        ("order", step.orders),
+        ("answer", step.answers),
+    ):
+        for each in msgspec.json.decode(several, type=list[msgspec.Raw]):
+            yield f"    {what}: {bytes(each).decode()}"
+    for device, sent in ((Device.SHOE, step.sent), (Device.SHUFFLER, step.sent_to_shuffler)):
+        if sent:
+            yield f"    sent{from_or_to('to', device)}: {sent.hex(' ')}"
+    for event in published:
+        yield f"    event {event.sequence}: {event.type} {event.text}"
+
+
+def from_or_to(way: str, device: Device) -> str:
+    return "" if device is Device.SHOE else f" {way} the {device.value}"
+
+
+class RowShown(msgspec.Struct):
+    """A row, as JSON. `bytes` are hexadecimal, and null without bytes."""
+
+    table: str
+    row: int
+    time: str
+    input: msgspec.Raw
+    bytes: str | None
+    observations: msgspec.Raw
+    findings: msgspec.Raw
+    orders: msgspec.Raw
+    answers: msgspec.Raw
+    sent: str
+    sent_to_shuffler: str
+    events: list[msgspec.Raw]
+
+
+def row_shown(table: str, step: StoredStep, published: Sequence[msgspec.Raw]) -> RowShown:
+    return RowShown(
+        table=table,
+        row=step.row,
+        time=rfc3339(step.utc_us),
+        input=raw(step.input),
+        bytes=None if step.data is None else (step.received or b"").hex(" "),
+        observations=raw(step.observations),
+        findings=raw(step.findings),
+        orders=raw(step.orders),
+        answers=raw(step.answers),
+        sent=step.sent.hex(" "),
+        sent_to_shuffler=step.sent_to_shuffler.hex(" "),
+        events=list(published),
+    )
+
+
+def raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode())

@@ -1,0 +1,176 @@
+"""Reading of events in chunks, for a reader that never disturbs the writer.
+
+Theory of operation: every query is one short read transaction over at most CHUNK events of one table; its rows are
+fetched before the next query. No transaction stays open while a caller works or waits, so the WAL does not grow because
+of a reader, and memory is bounded. Events are only appended: a read up to a fixed sequence is of one moment.
+
+Rounds are found without an index. The numbers of `shoe.started` and `round.started` increase with the sequence, and so
+do the rows: a search by halves needs about 25 looks in ten million events.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from shoed.journal.reader import Reader
+
+CHUNK: Final = 4096
+LAST: Final = 2**63 - 1  # of SQLite
+
+Data = dict[str, Any]  # of an event, as JSON has it: journals of earlier versions may lack keys
+
+decode: Final = msgspec.json.Decoder(Data).decode
+
+
+class EventRow(msgspec.Struct, frozen=True):
+    """One recorded event, with its row."""
+
+    sequence: int
+    row: int
+    type: str
+    utc_us: int
+    text: str  # the data, as JSON
+
+    @property
+    def data(self) -> Data:
+        return decode(self.text)
+
+
+class Extent(NamedTuple):
+    """A part of the events of a table, from the first to the last sequence."""
+
+    first: int
+    last: int
+
+
+class Start(NamedTuple):
+    """The start of a round; of a shoe, with the round 0."""
+
+    shoe: int
+    round: int
+    sequence: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.shoe}.{self.round}"
+
+
+class EventFilter(NamedTuple):
+    """A condition of SQL for an event, with its values."""
+
+    sql: str = "TRUE"
+    values: tuple[object, ...] = ()
+
+    def __and__(self, other: "EventFilter") -> "EventFilter":
+        return EventFilter(f"({self.sql}) AND ({other.sql})", (*self.values, *other.values))
+
+    def __or__(self, other: "EventFilter") -> "EventFilter":
+        return EventFilter(f"({self.sql}) OR ({other.sql})", (*self.values, *other.values))
+
+
+ALL: Final = EventFilter()
+
+
+def whole(reader: Reader, table: str) -> Extent:
+    """All events at this moment. An empty span has its last sequence before the first one."""
+    ((first,),) = reader.rows("SELECT coalesce(min(sequence), 1) FROM event WHERE table_name = ?", table)
+    return Extent(first, reader.last_sequence(table))
+
+
+def events(reader: Reader, table: str, span: Extent, which: EventFilter = ALL) -> Iterator[EventRow]:
+    """The events of the span in order."""
+    query = (
+        "SELECT sequence, row, type, utc_us, data FROM event"  # noqa: S608 -- conditions are ours, their values are bound
+        f" WHERE table_name = ? AND sequence BETWEEN ? AND ? AND ({which.sql}) ORDER BY sequence"
+    )
+    for first in range(span.first, span.last + 1, CHUNK):
+        last = min(first + CHUNK - 1, span.last)
+        yield from [EventRow(*row) for row in reader.rows(query, table, first, last, *which.values)]
+
+
+def event_at(reader: Reader, table: str, sequence: int) -> EventRow | None:
+    return next(events(reader, table, Extent(sequence, sequence)), None)
+
+
+def of_round(shoe: int, number: int | None = None) -> EventFilter:
+    """The events that name a shoe, or a round."""
+    named = EventFilter("json_extract(data, '$.shoe') = ?", (shoe,))
+    return named if number is None else named & EventFilter("json_extract(data, '$.round') = ?", (number,))
+
+
+OF_ROUND: Final = EventFilter("type = 'round.started'")
+OF_START: Final = EventFilter("type IN ('shoe.started', 'round.started')")
+OF_NO_SHOE: Final = EventFilter("json_extract(data, '$.shoe') IS NULL")
+
+
+# --- search by halves
+
+
+def start_from(reader: Reader, table: str, span: Extent, which: EventFilter = OF_START) -> Start | None:
+    """The first start of a shoe or a round in the span."""
+    return next(map(start_of_event, events(reader, table, span, which)), None)
+
+
+def start_of_event(event: EventRow) -> Start:
+    return Start(event.data["shoe"], event.data.get("round", 0), event.sequence)
+
+
+def start_of(reader: Reader, table: str, span: Extent, shoe: int, number: int) -> Start | None:
+    """The first start in the span that is not before this round."""
+
+    def is_there(sequence: int) -> int | None:
+        found = start_from(reader, table, Extent(sequence, span.last))
+        return None if found is None or found[:2] >= (shoe, number) else found.sequence + 1
+
+    return start_from(reader, table, Extent(halved(span, is_there), span.last))
+
+
+def halved(span: Extent, look: Callable[[int], int | None]) -> int:
+    """The first sequence for which `look` is None. For an earlier one `look` returns a later one, to continue there."""
+    low, high = span.first, span.last + 1
+    while low < high:
+        middle = (low + high) // 2
+        onward = look(middle)
+        if onward is None:
+            high = middle
+        else:
+            low = onward
+    return low
+
+
+def from_row(reader: Reader, table: str, span: Extent, row: int) -> int:
+    """The sequence of the first event that is not before this row."""
+
+    def look(sequence: int) -> int | None:
+        found = event_at(reader, table, sequence) or next(events(reader, table, Extent(sequence, span.last)), None)
+        return None if found is None or found.row >= row else found.sequence + 1
+
+    return halved(span, look)
+
+
+def round_span(reader: Reader, table: str, span: Extent, shoe: int, number: int) -> Extent | None:
+    """The events from the start of a round to the next start."""
+    began = start_of(reader, table, span, shoe, number)
+    if began is None or began[:2] != (shoe, number):
+        return None
+    after = start_from(reader, table, Extent(began.sequence + 1, span.last))
+    return Extent(began.sequence, span.last if after is None else after.sequence - 1)
+
+
+def shoe_span(reader: Reader, table: str, span: Extent, shoe: int) -> Extent | None:
+    """The events from the start of a shoe to the start of the next shoe. The first shoe begins with the record."""
+    began = start_of(reader, table, span, shoe, 0)
+    if began is None or began.shoe != shoe:
+        return None
+    after = start_of(reader, table, Extent(began.sequence, span.last), shoe + 1, 0)
+    first = began.sequence if began.round == 0 else span.first
+    return Extent(first, span.last if after is None else after.sequence - 1)
+
+
+def newest_starts(reader: Reader, table: str, span: Extent, which: EventFilter = OF_START) -> Iterator[Start]:
+    """The starts of the span, the newest first."""
+    for last in range(span.last, span.first - 1, -CHUNK):
+        part = Extent(max(span.first, last - CHUNK + 1), last)
+        found = list(events(reader, table, part, which))
+        yield from map(start_of_event, reversed(found))
