@@ -46,7 +46,7 @@ class Call(IntFlag):
 
 
 class File(IntFlag):
-    """The classes of files. DB: `*.db`; WAL: `*-wal`; SHM: `*-shm`; OTHER: every other file, such as keys and heads."""
+    """The classes of files. DB: `*.db`; WAL: `*-wal` and `*-journal`; SHM: `*-shm`; OTHER: such as keys and heads."""
 
     DB = 1
     WAL = 2

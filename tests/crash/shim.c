@@ -105,6 +105,7 @@ static int classify(const char *path)
 	size_t length = strlen(path);
 	if (length == below_length) return DIRECTORY;
 	if (length > 4 && !strcmp(path + length - 4, "-wal")) return WAL;
+	if (length > 8 && !strcmp(path + length - 8, "-journal")) return WAL;
 	if (length > 4 && !strcmp(path + length - 4, "-shm")) return SHM;
 	if (length > 3 && !strcmp(path + length - 3, ".db")) return DB;
 	struct stat found;
