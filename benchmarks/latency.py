@@ -35,9 +35,10 @@ DECKS: Final = 8
 SEED: Final = 5
 
 HEAD: Final = re.compile(rb"[\x00-\xff]([\x80-\xff]*[\x00-\x7f])")
-CONNECT: Final = 1
 PUBLISH: Final = 3
 PINGREQ: Final = 12
+SUBACK: Final = b"\x90\x04"
+UNSUBACK: Final = b"\xb0\x04"
 PUBACK: Final = b"\x40\x02"
 CONNACK: Final = b"\x20\x03\x00\x00\x00"
 PINGRESP: Final = b"\xd0\x00"
@@ -73,16 +74,29 @@ def packets(data: bytes) -> tuple[bytes, bytes, int]:
     while (head := HEAD.match(data)) and len(data) >= head.end() + remaining(head[1]):
         end = head.end() + remaining(head[1])
         body, kind = data[head.end() : end], data[0] >> 4
-        if kind == CONNECT:
-            answers += CONNACK
-        elif kind == PUBLISH:
+        if kind == PUBLISH:
             topic = int.from_bytes(body[:2])
             events += body[2 : 2 + topic].endswith(EVENT)
-            answers += PUBACK + body[2 + topic : 4 + topic]
-        elif kind == PINGREQ:
-            answers += PINGRESP
+        answers += answer(kind, body)
         data = data[end:]
     return data, answers, events
+
+
+def answer(kind: int, body: bytes) -> bytes:
+    match kind:
+        case 1:  # CONNECT
+            return CONNACK
+        case 3:  # PUBLISH
+            topic = int.from_bytes(body[:2])
+            return PUBACK + body[2 + topic : 4 + topic]
+        case 8:  # SUBSCRIBE to one topic
+            return SUBACK + body[:2] + b"\x00\x01"
+        case 10:  # UNSUBSCRIBE from one topic
+            return UNSUBACK + body[:2] + b"\x00\x00"
+        case 12:  # PINGREQ
+            return PINGRESP
+        case _:
+            return b""
 
 
 def remaining(length: bytes) -> int:

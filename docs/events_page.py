@@ -42,6 +42,7 @@ from shoed.model.events import (
     RoundStarted,
     Seen,
 )
+from shoed.model.incarnations import Because, JournalContinued, WordSince
 from shoed.model.irregularities import PLAYER, Role
 from shoed.model.observations import Capability, DeviceDoubt, Outcome, Place, Side
 from shoed.model.step import DeviceOrderKind
@@ -141,6 +142,12 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         Then.RETURN_ORIGINAL.value: "the Original Bets of the players who intended to take insurance are returned",
         Then.STANDS.value: "no consequence for the round",
         Then.ASK.value: "a person decides",
+    },
+    (JournalContinued, "reason"): {
+        Because.RESTORED.value: "a backup was restored",
+        Because.SALVAGED.value: "the journal was salvaged from a damaged file",
+        Because.TAIL_LOST.value: "the retained `state` of the broker, or a signed head, is not in the journal",
+        Because.DAMAGED.value: "the journal could not be read, and a new journal begins",
     },
     (RoundAbandoned, "reason"): {
         **NEXT_BEGAN,
@@ -260,7 +267,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "then_asks": "[kind of question](questions.md)",
 }
 
-VOICE: Final = TableMessages("rws", "bac-901", "k3v9x2mq", "commission", "0.1.0")
+VOICE: Final = TableMessages("rws", "bac-901", (WordSince(0, "k3v9x2mq"),), "commission", "0.1.0")
 AT_US: Final = 1_700_000_000_123_456
 EXAMPLE: Final = CardDrawn(
     shoe=1, round=12, index=1, hand=Side.PLAYER, card=Card.S8, points=Points(8, 0), provenance=4711
@@ -289,7 +296,9 @@ The format is CloudEvents 1.0, structured JSON.
 
 `id` is `<journal>-<table>-<sequence>`. `<journal>` is a random word that shoed creates with the journal. Therefore no
 other event has the same id, even after the journal was deleted. An event that shoed publishes again has the same id and
-the same `data`.
+the same `data`. If published events may be missing from the journal, for example after a restore, the ids of all later
+events have a new word, and `journal/continued` names the reason ([Operation](operation.md#a-new-word-in-the-ids)).
+Then `sequence` may be lower than before; the order is by `sequence` among the ids with the same word.
 
 `sequence` is a decimal string from 1, without a gap in each table. Only `sequence` defines the order of events.
 
@@ -363,7 +372,7 @@ def events_page() -> str:
 
 
 def topics() -> str:
-    voice = TableMessages("<site>", "<table>", "", "", "")
+    voice = TableMessages("<site>", "<table>", (), "", "")
     messages = (
         (
             voice.status(StatusMessage(Presence.ONLINE, "", "", "")),

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType, CoroutineType, FrameType
 from typing import Final, NamedTuple
 
-from benchmarks.latency import CONNACK, CONNECT, HEAD, PUBACK, PUBLISH, remaining
+from benchmarks.latency import HEAD, PUBLISH, answer, remaining
 from shoed.bus.client import Connection
 from shoed.journal import Store, hold
 from shoed.ports.tcp import TcpLink
@@ -195,11 +195,9 @@ class World:
         self.broker_closed.set()
 
     def take_packet(self, kind: int, body: bytes, writer: asyncio.StreamWriter) -> None:
-        if kind == CONNECT:
-            writer.write(CONNACK)
-        elif kind == PUBLISH:
+        writer.write(answer(kind, body))
+        if kind == PUBLISH:
             length = int.from_bytes(body[:2])
-            writer.write(PUBACK + body[2 + length : 4 + length])
             self.topics.put_nowait(body[2 : 2 + length].decode())
 
     async def published(self, *ends: str) -> None:

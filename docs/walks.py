@@ -35,6 +35,7 @@ from shoed.model import (
     commands,
     device_events,
     events,
+    incarnations,
     irregularities,
     moments,
     noise_budget,
@@ -70,6 +71,7 @@ VOCABULARY: Final[Sequence[ModuleType]] = (
     moments,
     observations,
     step,
+    incarnations,
     irregularities,
 )
 

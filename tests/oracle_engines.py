@@ -217,6 +217,7 @@ ADDED_TO: Final = (
     ({"shoe", "round", "reason"}, {"reason"}),  # round/overtaken
     ({"shoe", "round", "shoe_integrity"}, {"shoe_integrity"}),  # shoe/cut
     ({"points", "provenance", "source"}, {"set_aside", "source"}),  # card/drawn
+    ({"phase", "hands", "last_round", "device"}, {"journal", "incarnation", "time"}),  # state
 )
 # Shapes that must be equal to the keys of the message. Every other shape must be part of them.
 EXACT: Final = (

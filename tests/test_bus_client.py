@@ -124,6 +124,31 @@ async def test_a_cancelled_publish_counts_until_it_is_acknowledged() -> None:
         assert connection.unacknowledged == 0
 
 
+@everywhere
+async def test_the_adapter_reads_a_retained_message(served: BrokerSettings, topic: str) -> None:
+    """The newest one, directly after the connect, in each of many connections; nothing if it was removed."""
+    for number in range(30):
+        async with connect(served, "a", None, PATIENCE) as connection:
+            before = b"%d" % (number - 1) if number else None
+            assert await connection.retained(topic) == before
+            await connection.publish(MqttMessage(topic, b"%d" % number, retain=True))
+    async with connect(served, "a", None, PATIENCE) as connection:
+        assert await connection.retained(f"{topic}-other") is None
+        await connection.publish(MqttMessage(topic, b"", retain=True))
+        assert await connection.retained(topic) is None
+
+
+@both_versions
+async def test_a_retained_message_that_a_broker_does_not_send_is_waited_for_at_most_once(version: MqttVersion) -> None:
+    """A broker without an answer to a subscription ends the wait at its limit: the connection begins again."""
+    answer = ACCEPTED_5 if version == "5" else ACCEPTED_311
+    async with literal(answer, version) as silent:
+        limits = replace(CLOSES_SOON, probe_s=0.05)
+        with pytest.raises(BrokerLost, match="does not answer a subscription to state; check whether"):
+            async with connect(silent.settings, "a", None, limits) as connection:
+                await connection.retained("state")
+
+
 # ---------------------------------------------------------------------------------------------- loss
 
 

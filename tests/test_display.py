@@ -19,6 +19,7 @@ from shoed.engine import Engine
 from shoed.journal import StoredEvent
 from shoed.model.cards import Card
 from shoed.model.events import Event
+from shoed.model.incarnations import WordSince
 from shoed.model.moments import Now
 from shoed.model.step import LinkDown, LinkUp, Received
 from shoed.rig.dealer import deal
@@ -34,7 +35,7 @@ from tests.trouble import troubled_rounds
 
 IDENTITY: Final = ("vendor", "model", "serial", "firmware", "protocol")
 ROOT: Final = "shoed/v1/rws/bac-901"
-VOICE: Final = TableMessages("rws", "bac-901", "word", "commission", "0")
+VOICE: Final = TableMessages("rws", "bac-901", (WordSince(0, "word"),), "commission", "0")
 
 
 class Subscriber:

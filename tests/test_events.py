@@ -73,6 +73,7 @@ from shoed.model.events import (
     ShoeStarted,
     Slot,
 )
+from shoed.model.incarnations import Because, JournalContinued
 from shoed.model.observations import Capability, Device, DeviceDoubt, Outcome, Pair, Side
 from shoed.rules.book import BetAction, LateEffect, Then
 from shoed.table.phase import MOVES, Move, Phase
@@ -420,6 +421,13 @@ EXAMPLES: list[tuple[str, EventData, str]] = [
             '{"device":"shoe","bytes":"05 05","offset":7,"reason":"torn",'
             '"detail":"incomplete report: the next byte is 05","count":1,"size":2,"unkept":0}'
         ),
+    ),
+    (
+        "journal.continued",
+        JournalContinued(
+            incarnation="k3v9x2mq", previous=None, reason=Because.DAMAGED, detail="not a database", kept=0, known=96
+        ),
+        '{"incarnation":"k3v9x2mq","previous":null,"reason":"damaged","detail":"not a database","kept":0,"known":96}',
     ),
     ("line.missed", LineMissed(expected="2", seen="4"), '{"device":"shoe","expected":"2","seen":"4","at_least":null}'),
     (

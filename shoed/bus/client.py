@@ -23,7 +23,6 @@ writing, and its own timer for the keepalive. It uses private names in `Connecti
 """
 
 import asyncio
-import functools
 import logging
 import math
 import os
@@ -43,6 +42,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from shoed.bus.broker_socket import dial, password, speaks_tls
+from shoed.bus.properties import content_type
 from shoed.bus.reasons import FAILURE, cut, needs_tls, no_connack, refusal
 from shoed.bus.settings import LIMITS, BrokerSettings, BrokerTimeLimits
 from shoed.errors import BrokerLost, BrokerRefused, BusError
@@ -194,6 +194,21 @@ class Connection:
                 f' read this topic in the broker\'s access list, or set version = "5" to get the reason'
             ) from None
 
+    async def retained(self, topic: str) -> bytes | None:
+        """The retained message of a topic; None without one, or without the permission to read.
+
+        A broker sends the message before its answer to the next packet of the client, here to UNSUBSCRIBE.
+        """
+        found: list[bytes] = []
+        try:
+            async with asyncio.timeout(self._limits.probe_s):
+                await self._unless_lost(self._read_retained(topic, found))
+        except TimeoutError:
+            raise BrokerLost(
+                f"{self._at} does not answer a subscription to {topic}; check whether the broker is overloaded"
+            ) from None
+        return found[-1] if found else None
+
     def lost(self) -> asyncio.Future[None]:
         """A new future that ends with the connection: with the reason as its exception, or with None after close()."""
         future: asyncio.Future[None] = self._loop.create_future()
@@ -328,6 +343,20 @@ class Connection:
             lost.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
+    async def _read_retained(self, topic: str, found: list[bytes]) -> None:
+        (granted,) = await self._client.subscribe(topic, qos=1)
+        if granted >= FAILURE:
+            LOG.warning(
+                "%s does not allow %s to read %s, so shoed cannot compare the journal with its published messages;"
+                " allow reading in the broker's access list",
+                *(self._at, self._who, topic),
+            )
+            return
+        await self._client.unsubscribe(topic)
+        messages = self._client.messages
+        received = [await anext(messages) for _ in range(len(messages))]
+        found += [each.payload for each in received if each.retain and isinstance(each.payload, bytes)]
+
     async def _echo(self, message: MqttMessage) -> None:
         (granted,) = await self._client.subscribe(message.topic, qos=1)
         await self.publish(message)
@@ -410,25 +439,7 @@ class Connection:
         return f"user {self._settings.user}" if self._settings.user else "a client without a user"
 
     def _properties(self, packet: int, message: MqttMessage) -> Properties | None:
-        return _content_type(packet, message.content_type) if self._settings.version == "5" else None
-
-
-class _Packed(Properties):
-    """Properties whose bytes are computed once: paho needs more time for them than for the rest of a publish."""
-
-    @functools.cache  # noqa: B019 -- `_content_type` keeps the few instances for the life of the process
-    def pack(self) -> bytes:
-        packed: bytes = super().pack()  # type: ignore[no-untyped-call]
-        return packed
-
-
-@functools.cache
-def _content_type(packet: int, text: str | None) -> Properties | None:
-    if text is None:
-        return None
-    properties = _Packed(packet)  # type: ignore[no-untyped-call]
-    properties.ContentType = text
-    return properties
+        return content_type(packet, message.content_type) if self._settings.version == "5" else None
 
 
 def _fail(future: asyncio.Future[None], why: BusError) -> None:

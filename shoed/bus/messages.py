@@ -7,6 +7,7 @@ import msgspec
 
 from shoed.bus.client import CLOUDEVENT, JSON, MqttMessage
 from shoed.journal import StoredEvent
+from shoed.model.incarnations import WordSince, with_present_ids, word_of
 from shoed.model.moments import rfc3339
 from shoed.table import Custom, PublicQuestion, PublicState
 
@@ -48,7 +49,7 @@ class TableMessages(msgspec.Struct, frozen=True):
 
     site: str
     table: str
-    word: str  # the random word of the journal, in every event id
+    words: tuple[WordSince, ...]  # of the event ids
     game: str
     version: str
     insurance: bool = True  # whether the table offers insurance
@@ -65,8 +66,12 @@ class TableMessages(msgspec.Struct, frozen=True):
     def status(self, status: StatusMessage) -> MqttMessage:
         return MqttMessage(f"{self.root}/status", encode(status), retain=True, content_type=JSON)
 
+    @property
+    def state_topic(self) -> str:
+        return f"{self.root}/state"
+
     def state(self, state: PublicState) -> MqttMessage:
-        return MqttMessage(f"{self.root}/state", encode(state), retain=True, content_type=JSON)
+        return MqttMessage(self.state_topic, encode(state), retain=True, content_type=JSON)
 
     def question(self, question: PublicQuestion | None) -> MqttMessage:
         """The open question. An empty payload removes the retained question."""
@@ -75,17 +80,23 @@ class TableMessages(msgspec.Struct, frozen=True):
             return MqttMessage(topic, b"", retain=True)
         return MqttMessage(topic, encode(question), retain=True, content_type=JSON)
 
+    def event_id(self, sequence: int) -> str:
+        return f"{word_of(self.words, sequence)}-{self.table}-{sequence}"
+
+    def published_data(self, data: str) -> str:
+        return with_present_ids(data, self.table, self.words)
+
     def event(self, event: StoredEvent, *, historical: bool) -> MqttMessage:
         envelope = CloudEvent(
             specversion="1.0",
-            id=f"{self.word}-{self.table}-{event.sequence}",
+            id=self.event_id(event.sequence),
             source=f"/shoed/{self.site}/{self.table}",
             type=f"shoed.{event.type}",
             time=rfc3339(event.utc_us),
             datacontenttype="application/json",
             sequence=str(event.sequence),
             historical=historical,
-            data=msgspec.Raw(event.data.encode()),
+            data=msgspec.Raw(self.published_data(event.data).encode()),
         )
         topic = f"{self.root}/event/{event.type.replace('.', '/')}"
         return MqttMessage(topic, encode(envelope), content_type=CLOUDEVENT)

@@ -16,6 +16,7 @@ import asyncio
 import logging
 import random
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from typing import Final, Protocol
 
@@ -26,6 +27,7 @@ from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerRefused, BusError, JournalError
 from shoed.journal import Reader, Store, StoredEvent, Writer
+from shoed.journal.incarnations import Outside, missing
 from shoed.journal.rows import text
 from shoed.model.events import Event
 from shoed.model.moments import rfc3339
@@ -46,6 +48,28 @@ class Checkpointed(msgspec.Struct):
     table: TableState
 
 
+class RetainedState(msgspec.Struct, frozen=True):
+    """The part of a retained state that names its last event."""
+
+    sequence: str
+    journal: str | None = None  # absent in the state of an earlier version, as the next two
+    incarnation: str | None = None
+    time: str | None = None
+    shoe: int | None = None
+    round: int | None = None
+
+
+def outside_of(payload: bytes | None) -> Outside | None:
+    """The last event of a retained state; None if the state does not name it."""
+    with suppress(msgspec.DecodeError, ValueError):
+        state = msgspec.json.decode(payload or b"", type=RetainedState)
+        if state.journal and state.incarnation:
+            return Outside(
+                state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
+            )
+    return None
+
+
 class EventCounts(Protocol):
     """Counts the events of a table. It outlives a publisher: a reload may replace the broker."""
 
@@ -57,13 +81,14 @@ class EventCounts(Protocol):
 
 
 class Publisher:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 -- the parts of a publisher
         self,
         messages: TableMessages,
         broker: BrokerSettings,
         store: Store,
         writer: Writer,
         counts: EventCounts,
+        tail_lost: Callable[[Outside], Awaitable[None]],
     ) -> None:
         self.messages = messages
         self.broker = broker
@@ -82,6 +107,7 @@ class Publisher:
             self.acknowledged = reader.cursor(messages.table)
         self.progress = asyncio.Event()  # `acknowledged` has changed
         self.counts = counts
+        self.tail_lost = tail_lost  # begins an incarnation of the journal; sets `messages`
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
         self.question: PublicQuestion | None = None  # the question that the broker has
@@ -162,6 +188,7 @@ class Publisher:
 
     async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
         """Publish the birth, then the events until the end."""
+        await self.compare(connection, reader)
         self.acknowledged = max(self.acknowledged, reader.cursor(self.messages.table))
         boundary = reader.last_sequence(self.messages.table)
         reason = "reconnected" if self.births else "started"
@@ -181,6 +208,27 @@ class Publisher:
         finally:
             ended.cancel()
             self.under_way.clear()
+
+    async def compare(self, connection: Connection, reader: Reader) -> None:
+        """Compare the retained state with the journal, before the birth replaces it.
+
+        The retained state includes the last event that subscribers have. If the journal does not have this event, no
+        further event can have the same word. Only the first connection decides: later ones find the state of this
+        process, or of another shoed that publishes the same table.
+        """
+        payload = await connection.retained(self.messages.state_topic)
+        outside = outside_of(payload)
+        if outside is None:
+            return
+        if not self.births:
+            if missing(reader, self.messages.table, outside):
+                await self.tail_lost(outside)
+        elif outside.word not in {each.word for each in self.messages.words}:
+            LOG.warning(
+                "%s: another shoed published the state of this table (%s-%s-%d); stop that shoed, or give each site"
+                " its own name",
+                *(self.messages.table, outside.word, self.messages.table, outside.sequence),
+            )
 
     async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""

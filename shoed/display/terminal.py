@@ -13,6 +13,7 @@ from shoed.display.view import Retained, ShownDevice, ShownEvent, TableView, Upd
 from shoed.model import device_events, events
 from shoed.model.cards import RANK_TEXT, Card, Suit
 from shoed.model.events import Hand, RoundResult, Seen, Slot
+from shoed.model.incarnations import JournalContinued
 from shoed.model.observations import Outcome, Pair
 from shoed.table.phase import Phase
 from shoed.table.public_question import PublicQuestion
@@ -291,6 +292,8 @@ def event_line(event: ShownEvent) -> str:  # noqa: C901, PLR0912 -- one case for
             return f"the {device.value} is offline: {reason}"
         case device_events.DeviceDoubted(device=device, reason=reason, detail=detail):
             return f"the {device.value} is not reliable, {reason.value}: {detail}"
+        case JournalContinued(incarnation=word, reason=reason, detail=detail):
+            return f"the journal continues as {word}, {reason.value}: {detail}"
         case _:
             return f"{event.kind} {msgspec.json.encode(event.data).decode()}"
 

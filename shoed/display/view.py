@@ -42,11 +42,12 @@ ONE_DEVICE: Final[Mapping[Device, ShownDevice]] = MappingProxyType({Device.SHOE:
 
 
 class ShownEvent(msgspec.Struct, frozen=True):
-    """One event with its sequence number."""
+    """One event with its sequence number. `word`: the word in its id."""
 
     sequence: int
     kind: str
     data: EventData
+    word: str = ""
 
 
 class Retained(msgspec.Struct, frozen=True):
@@ -61,6 +62,7 @@ Update = StatusMessage | PublicState | ShownEvent | Retained
 class TableView(msgspec.Struct, frozen=True):
     presence: StatusMessage | None = None  # the presence of the daemon
     sequence: int = 0  # of the last included event
+    word: str = ""  # in the id of this event; "": unknown
     game: str = ""
     shoe: int | None = None
     cut: bool = False
@@ -98,7 +100,8 @@ def update_of(leaf: str, payload: bytes) -> Update | None:
             envelope = msgspec.json.decode(payload, type=CloudEvent)
             if envelope.type in EVENTS:
                 data = msgspec.json.decode(envelope.data, type=EVENTS[envelope.type])
-                return ShownEvent(int(envelope.sequence), envelope.type.removeprefix("shoed."), data)
+                word = envelope.id.partition("-")[0]
+                return ShownEvent(int(envelope.sequence), envelope.type.removeprefix("shoed."), data, word)
             return None
         case _:
             return None
@@ -111,13 +114,21 @@ def updated(view: TableView, update: Update) -> TableView:
         case Retained(question=question):
             return replace(view, question=question)
         case PublicState():  # at a birth the state precedes the events that it includes; a view with events ignores it
-            return view if view.sequence else from_state(view, update)
+            return view if view.sequence and not is_other(view, update.incarnation) else from_state(view, update)
         case ShownEvent(sequence=1):
-            return follow(TableView(presence=view.presence, game=view.game, sequence=1), update)
+            view = TableView(presence=view.presence, game=view.game, sequence=1, word=update.word)
+            return follow(view, update)
         case ShownEvent():
-            return follow(replace(view, sequence=update.sequence), update) if update.sequence > view.sequence else view
+            if update.sequence <= view.sequence and not is_other(view, update.word):
+                return view
+            return follow(replace(view, sequence=update.sequence, word=update.word), update)
         case _:
             assert_never(update)
+
+
+def is_other(view: TableView, word: str | None) -> bool:
+    """Whether this is the word of another incarnation of the journal: its sequence numbers may be lower."""
+    return bool(word and view.word and word != view.word)
 
 
 def from_state(view: TableView, state: PublicState) -> TableView:
@@ -125,6 +136,7 @@ def from_state(view: TableView, state: PublicState) -> TableView:
     return replace(
         view,
         sequence=int(state.sequence),
+        word=state.incarnation or "",
         game=state.game,
         shoe=state.shoe,
         round=state.round,

@@ -12,6 +12,7 @@ import msgspec
 from shoed.model import device_events
 from shoed.model.cards import Card
 from shoed.model.device_events import EventData
+from shoed.model.incarnations import JournalContinued
 from shoed.model.observations import Outcome, Pair, Side
 
 
@@ -467,6 +468,7 @@ TYPES: Final[Mapping[type[EventData], str]] = {
     QuestionAnswered: "question.answered",
     QuestionRevised: "question.revised",
     QuestionLapsed: "question.lapsed",
+    JournalContinued: "journal.continued",
     **device_events.TYPES,
 }
 

@@ -13,6 +13,7 @@ from firmware_protocols.family import Reason
 from shoed.model.commands import Answer, AnyCommand, Author
 from shoed.model.events import Event
 from shoed.model.findings import AnyFinding
+from shoed.model.incarnations import Continued, WordSince
 from shoed.model.irregularities import OverdrawnCard
 from shoed.model.moments import Now
 from shoed.model.noise_budget import NoiseBudget
@@ -62,6 +63,8 @@ class Configured(Input, frozen=True):
     engine: int
     version: str
     running: bool = False
+    words: tuple[WordSince, ...] = ()  # in the ids of the events; empty in journals of earlier versions
+    continued: Continued | None = None  # an incarnation that begins for the table
 
 
 class LinkUp(DeviceInput, frozen=True):

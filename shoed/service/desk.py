@@ -23,9 +23,11 @@ from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalError
-from shoed.journal import Store, Writer
+from shoed.journal import Store, Writer, incarnations
+from shoed.journal.incarnations import Outside
 from shoed.journal.rows import text
 from shoed.model.commands import Answer
+from shoed.model.incarnations import Because, Continued, WordSince
 from shoed.model.moments import Now
 from shoed.model.observations import Device
 from shoed.model.requests import CaptureAnswer, CaptureRequest
@@ -124,6 +126,9 @@ class Desk:
         self.store = store
         self.writer = writer
         self.engine = engine_of(config, store.word)
+        with closing(store.read()) as reader:
+            self.words = incarnations.words(reader, self.name)
+            self.continued = incarnations.pending(reader, self.name)  # until the first Step records it
         self.state = self.restore(store)
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
         self.counters = counters or Counters()
@@ -141,12 +146,10 @@ class Desk:
 
     def messages(self) -> TableMessages:
         config, custom = self.config, self.engine.table_settings.custom
-        return TableMessages(
-            self.site, self.name, self.store.word, config.game, VERSION, config.house.insurance, custom
-        )
+        return TableMessages(self.site, self.name, self.words, config.game, VERSION, config.house.insurance, custom)
 
     def publisher_to(self, broker: BrokerSettings) -> Publisher:
-        return Publisher(self.messages(), broker, self.store, self.writer, self.counters)
+        return Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
 
     def fields(self) -> Mapping[str, str]:
         """The fields of a log line about the table."""
@@ -176,7 +179,35 @@ class Desk:
     def configure(self, *, running: bool = False) -> None:
         """Record the settings. The session of another device family begins again, in the replay too."""
         self.state = self.engine.fitted(self.state)
-        self.take(Configured(describe(self.config).decode(), ENGINE, VERSION, running=running), now())
+        settings = describe(self.config).decode()
+        self.take(
+            Configured(settings, ENGINE, VERSION, running=running, words=self.words, continued=self.continued), now()
+        )
+        self.continued = None
+
+    async def continue_journal(self, outside: Outside) -> None:
+        """Begin an incarnation of the journal: the broker has an event that the journal does not have."""
+        with closing(self.store.read()) as reader:
+            kept = max(incarnations.kept(reader, self.name), self.publisher.acknowledged, self.words[-1].after)
+            number, word = self.store.begun = self.store.begun or incarnations.next_one(reader)
+        missing = f"{outside.word}-{self.name}-{outside.sequence}"
+        detail = f"the broker has the event {missing}, and the journal does not have it"
+        LOG.warning(
+            "%s: %s: events are lost, or another shoed has a copy of the journal; the ids of all events that are not"
+            " published yet begin with %s",
+            *(self.name, detail, word),
+        )
+        self.continued = Continued(
+            number,
+            word,
+            Because.TAIL_LOST,
+            detail,
+            *(outside.word, kept, outside.sequence, outside.shoe, outside.round),
+        )
+        self.words = (*self.words, WordSince(kept, word))
+        self.configure(running=True)
+        self.publisher.messages = self.messages()
+        await self.writer.flush()
 
     def adopt(self, config: TableConfig) -> None:
         """Replace the settings of the running table. The links of the changed devices are closed."""
@@ -226,7 +257,7 @@ class Desk:
 
     def log_warnings(self, step: Step) -> None:
         ABOUT.set(self.fields)
-        ids = [f"{self.engine.table_settings.id_prefix}-{event.sequence}" for event in step.events]
+        ids = [self.publisher.messages.event_id(event.sequence) for event in step.events]
         for kind, warning in step.warnings:
             self.limited_log.write(logging.WARNING, kind, f"row {step.row}: {warning}", ids)
 

@@ -115,8 +115,9 @@ def open_bets(table: Table, at: Now) -> str | None:
         remedy = answer_first(table) or "end the round first"
         return f"round {record.number} is {phase.value}; {remedy}, or void the round"
     if not table.state.shoe.number:  # joined midway
-        opened = Record(1, matters=record.matters)
-        table.state = replace(table.state, shoe=replace(table.state.shoe, number=1), record=opened)
+        number = table.state.next_shoe
+        opened = Record(number, matters=record.matters)
+        table.state = replace(table.state, shoe=replace(table.state.shoe, number=number), record=opened)
     rounds.open_round(table, at, "announcement")
     record = table.record
     against = after_the_cut(table.settings.custom, table.state.shoe, record.number)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from shoed.model.commands import Answer, Author
 from shoed.model.device_events import EventData
 from shoed.model.events import Event, Hand, Paid, RoundCompleted
+from shoed.model.incarnations import word_of
 from shoed.model.moments import Now
 from shoed.model.observations import Device
 from shoed.rules import drawing
@@ -109,7 +110,8 @@ class Table:
         return self._judged
 
     def emit(self, at: Now, data: EventData) -> int:
-        self.state = replace(self.state, sequence=self.state.sequence + 1)
+        place = replace(self.state.journal, utc_us=at.utc_us)
+        self.state = replace(self.state, sequence=self.state.sequence + 1, journal=place)
         self.events.append(Event(self.state.sequence, at.utc_us, data))
         return self.state.sequence
 
@@ -142,7 +144,9 @@ class Table:
         return Confirmation.UNNEEDED if by.role.may_decide_for(RECORD) else Confirmation.NEEDED
 
     def event_id(self, sequence: int) -> str:
-        return f"{self.settings.id_prefix}-{sequence}"
+        """The id of an event of this table. The settings have the first word of the journal."""
+        first, _, name = self.settings.id_prefix.partition("-")
+        return f"{word_of(self.state.journal.words, sequence) or first}-{name}-{sequence}"
 
 
 def public_hands(by: RuleBook, hands: Hands) -> tuple[Hand, Hand]:

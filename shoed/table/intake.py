@@ -79,8 +79,9 @@ def card(table: Table, seen: CardSeen, findings: Sequence[AnyFinding]) -> None:
     if proves_new_shoe(table, seen):
         start_after_cut(table, seen.at)
     if not table.state.shoe.number:  # joined midway: the shoe is numbered at its first card, and partial
-        table.state = replace(table.state, shoe=replace(table.state.shoe, number=1))
-        table.set_record(replace(table.record, shoe=1))
+        number = table.state.next_shoe
+        table.state = replace(table.state, shoe=replace(table.state.shoe, number=number))
+        table.set_record(replace(table.record, shoe=number))
         ask(table, seen.at)  # an open question is about this shoe
     shoe = table.state.shoe
     if table.state.phase not in OPEN and seen.place is not Place.SET_UP:
@@ -117,7 +118,8 @@ def proves_new_shoe(table: Table, seen: CardSeen) -> bool:
 def of_no_round_yet(table: Table, seen: CardSeen, sequence: int) -> None:
     """Ask about a card of a hand before the first round of a shoe, unless the shoe was joined midway."""
     shoe = table.state.shoe
-    if table.state.phase is not Phase.IDLE or not (shoe.whole or shoe.number > 1):
+    midway = not shoe.whole and shoe.number <= table.state.journal.shoes_elsewhere + 1
+    if table.state.phase is not Phase.IDLE or midway:
         return
     entry = entry_of(table, seen, ReportedPlace.SLOT)
     table.set_record(with_card(table.record, replace(entry, sequence=sequence)))

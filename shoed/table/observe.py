@@ -53,7 +53,7 @@ from shoed.model.observations import (
     WentQuiet,
 )
 from shoed.model.step import AnyInput, Commanded, Configured
-from shoed.table import device_orders, floods, intake, line, rounds, sets
+from shoed.table import continuation, device_orders, floods, intake, line, rounds, sets
 from shoed.table.commands import answer_command
 from shoed.table.context import Table
 from shoed.table.state import TableState
@@ -69,6 +69,8 @@ class Folded(msgspec.Struct, frozen=True):
 
 def fold(table: Table, watched: Sequence[Watched], entry: AnyInput, findings: Sequence[AnyFinding], now: Now) -> Folded:
     """One Step of a table; `findings` are those about a command."""
+    if isinstance(entry, Configured):
+        continuation.configured(table, entry, now)
     line.publish_rejections(table, now)
     floods.publish_counted(table, now)
     if isinstance(entry, Configured):

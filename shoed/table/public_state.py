@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from shoed.model.events import Hand, Paid, RoundResult
+from shoed.model.incarnations import word_of
 from shoed.model.moments import rfc3339
 from shoed.rules.drawing import Hands
 from shoed.rules.insurance import CARDS_AT, offers, waived
@@ -76,7 +77,9 @@ class PublicState(msgspec.Struct, frozen=True):
     """The state of a table. `sequence`: the last included event. `questions`: the open questions, in order.
 
     `device`: the condition of the shoe. `shuffler`: the condition of the shuffler; null for a table without a shuffler,
-    and before the first observation of the shuffler. `insurance`: the insurance bets on offer.
+    and before the first observation of the shuffler. `insurance`: the insurance bets on offer. `journal`: the word of
+    the journal file. `incarnation`: the word in the id of the last included event. `time`: the time of this event. A
+    value is null if it is unknown.
     """
 
     sequence: str  # of the last included event
@@ -91,13 +94,16 @@ class PublicState(msgspec.Struct, frozen=True):
     insurance: tuple[Offered, ...] = ()
     shuffler: PublicDevice | None = None
     questions: tuple[OpenQuestion, ...] = ()  # the first one to ask in front
+    journal: str | None = None
+    incarnation: str | None = None
+    time: str | None = None
 
 
 def public_state(game: str, state: TableState, *, insurance: bool = True) -> PublicState:
     last = state.last
     house = house_of(game, state.record, insurance=insurance)
     found = judge(house, state.record)
-    hands = shown(house, found)
+    hands, place = shown(house, found), state.journal
     return PublicState(
         sequence=str(state.sequence),
         phase=state.phase,
@@ -111,6 +117,9 @@ def public_state(game: str, state: TableState, *, insurance: bool = True) -> Pub
         insurance=on_offer(house, state, found.course.hands),
         shuffler=None if state.shuffler is None else public_device(state.shuffler),
         questions=tuple(shown_questions(game, state, found, insurance=insurance)) if state.asked else (),
+        journal=place.words[0].word if place.words else None,
+        incarnation=word_of(place.words, state.sequence) or None,
+        time=None if place.utc_us is None else rfc3339(place.utc_us),
     )
 
 

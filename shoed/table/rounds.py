@@ -282,7 +282,7 @@ def start_shoe(table: Table, at: Now, *, whole: bool, set_id: str = "") -> None:
         for each in table.state.past
     ]
     last_round = (ended.shoe, ended.number) if ended.number else shoe.past
-    started = Shoe(shoe.number + 1, whole, past=last_round)
+    started = Shoe(table.state.next_shoe, whole, past=last_round)
     carried = [replace(each, face=None, cards=(), noticed_after=0) for each in ended.having(Status.CARRIED_OVER)]
     about_sets = [each for each in ended.having(Status.LATENT) if each.irregularity.between_rounds]
     about_other_sets = [each for each in about_sets if set_id and each.set_id not in ("", set_id)]

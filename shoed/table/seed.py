@@ -13,7 +13,7 @@ import msgspec
 from shoed.model.observations import Device
 from shoed.table.phase import AT_THE_TABLE
 from shoed.table.record import Record
-from shoed.table.state import Completed, Condition, LinkStatus, RaisedFault, Shoe, TableState
+from shoed.table.state import Completed, Condition, JournalPlace, LinkStatus, RaisedFault, Shoe, TableState
 
 
 class DeviceSeed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,6 +38,7 @@ class TableSeed(msgspec.Struct, frozen=True, omit_defaults=True):
     matters: int = 0  # the last id of a matter
     last: Completed | None = None
     devices: Mapping[str, DeviceSeed] = {}
+    journal: JournalPlace = JournalPlace()
 
     @property
     def open_links(self) -> tuple[Device, ...]:
@@ -69,6 +70,7 @@ def seed_of(state: TableState) -> TableSeed:
         matters=record.last_matter,
         last=state.last,
         devices={device.value: device_seed(each) for device, each in conditions.items() if each is not None},
+        journal=state.journal,
     )
 
 
@@ -87,6 +89,7 @@ def state_of(seed: TableSeed) -> TableState:
         questions=seed.questions,
         device=devices.get(Device.SHOE, Condition()),
         shuffler=devices.get(Device.SHUFFLER),
+        journal=seed.journal,
     )
 
 

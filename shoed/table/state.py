@@ -8,6 +8,7 @@ from shoed.model.cards import Card
 from shoed.model.commands import Author
 from shoed.model.device_events import LineRejected
 from shoed.model.events import CardSetAside, RoundCompleted, RoundResult, RoundSuspended
+from shoed.model.incarnations import WordSince
 from shoed.model.observations import DeviceDoubt, Evidence, FaultMeaning, FaultStanding
 from shoed.model.step import DeviceOrder
 from shoed.table.asking import Topic
@@ -171,6 +172,14 @@ class Shoe(msgspec.Struct, frozen=True, omit_defaults=True):
         return "complete" if self.whole else "partial"
 
 
+class JournalPlace(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The place of the last event in the journal."""
+
+    utc_us: int | None = None  # the time of the event
+    words: tuple[WordSince, ...] = ()  # in the ids of all events
+    shoes_elsewhere: int = 0  # the highest number of a shoe that may be missing from the journal
+
+
 class TableState(msgspec.Struct, frozen=True):
     sequence: int = 0  # of the last event
     phase: Phase = Phase.IDLE
@@ -186,3 +195,8 @@ class TableState(msgspec.Struct, frozen=True):
     device: Condition = Condition()  # of the shoe
     shuffler: Condition | None = None  # None: the table has no shuffler, or its condition is unknown
     asides: Asides | None = None
+    journal: JournalPlace = JournalPlace()
+
+    @property
+    def next_shoe(self) -> int:
+        return max(self.shoe.number, self.journal.shoes_elsewhere) + 1

@@ -1,0 +1,177 @@
+"""The incarnations of a journal file: when a new word begins in the event ids, and why.
+
+Theory of operation: an event id has the word of the incarnation of its sequence number, so an id is never used twice,
+also if events that others have received are missing from the file. The first incarnation has the word of the file.
+A later one begins after the last event that this file certainly shares with the published events (`kept`):
+
+- `begin` starts one in a file that no daemon uses: after a restore, a salvage or a damage, or if a head is missing.
+- `Publisher` compares the retained `state` of the broker with the journal at the first connection of a process. The
+  table records the new incarnation as an input (`Configured`), and `record` writes it in the same commit.
+
+A table publishes `journal/continued` with its first Step of an incarnation. Until then the incarnation is `pending`.
+"""
+
+import secrets
+import sqlite3
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from shoed.journal.reader import Reader
+from shoed.model.incarnations import Because, Continued, WordSince, word_of
+from shoed.model.moments import rfc3339
+from shoed.model.step import Configured, Step
+
+SCHEMA: Final = 5  # the first schema with incarnations
+REASONS: Final = frozenset(each.value for each in Because)
+WORD_BYTES: Final = 4  # as the first word of a file
+
+INCARNATION: Final = "INSERT OR IGNORE INTO incarnation VALUES (?, ?, ?, ?, ?)"
+TABLE: Final = "INSERT OR IGNORE INTO incarnation_table VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Outside(msgspec.Struct, frozen=True):
+    """An event that is known outside the journal: in the retained state, or in a signed head.
+
+    `journal`: the word of the journal file. `word`: the word in the id of the event.
+    """
+
+    journal: str
+    word: str
+    sequence: int
+    time: str | None = None  # of the event
+    shoe: int = 0
+    round: int = 0
+
+
+NOTHING: Final = Outside("", "", 0)
+
+NO_TABLES: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def words(reader: Reader, table: str) -> tuple[WordSince, ...]:
+    """The words in the ids of a table, in order."""
+    first = WordSince(0, reader.word)
+    if reader.schema < SCHEMA:
+        return (first,)
+    later = reader.rows(
+        "SELECT sequence, word FROM incarnation_table JOIN incarnation USING (number)"
+        " WHERE table_name = ? AND number > 1 ORDER BY number",
+        table,
+    )
+    return (first, *(WordSince(after, word) for after, word in later))
+
+
+def pending(reader: Reader, table: str) -> Continued | None:
+    """The newest incarnation of the table, if the table has no Step in it."""
+    if reader.schema < SCHEMA:
+        return None
+    newest = reader.rows(
+        "SELECT row, number, word, reason, detail, previous, sequence, known, shoe, round"
+        " FROM incarnation_table JOIN incarnation USING (number) WHERE table_name = ? ORDER BY number DESC LIMIT 1",
+        table,
+    )
+    for row, number, word, reason, *rest in newest:
+        if reason in REASONS and reader.last_row(table) <= row:
+            return Continued(number, word, Because(reason), *rest)
+    return None
+
+
+def missing(reader: Reader, table: str, outside: Outside) -> bool:
+    """Whether the journal does not have this event of the same journal file.
+
+    If a later incarnation of this file has begun before the event, the loss is on record already.
+    """
+    own = words(reader, table)
+    if reader.schema < SCHEMA or outside.journal != own[0].word or not outside.sequence:
+        return False
+    if outside.word not in {each.word for each in own}:  # an incarnation that this file does not have
+        return True
+    if outside.word != word_of(own, outside.sequence):
+        return False
+    (event, *_) = reader.events(table, outside.sequence - 1, 1) or (None,)
+    if event is None or event.sequence != outside.sequence:
+        return True
+    return outside.time is not None and outside.time != rfc3339(event.utc_us)
+
+
+def kept(reader: Reader, table: str) -> int:
+    """The last event that this file certainly shares with the published events, if the tail is lost.
+
+    The broker acknowledged the events up to the cursor. The process that wrote the event of the cursor wrote the events
+    up to the next start, too. A file that was replaced or cut has no further event before the next start.
+    """
+    cursor = reader.cursor(table)
+    start = (
+        "SELECT min(row) FROM step WHERE table_name = ?1 AND kind = 'Configured' AND row >"
+        " coalesce((SELECT row FROM event WHERE table_name = ?1 AND sequence = ?2), 0)"
+    )
+    ((last,),) = reader.rows(
+        "SELECT coalesce(max(sequence), 0) FROM event"  # noqa: S608 -- ours
+        f" WHERE table_name = ?1 AND row < coalesce(({start}), row + 1)",
+        table,
+        cursor,
+    )
+    return max(int(last), cursor)
+
+
+def next_one(reader: Reader) -> tuple[int, str]:
+    """The number and the word of the next incarnation."""
+    ((number,),) = reader.rows("SELECT max(number) + 1 FROM incarnation")
+    return number, secrets.token_hex(WORD_BYTES)
+
+
+def begin(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
+    connection: sqlite3.Connection,
+    reason: Because,
+    detail: str,
+    utc_us: int,
+    outside: Mapping[str, Outside] = NO_TABLES,
+    shared: Mapping[str, int] = NO_TABLES,
+) -> None:
+    """Begin an incarnation of all tables, in a file that no daemon uses. The caller commits.
+
+    By table: `outside` is the last event that is known outside the journal, and `shared` the last event that keeps its
+    word; by default the last one of the file.
+    """
+    ask = connection.execute
+    tables = {
+        name for (name,) in ask("SELECT DISTINCT table_name FROM event UNION SELECT DISTINCT table_name FROM step")
+    }
+    if tables:
+        ((number,),) = ask("SELECT max(number) + 1 FROM incarnation")
+        ask(INCARNATION, (number, secrets.token_hex(WORD_BYTES), utc_us, reason.value, detail))
+    else:  # a new file: its first word is unused
+        number = 1
+        ask(
+            "UPDATE incarnation SET utc_us = ?, reason = ?, detail = ? WHERE number = 1", (utc_us, reason.value, detail)
+        )
+    for table in sorted(tables | outside.keys()):
+        found = outside.get(table, NOTHING)
+        ((row,),) = ask("SELECT coalesce(max(row), 0) FROM step WHERE table_name = ?", (table,))
+        ((last,),) = ask("SELECT coalesce(max(sequence), 0) FROM event WHERE table_name = ?", (table,))
+        previous = found.word or (newest_word(connection, table) if tables else None)
+        ask(
+            TABLE,
+            (number, table, row, shared.get(table, last), previous, found.sequence or None, found.shoe, found.round),
+        )
+
+
+def newest_word(connection: sqlite3.Connection, table: str) -> str:
+    ((word,),) = connection.execute(
+        "SELECT coalesce((SELECT word FROM incarnation_table JOIN incarnation USING (number)"
+        " WHERE table_name = ? AND number > 1 ORDER BY number DESC LIMIT 1), (SELECT word FROM journal))",
+        (table,),
+    )
+    return str(word)
+
+
+def record(connection: sqlite3.Connection, table: str, step: Step) -> None:
+    """Write the incarnation that begins with this Step, in the transaction of the Step."""
+    if not isinstance(step.input, Configured) or (new := step.input.continued) is None:
+        return
+    connection.execute(INCARNATION, (new.number, new.word, step.now.utc_us, new.reason.value, new.detail))
+    place = (step.row - 1, new.kept, new.previous, new.known, new.shoe, new.round)
+    connection.execute(TABLE, (new.number, table, *place))
