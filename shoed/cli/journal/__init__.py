@@ -29,6 +29,14 @@ TASKS: Final[Mapping[str, About]] = {
             "shoed journal query --role shift-manager --json",
         ),
     ),
+    "stats": About(
+        "count rounds, outcomes, cards, irregularities, decisions, faults and downtime",
+        (
+            "shoed journal stats",
+            "shoed journal stats bac-901 --by shoe",
+            "shoed journal stats --by day --zone +08:00 --from 2026-11-01 --json",
+        ),
+    ),
     "export": About(
         "write events as JSON lines, CSV or Parquet",
         (

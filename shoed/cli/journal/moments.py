@@ -1,9 +1,10 @@
 """Moments and days as people write them: UTC, or another zone if the text names it."""
 
 import re
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
+from shoed.cli.parser import Parser
 from shoed.errors import UsageError
 from shoed.model.moments import EPOCH
 from shoed.settings import shown
@@ -12,8 +13,9 @@ RIGHT: Final = (
     "write a date or a moment in UTC, as 2026-11-19 or 2026-11-19T22:05:00, or with a zone, as 2026-11-19T22:05+08:00;"
     ' "2026-11-19T22:05 local" is in the zone of this machine'
 )
+ZONE: Final = "Z|UTC|local|[+-][0-9]{2}:[0-9]{2}"
 MOMENT: Final = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)([T ](?P<time>\d\d:\d\d(:\d\d(\.\d{1,6})?)?))?\s*(?P<zone>Z|UTC|local|[+-]\d\d:\d\d)?",
+    rf"(?P<day>\d{{4}}-\d\d-\d\d)([T ](?P<time>\d\d:\d\d(:\d\d(\.\d{{1,6}})?)?))?\s*(?P<zone>{ZONE})?",
     re.ASCII,
 )
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -57,9 +59,17 @@ def microseconds(when: datetime) -> int:
     return (when - EPOCH) // MICROSECOND
 
 
-def zone_of(text: str) -> tzinfo | None:
-    """The zone that a moment or a day names; None: the zone of this machine."""
-    found = MOMENT.fullmatch(text.strip())
-    if found is None or found["zone"] in (None, "Z", "UTC"):
-        return UTC
-    return None if found["zone"] == "local" else moment("2000-01-01T00:00", found["zone"]).tzinfo
+def add_zone(parser: Parser) -> None:
+    parser.add_argument(
+        "--zone",
+        default="Z",
+        metavar="ZONE",
+        help="the zone of days: an offset such as +08:00, or local (default: UTC)",
+    )
+
+
+def zone_of(option: str, text: str) -> tzinfo | None:
+    """The zone; None: the zone of this machine."""
+    if not re.fullmatch(f"({ZONE})", text):
+        raise UsageError(f"{option}: {shown(text)} is not a zone; write UTC, local, or an offset such as +08:00")
+    return None if text == "local" else moment("2000-01-01T00:00", text).tzinfo

@@ -1,0 +1,147 @@
+"""`shoed journal stats`, compared with an independent count over raw SQL."""
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoed.cli import main
+from tests.recorded import Play, Raw, raw, record
+
+Capture = pytest.CaptureFixture[str]
+
+VALUES = {"A": 1, "J": 0, "Q": 0, "K": 0, "10": 0}
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    play = Play(("t1", "t2"), shoes=3, rounds=15, trouble=0.35)
+    return record(tmp_path_factory.mktemp("journal"), play, seed=request.param)
+
+
+def counted(capsys: Capture, folder: Path, *words: str) -> list[dict[str, Any]]:
+    assert main(["journal", "stats", "--json", *words, "--state-dir", str(folder)]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def plain(group: dict[str, Any]) -> dict[str, Any]:
+    """The numbers without those that are 0."""
+    numbers = {
+        key: {name: each for name, each in value.items() if each} if isinstance(value, dict) else value
+        for key, value in group.items()
+        if key not in ("table", "shoe", "day")
+    }
+    return {key: value for key, value in numbers.items() if value}
+
+
+def points(cards: list[str]) -> int:
+    return sum(VALUES.get(card[:-1], int(card[:-1]) if card[:-1].isdigit() else 0) for card in cards) % 10
+
+
+def independent(events: list[Raw]) -> dict[str, Any]:
+    """The count of all these events. A round counts with the last of its ends."""
+    ends: dict[tuple[int, int], Raw] = {}
+    plain_types = Counter(each.type for each in events)
+    found: dict[str, Any] = {"events": len(events), "rounds": plain_types["round.started"]}
+    for each in events:
+        if each.type in ("round.completed", "round.corrected", "round.voided", "round.abandoned"):
+            ends[each.data["shoe"], each.data["round"]] = each
+    results = [each.data for each in ends.values() if each.data.get("outcome")]
+    found["complete"] = len(results)
+    found["void"] = sum(each.type == "round.voided" for each in ends.values())
+    found["abandoned"] = sum(each.type == "round.abandoned" for each in ends.values())
+    found["open"] = found["rounds"] - found["complete"] - found["void"] - found["abandoned"]
+    found["outcomes"] = Counter(data["outcome"] for data in results)
+    found["pairs"] = Counter(pair for data in results for pair in data["pairs"])
+    hands = [[data[side]["cards"][:2] for side in ("player", "banker")] for data in results]
+    found["naturals"] = sum(any(points(hand) >= 8 for hand in both) for both in hands)
+    found["partial"] = sum(data["integrity"] == "partial" for data in results)
+    for name in ("confirmed", "disputed", "unconfirmed", "corrected"):
+        found[name] = plain_types[f"round.{name}"]
+    found["shoes"] = plain_types["shoe.started"]
+    drawn = [each.data for each in events if each.type == "card.drawn"]
+    found["cards"] = len(drawn)
+    found["entered"] = sum(data.get("source") == "person" for data in drawn)
+    found["set_aside"] = sum(each.data.get("count", 1) for each in events if each.type == "card.set-aside")
+    found["noticed"] = Counter(each.data["kind"] for each in events if each.type == "irregularity.noticed")
+    found["ruled"] = Counter(each.data["kind"] for each in events if each.type == "irregularity.ruled")
+    answers = [each.data for each in events if each.type == "question.answered"]
+    found["decisions"] = Counter(data["role"] or "player" for data in answers)
+    found["faults"] = Counter(f"shoe: {each.data['name']}" for each in events if each.type == "device.fault")
+    found["offline"] = Counter("shoe" for each in events if each.type == "device.offline")
+    found["missed"] = sum(each.data["at_least"] or 1 for each in events if each.type == "line.missed")
+    found["rejected"] = sum(each.data["count"] for each in events if each.type == "line.rejected")
+    closed, seconds = None, 0.0
+    for each in events:
+        if each.type == "device.offline" and closed is None:
+            closed = each.utc_us
+        elif each.type == "device.online" and closed is not None:
+            seconds, closed = seconds + (each.utc_us - closed) / 1e6, None
+    if closed is not None:
+        seconds += (events[-1].utc_us - closed) / 1e6
+    found["offline_s"] = {"shoe": round(seconds, 6)} if seconds else {}
+    return {key: dict(value) if isinstance(value, Counter) else value for key, value in found.items() if value}
+
+
+def test_the_numbers_of_a_table_are_those_of_a_plain_count(folder: Path, capsys: Capture) -> None:
+    """Also with corrections, voids, abandoned rounds, answers and absences."""
+    groups = counted(capsys, folder)
+    assert [group["table"] for group in groups] == ["t1", "t2"]
+    for group in groups:
+        assert plain(group) == independent(raw(folder, group["table"]))
+    assert sum(group["corrected"] for group in groups)
+    assert sum(group["void"] for group in groups)
+
+
+@pytest.mark.parametrize("by", ["shoe", "day"])
+def test_the_parts_add_up_to_the_table(folder: Path, capsys: Capture, by: str) -> None:
+    """Each event, round and second is in one shoe and in one day."""
+    total = Counter[str]()
+    for group in counted(capsys, folder, "t1", "--by", by):
+        for key, value in plain(group).items():
+            for name, each in value.items() if isinstance(value, dict) else [("", value)]:
+                total[f"{key} {name}"] += each
+    (whole,) = counted(capsys, folder, "t1")
+    expected = Counter[str]()
+    for key, value in plain(whole).items():
+        for name, each in value.items() if isinstance(value, dict) else [("", value)]:
+            expected[f"{key} {name}"] += each
+    assert {key: pytest.approx(value) for key, value in total.items() if value} == expected
+
+
+def test_a_shoe_has_the_numbers_of_its_rounds(folder: Path, capsys: Capture) -> None:
+    """Rounds and results by their own shoe."""
+    events = raw(folder, "t1")
+    for group in counted(capsys, folder, "t1", "--by", "shoe"):
+        own = independent([each for each in events if each.data.get("shoe") == group["shoe"]])
+        for key in ("rounds", "complete", "void", "abandoned", "outcomes", "pairs", "naturals", "partial", "cards"):
+            assert plain(group).get(key) == own.get(key), (group["shoe"], key)
+
+
+def test_a_day_has_its_own_events_and_seconds(tmp_path: Path, capsys: Capture) -> None:
+    """In the zone that the option names. An absence over midnight is in both days."""
+    folder = record(tmp_path, Play(shoes=3, rounds=5))
+    events = raw(folder)
+    for zone, hours in (("UTC", 0), ("+08:00", 8), ("-05:00", -5)):
+        days = Counter(
+            f"{datetime.fromtimestamp(each.utc_us / 1e6, UTC) + timedelta(hours=hours):%Y-%m-%d}" for each in events
+        )
+        groups = counted(capsys, folder, "--by", "day", f"--zone={zone}")
+        assert {group["day"]: group["events"] for group in groups} == days
+    assert main(["journal", "stats", "--zone", "Mars", "--state-dir", str(folder)]) == 2
+    assert "write UTC, local, or an offset such as +08:00" in capsys.readouterr().err
+
+
+def test_the_numbers_for_a_person_are_the_same(folder: Path, capsys: Capture) -> None:
+    """Each figure on its own line."""
+    assert main(["journal", "stats", "t2", "--state-dir", str(folder)]) == 0
+    text = capsys.readouterr().out
+    (group,) = counted(capsys, folder, "t2")
+    assert f"{group['rounds']} started; {group['complete']} complete, {group['void']} void" in text
+    for side, count in plain(group)["outcomes"].items():
+        assert f"{side} {count} ({100 * count / group['complete']:.1f} %)" in text
+    for kind, count in plain(group)["noticed"].items():
+        assert f"{kind} {count}" in text
