@@ -8,7 +8,6 @@ size of the journal, their ratio, and the rows, events and log lines. There is n
 import asyncio
 import random
 import socket
-import sqlite3
 import struct
 import sys
 import tempfile
@@ -20,6 +19,9 @@ from functools import reduce
 from operator import xor
 from pathlib import Path
 from typing import Final
+
+from shoed.journal import Reader
+from shoed.journal.reader import LAST_ROW
 
 SHOED: Final = str(Path(sys.executable).parent / "shoed")
 MEGABYTE: Final = 1_000_000
@@ -114,17 +116,14 @@ async def run(kind: str, amount: float) -> None:
 
 def print_costs(place: Path, bad: Peer, fine: Peer) -> None:
     path = place / "state" / "journal.db"
-    with closing(sqlite3.connect(path)) as journal:
-        events = Counter(journal.execute("SELECT type FROM event WHERE table_name = 'bad'").fetchall())
-        ((rows,),) = journal.execute("SELECT count(*) FROM step WHERE table_name = 'bad'")
-        ((cards,),) = journal.execute(
-            "SELECT count(*) FROM step WHERE table_name = 'good' AND observations LIKE '%CardSeen%'"
+    with closing(Reader(path)) as reader:
+        events = Counter(reader.rows("SELECT type FROM event WHERE table_name = 'bad'"))
+        rows, _ = reader.counts("bad")
+        cards, seen = (
+            sum(each.observations.count('"CardSeen"') for each in reader.step(name, 1, LAST_ROW))
+            for name in ("good", "bad")
         )
-        ((kept,),) = journal.execute("SELECT coalesce(sum(length(bytes)), 0) FROM step WHERE table_name = 'bad'")
-        ((seen,),) = journal.execute(
-            "SELECT count(*) FROM step, json_each(observations) WHERE table_name = 'bad'"
-            " AND json_extract(json_each.value, '$.saw') = 'CardSeen'"
-        )
+        ((kept,),) = reader.rows("SELECT coalesce(sum(length(bytes)), 0) FROM step WHERE table_name = 'bad'")
     lines = (place / "log").read_text().splitlines()
     size = path.stat().st_size
     print(f"journal: {size} bytes; {size / max(1, bad.sent):.3f} of the sent bytes")

@@ -54,7 +54,7 @@ from shoed.service.daemon import Daemon
 from shoed.service.desk import Desk
 from shoed.service.table_device import TableDevice
 from shoed.session.angel_eye import AngelEyeSession, AngelEyeStep
-from shoed.table import answers, assess, device_orders, intake, observe, question_events, report
+from shoed.table import answers, assess, device_orders, intake, observe, question_events, report, seed
 from shoed.table import commands as table_commands
 from shoed.table import questions as table_questions
 from shoed.table.context import Table
@@ -195,6 +195,7 @@ WALKS: Final[Mapping[str, Walk]] = {
             *(insurance.waived, neglected_insurance.neglected, results.rows),  # for the standing and the consequences
             *(drawing.points, drawing.pairs, drawing.Hands.of),  # hands for the event
             *(Record.carried, Record.faces),  # the cards, for the watch
+            seed.is_settled,  # for the checkpoint
         ),
     ),
 }

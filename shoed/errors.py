@@ -15,6 +15,7 @@
       JournalError        the journal
         JournalLocked       another shoed holds the state directory
         JournalUnusable     another format, damaged, or written by a newer shoed
+          RowAltered          a row, an event or a checkpoint differs from its hash
         CommitFailed        a commit failed: nothing after it was sent
         WitnessError        the file of a witness of signed heads
       BusError            the broker
@@ -111,6 +112,10 @@ class JournalLocked(JournalError):
 
 
 class JournalUnusable(JournalError):
+    pass
+
+
+class RowAltered(JournalUnusable):
     pass
 
 

@@ -84,6 +84,5 @@ def line(request_id: str, command: str = "open-bets", table: str = TABLE, **keys
 
 def recorded_commands(journal: Journal, table: str = TABLE) -> list[tuple[int, Any, Any]]:
     """Row, command and answers of every recorded command."""
-    question = "SELECT row, input, answers FROM step WHERE table_name = ? AND bytes IS NULL ORDER BY row"
-    rows = ((row, msgspec.json.decode(entry), answers) for row, entry, answers in journal.ask(question, table))
+    rows = ((step.row, msgspec.json.decode(step.input), step.answers) for step in journal.steps(table))
     return [(row, entry, msgspec.json.decode(answers)) for row, entry, answers in rows if entry["came"] == "Told"]

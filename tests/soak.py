@@ -358,8 +358,8 @@ class Soak:
             read = [card for card in table.shoe.reported if card is not None]
             cards = [
                 seen["card"]
-                for (observations,) in self.rows("observations", "step", name, "row")
-                for seen in msgspec.json.decode(observations)
+                for step in self.world.journal.steps(name)
+                for seen in msgspec.json.decode(step.observations)
                 if seen["saw"] == "CardSeen" and seen["card"] is not None
             ]
             if cards != read:

@@ -376,7 +376,11 @@ async def test_a_file_of_another_user_in_the_state_directory_is_a_problem(tmp_pa
     ("statement", "check", "words"),
     [
         (f"PRAGMA user_version = {len(SCHEMAS) + 1}", CheckName.JOURNAL_VERSION, "install the newer shoed"),
-        ("INSERT INTO checkpoint VALUES ('t', 1, 9999, '{}')", CheckName.JOURNAL_VERSION, "install the newer shoed"),
+        (
+            "INSERT INTO checkpoint VALUES ('t', 1, 9999, 0, 0, '', '{}')",
+            CheckName.JOURNAL_VERSION,
+            "install the newer shoed",
+        ),
         ("PRAGMA application_id = 7", CheckName.JOURNAL_VERSION, "set another site.state_dir"),
     ],
 )

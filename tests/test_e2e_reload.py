@@ -74,8 +74,7 @@ async def logged(daemon: Daemon, text: str) -> str:
 
 def settings(world: World, table: str = TABLE) -> list[Any]:
     """The recorded settings of a table, in order."""
-    rows = world.journal.ask("SELECT input FROM step WHERE table_name = ? ORDER BY row", table)
-    inputs = [msgspec.json.decode(each, type=AnyInput) for (each,) in rows]
+    inputs = [msgspec.json.decode(step.input, type=AnyInput) for step in world.journal.steps(table)]
     return [msgspec.json.decode(each.settings) for each in inputs if isinstance(each, Configured)]
 
 

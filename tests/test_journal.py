@@ -95,7 +95,10 @@ def test_a_new_file_has_every_schema_and_a_random_word(tmp_path: Path) -> None:
     assert rows(store, "PRAGMA user_version") == [(len(SCHEMAS),)]
     assert rows(store, "PRAGMA application_id") == [(int.from_bytes(b"SHOE"),)]
     names = {name for (name,) in rows(store, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert names == {"journal", "step", "event", "cursor", "checkpoint"}
+    assert names == {
+        *("journal", "step", "step_4", "event", "cursor", "checkpoint", "dictionary"),
+        *("anchor", "seal", "head", "key", "incarnation", "incarnation_table"),
+    }
     assert Store(tmp_path).word == store.word
     (tmp_path / "other").mkdir()
     assert Store(tmp_path / "other").word != store.word
@@ -124,7 +127,7 @@ def test_a_reader_cannot_write(tmp_path: Path) -> None:
 def test_a_new_journal_is_empty(tmp_path: Path) -> None:
     """A new journal has no checkpoint and no event, and the cursor is 0."""
     with closing(Store(tmp_path).read()) as reader:
-        assert reader.checkpoint("t") is None
+        assert list(reader.checkpoints("t")) == []
         assert (reader.cursor("t"), reader.last_sequence("t"), reader.events("t", 0, 10)) == (0, 0, [])
 
 
@@ -235,7 +238,7 @@ async def test_a_commit_contains_the_step_and_its_results(tmp_path: Path) -> Non
             assert reader.events("t", 1, 10) == reader.events("t", 0, 10)[1:]
             assert len(reader.events("t", 0, 1)) == 1
             assert reader.last_sequence("t") == 2
-            assert reader.checkpoint("t") == Checkpoint(1, 7, '{"at":1}')
+            assert list(reader.checkpoints("t")) == [Checkpoint("t", 1, 7, 2, 0, "", '{"at":1}')]
 
 
 @pytest.mark.parametrize("refused", ["step", "event", "checkpoint", "cursor"])
@@ -265,7 +268,8 @@ async def test_waiting_steps_are_committed_together(tmp_path: Path) -> None:
         await writer.flush()
         assert commits(store) - before <= 3  # one that had begun, the rest, and the flush
         with closing(store.read()) as reader:
-            assert reader.checkpoint("a") == reader.checkpoint("b") == Checkpoint(100, 7, '{"at":100}')
+            for name in ("a", "b"):
+                assert list(reader.checkpoints(name)) == [Checkpoint(name, 100, 7, 100, 0, "", '{"at":100}')]
             assert reader.last_sequence("a") == reader.last_sequence("b") == 100
 
 

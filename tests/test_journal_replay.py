@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -14,8 +14,10 @@ from shoed import VERSION
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalUnusable
 from shoed.journal import Store, Writer
+from shoed.journal.commit import CHECKPOINT_ROWS
 from shoed.journal.reader import Reader
 from shoed.journal.replay import Difference, decode_again, rebuild, rehearse
+from shoed.journal.restore import Restored, restore
 from shoed.journal.schema import SCHEMAS
 from shoed.model.commands import Author, Decide, LockDevice
 from shoed.model.irregularities import Role
@@ -26,6 +28,7 @@ from shoed.session import Session, SessionOutput, SessionState
 from shoed.session.families import DRIVERS
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
+from tests.altered import doctor, rewrite
 from tests.angel_eye_line import CONFIGURED, PORT, Inputs, at, card_report, traffic
 from tests.patience import PATIENCE_S
 
@@ -95,12 +98,6 @@ def decoded(store: Store, table: str = "t") -> list[Difference]:
         return list(decode_again(reader, table, engine_for))
 
 
-def doctor(store: Store, statement: str) -> None:
-    with closing(sqlite3.connect(store.path)) as connection:
-        assert connection.execute(statement).rowcount == 1
-        connection.commit()
-
-
 SHORT: Final[Inputs] = [
     (CONFIGURED, at(0)),
     (LinkUp(PORT), at(1)),
@@ -121,11 +118,11 @@ async def test_the_journal_is_recomputed_without_a_difference(tmp_path: Path, se
     assert rehearsed(store) == []
     assert decoded(store) == []
     with closing(store.read()) as reader:
-        checkpoint = reader.checkpoint("t")
         again = rebuild(reader, "t", engine_for)
         assert again == state
-        assert checkpoint is not None
-        assert checkpoint.state == msgspec.json.encode(again).decode()
+        newest = next(reader.checkpoints("t"))
+        assert restore(reader, "t", engine_for("{}"), engine_for) == Restored(state)
+        assert newest.row == state.row or newest.row > state.row - CHECKPOINT_ROWS
 
 
 async def test_tables_are_recomputed_separately(tmp_path: Path) -> None:
@@ -156,19 +153,24 @@ async def test_a_table_without_a_record_has_no_difference(tmp_path: Path) -> Non
         ("DELETE FROM event WHERE sequence = 4", 4),
         ("DELETE FROM event WHERE sequence = 7", 6),
         ("INSERT INTO event SELECT table_name, 8, 6, type, utc_us, data FROM event WHERE sequence = 7", 6),
-        ("UPDATE step SET observations = replace(observations, '3H', '4H') WHERE row = 4", 4),
-        ("UPDATE step SET observations = '[]' WHERE row = 4", 4),
-        ("UPDATE step SET findings = '[{}]' WHERE row = 4", 4),
-        ("UPDATE step SET answers = replace(answers, 'false', 'true') WHERE row = 7", 7),
-        ("UPDATE step SET answers = '[]' WHERE row = 7", 7),
+        (("3H", "4H"), 4),
+        (("observations", "nothing"), 4),
+        (('"observations"', '"findings":[{}],"observations"'), 4),
+        (("false", "true"), 7),
+        (("answers", "nothing"), 7),
         ("DELETE FROM step WHERE row = 4", 4),
     ],
 )
-async def test_a_changed_record_is_detected_with_its_row(tmp_path: Path, statement: str, row: int) -> None:
+async def test_a_changed_record_is_detected_with_its_row(
+    tmp_path: Path, statement: str | tuple[str, str], row: int
+) -> None:
     """The first difference is in the row that was changed, removed or inserted, and has both values."""
     store, _ = await record(tmp_path, [*SHORT, (COMMAND, at(5000))])
     assert rehearsed(store) == []
-    doctor(store, statement)
+    if isinstance(statement, str):
+        doctor(store, statement)
+    else:
+        rewrite(store, row, *statement)
     found = rehearsed(store)
     assert found
     assert found[0].row == row
@@ -181,9 +183,9 @@ async def test_another_version_may_give_a_reason_in_other_words(tmp_path: Path, 
     configured, lock = Configured("{}", ENGINE, version), Commanded(LockDevice(), COMMAND.author, "7f3b")
     store, _ = await record(tmp_path, [(configured, at(0)), (lock, at(1)), (COMMAND, at(2))])
     assert rehearsed(store) == decoded(store) == []
-    doctor(store, "UPDATE step SET answers = replace(answers, 'there is no question', 'unknown:') WHERE row = 3")
+    rewrite(store, 3, "there is no question", "unknown:")
     assert [each.row for each in rehearsed(store)] == ([3] if differs else [])
-    doctor(store, "UPDATE step SET observations = replace(observations, 'closed', 'cut') WHERE row = 2")
+    rewrite(store, 2, "closed", "cut")
     assert [each.row for each in decoded(store)] == ([2] if differs else [])
 
 
@@ -210,20 +212,26 @@ async def test_a_removed_step_without_events_is_detected(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("statement", "row"),
+    "change",
     [
-        ("UPDATE step SET bytes = x'05314481b8033446' WHERE row = 4", 4),
-        ("UPDATE step SET bytes = x'00' WHERE row = 4", 4),
-        ("UPDATE step SET observations = replace(observations, '3H', '4H') WHERE row = 4", 4),
-        ("UPDATE step SET utc_us = utc_us + 1 WHERE row = 4", 4),
-        ("DELETE FROM step WHERE row = 2", 3),
+        {"data": bytes.fromhex("05314481b8033446")},
+        {"data": b"\x00"},
+        {"old": "3H", "new": "4H"},
+        {"utc_us": at(2001).utc_us},
     ],
 )
-async def test_changed_bytes_are_detected(tmp_path: Path, statement: str, row: int) -> None:
+async def test_changed_bytes_are_detected(tmp_path: Path, change: dict[str, Any]) -> None:
     """The second check is independent of the first: it decodes the bytes again."""
     store, _ = await record(tmp_path, SHORT)
-    doctor(store, statement)
-    assert decoded(store)[0].row == row
+    rewrite(store, 4, **change)
+    assert decoded(store)[0].row == 4
+
+
+async def test_a_removed_row_changes_the_observations_after_it(tmp_path: Path) -> None:
+    """Without the row of the opened link, the bytes are of an unknown link."""
+    store, _ = await record(tmp_path, SHORT)
+    doctor(store, "DELETE FROM step WHERE row = 2")
+    assert decoded(store)[0].row == 3
 
 
 async def test_each_part_of_the_record_is_recomputed_under_its_own_settings(tmp_path: Path) -> None:
@@ -256,7 +264,7 @@ async def test_a_table_may_change_to_a_shoe_of_another_family(tmp_path: Path) ->
 async def test_a_row_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
     """Shoed does not write such a row."""
     store, _ = await record(tmp_path, SHORT)
-    doctor(store, "UPDATE step SET observations = replace(observations, '3H', '3X') WHERE row = 4")
+    rewrite(store, 4, "3H", "3X")
     with pytest.raises(JournalUnusable, match=r"t: row 4 cannot be read: .*3X"):
         rehearsed(store)
 

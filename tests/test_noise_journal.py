@@ -10,6 +10,7 @@ from firmware_protocols.family import Reason
 from shoed.engine import ENGINE
 from shoed.journal import Store, Writer
 from shoed.journal.replay import decode_again, rebuild, rehearse
+from shoed.journal.restore import restore
 from shoed.model.noise_budget import LIMIT_BYTES
 from shoed.model.observations import Device
 from shoed.model.step import BytesRefused, LinkDown, LinkUp
@@ -42,8 +43,6 @@ async def test_a_noisy_record_can_be_replayed(tmp_path: Path, noisy: Device) -> 
         assert list(rehearse(reader, "t", engine)) == []
         assert list(decode_again(reader, "t", engine)) == []
         again = rebuild(reader, "t", engine)
-        checkpoint = reader.checkpoint("t")
-        assert checkpoint is not None
-        assert again == line.engine.restore(checkpoint.state) == line.state
+        assert again == restore(reader, "t", line.engine, engine).state == line.state
         ((stored,),) = reader.rows("SELECT sum(length(bytes)) FROM step")
     assert stored < LIMIT_BYTES // 2 + LIMIT_BYTES // 20

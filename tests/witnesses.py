@@ -16,6 +16,8 @@ import aiomqtt
 import msgspec
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from shoed.journal import Reader, StoredStep
+from shoed.journal.reader import LAST_ROW
 from shoed.rig.broker import Broker
 from tests.patience import PATIENCE_S
 
@@ -174,6 +176,10 @@ class Journal:
         )
         return [Row(number, kind, utc_us, msgspec.json.decode(data), row) for number, kind, utc_us, data, row in rows]
 
+    def steps(self, table: str = TABLE) -> Iterator[StoredStep]:
+        with closing(Reader(self.path)) as reader:
+            yield from reader.step(table, 1, LAST_ROW)
+
     def count(self, *kinds: str, table: str = TABLE) -> int:
         marks = ", ".join("?" * len(kinds))
         question = f"SELECT count(*) FROM event WHERE table_name = ? AND type IN ({marks})"  # noqa: S608  # only marks
@@ -187,12 +193,11 @@ class Journal:
 
     def observed(self, kind: str, table: str = TABLE) -> int:
         """The number of recorded observations of a kind."""
-        rows = self.ask("SELECT observations FROM step WHERE table_name = ?", table)
-        return sum(each["saw"] == kind for (of_row,) in rows for each in msgspec.json.decode(of_row))
+        return sum(each["saw"] == kind for step in self.steps(table) for each in msgspec.json.decode(step.observations))
 
     def read_late(self, table: str = TABLE) -> bool:
         """Whether the daemon had a standstill while bytes arrived: then their spacing is not evidence."""
-        return bool(self.ask("SELECT 1 FROM step WHERE table_name = ? AND input LIKE '%late_ns%' LIMIT 1", table))
+        return any("late_ns" in step.input for step in self.steps(table))
 
     def arrival(self, row: int, table: str = TABLE) -> tuple[bytes, bytes]:
         """The bytes received before this row, and the bytes received in this row."""

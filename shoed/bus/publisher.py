@@ -25,10 +25,11 @@ import msgspec
 from shoed.bus.client import Connection, MqttMessage, connect
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
-from shoed.errors import BrokerRefused, BusError, JournalError
+from shoed.errors import BrokerRefused, BusError, JournalError, RowAltered
 from shoed.journal import Reader, Store, StoredEvent, Writer
 from shoed.journal.incarnations import Outside, missing
 from shoed.journal.rows import text
+from shoed.journal.verify import verified_events
 from shoed.model.events import Event
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
@@ -40,12 +41,6 @@ LOG: Final = logging.getLogger("shoed.bus")
 STATE_AFTER_S: Final = 0.02  # one state for a burst of events
 BACKOFF_MOST_S: Final = 5.0  # short enough to find a restarted broker soon, long enough for many tables
 SETTLED_S: Final = 5.0  # a shorter connection counts as a failure, so a broker that refuses events gets few attempts
-
-
-class Checkpointed(msgspec.Struct):
-    """The part of a checkpoint that is published."""
-
-    table: TableState
 
 
 class RetainedState(msgspec.Struct, frozen=True):
@@ -112,8 +107,11 @@ class Publisher:
         self.stale = True  # the broker does not have the newest state
         self.question: PublicQuestion | None = None  # the question that the broker has
         self.newest: tuple[Event, ...] = ()  # of the last committed Step with events
+        self.state: TableState | None = None  # after the last committed Step; None: unknown, because a row was changed
+        self.on_altered: Callable[[RowAltered], None] | None = None  # receives the error of a row that differs
 
-    def committed(self, events: tuple[Event, ...]) -> None:
+    def committed(self, events: tuple[Event, ...], state: TableState) -> None:
+        self.state = state
         self.newest = events or self.newest
         self.stale = True
         self.news.set()
@@ -147,7 +145,13 @@ class Publisher:
                 if self.logged_reason != self.offline_reason:
                     LOG.warning("%s: %s", self.messages.table, error)
                     self.logged_reason = self.offline_reason
-            except JournalError as error:  # only the status can still be published
+            except RowAltered as error:  # only the status can still be published
+                self.is_readable = False
+                if self.on_altered is not None:
+                    self.on_altered(error)
+                self.finish(f"table failed: {error}")
+                continue
+            except JournalError as error:  # as above, for all tables
                 self.writer.fail(error)
                 self.is_readable = False
                 self.finish(f"journal failed: {error}")
@@ -194,10 +198,10 @@ class Publisher:
         reason = "reconnected" if self.births else "started"
         presence = Presence.ONLINE if self.final_reason is None else Presence.OFFLINE  # the rest of an ended table
         await connection.probe(self.status(presence, self.final_reason or reason, birth))
-        state = self.state(reader)
-        self.question = self.open_question(state)
-        await connection.publish(self.shown(state))
-        await connection.publish(self.messages.question(self.question))
+        if self.state is not None:
+            self.question = self.open_question(self.state)
+            await connection.publish(self.shown(self.state))
+            await connection.publish(self.messages.question(self.question))
         self.births += 1
         self.offline_reason = None
         LOG.info("%s: %s at %s", self.messages.table, reason, self.broker.at)
@@ -262,7 +266,7 @@ class Publisher:
                     async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
                         await self.news.wait()
                 except TimeoutError:
-                    await self.publish_state(connection, reader, sent)
+                    await self.publish_state(connection, sent)
             elif self.final_reason is not None:
                 return
             else:
@@ -273,11 +277,13 @@ class Publisher:
         newest, self.newest = self.newest, ()
         if newest and newest[0].sequence == sent + 1 and len(newest) <= limit:
             return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
-        return reader.events(self.messages.table, sent, limit)
+        return verified_events(reader, self.messages.table, sent, limit)
 
-    async def publish_state(self, connection: Connection, reader: Reader, sent: int) -> None:
-        state = self.state(reader)
-        if state.sequence <= sent:  # otherwise there are newer events, which are published first
+    async def publish_state(self, connection: Connection, sent: int) -> None:
+        state = self.state
+        if state is None:
+            self.stale = False
+        elif state.sequence <= sent:  # otherwise there are newer events, which are published first
             self.stale = False
             acknowledged = connection.send(self.shown(state))
             self.track(sent, acknowledged)
@@ -294,10 +300,6 @@ class Publisher:
     def open_question(self, state: TableState) -> PublicQuestion | None:
         table = self.messages
         return public_question(table.game, state, insurance=table.insurance, custom=table.custom)
-
-    def state(self, reader: Reader) -> TableState:
-        checkpoint = reader.checkpoint(self.messages.table)
-        return msgspec.json.decode(checkpoint.state, type=Checkpointed).table if checkpoint else TableState()
 
     def track(self, sequence: int, acknowledged: asyncio.Future[None]) -> None:
         self.begin()

@@ -1,4 +1,10 @@
-"""A commit: the waiting Steps of all tables in one transaction, with the states after them and the cursors."""
+"""A commit: the waiting Steps of all tables in one transaction, with checkpoints and the cursors of the publishers.
+
+Theory of operation: the committer holds the end of each table's chain: the hash of the last row, from which the hash of
+the next row follows. Some Steps get a checkpoint: the first one of the process, the last one of a round, the first one
+of a shoe, one that closes a link (a stop closes all links), and at least one of CHECKPOINT_ROWS rows. The row has the
+digest of its checkpoint. A new checkpoint replaces the previous one, unless that one is kept.
+"""
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -7,13 +13,24 @@ from typing import Final
 
 import msgspec
 
-from shoed.journal.rows import event_row, step_row, text
-from shoed.model.step import Step
+from shoed.engine import EngineState
+from shoed.journal import incarnations
+from shoed.journal.heads import is_head_moment
+from shoed.journal.rows import DICTIONARY, Checkpoint, event_columns, genesis, row_hash, step_columns, text
+from shoed.model.events import ShoeStarted
+from shoed.model.step import LinkDown, Step
+from shoed.table.seed import is_settled, seed_of
 
-STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+CHECKPOINT_ROWS: Final = 256  # a restart after a kill folds at most these rows
+
+STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
-CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)"
+REPLACED: Final = "DELETE FROM checkpoint WHERE table_name = ? AND kept = 0"
+CHECKPOINT: Final = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)"
 CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
+LAST_HASH: Final = "SELECT hash FROM step WHERE table_name = ? ORDER BY row DESC LIMIT 1"
+LAST_ANCHOR: Final = "SELECT hash, sequence FROM anchor WHERE table_name = ? ORDER BY row DESC LIMIT 1"
+LAST_SEQUENCE: Final = "SELECT max(sequence) FROM event WHERE table_name = ?"
 
 
 class Entry(msgspec.Struct):
@@ -25,12 +42,23 @@ class Entry(msgspec.Struct):
     done: Callable[[], None] | None
 
 
+class Tip(msgspec.Struct, frozen=True):
+    """The end of the chain of a table."""
+
+    hash: bytes
+    sequence: int  # of the last event
+    unchecked: int = CHECKPOINT_ROWS  # rows since the last checkpoint of this process
+
+
 class Committer:
     """All that a commit writes. A commit that fails leaves no trace, in the file and here: it may be repeated."""
 
     def __init__(self, connection: sqlite3.Connection, engine: int) -> None:
         self.connection = connection
         self.engine = engine
+        ((self.word,),) = connection.execute("SELECT word FROM journal")
+        ((self.dictionary,),) = connection.execute("SELECT bytes FROM dictionary WHERE number = ?", (DICTIONARY,))
+        self.tips: dict[str, Tip] = {}
 
     def commit(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
         try:
@@ -38,16 +66,55 @@ class Committer:
         except BaseException:
             with suppress(sqlite3.Error):  # the connection may be lost
                 self.connection.execute("ROLLBACK")
+            self.tips.clear()
             raise
 
     def write(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
-        execute = self.connection.execute
-        execute("BEGIN IMMEDIATE")
+        self.connection.execute("BEGIN IMMEDIATE")
+        last = {entry.table: entry for entry in entries}
+        due = {entry.table for entry in entries if is_checkpoint_moment(entry.step)}
         for entry in entries:
-            execute(STEP, step_row(entry.table, entry.step))
-            self.connection.executemany(EVENT, (event_row(entry.table, entry.step, each) for each in entry.step.events))
-        for table, entry in {entry.table: entry for entry in entries}.items():  # the last one of each table
-            execute(CHECKPOINT, (table, entry.step.row, self.engine, text(entry.state)))
-        for cursor in cursors.items():
-            execute(CURSOR, cursor)
-        execute("COMMIT")
+            self.append(entry, is_due=entry is last[entry.table] and entry.table in due)
+        self.connection.executemany(CURSOR, cursors.items())
+        self.connection.execute("COMMIT")
+
+    def append(self, entry: Entry, *, is_due: bool) -> None:
+        """Write the row of a Step, its events, and perhaps a checkpoint."""
+        table, step = entry.table, entry.step
+        tip = self.tips.get(table) or self.stored_tip(table)
+        sequence = step.events[-1].sequence if step.events else tip.sequence
+        kept, checkpoint = is_kept(entry), None
+        if is_due or kept or tip.unchecked >= CHECKPOINT_ROWS:
+            place = (table, step.row, self.engine, sequence)
+            checkpoint = Checkpoint(*place, int(kept), seed(entry.state), text(entry.state))
+        events = [event_columns(event) for event in step.events]
+        columns = (*step_columns(table, step, self.dictionary), checkpoint and checkpoint.digest)
+        hashed = row_hash(tip.hash, columns, events)
+        self.connection.execute(STEP, (*columns, hashed))
+        incarnations.record(self.connection, table, step)
+        for number, *rest in events:
+            self.connection.execute(EVENT, (table, number, step.row, *rest))
+        if checkpoint is not None:
+            self.connection.execute(REPLACED, (table,))
+            self.connection.execute(CHECKPOINT, msgspec.structs.astuple(checkpoint))
+        self.tips[table] = Tip(hashed, sequence, 1 if checkpoint else tip.unchecked + 1)
+
+    def stored_tip(self, table: str) -> Tip:
+        """The end of the chain in the file. Its first row in this process gets a checkpoint."""
+        anchor = self.connection.execute(LAST_ANCHOR, (table,)).fetchone() or (genesis(self.word, table), 0)
+        (hashed,) = self.connection.execute(LAST_HASH, (table,)).fetchone() or anchor[:1]
+        ((sequence,),) = self.connection.execute(LAST_SEQUENCE, (table,))
+        return Tip(hashed, anchor[1] if sequence is None else sequence)
+
+
+def is_checkpoint_moment(step: Step) -> bool:
+    return isinstance(step.input, LinkDown) or is_head_moment(step)
+
+
+def is_kept(entry: Entry) -> bool:
+    """Whether the checkpoint stays: a shoe begins, and no question is open. Another engine can begin there."""
+    return any(isinstance(event.data, ShoeStarted) for event in entry.step.events) and bool(seed(entry.state))
+
+
+def seed(state: msgspec.Struct) -> str:
+    return text(seed_of(state.table)) if isinstance(state, EngineState) and is_settled(state.table) else ""

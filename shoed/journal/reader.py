@@ -1,31 +1,45 @@
-"""The reader of the journal: a read-only connection, and the values that it returns."""
+"""The reader of the journal: a read-only connection, and the values that it returns.
+
+The rows of schemas 1 to 4 are in the table `step_4`, later rows in `step`. Both are returned as StoredStep. A reader
+cannot migrate a copy with an old schema, so it also reads old schemas.
+"""
 
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from shoed.errors import JournalUnusable
-from shoed.journal.rows import unpacked
-from shoed.journal.schema import absent, schema_of, unusable
+from shoed.journal.rows import (
+    DICTIONARY,
+    DICTIONARY_SHA256,
+    RUN,
+    STEP,
+    Checkpoint,
+    Columns,
+    EventColumns,
+    StoredEvent,
+    StoredStep,
+    genesis,
+    stored_step,
+    stored_step_4,
+)
+from shoed.journal.schema import CHAINED, absent, schema_of, unusable
+from shoed.model.step import Configured
 
 ANSWERED: Final = 2  # the first schema with answers
 SHUFFLED: Final = 3  # the first schema with shufflers
 PACKED: Final = 4  # the first schema with compressed bytes, and with bytes that are not kept
+LAST_ROW: Final = 2**63 - 1  # of SQLite
 STEPS: Final = 10_000  # of SQLite's machine, between two looks at the clock
 MOST_DAMAGES: Final = 3
-
-
-class Checkpoint(msgspec.Struct, frozen=True):
-    """The state of a table's engine after a row, as JSON."""
-
-    row: int
-    engine: int
-    state: str
 
 
 class StoredAnswer(msgspec.Struct, frozen=True):
@@ -35,32 +49,14 @@ class StoredAnswer(msgspec.Struct, frozen=True):
     answers: str
 
 
-class StoredStep(msgspec.Struct, frozen=True):
-    """One recorded row. Every `str` field is JSON."""
+class ChainAnchor(msgspec.Struct, frozen=True):
+    """The chain of a table begins after this row: at the end of the sealed rows (`seal`), or at a `cut`."""
 
     row: int
-    utc_us: int
-    input: str
-    data: bytes | None
-    observations: str
-    findings: str
-    orders: str
-    sent: bytes
-    sent_to_shuffler: bytes
-    answers: str
-    packed: int
-    left: str
-
-    @property
-    def received(self) -> bytes | None:
-        return unpacked(self.data, self.packed)
-
-
-class StoredEvent(msgspec.Struct, frozen=True):
     sequence: int
-    type: str
-    utc_us: int
-    data: str  # JSON
+    hash: bytes
+    state: bytes | None = None  # the digest of the checkpoint after the row
+    reason: str = "seal"
 
 
 class Reader:
@@ -68,6 +64,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.verified_runs: set[tuple[str, int]] = set()  # of sealed rows: the table and the last row
         try:
             path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -87,30 +84,43 @@ class Reader:
     def close(self) -> None:
         self.connection.close()
 
-    @property
+    @cached_property
     def schema(self) -> int:
         ((version,),) = self.rows("PRAGMA user_version")
         return int(version)
 
-    @property
-    def answers(self) -> str:
-        """The column of answers. A reader cannot migrate a copy with an old schema, which has no such column."""
-        return "answers" if self.schema >= ANSWERED else "'[]'"
+    @cached_property
+    def is_chained(self) -> bool:
+        return self.schema >= CHAINED
 
-    @property
-    def sent_to_shuffler(self) -> str:
-        return "sent_to_shuffler" if self.schema >= SHUFFLED else "x''"
+    @cached_property
+    def dictionary(self) -> bytes:
+        """The dictionary of the compressed bodies."""
+        found = [bytes(each) for (each,) in self.rows("SELECT bytes FROM dictionary WHERE number = ?", DICTIONARY)]
+        if [sha256(each).digest() for each in found] != [DICTIONARY_SHA256]:
+            raise JournalUnusable(
+                f"{self.path}: dictionary {DICTIONARY} was altered, and no row can be read; keep the file as evidence,"
+                " and restore a backup"
+            )
+        return found[0]
 
-    @property
-    def packed(self) -> str:
-        """The columns: whether the bytes are compressed, and the state that replaces bytes that are not kept."""
-        return "packed, left_behind" if self.schema >= PACKED else "0, '{}'"
+    @cached_property
+    def old_steps(self) -> str:
+        """A query for the rows of schemas 1 to 4, with the columns of schema 4."""
+        answers = "answers" if self.schema >= ANSWERED else "'[]'"
+        sent_to_shuffler = "sent_to_shuffler" if self.schema >= SHUFFLED else "x''"
+        packed = "packed, left_behind" if self.schema >= PACKED else "0, '{}'"
+        return (
+            "SELECT table_name, row, utc_us, mono_ns, input, bytes, observations, findings, orders, sent,"  # noqa: S608 -- ours
+            f" {answers}, {sent_to_shuffler}, {packed} FROM {'step_4' if self.is_chained else 'step'}"
+            " WHERE table_name = ? AND row BETWEEN ? AND ? ORDER BY row"
+        )
 
     @property
     def tables(self) -> list[str]:
         """The names, by one look into the key for each: a query for distinct names reads all rows."""
         found = set[str]()
-        for each in ("step", "event"):
+        for each in ("step", "event", *(("step_4",) if self.is_chained else ())):
             query = f"SELECT min(table_name) FROM {each} WHERE table_name > ?"  # noqa: S608 -- ours
             ((name,),) = self.rows(query, "")
             while name is not None:
@@ -153,23 +163,50 @@ class Reader:
 
     def counts(self, table: str) -> tuple[int, int]:
         """The numbers of rows and events."""
-        ((rows,),) = self.rows("SELECT count(*) FROM step WHERE table_name = ?", table)
-        ((events,),) = self.rows("SELECT count(*) FROM event WHERE table_name = ?", table)
-        return rows, events
+        names = ("event", "step", *(("step_4",) if self.is_chained else ()))
+        queries = (f"SELECT count(*) FROM {name} WHERE table_name = ?" for name in names)  # noqa: S608 -- ours
+        events, *rows = (count for query in queries for (count,) in self.rows(query, table))
+        return sum(rows), events
+
+    def columns(self, table: str, first: int, last: int) -> Iterator[Columns]:
+        """The rows with a hash, as they are."""
+        query = f"SELECT {STEP} FROM step WHERE table_name = ? AND row BETWEEN ? AND ? ORDER BY row"  # noqa: S608 -- ours
+        return (Columns(*row) for row in self.rows(query, table, first, last)) if self.is_chained else iter(())
 
     def step(self, table: str, first: int, last: int) -> Iterator[StoredStep]:
+        for old in self.rows(self.old_steps, table, first, last):
+            yield stored_step_4(old)
+        for columns in self.columns(table, first, last):
+            yield stored_step(columns, self.dictionary)
+
+    def event_columns(self, table: str, row: int) -> list[EventColumns]:
+        """The events of a row, without an index: the row of an event never decreases."""
+        low, high = self.first_sequence(table), self.last_sequence(table) + 1
+        at_or_after = "SELECT row FROM event WHERE table_name = ? AND sequence >= ? ORDER BY sequence LIMIT 1"
+        while low < high:
+            middle = (low + high) // 2
+            ((found,),) = self.rows(at_or_after, table, middle)
+            low, high = (middle + 1, high) if found < row else (low, middle)
+        return self.events_from(table, row, low)
+
+    def event_columns_near(self, table: str, row: int, sequence: int) -> list[EventColumns]:
+        """The events of a row, which has the event with this number."""
+        query = "SELECT sequence, row FROM event WHERE table_name = ? AND sequence <= ? ORDER BY sequence DESC"
+        own = takewhile(lambda each: each[1] == row, self.rows(query, table, sequence))
+        return self.events_from(table, row, min((number for number, _ in own), default=sequence))
+
+    def events_from(self, table: str, row: int, sequence: int) -> list[EventColumns]:
         query = (
-            "SELECT row, utc_us, input, bytes, observations, findings, orders, sent,"  # noqa: S608 -- ours
-            f" {self.sent_to_shuffler}, {self.answers}, {self.packed} FROM step"
-            " WHERE table_name = ? AND row BETWEEN ? AND ? ORDER BY row"
+            "SELECT sequence, type, utc_us, data, row FROM event WHERE table_name = ? AND sequence >= ?"
+            " ORDER BY sequence"
         )
-        return (StoredStep(*row) for row in self.rows(query, table, first, last))
+        return [each[:-1] for each in takewhile(lambda each: each[-1] == row, self.rows(query, table, sequence))]
 
     def last_rows(self, table: str, rounds: int, most: int) -> tuple[int, int]:
         """The first and the last row of the newest rounds, or of the last rows if these rounds have more rows."""
         started = "SELECT row FROM event WHERE table_name = ? AND type = 'round.started' ORDER BY sequence DESC LIMIT ?"
         ((first,),) = self.rows(f"SELECT coalesce(min(row), 1) FROM ({started})", table, rounds)  # noqa: S608 -- ours
-        ((last,),) = self.rows("SELECT coalesce(max(row), 0) FROM step WHERE table_name = ?", table)
+        last = self.last_row(table)
         return max(first, last - most + 1), last
 
     def newest_events(self, table: str, kind: str) -> Iterator[StoredEvent]:
@@ -180,16 +217,29 @@ class Reader:
         return (StoredEvent(*row) for row in self.rows(query, table, kind))
 
     def last_row(self, table: str) -> int:
-        ((last,),) = self.rows("SELECT coalesce(max(row), 0) FROM step WHERE table_name = ?", table)
-        return int(last)
+        """The last row with its Step; 0 without a row."""
+        names = ("step", "step_4", "anchor") if self.is_chained else ("step",)
+        queries = (f"SELECT coalesce(max(row), 0) FROM {name} WHERE table_name = ?" for name in names)  # noqa: S608 -- ours
+        return max(int(last) for query in queries for (last,) in self.rows(query, table))
+
+    def configured(self, table: str, most: int) -> Iterator[StoredStep]:
+        """The rows of the settings up to a row, the newest first."""
+        query = (
+            f"SELECT {STEP} FROM step INDEXED BY step_configured WHERE table_name = ? AND row <= ?"  # noqa: S608 -- ours
+            " AND kind = 'Configured' ORDER BY row DESC"
+        )
+        for columns in self.rows(query, table, most) if self.is_chained else ():
+            yield stored_step(Columns(*columns), self.dictionary)
+        old = self.old_steps.replace(
+            "ORDER BY row", "AND json_extract(input, '$.came') = 'Configured' ORDER BY row DESC"
+        )
+        for columns in self.rows(old, table, 0, most):
+            yield stored_step_4(columns)
 
     def engines(self, table: str) -> list[int]:
         """The engine versions that wrote the record."""
-        query = (
-            "SELECT DISTINCT json_extract(input, '$.engine') FROM step"
-            " WHERE table_name = ? AND json_extract(input, '$.came') = 'Configured' ORDER BY 1"
-        )
-        return [engine for (engine,) in self.rows(query, table)]
+        steps = self.configured(table, LAST_ROW)
+        return sorted({msgspec.json.decode(step.input, type=Configured).engine for step in steps})
 
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         try:
@@ -198,12 +248,24 @@ class Reader:
         except sqlite3.Error as error:
             raise unusable(self.path, error) from error
 
+    def event_rows(self, table: str, after: int, limit: int) -> list[tuple[int, int, str, int, str]]:
+        """The next events: row, sequence, type, utc_us, data."""
+        query = (
+            "SELECT row, sequence, type, utc_us, data FROM event"
+            " WHERE table_name = ? AND sequence > ? ORDER BY sequence LIMIT ?"
+        )
+        return list(self.rows(query, table, after, limit))
+
     def events(self, table: str, after: int, limit: int) -> list[StoredEvent]:
         query = (
             "SELECT sequence, type, utc_us, data FROM event"
             " WHERE table_name = ? AND sequence > ? ORDER BY sequence LIMIT ?"
         )
         return [StoredEvent(*row) for row in self.rows(query, table, after, limit)]
+
+    def first_sequence(self, table: str) -> int:
+        ((first,),) = self.rows("SELECT coalesce(min(sequence), 1) FROM event WHERE table_name = ?", table)
+        return int(first)
 
     def last_sequence(self, table: str) -> int:
         ((last,),) = self.rows("SELECT coalesce(max(sequence), 0) FROM event WHERE table_name = ?", table)
@@ -214,12 +276,57 @@ class Reader:
 
     def answer(self, table: str, command: str) -> StoredAnswer | None:
         """The recorded answer to the command with this id, at any time in the past."""
-        query = (
-            "SELECT input, answers FROM step INDEXED BY answered"
+        query = f"SELECT {STEP} FROM step INDEXED BY step_command WHERE table_name = ? AND command = ?"  # noqa: S608 -- ours
+        for columns in self.rows(query, table, command) if self.is_chained else ():
+            step = stored_step(Columns(*columns), self.dictionary)
+            return StoredAnswer(step.input, step.answers)
+        old = (
+            f"SELECT input, answers FROM {'step_4' if self.is_chained else 'step'} INDEXED BY answered"  # noqa: S608 -- ours
             " WHERE table_name = ? AND json_extract(answers, '$[0].id') = ? AND answers <> '[]'"
         )
-        return next((StoredAnswer(*row) for row in self.rows(query, table, command)), None)
+        return next((StoredAnswer(*row) for row in self.rows(old, table, command)), None)
 
-    def checkpoint(self, table: str) -> Checkpoint | None:
-        query = "SELECT row, engine, state FROM checkpoint WHERE table_name = ?"
-        return next((Checkpoint(*row) for row in self.rows(query, table)), None)
+    def checkpoints(self, table: str) -> Iterator[Checkpoint]:
+        """The newest first."""
+        of = "engine, sequence, kept, seed, state" if self.is_chained else "engine, 0, 0, '', state"
+        query = f"SELECT table_name, row, {of} FROM checkpoint WHERE table_name = ? ORDER BY row DESC"  # noqa: S608 -- ours
+        return (Checkpoint(*row) for row in self.rows(query, table))
+
+    # --- the chain
+
+    def anchors(self, table: str) -> list[ChainAnchor]:
+        """The oldest first."""
+        query = "SELECT row, sequence, hash, state, reason FROM anchor WHERE table_name = ? ORDER BY row"
+        return [ChainAnchor(*row) for row in self.rows(query, table)] if self.is_chained else []
+
+    def begin(self, table: str) -> ChainAnchor:
+        """The beginning of the chain: the newest cut, or the beginning of the table."""
+        cuts = [each for each in self.anchors(table) if each.reason == "cut"]
+        return cuts[-1] if cuts else ChainAnchor(0, 0, genesis(self.word, table))
+
+    def seals(self, table: str, first: int) -> Iterator[ChainAnchor]:
+        """The runs of sealed rows, beginning with the run of a row."""
+        query = "SELECT row, sequence, hash FROM seal WHERE table_name = ? AND row >= ? ORDER BY row"
+        return (ChainAnchor(*row) for row in self.rows(query, table, first))
+
+    def old_columns(self, table: str, first: int, last: int) -> list[tuple[Any, ...]]:
+        """Sealed rows as they are; at most one more than a run has."""
+        return list(self.rows(f"{self.old_steps} LIMIT {RUN + 1}", table, first, last))
+
+    def old_events(self, table: str, after: int, last: int) -> list[tuple[Any, ...]]:
+        """The events of sealed rows, as their seal has them."""
+        query = (
+            "SELECT sequence, row, type, utc_us, data FROM event"
+            " WHERE table_name = ? AND sequence > ? AND sequence <= ? ORDER BY sequence"
+        )
+        return list(self.rows(query, table, after, last))
+
+    def before(self, table: str, row: int) -> ChainAnchor:
+        """The hash that the hash of a row, or of its run of sealed rows, follows from."""
+        places = [self.begin(table), *self.anchors(table)]
+        for query in (
+            "SELECT row, 0, hash FROM step WHERE table_name = ? AND row < ? ORDER BY row DESC LIMIT 1",
+            "SELECT row, sequence, hash FROM seal WHERE table_name = ? AND row < ? ORDER BY row DESC LIMIT 1",
+        ):
+            places += [ChainAnchor(*each) for each in self.rows(query, table, row)]
+        return max((each for each in places if each.row < row), key=lambda each: each.row)

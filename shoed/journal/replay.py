@@ -6,12 +6,11 @@ compares observations. Both use the recorded settings of each row. `rebuild` ret
 for a checkpoint that cannot be used.
 """
 
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -19,8 +18,9 @@ from msgspec.structs import replace
 from shoed import VERSION
 from shoed.engine import Engine, EngineState
 from shoed.errors import JournalUnusable
-from shoed.journal.reader import Reader
-from shoed.journal.rows import text, unpacked
+from shoed.journal.reader import LAST_ROW, Reader
+from shoed.journal.restore import EngineFor
+from shoed.journal.rows import StoredStep, text, unreadable
 from shoed.model.commands import Answer
 from shoed.model.device_events import DeviceEvent, EventData, LineMissed, LineRejected
 from shoed.model.events import CardDrawn, CardSetAside
@@ -30,8 +30,6 @@ from shoed.model.step import AnyInput, Configured, Received, SessionAfterNoise
 from shoed.session import SessionState
 from shoed.table import TableState
 
-EngineFor = Callable[[str], Engine[SessionState]]  # the argument: the recorded settings, as JSON
-STEP_COLUMNS: Final = 10  # columns of a step; an event has five
 DEVICES_SINCE: Final = 5  # the first engine whose device events name the device
 COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` counts the lost reports
 REJECTIONS_SINCE: Final = 7  # the first engine whose `line/rejected` counts the bytes
@@ -70,42 +68,36 @@ class Difference(msgspec.Struct, frozen=True):
     recomputed: str
 
 
-def rows(reader: Reader, table: str) -> Iterator[Row]:
-    """All rows in order. An empty row marks a gap in the row numbers."""
-    steps = reader.rows(
-        "SELECT row, utc_us, mono_ns, input, bytes, observations, findings,"  # noqa: S608 -- ours
-        f" {reader.answers}, {reader.packed} FROM step WHERE table_name = ? ORDER BY row",
-        table,
-    )
+def rows(reader: Reader, table: str, last: int = 0, sequence: int = 0) -> Iterator[Row]:
+    """All rows after a row and an event, in order. An empty row marks a gap in the row numbers."""
+    steps = ((step.row, step) for step in reader.step(table, last + 1, LAST_ROW))
     events = reader.rows(
-        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? ORDER BY row, sequence", table
+        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? ORDER BY sequence",
+        table,
+        sequence,
     )
-    last = 0
     for number, parts in groupby(merge(steps, events, key=itemgetter(0)), itemgetter(0)):
         if number > last + 1:
             yield Row(last + 1, None, ())
         both = list(parts)
-        step = [part[1:] for part in both if len(part) == STEP_COLUMNS]
-        published = tuple(part[1:] for part in both if len(part) != STEP_COLUMNS)
-        yield Row(number, recorded_step(table, number, step[0]) if step else None, published)
+        step = [part[1] for part in both if isinstance(part[1], StoredStep)]
+        published = tuple(part[1:] for part in both if not isinstance(part[1], StoredStep))
+        yield Row(number, recorded_step(table, step[0]) if step else None, published)
         last = number
 
 
-def recorded_step(table: str, number: int, columns: tuple[Any, ...]) -> Recorded:
-    utc_us, mono_ns, incoming, data, observations, findings, answers, packed, left = columns
+def recorded_step(table: str, step: StoredStep) -> Recorded:
     try:
         return Recorded(
-            now=Now(utc_us, mono_ns),
-            input=with_bytes(msgspec.json.decode(incoming, type=AnyInput), unpacked(data, packed)),
-            observations=msgspec.json.decode(observations, type=tuple[AnyObservation, ...]),
-            findings=findings,
-            answers=answers,
-            after_noise=msgspec.json.decode(left, type=dict[str, SessionAfterNoise]),
+            now=step.now,
+            input=with_bytes(msgspec.json.decode(step.input, type=AnyInput), step.received),
+            observations=msgspec.json.decode(step.observations, type=tuple[AnyObservation, ...]),
+            findings=step.findings,
+            answers=step.answers,
+            after_noise=msgspec.json.decode(step.after_noise, type=dict[str, SessionAfterNoise]),
         )
-    except (msgspec.DecodeError, zlib.error) as error:
-        raise JournalUnusable(
-            f"{table}: row {number} cannot be read: {error}; use the version of shoed that wrote the journal"
-        ) from error
+    except msgspec.DecodeError as error:
+        raise unreadable(table, step.row, error) from error
 
 
 def with_bytes(incoming: AnyInput, data: bytes | None) -> AnyInput:
@@ -113,10 +105,19 @@ def with_bytes(incoming: AnyInput, data: bytes | None) -> AnyInput:
     return replace(incoming, data=data) if isinstance(incoming, Received) and data is not None else incoming
 
 
-def under_settings(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[tuple[Engine[SessionState], Row]]:
-    """Every row, with the engine for the settings that applied to it."""
-    engine: Engine[SessionState] | None = None
-    for row in rows(reader, table):
+class Begin(msgspec.Struct, frozen=True):
+    """Where a fold begins: a state, and the engine of the settings that apply to it."""
+
+    engine: Engine[SessionState]
+    state: EngineState[SessionState]
+
+
+def under_settings(
+    reader: Reader, table: str, engine_for: EngineFor, begin: Begin | None = None
+) -> Iterator[tuple[Engine[SessionState], Row]]:
+    """Every row after `begin`, with the engine for the settings that applied to it."""
+    engine = begin.engine if begin else None
+    for row in rows(reader, table, begin.state.row, begin.state.table.sequence) if begin else rows(reader, table):
         if row.step is not None and isinstance(row.step.input, Configured):
             engine = engine_for(row.step.input.settings)
         if engine is None:
@@ -198,19 +199,21 @@ def without_refusal(seen: AnyObservation) -> AnyObservation:
     return replace(seen, detail="") if is_refusal else seen
 
 
-def rebuild(reader: Reader, table: str, engine_for: EngineFor) -> EngineState[SessionState] | None:
+def rebuild(
+    reader: Reader, table: str, engine_for: EngineFor, begin: Begin | None = None
+) -> EngineState[SessionState] | None:
     """The state at the end of the record."""
-    state = None
-    for _, _, state, _ in fold_bytes(reader, table, engine_for):  # noqa: B007 -- the function returns the last state
+    state = begin.state if begin else None
+    for _, _, state, _ in fold_bytes(reader, table, engine_for, begin):  # noqa: B007 -- the function returns the last state
         pass
     return state
 
 
 def fold_bytes(
-    reader: Reader, table: str, engine_for: EngineFor
+    reader: Reader, table: str, engine_for: EngineFor, begin: Begin | None = None
 ) -> Iterator[tuple[int, Recorded, EngineState[SessionState], tuple[AnyObservation, ...]]]:
-    state: EngineState[SessionState] | None = None
-    for engine, row in under_settings(reader, table, engine_for):
+    state = begin.state if begin else None
+    for engine, row in under_settings(reader, table, engine_for, begin):
         if row.step is None:
             continue
         state = engine.fitted(state or engine.begin())  # new settings may have a device of another family

@@ -1,6 +1,7 @@
 """The schemas of the journal: their numbers, the migration, and the errors of a file that cannot be used."""
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +10,8 @@ from shoed.errors import JournalUnusable
 APPLICATION_ID: Final = 0x53484F45  # "SHOE", set by the first schema: identifies a journal of shoed
 SQLITE_VERSION: Final = sqlite3.sqlite_version
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
-SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql")
+SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql")
+CHAINED: Final = 5  # the first schema with hashes
 
 
 def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
@@ -50,8 +52,19 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Apply the missing schemas in order."""
+    """Apply the missing schemas in order, and seal the rows of schemas without hashes: all in one transaction."""
     version = schema_of(connection, path)
-    for number, name in enumerate(SCHEMAS[version:], start=version + 1):
-        script = (SCHEMA_FILES / name).read_text()
-        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+    if version == len(SCHEMAS):
+        return
+    scripts = [(SCHEMA_FILES / name).read_text() for name in SCHEMAS[version:]]
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {''.join(scripts)} PRAGMA user_version = {len(SCHEMAS)};")
+        if 0 < version < CHAINED:
+            from shoed.journal.seal import seal  # noqa: PLC0415 -- start-up time: once in the life of a journal
+
+            seal(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # the transaction may be over
+            connection.execute("ROLLBACK")
+        raise

@@ -252,9 +252,14 @@ class Daemon(Generic[D]):
                 parts.append(f"{desk.name} table")
         return parts
 
+    @property
+    def notes(self) -> str:
+        """The state of the last reload, and checkpoints that were not used."""
+        return "; ".join(filter(None, (self.note, *(desk.note for desk in self.desks))))
+
     def status(self) -> str:
         problem = self.metrics.problem if self.metrics is not None else ""
-        return status_line(self.desks, "; ".join(filter(None, (self.note, problem, self.unexpected.text))))
+        return status_line(self.desks, "; ".join(filter(None, (self.notes, problem, self.unexpected.text))))
 
 
 async def ended(tasks: Sequence[asyncio.Task[None]], limit_s: float | None = None) -> None:

@@ -22,9 +22,10 @@ from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, Engine, EngineState
-from shoed.errors import JournalError
+from shoed.errors import JournalError, RowAltered
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside
+from shoed.journal.restore import restore
 from shoed.journal.rows import text
 from shoed.model.commands import Answer
 from shoed.model.incarnations import Because, Continued, WordSince
@@ -129,7 +130,12 @@ class Desk:
         with closing(store.read()) as reader:
             self.words = incarnations.words(reader, self.name)
             self.continued = incarnations.pending(reader, self.name)  # until the first Step records it
+        self.ended: str | None = None  # the reason, once the table has failed
+        self.note = ""  # about the restored state, for the status
+        self.altered: RowAltered | None = None  # the row that the publisher cannot publish
+        self.is_altered = asyncio.Event()
         self.state = self.restore(store)
+        self.is_restored = self.ended is None
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
         self.counters = counters or Counters()
         self.publisher = self.publisher_to(broker)
@@ -137,8 +143,7 @@ class Desk:
         self.limited_log = LimitedLog(self.name)
         self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
         self.due_ns: int | None = None  # the deadline that `wake` waits for
-        self.is_usable = True  # false during an engine step; it stays false if the engine step fails
-        self.ended: str | None = None  # the reason, once the table has failed
+        self.is_usable = self.is_restored  # false during an engine step; it stays false if the engine step fails
         self.leaving: str | None = None  # the reason, once the table is removed or shoed stops
         self.pending: dict[str, PendingCommand] = {}  # by the id of the command
         self.queue: asyncio.Queue[PendingCommand] = asyncio.Queue()
@@ -149,7 +154,10 @@ class Desk:
         return TableMessages(self.site, self.name, self.words, config.game, VERSION, config.house.insurance, custom)
 
     def publisher_to(self, broker: BrokerSettings) -> Publisher:
-        return Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
+        publisher = Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
+        publisher.state = self.committed if self.is_restored else None
+        publisher.on_altered = self.alter
+        return publisher
 
     def fields(self) -> Mapping[str, str]:
         """The fields of a log line about the table."""
@@ -157,22 +165,18 @@ class Desk:
         return {"TABLE": self.name} | ({"ROUND": f"{record.shoe}.{record.number}"} if record.number else {})
 
     def restore(self, store: Store) -> EngineState[SessionState]:
-        """The state of the checkpoint. If another engine wrote the checkpoint, recompute the state from the record."""
+        """The state after the last row. If the journal was changed, the table ends and takes no input."""
         with closing(store.read()) as reader:
-            checkpoint = reader.checkpoint(self.name)
-            if checkpoint is None:
+            try:
+                restored = restore(reader, self.name, self.engine, lambda of: engine_of(recall(of), reader.word))
+            except RowAltered as error:
+                self.ended = f"table failed: {error}"
+                LOG.error("%s", self.ended)  # noqa: TRY400 -- the text has the cause, the place and the remedy
                 return self.engine.begin()
-            if checkpoint.engine == ENGINE:
-                with suppress(msgspec.ValidationError):  # the state of another device family
-                    return self.engine.restore(checkpoint.state)
-            from shoed.journal.replay import rebuild  # noqa: PLC0415 -- start-up time: few starts recompute the state
-
-            LOG.warning("%s: the checkpoint does not fit this engine: recomputing the state from the record", self.name)
-            state = (
-                rebuild(reader, self.name, lambda settings: engine_of(recall(settings), reader.word))
-                or self.engine.begin()
-            )
-            return self.engine.fitted(state)
+        for problem in restored.problems:
+            LOG.warning("%s: %s", self.name, problem)
+            self.note = self.note or f"{self.name}: {problem}"
+        return self.engine.fitted(restored.state or self.engine.begin())
 
     # --- inputs, and the effects of committed Steps
 
@@ -247,7 +251,7 @@ class Desk:
         for send in step.sends:
             if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
                 device.send(send.data, links.get(send.device))
-        self.publisher.committed(step.events)
+        self.publisher.committed(step.events, after)
         self.counters.committed(step)
         for answer in step.answers:
             if (pending := self.pending.pop(answer.id, None)) is not None:
@@ -361,8 +365,13 @@ class Desk:
     async def run(self) -> None:
         """Run the ports, the deadlines and the commands until cancelled. A defect ends this table only."""
         ABOUT.set(self.fields)
+        if self.ended is not None:
+            self.publisher.is_readable = False
+            self.publisher.complete(self.ended)
+            return
         try:
             async with asyncio.TaskGroup() as self.tasks:
+                self.tasks.create_task(self.end_if_altered())
                 for each in self.devices.values():
                     each.start(self.tasks)
                 self.tasks.create_task(self.wake())
@@ -378,6 +387,16 @@ class Desk:
                     await self.writer.flush()  # the publisher ends after the last committed event
             finally:
                 self.publisher.complete(self.ended)
+
+    def alter(self, error: RowAltered) -> None:
+        """The publisher has found a row that differs from its hash."""
+        self.altered = error
+        self.is_altered.set()
+
+    async def end_if_altered(self) -> None:
+        await self.is_altered.wait()
+        if self.altered is not None:
+            raise self.altered
 
     async def publish(self) -> None:
         """Run the publisher. On error: log, restart from the cursor in the journal."""

@@ -141,7 +141,7 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
             disk_silent_s=daemon.disk.silent_s,
         ),
         tables=tuple(tables),
-        note=daemon.note,
+        note=daemon.notes,
         unexpected_errors=daemon.unexpected.text or None,
     )
 

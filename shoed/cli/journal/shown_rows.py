@@ -32,11 +32,11 @@ def steps(reader: Reader, table: str, first: int, last: int) -> Iterator[tuple[S
 
 def row_lines(table: str, step: StoredStep, published: Sequence[EventRow]) -> Iterator[str]:
     yield f"{table} row {step.row} at {rfc3339(step.utc_us)}"
-    if step.data is None:
+    if step.received is None:
         yield f"    input: {step.input}"
     else:
         incoming = msgspec.json.decode(step.input, type=Received)
-        data = (step.received or b"").hex(" ")
+        data = step.received.hex(" ")
         unkept = f"{incoming.unkept} bytes, which are not kept" if incoming.unkept else ""
         yield f"    received{from_or_to('from', incoming.device)}: {unkept or data}"
     for what, several in (
@@ -81,7 +81,7 @@ def row_shown(table: str, step: StoredStep, published: Sequence[msgspec.Raw]) ->
         row=step.row,
         time=rfc3339(step.utc_us),
         input=raw(step.input),
-        bytes=None if step.data is None else (step.received or b"").hex(" "),
+        bytes=None if step.received is None else step.received.hex(" "),
         observations=raw(step.observations),
         findings=raw(step.findings),
         orders=raw(step.orders),

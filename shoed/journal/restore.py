@@ -1,0 +1,72 @@
+"""The start of a table: the state of the newest valid checkpoint, with the rows after it.
+
+Theory of operation: a checkpoint is valid if its row has the hash of its content and the digest of the checkpoint, and
+if this engine can read it. Otherwise the previous one is tried, and in the end the state is computed from the whole
+record. The rows after the checkpoint are verified and folded; after a clean stop there are none. Play never continues
+from a value that differs from its hash.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from shoed.engine import ENGINE, Engine, EngineState
+from shoed.errors import JournalUnusable, RowAltered
+from shoed.journal.reader import LAST_ROW, Reader
+from shoed.journal.rows import Checkpoint
+from shoed.journal.verify import Verification, altered, digest_on_record, require_rows
+from shoed.model.step import Configured
+from shoed.session import SessionState
+
+EngineFor = Callable[[str], Engine[SessionState]]  # the argument: the recorded settings, as JSON
+
+
+class Restored(msgspec.Struct, frozen=True):
+    state: EngineState[SessionState] | None  # None: the table has no record
+    problems: tuple[str, ...] = ()  # the checkpoints that were not used, with the reasons
+
+
+def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for: EngineFor) -> Restored:
+    """The state after the last row, for an engine. Raise RowAltered if a row that is needed differs from its hash."""
+    problems: list[str] = []
+    last = reader.last_row(table)
+    for checkpoint in reader.checkpoints(table):
+        try:
+            require_valid(reader, checkpoint)
+            if checkpoint.row == last:
+                with suppress(msgspec.ValidationError):  # the state of another device family
+                    return Restored(engine.restore(checkpoint.state), tuple(problems))
+            before = engine_at(reader, table, checkpoint.row, engine_for)
+            state = before.restore(checkpoint.state)
+        except (ValueError, RowAltered) as error:
+            problems.append(f"the checkpoint of row {checkpoint.row} is not used: {error}")
+            continue
+        from shoed.journal.replay import Begin, rebuild  # noqa: PLC0415 -- start-up time: not after a clean stop
+
+        require_rows(reader, table, checkpoint.row + 1, LAST_ROW)
+        return Restored(rebuild(reader, table, engine_for, Begin(before, state)), tuple(problems))
+    if not last:
+        return Restored(None)
+    from shoed.journal.replay import rebuild  # noqa: PLC0415 -- as above
+
+    for finding in Verification(reader, table).row_findings():
+        raise altered(table, finding.place)
+    return Restored(rebuild(reader, table, engine_for), tuple(problems))
+
+
+def require_valid(reader: Reader, checkpoint: Checkpoint) -> None:
+    """Raise a ValueError or a RowAltered unless the checkpoint may be used."""
+    if checkpoint.engine != ENGINE:
+        raise ValueError(f"engine {checkpoint.engine} wrote it, and this shoed has engine {ENGINE}")
+    if reader.is_chained and digest_on_record(reader, checkpoint) != checkpoint.digest:
+        raise ValueError("it differs from the digest in its row")
+    require_rows(reader, checkpoint.table, checkpoint.row, checkpoint.row)
+
+
+def engine_at(reader: Reader, table: str, row: int, engine_for: EngineFor) -> Engine[SessionState]:
+    """The engine of the settings that applied to the row."""
+    for step in reader.configured(table, row):
+        require_rows(reader, table, step.row, step.row)
+        return engine_for(msgspec.json.decode(step.input, type=Configured).settings)
+    raise JournalUnusable(f"{table}: row {row} has no settings before it; use a complete journal")

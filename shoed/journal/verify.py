@@ -1,0 +1,263 @@
+"""The verification of the chain of hashes: it finds rows that were altered, removed, inserted or exchanged.
+
+Theory of operation: the rows of a table are read once, in order, with their events, and the hash of each row is
+computed again. After a row that differs, the verification continues with the stored hash of that row, so that each
+change is found once. Rows of schemas 1 to 4 have one hash for each run of rows (`seal.py`). The memory does not depend
+on the number of rows. `require_rows` and `verified_events` verify the rows that play or a publisher is about to use.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+import msgspec
+
+from shoed.errors import RowAltered
+from shoed.journal.reader import ChainAnchor, Reader
+from shoed.journal.rows import STEP, Checkpoint, Columns, EventColumns, StoredEvent, row_hash, seal_hash
+
+HASH: Final = 9  # its place in the columns of a row
+STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? ORDER BY row"  # noqa: S608 -- ours
+EVENTS: Final = (
+    "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? ORDER BY sequence"
+)
+REMEDY: Final = "run: shoed journal verify; keep a copy of the journal as evidence, then restore a backup"
+
+EventOfRow = tuple[int, int, str, int, str]  # row, sequence, type, utc_us, data
+
+
+class AlterationKind(Enum):
+    ALTERED = "altered"
+    MISSING = "missing"
+    INSERTED = "inserted"
+    REORDERED = "reordered"
+
+
+class Alteration(msgspec.Struct, frozen=True):
+    """One change of the journal."""
+
+    table: str
+    place: str  # as in `row 17`
+    kind: AlterationKind
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.table}: {self.place}: {self.kind.value}: {self.detail}"
+
+
+class Verification:
+    """The verification of one table. The counts and the tip are complete after the last finding."""
+
+    def __init__(self, reader: Reader, table: str) -> None:
+        self.reader = reader
+        self.table = table
+        self.tip = reader.begin(table)
+        self.rows = 0
+        self.events = 0
+
+    def findings(self) -> Iterator[Alteration]:
+        yield from self.row_findings()
+        yield from self.checkpoints()
+        yield from self.ends()
+
+    def row_findings(self) -> Iterator[Alteration]:
+        yield from self.begin()
+        yield from self.sealed_rows()
+        yield from self.chained_rows()
+
+    def finding(self, place: str, kind: AlterationKind, detail: str) -> Alteration:
+        return Alteration(self.table, place, kind, detail)
+
+    def begin(self) -> Iterator[Alteration]:
+        """Nothing is on record before the beginning of the chain."""
+        for name, what, column, value in (
+            ("step_4", "rows", "row", self.tip.row),
+            ("step", "rows", "row", self.tip.row),
+            ("event", "events", "sequence", self.tip.sequence),
+        ):
+            query = f"SELECT min({column}), max({column}) FROM {name} WHERE table_name = ? AND {column} <= ?"  # noqa: S608 -- ours
+            ((first, last),) = self.reader.rows(query, self.table, value)
+            if first is not None:
+                yield self.finding(
+                    f"{what} {first}-{last}", AlterationKind.INSERTED, "they precede the beginning of the chain"
+                )
+
+    # --- rows of schemas 1 to 4
+
+    def sealed_rows(self) -> Iterator[Alteration]:
+        sealed = [each for each in self.reader.anchors(self.table) if each.reason != "cut"]
+        for run in self.reader.seals(self.table, self.tip.row + 1):
+            yield from self.sealed_run(run)
+        last = sealed[-1].row if sealed else 0
+        for (row,) in self.reader.rows(
+            "SELECT min(row) FROM step_4 WHERE table_name = ? AND row > ? HAVING min(row) NOTNULL",
+            *(self.table, self.tip.row),
+        ):
+            yield self.finding(f"row {row} of the sealed rows", AlterationKind.INSERTED, "it is after the seal")
+        for anchor in sealed:
+            here = (self.tip.row, self.tip.sequence, self.tip.hash)
+            if anchor.row >= self.tip.row and (anchor.row, anchor.sequence, anchor.hash) != here:
+                yield self.finding(
+                    f"the seal of row {anchor.row}", AlterationKind.ALTERED, "it differs from the sealed rows"
+                )
+        if last > self.tip.row:
+            self.tip = sealed[-1]
+
+    def sealed_run(self, run: ChainAnchor) -> Iterator[Alteration]:
+        first = self.tip.row + 1
+        steps = self.reader.old_columns(self.table, first, run.row)
+        events = self.reader.old_events(self.table, self.tip.sequence, run.sequence)
+        if seal_hash(self.tip.hash, steps, events) != run.hash:
+            place = f"rows {first}-{run.row}, which an earlier version of shoed wrote"
+            yield self.finding(place, AlterationKind.ALTERED, "they, their events or their seal differ from the seal")
+        self.tip = run
+        self.rows += len(steps)
+        self.events += len(events)
+
+    # --- rows with a hash
+
+    def chained_rows(self) -> Iterator[Alteration]:
+        events: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, self.tip.sequence)
+        row, sequence, hashed = self.tip.row, self.tip.sequence, self.tip.hash
+        event = next(events, None)
+        for columns in self.reader.rows(STEPS, self.table, row):
+            number, own = columns[1], []
+            while event is not None and event[0] <= number:
+                if event[1] != sequence + 1 or event[0] != number:
+                    yield from self.misplaced(event, sequence, number)
+                sequence = event[1]
+                if event[0] == number:
+                    own.append(event[1:])
+                event = next(events, None)
+            stored = columns[HASH]
+            if number != row + 1:
+                yield self.missing(row + 1, number - 1)
+            elif row_hash(hashed, columns[:HASH], own) != stored:
+                yield self.differing(hashed, columns, own)
+            row, hashed = number, stored
+            self.rows += 1
+            self.events += len(own)
+        while event is not None:
+            yield from self.misplaced(event, sequence, row + 1)
+            sequence = event[1]
+            event = next(events, None)
+        self.tip = ChainAnchor(row, sequence, hashed)
+
+    def misplaced(self, event: EventOfRow, sequence: int, row: int) -> Iterator[Alteration]:
+        """The findings for an event that does not follow the last one, or whose row does not exist."""
+        of, number = event[:2]
+        if number > sequence + 1:
+            several = f"event {sequence + 1}" if number == sequence + 2 else f"events {sequence + 1}-{number - 1}"
+            yield self.finding(several, AlterationKind.MISSING, f"the next event is {number}, of row {of}")
+        if of != row:
+            detail = f"it names row {of}, which does not exist or precedes the row of the event before it"
+            yield self.finding(f"event {number}", AlterationKind.ALTERED, detail)
+
+    def missing(self, first: int, last: int) -> Alteration:
+        place = f"row {first}" if first == last else f"rows {first}-{last}"
+        return self.finding(place, AlterationKind.MISSING, f"the next row is {last + 1}")
+
+    def differing(self, previous: bytes, columns: Sequence[Any], events: Sequence[EventColumns]) -> Alteration:
+        """The most likely change of a row that differs from its hash."""
+        number, stored = columns[1], columns[HASH]
+        for following in self.reader.columns(self.table, number + 1, number + 1):
+            moved = (following[0], number, *following[2:HASH])
+            own = self.reader.event_columns(self.table, number + 1)
+            if row_hash(previous, moved, own) == following.hash:
+                return self.finding(
+                    f"row {number}", AlterationKind.INSERTED, f"row {number + 1} follows row {number - 1}"
+                )
+            if stored in {row_hash(previous, moved, own), row_hash(previous, moved, events)}:
+                return self.finding(
+                    f"rows {number} and {number + 1}", AlterationKind.REORDERED, "their contents are exchanged"
+                )
+        several = f", its events {events[0][0]}-{events[-1][0]}" if events else ""
+        detail = f"the row{several} or the row before it differs from the hash"
+        return self.finding(f"row {number}", AlterationKind.ALTERED, detail)
+
+    # --- values that depend on rows
+
+    def checkpoints(self) -> Iterator[Alteration]:
+        for checkpoint in self.reader.checkpoints(self.table):
+            place = f"the checkpoint of row {checkpoint.row}"
+            if checkpoint.row > self.tip.row:
+                rows = f"rows {self.tip.row + 1}-{checkpoint.row}"
+                yield self.finding(rows, AlterationKind.MISSING, f"the checkpoint of row {checkpoint.row} remains")
+            elif digest_on_record(self.reader, checkpoint) != checkpoint.digest:
+                yield self.finding(place, AlterationKind.ALTERED, "it differs from the digest in its row")
+
+    def ends(self) -> Iterator[Alteration]:
+        """The cursor is not after the last event."""
+        cursor = self.reader.cursor(self.table)
+        if cursor > self.tip.sequence:
+            several = f"events {self.tip.sequence + 1}-{cursor}"
+            yield self.finding(several, AlterationKind.MISSING, "the broker has acknowledged them")
+
+
+def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:
+    """The digest of the checkpoint in its row; of the last sealed row, in its anchor."""
+    for columns in reader.columns(checkpoint.table, checkpoint.row, checkpoint.row):
+        return columns.state
+    return next((each.state for each in reader.anchors(checkpoint.table) if each.row == checkpoint.row), None)
+
+
+# --- before a use
+
+
+def require_rows(reader: Reader, table: str, first: int, last: int) -> None:
+    """Raise RowAltered unless these rows have the hashes of their contents."""
+    if not reader.is_chained:
+        return
+    sealed = max((each.row for each in reader.anchors(table)), default=0)
+    row = first
+    while row <= min(last, sealed):
+        row = require_run(reader, table, row) + 1
+    before = reader.before(table, row)
+    for columns in reader.columns(table, row, last):
+        require_row(before, columns, reader.event_columns(table, columns.row))
+        before = ChainAnchor(columns.row, 0, columns.hash)
+
+
+def require_row(before: ChainAnchor, columns: Columns, events: Sequence[EventColumns]) -> None:
+    if columns.row != before.row + 1:
+        raise altered(columns.table, f"row {before.row + 1} is missing")
+    if row_hash(before.hash, columns[:HASH], events) != columns.hash:
+        raise altered(columns.table, f"row {columns.row} or its events differ from the hash of the row")
+
+
+def require_run(reader: Reader, table: str, row: int) -> int:
+    """Verify the run of a sealed row, once for each reader. Return the last row of the run."""
+    for run in reader.seals(table, row):
+        if (table, run.row) not in reader.verified_runs:
+            verification = Verification(reader, table)
+            verification.tip = reader.before(table, row)
+            for finding in verification.sealed_run(run):
+                raise altered(table, finding.place)
+            reader.verified_runs.add((table, run.row))
+        return run.row
+    raise altered(table, f"the seal of row {row} is missing")
+
+
+def altered(table: str, what: str) -> RowAltered:
+    return RowAltered(f"{table}: {what}: the journal was changed; {REMEDY}")
+
+
+def verified_events(reader: Reader, table: str, after: int, limit: int) -> list[StoredEvent]:
+    """The next events after a sequence number. Raise RowAltered unless their rows have the hashes of their contents."""
+    events = reader.event_rows(table, after, limit)
+    if not events:
+        return []
+    sealed = max((each.row for each in reader.anchors(table)), default=0)
+    for row, own in groupby(events, itemgetter(0)):
+        if row <= sealed:
+            require_run(reader, table, row)
+            continue
+        (_, sequence, *_), *_ = own
+        for columns in reader.columns(table, row, row):
+            require_row(reader.before(table, row), columns, reader.event_columns_near(table, row, sequence))
+            break
+        else:
+            raise altered(table, f"event {sequence} names row {row}, which does not exist")
+    return [StoredEvent(*event[1:]) for event in events]

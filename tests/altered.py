@@ -1,0 +1,36 @@
+"""Changes of a journal, as a person with a database program and the format's documentation makes them."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+from shoed.journal import Store
+from shoed.journal.rows import DICTIONARY, STEP, Columns, pack, unpack
+
+
+def doctor(store: Store, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute(statement, values).rowcount == 1
+        connection.commit()
+
+
+def rewrite(store: Store, row: int, old: str = "", new: str = "", table: str = "t", **columns: Any) -> None:  # noqa: ANN401 -- of several types
+    """Replace a text in the body of a row, and columns; the hash remains."""
+    with closing(sqlite3.connect(store.path)) as connection:
+        ((dictionary,),) = connection.execute("SELECT bytes FROM dictionary WHERE number = ?", (DICTIONARY,))
+        query = f"SELECT {STEP} FROM step WHERE table_name = ? AND row = ?"  # noqa: S608 -- ours
+        before = Columns(*connection.execute(query, (table, row)).fetchone())
+    body = unpack(before, dictionary).decode()
+    assert old in body
+    after = before._replace(**columns)
+    packed = pack(body.replace(old, new).encode(), dictionary, after.utc_us, after.mono_ns, after.data)
+    statement = "UPDATE step SET utc_us = ?, bytes = ?, body = ? WHERE table_name = ? AND row = ?"
+    doctor(store, statement, after.utc_us, after.data, packed, table, row)
+
+
+def body_of(store: Store, row: int, table: str = "t") -> dict[str, object]:
+    with closing(store.read()) as reader:
+        (columns,) = reader.columns(table, row, row)
+        return msgspec.json.decode(unpack(columns, reader.dictionary), type=dict[str, object])
