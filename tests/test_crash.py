@@ -16,12 +16,13 @@ import pytest
 import pytest_asyncio
 
 from shoed.rig.broker import Broker
-from tests.crash import trials
+from tests.crash import site as sites
 from tests.crash.__main__ import kind, plan
 from tests.crash.evidence import Incarnation, Journal, read
 from tests.crash.laws import Audit, Witness
+from tests.crash.site import EYE, OPEN, Site, site_on
 from tests.crash.subscriber import Received
-from tests.crash.trials import EYE, FAULTS, MOMENTS, OPEN, Site, Trial, site_on
+from tests.crash.trials import FAULTS, MOMENTS, Trial, fault
 
 SEED: Final = 1
 KILL_IN_PLAY: Final = next(
@@ -55,11 +56,11 @@ class Evidence(NamedTuple):
 async def evidence(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Evidence:
     """A kill in play, a power cut, and a clean stop."""
     place = tmp_path_factory.mktemp("crash")
-    async with site_on(place / "site", broker, KILL_IN_PLAY) as site:
-        await site.run(KILL_IN_PLAY)
-        await site.run(Trial(SEED, KILL_IN_PLAY.number, "power cut"))
+    async with site_on(place / "site", broker, KILL_IN_PLAY.dice) as site:
+        await KILL_IN_PLAY.run(site)
+        await Trial(SEED, KILL_IN_PLAY.number, "power cut").run(site)
         kept = place / "state"
-        await asyncio.to_thread(shutil.copytree, site.world.state_dir, kept, ignore=shutil.ignore_patterns("*.sock"))
+        await asyncio.to_thread(shutil.copytree, site.state_dir, kept, ignore=shutil.ignore_patterns("*.sock"))
         witness = site.witness._replace(
             received=list(site.subscriber.events), open_shoe=list(site.shoe.cards), angel_eye=list(site.eye.cards)
         )
@@ -178,7 +179,7 @@ def test_a_lost_card_is_reported_unless_the_journal_names_the_loss(evidence: Evi
 
 @pytest_asyncio.fixture
 async def site(tmp_path: Path, broker: Broker) -> AsyncIterator[Site]:
-    async with site_on(tmp_path / "site", broker, KILL_IN_PLAY) as site:
+    async with site_on(tmp_path / "site", broker, KILL_IN_PLAY.dice) as site:
         yield site
 
 
@@ -188,7 +189,7 @@ async def test_a_daemon_that_ends_in_a_fault_is_reported(site: Site) -> None:
     def end() -> None:
         site.world.daemons[-1].process.terminate()
 
-    await site.fault(Random(1), end, lasting=True)
+    await fault(site, Random(1), end, lasting=True)
     assert laws_of(site.defects) == {"alive"}
 
 
@@ -196,8 +197,8 @@ async def test_a_daemon_that_does_not_continue_after_a_fault_is_reported(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk hangs for ever, as if the daemon did not notice the end of the fault."""
-    monkeypatch.setattr(trials, "PATIENCE_S", 1.0)
-    await site.fault(Random(1), site.disk.hang, lasting=False)
+    monkeypatch.setattr(sites, "PATIENCE_S", 1.0)
+    await fault(site, Random(1), site.disk.hang, lasting=False)
     assert laws_of(site.defects) == {"resume"}
 
 
@@ -205,13 +206,13 @@ async def test_a_daemon_that_does_not_start_again_is_reported(site: Site) -> Non
     """Its configuration is damaged."""
     site.path.write_text("[site]")
     with pytest.raises(AssertionError, match="shoed has ended"):
-        await site.run(KILL_IN_PLAY)
+        await KILL_IN_PLAY.run(site)
 
 
 async def test_a_traceback_in_the_log_is_reported(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The daemon is killed before it can report anything."""
     monkeypatch.setitem(FAULTS, "hang", log_a_traceback)
-    await site.run(Trial(SEED, 1, "hang"))
+    await Trial(SEED, 1, "hang").run(site)
     assert laws_of(site.defects) == {"log"}
     site.world.daemons[-1].log.write_text("")
 

@@ -17,7 +17,8 @@ from typing import Final
 
 from shoed.rig.broker import Broker, BrokerKind, running_broker
 from tests.crash.disk import CACHE
-from tests.crash.trials import FAULTS, Trial, keep, site_on
+from tests.crash.site import keep, site_on
+from tests.crash.trials import FAULTS, Trial
 
 KILLS: Final = 1000
 EACH: Final = 6  # trials with one fault of the disk
@@ -57,12 +58,12 @@ class Run:
         place = self.place / f"site-{trials[0].seed}-{trials[0].number}"
         defects: list[str] = []
         try:
-            async with site_on(place, self.broker, trials[0]) as site:
+            async with site_on(place, self.broker, trials[0].dice) as site:
                 for last in trials[:PER_SITE]:
                     number += 1
                     began = monotonic()
-                    await site.run(last)
-                    if site.defects or site.spent:
+                    await last.run(site)
+                    if site.defects or site.damaged:
                         break
                     print(f"{last}: ok, {len(site.recorded)} events, {monotonic() - began:.1f} s", flush=True)
                 if not site.defects:

@@ -55,10 +55,12 @@ class Audit:
         self.shoe = shoe
         self.contents = Contents()
 
-    def defects(self, journal: Journal, witness: Witness, place: str, *, complete: bool = False) -> list[str]:
-        """`complete`: every event must be received by now."""
+    def defects(
+        self, journal: Journal, witness: Witness, place: str, *, complete: bool = False, damaged: bool = False
+    ) -> list[str]:
+        """`complete`: every event must be received by now. `damaged`: the disk has changed the journal itself."""
         return [
-            *self.contents.journal(journal, place),
+            *(() if damaged else self.contents.journal(journal, place)),
             *self.contents.received(witness.received),
             *intact(journal),
             *acknowledged(journal, self.shoe, witness.open_shoe, witness.acknowledged),

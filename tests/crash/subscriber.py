@@ -31,6 +31,7 @@ class Subscriber:
         self.retained: dict[str, bytes] = {}  # the last message of each topic that is not an event
         self.news = asyncio.Event()
         self.ended = False
+        self.wrong = b""  # a message that is not JSON
 
     async def connect(self, host: str, port: int, name: str) -> asyncio.Task[None]:
         """Subscribe; the task receives until it is cancelled."""
@@ -85,13 +86,11 @@ class Subscriber:
             rest = rest[2:]
         table, _, name = topic.partition("/")
         if name.startswith("event/"):
-            self.take(table, json.loads(rest))
+            self.wrong = topic.encode() + b" " + rest
+            self.events.append(Received(table, json.loads(rest)))
         else:
             self.retained[topic] = rest
         self.news.set()
-
-    def take(self, table: str, event: Json) -> None:
-        self.events.append(Received(table, event))
 
     async def until_it_has(self, ids: set[str]) -> bool:
         """Wait until all these events are received. Return whether they are."""
