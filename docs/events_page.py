@@ -17,6 +17,7 @@ from docs import protocol_page
 from firmware_protocols.family import Reason
 from shoed.bus.messages import CloudEvent, Presence, StatusMessage, TableMessages
 from shoed.journal import StoredEvent
+from shoed.journal.heads import Head
 from shoed.model.cards import Card
 from shoed.model.device_events import (
     DeviceDoubted,
@@ -44,6 +45,7 @@ from shoed.model.events import (
 )
 from shoed.model.incarnations import Because, JournalContinued, WordSince
 from shoed.model.irregularities import PLAYER, Role
+from shoed.model.moments import rfc3339
 from shoed.model.observations import Capability, DeviceDoubt, Outcome, Place, Side
 from shoed.model.step import DeviceOrderKind
 from shoed.rules.book import BetAction, LateEffect, Then
@@ -272,6 +274,19 @@ AT_US: Final = 1_700_000_000_123_456
 EXAMPLE: Final = CardDrawn(
     shoe=1, round=12, index=1, hand=Side.PLAYER, card=Card.S8, points=Points(8, 0), provenance=4711
 )
+HEAD: Final = Head(
+    journal="k3v9x2mq",
+    incarnation="k3v9x2mq",
+    table="bac-901",
+    row=4711,
+    sequence=96,
+    shoe=1,
+    round=12,
+    time=rfc3339(AT_US),
+    hash="00ff" * 16,
+    key="A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+    signature="o/lRrWom33YYJPDboxVpx5htfv8+5zh7cAnFZISh32KHUMprbpx1D5epNLV+xU652nE/q4tYYrzvl/aX8BPzCg==",
+)
 
 INTRODUCTION: Final = """\
 <!-- Written by docs/generate.py from docs/events_page.py; do not edit: run ./dev generate. -->
@@ -288,7 +303,8 @@ shoed uses MQTT 5, or 3.1.1 by a setting, with QoS 1. Each table has its own con
 """
 AFTER_TOPICS: Final = """
 After every CONNACK the table publishes status, state and question. Then the table publishes in order all events that
-the broker has not acknowledged.
+the broker has not acknowledged. The head follows when the broker has acknowledged every event up to its `sequence`; of
+several heads, only the newest one may be published.
 
 ## The envelope of an event
 
@@ -359,6 +375,12 @@ def events_page() -> str:
                 parts += [f"\n#### `{name.replace('.', '/')}`\n", described(data), fields(data, shapes)]
     parts += ["\n## State\n", described(PublicState), fields(PublicState, shapes), phases()]
     parts += ["\n## Question\n", described(PublicQuestion), fields(PublicQuestion, shapes), QUESTIONS]
+    parts += [
+        "\n## Head\n",
+        described(Head),
+        fields(Head, shapes),
+        f"\n```json\n{pretty(VOICE.head(HEAD).payload)}\n```\n",
+    ]
     parts += ["\n## Status\n", described(StatusMessage), fields(StatusMessage, shapes)]
     parts += ["\n## Shapes\n\nThe types in the tables of fields.\n"]
     done: set[type[msgspec.Struct]] = set()
@@ -387,6 +409,7 @@ def topics() -> str:
             voice.question(None),
             "the first open question: plain JSON, [below](#question); empty if no question is open",
         ),
+        (voice.head(HEAD), "the newest signed hash of the journal: plain JSON, [below](#head)"),
     )
     rows = ((f"`{it.topic}`", "yes" if it.retain else "no", what) for it, what in messages)
     return "\n" + table(("topic", "retained", "payload"), rows).replace("card/drawn", "<noun>/<verb>")

@@ -18,6 +18,7 @@ import pytest
 
 from shoed.errors import CommitFailed, JournalLocked, JournalUnusable
 from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold
+from shoed.journal.keys import SigningKey
 from shoed.journal.schema import SCHEMAS
 from shoed.journal.writer import ROOM
 from shoed.model.commands import Answer, Author, OpenBets
@@ -50,8 +51,8 @@ def part_of_a_frame(row: int) -> Step:
 
 
 @asynccontextmanager
-async def writing(store: Store) -> AsyncIterator[Writer]:
-    writer = Writer(store, 7)
+async def writing(store: Store, key: SigningKey | None = None) -> AsyncIterator[Writer]:
+    writer = Writer(store, 7, key)
     try:
         async with asyncio.timeout(PATIENCE_S):
             yield writer

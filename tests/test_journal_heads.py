@@ -106,7 +106,7 @@ def test_openssl_verifies_a_head(tmp_path: Path) -> None:
 def test_the_log_has_one_line_of_json_for_each_head(tmp_path: Path) -> None:
     """The line is the payload of the retained message."""
     log = HeadLog(tmp_path)
-    log.append(heads(2))
+    log.append(list(heads(2)))
     log.append([replace(HEAD, row=3)])
     lines = (tmp_path / NAME).read_bytes().splitlines()
     assert [msgspec.json.decode(line, type=Head) for line in lines] == list(heads(3)) == list(logged_heads(tmp_path))
@@ -139,7 +139,7 @@ def test_the_size_of_the_log_is_limited(tmp_path: Path) -> None:
 def test_an_interrupted_rotation_loses_no_newest_head(tmp_path: Path) -> None:
     """The process can end between the two renamings."""
     log = HeadLog(tmp_path)
-    log.append(heads(5))
+    log.append(list(heads(5)))
     (tmp_path / NAME).rename(tmp_path / f"{NAME}.1")
     assert newest_heads(tmp_path)["bac-901"].row == 5
     log.append([replace(HEAD, row=6)])

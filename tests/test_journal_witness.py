@@ -206,11 +206,11 @@ async def witnessing(path: Path, *words: str) -> AsyncIterator[Running]:
             await process.wait()
 
 
-async def publish(broker: Broker, *heads: Head) -> None:
+async def publish(broker: Broker, *heads: Head, site: str = "rws") -> None:
     async with connect(broker.settings(), "publisher", None, PATIENCE) as connection:
         for each in heads:
             payload = msgspec.json.encode(each)
-            await connection.publish(MqttMessage(f"shoed/v1/rws/{each.table}/head", payload, retain=True))
+            await connection.publish(MqttMessage(f"shoed/v1/{site}/{each.table}/head", payload, retain=True))
 
 
 async def test_the_command_keeps_heads_across_restarts_of_the_broker(tmp_path: Path, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The MQTT messages of a table: topics, event envelopes, and the retained status, state and question."""
+"""The MQTT messages of a table: topics, event envelopes, and the retained status, state, question and head."""
 
 from enum import Enum
 from typing import Final
@@ -7,6 +7,7 @@ import msgspec
 
 from shoed.bus.client import CLOUDEVENT, JSON, MqttMessage
 from shoed.journal import StoredEvent
+from shoed.journal.heads import Head
 from shoed.model.incarnations import WordSince, with_present_ids, word_of
 from shoed.model.moments import rfc3339
 from shoed.table import Custom, PublicQuestion, PublicState
@@ -85,6 +86,9 @@ class TableMessages(msgspec.Struct, frozen=True):
 
     def published_data(self, data: str) -> str:
         return with_present_ids(data, self.table, self.words)
+
+    def head(self, head: Head) -> MqttMessage:
+        return MqttMessage(f"{self.root}/head", encode(head), retain=True, content_type=JSON)
 
     def event(self, event: StoredEvent, *, historical: bool) -> MqttMessage:
         envelope = CloudEvent(

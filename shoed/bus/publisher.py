@@ -6,7 +6,8 @@ connection sets `news`, which wakes the publisher. If the last committed Step fo
 are published from memory; all others are read from the journal. The publisher keeps only unacknowledged events in
 memory, so memory stays bounded with a slow broker. The cursor is the sequence number of the last acknowledged event. A
 later commit writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id
-and the same data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S.
+and the same data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S. It
+sends the newest signed head after the state, when the broker has acknowledged the events that the head covers.
 
 `finish` and `complete` end the publisher after the last committed event. Without a connection, `finish` ends it at
 once, and the rest waits for the next start; `complete` connects until the broker has everything.
@@ -18,6 +19,7 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -27,6 +29,7 @@ from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerRefused, BusError, JournalError, RowAltered
 from shoed.journal import Reader, Store, StoredEvent, Writer
+from shoed.journal.heads import HEAD_MOMENTS, newest_head
 from shoed.journal.incarnations import Outside, missing
 from shoed.journal.rows import text
 from shoed.journal.verify import verified_events
@@ -109,10 +112,12 @@ class Publisher:
         self.newest: tuple[Event, ...] = ()  # of the last committed Step with events
         self.state: TableState | None = None  # after the last committed Step; None: unknown, because a row was changed
         self.on_altered: Callable[[RowAltered], None] | None = None  # receives the error of a row that differs
+        self.head_due = True  # the broker may not have the newest head
 
     def committed(self, events: tuple[Event, ...], state: TableState) -> None:
         self.state = state
         self.newest = events or self.newest
+        self.head_due = self.head_due or any(isinstance(event.data, HEAD_MOMENTS) for event in events)
         self.stale = True
         self.news.set()
 
@@ -130,6 +135,7 @@ class Publisher:
     def complete(self, reason: str) -> None:
         """As `finish`, and connect again until the broker has the status."""
         self.final_reason = self.final_reason or reason
+        self.head_due = True  # of a clean stop
         self.news.set()
 
     async def run(self) -> None:
@@ -202,6 +208,7 @@ class Publisher:
             self.question = self.open_question(self.state)
             await connection.publish(self.shown(self.state))
             await connection.publish(self.messages.question(self.question))
+        self.head_due = True
         self.births += 1
         self.offline_reason = None
         LOG.info("%s: %s at %s", self.messages.table, reason, self.broker.at)
@@ -262,11 +269,9 @@ class Publisher:
                 continue
             self.busy_since = None
             if self.stale:
-                try:
-                    async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
-                        await self.news.wait()
-                except TimeoutError:
-                    await self.publish_state(connection, sent)
+                await self.publish_state(connection, sent)
+            elif self.head_due:
+                self.publish_head(connection, reader, sent)
             elif self.final_reason is not None:
                 return
             else:
@@ -280,6 +285,11 @@ class Publisher:
         return verified_events(reader, self.messages.table, sent, limit)
 
     async def publish_state(self, connection: Connection, sent: int) -> None:
+        """Publish the state when there is no news for STATE_AFTER_S."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
+                await self.news.wait()
+            return
         state = self.state
         if state is None:
             self.stale = False
@@ -293,6 +303,26 @@ class Publisher:
                 if connection.unacknowledged >= connection.window:  # a broker with a Receive Maximum of 1
                     await asyncio.wait((acknowledged,))
                 self.track(sent, connection.send(self.messages.question(question)))
+
+    def publish_head(self, connection: Connection, reader: Reader, sent: int) -> None:
+        """Publish the newest head. With newer events, it is due again after them."""
+        self.head_due = False
+        head = newest_head(reader, self.messages.table)
+        if head is not None and head.sequence <= sent:
+            settled = asyncio.get_running_loop().create_future()
+            self.track(sent, settled)
+            connection.send(self.messages.head(head)).add_done_callback(partial(self.settle_head, settled))
+
+    def settle_head(self, settled: asyncio.Future[None], acknowledged: asyncio.Future[None]) -> None:
+        """An access list of an earlier version may deny the topic: the events continue."""
+        error = acknowledged.exception()
+        if isinstance(error, BrokerRefused):
+            LOG.warning("%s: %s; the events are published", self.messages.table, error)
+        elif error is not None:
+            settled.set_exception(error)
+            settled.exception()  # marks the exception as retrieved, or asyncio would log it
+            return
+        settled.set_result(None)
 
     def shown(self, state: TableState) -> MqttMessage:
         return self.messages.state(public_state(self.messages.game, state, insurance=self.messages.insurance))

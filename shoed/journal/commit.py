@@ -15,7 +15,8 @@ import msgspec
 
 from shoed.engine import EngineState
 from shoed.journal import incarnations
-from shoed.journal.heads import is_head_moment
+from shoed.journal.heads import Head, HeadWriter, is_head_moment
+from shoed.journal.keys import SigningKey
 from shoed.journal.rows import DICTIONARY, Checkpoint, event_columns, genesis, row_hash, step_columns, text
 from shoed.model.events import ShoeStarted
 from shoed.model.step import LinkDown, Step
@@ -31,6 +32,12 @@ CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
 LAST_HASH: Final = "SELECT hash FROM step WHERE table_name = ? ORDER BY row DESC LIMIT 1"
 LAST_ANCHOR: Final = "SELECT hash, sequence FROM anchor WHERE table_name = ? ORDER BY row DESC LIMIT 1"
 LAST_SEQUENCE: Final = "SELECT max(sequence) FROM event WHERE table_name = ?"
+
+UNSIGNED_END: Final = (
+    "SELECT row, utc_us, hash FROM step WHERE table_name = ?1"
+    " AND row = (SELECT max(row) FROM step WHERE table_name = ?1)"
+    " AND NOT EXISTS (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = step.row)"
+)
 
 
 class Entry(msgspec.Struct):
@@ -53,14 +60,18 @@ class Tip(msgspec.Struct, frozen=True):
 class Committer:
     """All that a commit writes. A commit that fails leaves no trace, in the file and here: it may be repeated."""
 
-    def __init__(self, connection: sqlite3.Connection, engine: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, engine: int, key: SigningKey | None = None) -> None:
         self.connection = connection
         self.engine = engine
         ((self.word,),) = connection.execute("SELECT word FROM journal")
         ((self.dictionary,),) = connection.execute("SELECT bytes FROM dictionary WHERE number = ?", (DICTIONARY,))
         self.tips: dict[str, Tip] = {}
+        self.head_writer = None if key is None else HeadWriter(connection, key, self.word)
+        self.new_heads: list[Head] = []  # of the present commit
+        self.heads: list[Head] = []  # committed, until `taken_heads`
 
     def commit(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
+        self.new_heads = []
         try:
             self.write(entries, cursors)
         except BaseException:
@@ -77,6 +88,7 @@ class Committer:
             self.append(entry, is_due=entry is last[entry.table] and entry.table in due)
         self.connection.executemany(CURSOR, cursors.items())
         self.connection.execute("COMMIT")
+        self.heads += self.new_heads
 
     def append(self, entry: Entry, *, is_due: bool) -> None:
         """Write the row of a Step, its events, and perhaps a checkpoint."""
@@ -97,7 +109,26 @@ class Committer:
         if checkpoint is not None:
             self.connection.execute(REPLACED, (table,))
             self.connection.execute(CHECKPOINT, msgspec.structs.astuple(checkpoint))
+        if self.head_writer is not None and is_head_moment(step):
+            self.new_heads.append(self.head_writer.write(table, step.row, step.now.utc_us, hashed))
         self.tips[table] = Tip(hashed, sequence, 1 if checkpoint else tip.unchecked + 1)
+
+    def sign_ends(self) -> None:
+        """Write a head for the last row of each table of this process, at a clean stop."""
+        if self.head_writer is None:
+            return
+        self.new_heads = []
+        self.connection.execute("BEGIN IMMEDIATE")
+        for table in self.tips:
+            for row, utc_us, hashed in self.connection.execute(UNSIGNED_END, (table,)).fetchall():
+                self.new_heads.append(self.head_writer.write(table, row, utc_us, hashed))
+        self.connection.execute("COMMIT")
+        self.heads += self.new_heads
+
+    def taken_heads(self) -> list[Head]:
+        """The heads that were committed since the last call."""
+        heads, self.heads = self.heads, []
+        return heads
 
     def stored_tip(self, table: str) -> Tip:
         """The end of the chain in the file. Its first row in this process gets a checkpoint."""

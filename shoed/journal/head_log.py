@@ -7,7 +7,7 @@ table. A line is not synced to the disk: after a power cut the file may lack hea
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -31,8 +31,10 @@ class HeadLog:
         self.longest = longest
         self.problem = ""  # the last logged problem
 
-    def append(self, heads: Iterable[Head]) -> None:
+    def append(self, heads: Sequence[Head]) -> None:
         """Append heads that are committed. A problem of the file is logged, and does not stop the tables."""
+        if not heads:
+            return
         try:
             lines = b"".join([encode(head) + b"\n" for head in heads])
             with self.path.open("ab+") as file:

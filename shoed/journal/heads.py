@@ -10,11 +10,13 @@ A copy of a head that another program keeps proves that a rewritten chain is not
 
 import base64
 import sqlite3
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from shoed.journal.keys import SigningKey
+from shoed.journal.reader import Reader
 from shoed.model.events import (
     RoundAbandoned,
     RoundCompleted,
@@ -24,7 +26,7 @@ from shoed.model.events import (
     ShoeStarted,
 )
 from shoed.model.moments import rfc3339
-from shoed.model.step import Step
+from shoed.model.step import LinkDown, Step
 
 # The events after which a head is written. Between them, the rows are in the chain, and the next head covers them.
 HEAD_MOMENTS: Final = (RoundCompleted, RoundVoided, RoundAbandoned, RoundCorrected, ShoeStarted, ShoeEmptied)
@@ -41,6 +43,10 @@ round {0.round}
 time {0.time}
 hash {0.hash}
 """
+INCARNATION: Final = (
+    "SELECT word FROM incarnation JOIN incarnation_table USING (number)"
+    " WHERE table_name = ? ORDER BY number DESC LIMIT 1"
+)
 HEAD: Final = "INSERT INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -71,7 +77,9 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def is_head_moment(step: Step) -> bool:
-    return any(isinstance(event.data, HEAD_MOMENTS) for event in step.events)
+    """Whether a head is written with the Step: after HEAD_MOMENTS, and when a link closes, as at a stop."""
+    closes = isinstance(step.input, LinkDown) and bool(step.events)
+    return closes or any(isinstance(event.data, HEAD_MOMENTS) for event in step.events)
 
 
 def is_genuine(head: Head) -> bool:
@@ -93,8 +101,9 @@ class HeadWriter:
         self.key = key
         self.journal = journal
 
-    def write(self, table: str, incarnation: str, row: int, utc_us: int, hashed: bytes) -> Head:
+    def write(self, table: str, row: int, utc_us: int, hashed: bytes) -> Head:
         """Sign the row, after its events are written."""
+        (incarnation,) = self.connection.execute(INCARNATION, (table,)).fetchone() or (self.journal,)
         shoe, number, sequence = self.place(table)
         unsigned = Head(
             self.journal, incarnation, table, row, sequence, shoe, number, rfc3339(utc_us), hashed.hex(), "", ""
@@ -117,6 +126,26 @@ class HeadWriter:
         ).fetchone()
         shoe, number = played or (0, 0)
         return int(shoe), int(number), int(sequence)
+
+
+def stored_heads(reader: Reader, table: str, after: int = 0) -> Iterator[Head]:
+    """The heads of a table after a row, in order."""
+    return heads_of(reader, "table_name = ? AND row > ? ORDER BY row", table, after)
+
+
+def newest_head(reader: Reader, table: str) -> Head | None:
+    return next(heads_of(reader, "table_name = ? ORDER BY row DESC LIMIT 1", table), None)
+
+
+def heads_of(reader: Reader, condition: str, *values: object) -> Iterator[Head]:
+    for journal, incarnation, table, row, sequence, shoe, number, utc_us, hashed, key, signature in reader.rows(
+        "SELECT word, incarnation, table_name, row, sequence, shoe, round, head.utc_us, hash, public, signature"  # noqa: S608 -- ours
+        f" FROM head, journal, key WHERE key.number = head.key AND {condition}",
+        *values,
+    ):
+        time = rfc3339(utc_us)
+        signed = (in_base64(each) for each in (key, signature))
+        yield Head(journal, incarnation, table, row, sequence, shoe, number, time, hashed.hex(), *signed)
 
 
 def in_base64(data: bytes) -> str:

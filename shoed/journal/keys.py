@@ -20,7 +20,7 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from time import gmtime, strftime
 from typing import Final
 
@@ -152,6 +152,10 @@ class SigningKey:
     def sign(self, text: bytes) -> bytes:
         return (self.loaded or self.load())[1](text)
 
+    def prepare_in_thread(self, state_dir: Path) -> None:
+        """Call `prepare` in a thread: neither the library nor a disk that hangs delays the event loop."""
+        Thread(target=self.prepare, args=(state_dir,), name="journal-key", daemon=True).start()
+
     def prepare(self, state_dir: Path) -> None:
         """Import the library, and write the public key. Another public key in the file is logged."""
         path = state_dir / PUBLIC_FILE
@@ -199,6 +203,13 @@ def announcement_text(journal: str, previous: bytes, following: bytes) -> bytes:
         previous=base64.b64encode(previous).decode(),
         following=base64.b64encode(following).decode(),
     ).encode()
+
+
+def is_announced(journal: str, previous: bytes, following: bytes, signature: bytes) -> bool:
+    """Whether the previous key announced the following one."""
+    from shoed.journal.ed25519 import is_signed  # noqa: PLC0415 -- start-up time and memory: see above
+
+    return is_signed(previous, signature, announcement_text(journal, previous, following))
 
 
 def daemon_key(state_dir: Path, key_file: str | None) -> SigningKey:

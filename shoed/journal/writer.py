@@ -21,6 +21,8 @@ import msgspec
 
 from shoed.errors import CommitFailed, JournalError
 from shoed.journal.commit import Committer, Entry
+from shoed.journal.head_log import HeadLog
+from shoed.journal.keys import SigningKey
 from shoed.journal.store import Store
 from shoed.model.step import Step
 
@@ -49,9 +51,11 @@ Item = Entry | CursorMove | Flush
 
 
 class Writer:
-    def __init__(self, store: Store, engine: int) -> None:
+    def __init__(self, store: Store, engine: int, key: SigningKey | None = None) -> None:
         self.store = store
         self.engine = engine
+        self.key = key
+        self.head_log = HeadLog(store.path.parent)
         self.loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[JournalError | None] = self.loop.create_future()
         self.has_room = asyncio.Event()
@@ -137,7 +141,7 @@ class Writer:
         try:
             with closing(self.store.connect()) as connection:
                 connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
-                self.serve(Committer(connection, self.engine))
+                self.serve(Committer(connection, self.engine, self.key))
         except sqlite3.Error as error:
             self.loop.call_soon_threadsafe(self.fail, self.failure(error, REMEDY))
         except Exception as error:  # the border of the thread: every error must end the recording
@@ -162,6 +166,9 @@ class Writer:
             self.committing_since = None
             self.loop.call_soon_threadsafe(self.committed, batch, time.monotonic() - began if writes else None)
             last = any(isinstance(item, Flush) and item.last for item in batch)
+            if last:
+                committer.sign_ends()
+            self.head_log.append(committer.taken_heads())
 
     def gather(self) -> list[Item]:
         """The queued items, as soon as one of them is urgent, or after RIDE_S."""

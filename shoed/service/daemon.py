@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, assert_never
 from shoed.engine import ENGINE
 from shoed.errors import JournalError, NoSuchTable
 from shoed.journal import Store, Writer, hold
+from shoed.journal.keys import daemon_key
 from shoed.model.commands import Answer
 from shoed.model.requests import (
     AnyRequest,
@@ -73,7 +74,8 @@ class Daemon(Generic[D]):
         self.began_us = now().utc_us
         self.disk = Disk(Path(config.state_dir).absolute())
         self.store = store
-        self.writer = Writer(store, ENGINE)
+        self.key = daemon_key(self.disk.state_dir, config.journal.key_file)
+        self.writer = Writer(store, ENGINE, self.key)
         self.desk = desk
         self.counters: dict[str, Counters] = {}  # by the name of the table, also of a removed one
         self.desks = [self.desk_of(table) for table in config.tables]
@@ -145,6 +147,7 @@ class Daemon(Generic[D]):
         measuring = [self.tasks.create_task(self.metrics.run())] if self.metrics is not None else []
         self.systemd.notify("READY=1", f"STATUS={self.status()}")
         load_later_modules()
+        self.key.prepare_in_thread(self.disk.state_dir)
         gc.freeze()  # a collection of the objects of the start would delay the event loop
         gc.enable()
         LOG.info("ready: %s", self.status())

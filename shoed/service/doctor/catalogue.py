@@ -181,9 +181,9 @@ CHECKS: Final[Mapping[CheckName, DoctorCheck]] = {
     ),
     CheckName.BROKER_ACCESS: DoctorCheck(
         "The broker publishes what shoed sends for each table. Doctor publishes one message that is not retained to"
-        " `shoed/v1/SITE/TABLE/doctor`, a topic that subscribers of `event/#`, `status`, `state` and `question` do not"
-        " receive. Under MQTT 3.1.1 a denial is invisible; therefore doctor also subscribes to this topic and waits for"
-        " its own message.",
+        " `shoed/v1/SITE/TABLE/doctor`, a topic that subscribers of `event/#`, `status`, `state`, `question` and `head`"
+        " do not receive. Under MQTT 3.1.1 a denial is invisible; therefore doctor also subscribes to this topic and"
+        " waits for its own message.",
         "The broker's access list denies the topics of the table.",
         "Allow the user of shoed to write and to read `shoed/v1/SITE/#`.",
         "the broker did not accept a connection",
