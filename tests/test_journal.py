@@ -98,7 +98,7 @@ def test_a_new_file_has_every_schema_and_a_random_word(tmp_path: Path) -> None:
     names = {name for (name,) in rows(store, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
     assert names == {
         *("journal", "step", "step_4", "event", "cursor", "checkpoint", "dictionary"),
-        *("anchor", "seal", "head", "key", "incarnation", "incarnation_table"),
+        *("anchor", "seal", "head", "key", "incarnation", "incarnation_table", "loss"),
     }
     assert Store(tmp_path).word == store.word
     (tmp_path / "other").mkdir()

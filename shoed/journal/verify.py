@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from shoed.errors import RowAltered
+from shoed.journal.losses import REASONS, Losses, LossKind
 from shoed.journal.reader import ChainAnchor, Reader
 from shoed.journal.rows import STEP, Checkpoint, Columns, EventColumns, StoredEvent, row_hash, seal_hash
 
@@ -33,6 +34,7 @@ class AlterationKind(Enum):
     MISSING = "missing"
     INSERTED = "inserted"
     REORDERED = "reordered"
+    LOST = "lost"  # a salvage named it
 
 
 class Alteration(msgspec.Struct, frozen=True):
@@ -54,6 +56,7 @@ class Verification:
         self.reader = reader
         self.table = table
         self.tip = reader.begin(table)
+        self.losses = Losses(reader, table)
         self.rows = 0
         self.events = 0
 
@@ -63,6 +66,8 @@ class Verification:
         yield from self.ends()
 
     def row_findings(self) -> Iterator[Alteration]:
+        for loss in self.losses.all:
+            yield self.finding(str(loss), AlterationKind.LOST, REASONS[loss.kind])
         yield from self.begin()
         yield from self.sealed_rows()
         yield from self.chained_rows()
@@ -133,8 +138,8 @@ class Verification:
                 event = next(events, None)
             stored = columns[HASH]
             if number != row + 1:
-                yield self.missing(row + 1, number - 1)
-            elif row_hash(hashed, columns[:HASH], own) != stored:
+                yield from self.missing(row + 1, number - 1, f"the next row is {number}")
+            elif row_hash(hashed, columns[:HASH], own) != stored and not self.losses.has(LossKind.UNPROVEN, number):
                 yield self.differing(hashed, columns, own)
             row, hashed = number, stored
             self.rows += 1
@@ -149,15 +154,20 @@ class Verification:
         """The findings for an event that does not follow the last one, or whose row does not exist."""
         of, number = event[:2]
         if number > sequence + 1:
-            several = f"event {sequence + 1}" if number == sequence + 2 else f"events {sequence + 1}-{number - 1}"
-            yield self.finding(several, AlterationKind.MISSING, f"the next event is {number}, of row {of}")
-        if of != row:
+            yield from self.missing_events(sequence + 1, number - 1, f"the next event is {number}, of row {of}")
+        if of != row and not self.losses.has(LossKind.MISSING, of):
             detail = f"it names row {of}, which does not exist or precedes the row of the event before it"
             yield self.finding(f"event {number}", AlterationKind.ALTERED, detail)
 
-    def missing(self, first: int, last: int) -> Alteration:
-        place = f"row {first}" if first == last else f"rows {first}-{last}"
-        return self.finding(place, AlterationKind.MISSING, f"the next row is {last + 1}")
+    def missing(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
+        if not self.losses.has(LossKind.MISSING, first, last):
+            place = f"row {first}" if first == last else f"rows {first}-{last}"
+            yield self.finding(place, AlterationKind.MISSING, detail)
+
+    def missing_events(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
+        if not self.losses.has(LossKind.EVENTS, first, last):
+            place = f"event {first}" if first == last else f"events {first}-{last}"
+            yield self.finding(place, AlterationKind.MISSING, detail)
 
     def differing(self, previous: bytes, columns: Sequence[Any], events: Sequence[EventColumns]) -> Alteration:
         """The most likely change of a row that differs from its hash."""
@@ -183,8 +193,8 @@ class Verification:
         for checkpoint in self.reader.checkpoints(self.table):
             place = f"the checkpoint of row {checkpoint.row}"
             if checkpoint.row > self.tip.row:
-                rows = f"rows {self.tip.row + 1}-{checkpoint.row}"
-                yield self.finding(rows, AlterationKind.MISSING, f"the checkpoint of row {checkpoint.row} remains")
+                detail = f"the checkpoint of row {checkpoint.row} remains"
+                yield from self.missing(self.tip.row + 1, checkpoint.row, detail)
             elif digest_on_record(self.reader, checkpoint) != checkpoint.digest:
                 yield self.finding(place, AlterationKind.ALTERED, "it differs from the digest in its row")
 
@@ -192,8 +202,7 @@ class Verification:
         """The cursor is not after the last event."""
         cursor = self.reader.cursor(self.table)
         if cursor > self.tip.sequence:
-            several = f"events {self.tip.sequence + 1}-{cursor}"
-            yield self.finding(several, AlterationKind.MISSING, "the broker has acknowledged them")
+            yield from self.missing_events(self.tip.sequence + 1, cursor, "the broker has acknowledged them")
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:

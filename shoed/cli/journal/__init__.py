@@ -48,6 +48,18 @@ TASKS: Final[Mapping[str, About]] = {
         "recompute the events from the recorded observations and bytes, and print each difference from the journal",
         ("shoed journal replay --check", "shoed journal replay --check bac-901 --state-dir copy"),
     ),
+    "backup": About(
+        "copy the journal to another directory, or continue an earlier copy; the daemon may run",
+        ("shoed journal backup /mnt/backup/shoed", "shoed journal backup /mnt/backup/shoed --config shoed.toml"),
+    ),
+    "restore": About(
+        "replace the journal of a stopped daemon by a backup",
+        ("shoed journal restore /mnt/backup/shoed --state-dir /var/lib/shoed",),
+    ),
+    "salvage": About(
+        "write every readable row of a damaged journal to a new journal, and name the gaps",
+        ("shoed journal salvage /var/lib/shoed/journal-damaged-20261119T220000Z.db /root/salvaged",),
+    ),
     "witness": About(
         "keep the signed heads of a site in a file, on another machine",
         (

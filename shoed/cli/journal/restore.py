@@ -1,0 +1,24 @@
+"""`shoed journal restore`: replace the journal of a stopped daemon by a backup."""
+
+from pathlib import Path
+
+from shoed.cli.options import add_state_dir, state_dir_of
+from shoed.cli.parser import Parser
+from shoed.journal.backup import FILE
+from shoed.journal.from_backup import restore
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("backup", type=Path, metavar="BACKUP", help="the directory of the backup, or its file")
+    add_state_dir(parser)
+    parser.set_defaults(command=lambda arguments: run(arguments.backup, state_dir_of(arguments)))
+
+
+def run(backup: Path, state_dir: Path) -> int:
+    restored = restore(backup / FILE if backup.is_dir() else backup, state_dir)
+    for name, row, played in restored.tables:
+        print(f"{name}: restored up to row {row}; the last round is {played}")
+    if restored.set_aside is not None:
+        print(f"{restored.set_aside}: the previous journal")
+    print("the ids of all new events begin with a new word; start the daemon, then look at: shoed status")
+    return 0

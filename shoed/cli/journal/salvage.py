@@ -1,0 +1,57 @@
+"""`shoed journal salvage`: write the readable rows of a damaged journal to a new journal, and name the gaps."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Final
+
+from shoed.cli.parser import Parser
+from shoed.errors import JournalError
+from shoed.journal import Reader, hold
+from shoed.journal.backup import FILE, last_round
+from shoed.journal.losses import REASONS, LossKind
+from shoed.journal.salvage import SalvagedTable, salvage
+from shoed.journal.schema import absent
+
+SHOWN: Final = 20  # gaps of each table; `verify` prints all of them
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("damaged", type=Path, metavar="DAMAGED", help="the damaged file, or the directory with it")
+    parser.add_argument("directory", type=Path, metavar="DEST", help="a new directory for the new journal")
+    parser.set_defaults(command=lambda arguments: run(arguments.damaged, arguments.directory))
+
+
+def run(damaged: Path, directory: Path) -> int:
+    path, target = damaged / FILE if damaged.is_dir() else damaged, directory / FILE
+    if not path.exists():
+        raise absent(path)
+    with ExitStack() as held:
+        if path.name == FILE and (path.parent / "lock").exists():  # perhaps the journal of a running daemon
+            held.enter_context(hold(path.parent))
+        held.enter_context(hold(directory))
+        if target.exists():
+            raise JournalError(f"{target} exists; name a new directory")
+        found = salvage(path, target)
+    with closing(Reader(target)) as reader:
+        for table in found.tables:
+            print("\n".join(lines(table, last_round(reader, table.name))))
+    if found.unread_pages:
+        print(f"{path}: the disk could not read {found.unread_pages} pages")
+    print(f"{target} is the new journal: read it with --state-dir {directory}, and keep {path} as evidence")
+    return int(any(table.losses for table in found.tables))
+
+
+def lines(table: SalvagedTable, last_round: str) -> Iterator[str]:
+    missing, unproven, events = (
+        sum(loss.last - loss.first + 1 for loss in table.losses if loss.kind is kind)
+        for kind in (LossKind.MISSING, LossKind.UNPROVEN, LossKind.EVENTS)
+    )
+    yield (
+        f"{table.name}: {table.rows} rows and {table.events} events found; {missing} rows and {events} events lost;"
+        f" {unproven} rows are not proven; the last round is {last_round}"
+    )
+    for loss in table.losses[:SHOWN]:
+        yield f"    {loss}: {REASONS[loss.kind]}"
+    if len(table.losses) > SHOWN:
+        yield f"    and {len(table.losses) - SHOWN} further gaps; shoed journal verify prints all of them"

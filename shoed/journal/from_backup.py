@@ -1,0 +1,96 @@
+"""The restore of a backup into the state directory of a daemon that does not run.
+
+Theory of operation: the backup is verified and copied to a new file beside the journal. The copy has a pending
+incarnation, so that the daemon never repeats an event id (`incarnations.py`). Then the present journal is renamed, and
+the copy gets its name. The present journal is first brought into one file without a log, so that an end of the process
+between two renames loses nothing.
+"""
+
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from time import gmtime, strftime, time_ns
+from typing import NamedTuple
+
+from shoed.errors import JournalError, JournalUnusable
+from shoed.journal.backup import last_round
+from shoed.journal.incarnations import begin
+from shoed.journal.keys import sync_directory
+from shoed.journal.reader import Reader
+from shoed.journal.schema import unusable
+from shoed.journal.store import hold, unwritable
+from shoed.journal.verify import AlterationKind, Verification
+from shoed.model.incarnations import Because
+
+
+class RestoredBackup(NamedTuple):
+    tables: list[tuple[str, int, str]]  # name, last row, last round
+    set_aside: Path | None  # the previous journal
+
+
+def restore(backup: Path, state_dir: Path) -> RestoredBackup:
+    """Replace the journal of a state directory by a verified copy of a backup."""
+    target = state_dir / "journal.db"
+    new = target.with_name("journal.db.restoring")
+    with hold(state_dir), closing(Reader(backup)) as reader:
+        if target.exists() and target.samefile(backup):
+            raise JournalError(f"{backup} is the journal of this state directory; name a backup")
+        verify(reader)
+        require_room(backup, state_dir)
+        try:
+            copy(reader, new, f"the backup {backup}")
+            aside = set_aside(target, "replaced")
+            new.rename(target)
+            sync_directory(state_dir)
+        except OSError as error:
+            raise unwritable(state_dir, error) from error
+        finally:
+            new.unlink(missing_ok=True)
+        return RestoredBackup(
+            [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables], aside
+        )
+
+
+def verify(reader: Reader) -> None:
+    for table in reader.tables:
+        for finding in Verification(reader, table).findings():
+            if finding.kind is not AlterationKind.LOST:
+                raise JournalUnusable(f"{reader.path}: {finding}; nothing was restored; use another backup")
+
+
+def require_room(backup: Path, state_dir: Path) -> None:
+    size, free = backup.stat().st_size, shutil.disk_usage(state_dir).free
+    if size > free:
+        raise JournalError(
+            f"{state_dir}: the backup needs {size / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free; free space on the"
+            " disk, then repeat the command"
+        )
+
+
+def copy(reader: Reader, new: Path, detail: str) -> None:
+    """A durable copy with a pending incarnation."""
+    new.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            reader.connection.backup(connection)
+            connection.execute("PRAGMA journal_mode = DELETE")  # one file, which can be renamed
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN")
+            begin(connection, Because.RESTORED, detail, time_ns() // 1000)
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise unusable(new, error) from error
+
+
+def set_aside(path: Path, word: str) -> Path | None:
+    """Rename a journal with its log. Return the new name."""
+    if not path.exists():
+        return None
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    aside = path.with_name(f"journal-{word}-{strftime('%Y%m%dT%H%M%SZ', gmtime())}.db")
+    for suffix in ("-wal", "-shm", ""):
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{suffix}").rename(f"{aside}{suffix}")
+    return aside

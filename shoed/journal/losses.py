@@ -1,0 +1,60 @@
+"""The gaps that a salvage named in a journal: rows and events that are missing, and rows that are not proven."""
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from shoed.journal.reader import Reader
+
+
+class LossKind(Enum):
+    MISSING = "missing"
+    UNPROVEN = "unproven"  # the row was found, and does not follow from the row before it
+    EVENTS = "events"  # missing before the first event of a row
+
+
+REASONS: Final = {
+    LossKind.MISSING: "missing: the salvage did not find them",
+    LossKind.UNPROVEN: "not proven: their hash does not follow from the row before them",
+    LossKind.EVENTS: "missing: the salvage did not find them",
+}
+
+
+class Loss(msgspec.Struct):
+    """A gap of one table. `sequence` and `last_sequence`: of missing events."""
+
+    row: int
+    last_row: int
+    kind: LossKind
+    sequence: int | None = None
+    last_sequence: int | None = None
+
+    @property
+    def first(self) -> int:
+        return self.row if self.sequence is None else self.sequence
+
+    @property
+    def last(self) -> int:
+        return self.last_row if self.last_sequence is None else self.last_sequence
+
+    def __str__(self) -> str:
+        what = "row" if self.sequence is None else "event"
+        return f"{what} {self.first}" if self.first == self.last else f"{what}s {self.first}-{self.last}"
+
+
+class Losses:
+    """The gaps of one table."""
+
+    def __init__(self, reader: Reader, table: str) -> None:
+        query = "SELECT row, last_row, kind, sequence, last_sequence FROM loss WHERE table_name = ? ORDER BY row"
+        found = reader.rows(query, table) if reader.is_chained else ()
+        self.all = [Loss(row, last_row, LossKind(kind), *events) for row, last_row, kind, *events in found]
+
+    def has(self, kind: LossKind, first: int, last: int | None = None) -> bool:
+        """Whether all these rows or events are named."""
+        at = first
+        for loss in self.all:
+            if loss.kind is kind and loss.first <= at <= loss.last:
+                at = loss.last + 1
+        return at > (first if last is None else last)

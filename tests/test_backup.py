@@ -1,0 +1,247 @@
+"""Backups: complete, incremental, verified, valid after a kill at any moment; and their restore."""
+
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from shoed.errors import JournalError, JournalLocked, JournalUnusable
+from shoed.journal import Reader, hold
+from shoed.journal.backup import FILE, back_up
+from shoed.journal.from_backup import restore
+from shoed.journal.verify import Verification
+from tests.long_record import LongRecord
+from tests.patience import PATIENCE_S
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+TABLES: Final = ("bac-901", "bac-902")
+KILLS: Final = 12
+
+# Back up with small chunks, and end the process at one of the calls that it makes.
+KILLED: Final = """
+import os, sys
+from pathlib import Path
+from shoed.journal import backup
+backup.CHUNK = 7
+left = int(sys.argv[3])
+def count(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), 9)
+sys.setprofile(count)
+backup.back_up(Path(sys.argv[1]), Path(sys.argv[2]))
+sys.setprofile(None)
+print(int(sys.argv[3]) - left)
+"""
+
+
+@pytest.fixture(scope="module")
+def dealt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state directory of two tables with four shoes each."""
+    folder = tmp_path_factory.mktemp("dealt")
+    with LongRecord(folder, TABLES) as record:
+        record.deal(4)
+    return folder
+
+
+@pytest.fixture
+def state(dealt: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(dealt, tmp_path / "state"))
+
+
+def ask(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def change(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        assert connection.execute(statement).rowcount > 0
+        connection.commit()
+
+
+def content(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all tables."""
+    names = [name for (name,) in ask(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    return {name: ask(folder, f"SELECT * FROM {name} ORDER BY 1, 2") for name in names}  # noqa: S608 -- ours
+
+
+def findings(folder: Path) -> list[str]:
+    with closing(Reader(folder / FILE)) as reader:
+        return [str(each) for table in reader.tables for each in Verification(reader, table).findings()]
+
+
+# --- backup
+
+
+def test_a_backup_has_the_whole_journal(state: Path, tmp_path: Path) -> None:
+    """The backup is one file, and is verified like any journal."""
+    copied = back_up(state / FILE, tmp_path / "backup")
+    rows = dict(ask(state, "SELECT table_name, count(*) FROM step GROUP BY 1"))
+    assert {each.name: each.rows for each in copied} == rows
+    assert [(each.last_row, each.last_round) for each in copied] == [(rows[name], "4.3") for name in TABLES]
+    assert content(tmp_path / "backup") == content(state)
+    assert {file.name for file in (tmp_path / "backup").iterdir()} == {FILE, "lock"}
+    assert findings(tmp_path / "backup") == []
+
+
+def test_a_further_backup_copies_the_new_rows_only(tmp_path: Path) -> None:
+    """Its result is equal to the journal. The writer of the journal stays open."""
+    state, target = tmp_path / "state", tmp_path / "backup"
+    with LongRecord(state, TABLES) as record:
+        record.deal(2)
+        (before,) = ask(state, "SELECT count(*) FROM step")
+        assert sum(each.rows for each in back_up(state / FILE, target)) == before[0]
+        record.deal(2)
+        (after,) = ask(state, "SELECT count(*) FROM step")
+        assert sum(each.rows for each in back_up(state / FILE, target)) == after[0] - before[0] > 0
+        assert content(target) == content(state)
+        assert sum(each.rows for each in back_up(state / FILE, target)) == 0
+    assert findings(target) == []
+
+
+def test_a_killed_backup_is_a_backup_of_an_earlier_moment(state: Path, tmp_path: Path) -> None:
+    """The process is killed at seeded moments. The next backup continues."""
+    command = [sys.executable, "-c", KILLED, str(state / FILE)]
+    whole = subprocess.run(
+        [*command, str(tmp_path / "whole"), str(10**9)], cwd=ROOT, capture_output=True, check=True, timeout=PATIENCE_S
+    )
+    rng, calls = Random(15), int(whole.stdout)
+    sizes: set[tuple[int]] = set()
+    for number in range(KILLS):
+        target = tmp_path / f"backup-{number}"
+        killed = subprocess.run(
+            [*command, str(target), str(rng.randrange(1, calls))], cwd=ROOT, check=False, timeout=PATIENCE_S
+        )
+        assert killed.returncode == -signal.SIGKILL
+        if (target / FILE).exists():
+            assert findings(target) == []
+            sizes |= set(ask(target, "SELECT count(*) FROM step"))
+        back_up(state / FILE, target)
+        assert content(target) == content(state)
+    assert len(sizes) > 2
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE step SET bytes = x'00' WHERE table_name = 'bac-901' AND row = 40",
+        "UPDATE event SET utc_us = 1 WHERE table_name = 'bac-901' AND row >= 40 AND row < 50",
+        "DELETE FROM step WHERE table_name = 'bac-901' AND row = 40",
+    ],
+)
+def test_a_changed_row_is_not_copied(state: Path, tmp_path: Path, statement: str) -> None:
+    """The backup ends before it, at the end of a chunk."""
+    change(state, statement)
+    with pytest.raises(JournalError, match=r"bac-901: row 4\d of .* cannot be verified"):
+        back_up(state / FILE, tmp_path / "backup")
+    assert findings(tmp_path / "backup") == []
+
+
+def test_the_backup_of_another_journal_is_not_changed(state: Path, tmp_path: Path) -> None:
+    """The error names both words."""
+    with LongRecord(tmp_path / "other") as record:
+        record.deal(1)
+    back_up(tmp_path / "other" / FILE, tmp_path / "backup")
+    before = content(tmp_path / "backup")
+    with pytest.raises(JournalError, match="the backup is of the journal "):
+        back_up(state / FILE, tmp_path / "backup")
+    assert content(tmp_path / "backup") == before
+
+
+def test_a_backup_with_more_rows_shows_that_the_journal_lost_rows(state: Path, tmp_path: Path) -> None:
+    """The backup keeps the lost rows."""
+    back_up(state / FILE, tmp_path / "backup")
+    before = content(tmp_path / "backup")
+    change(state, "DELETE FROM step WHERE table_name = 'bac-902' AND row > 30")
+    with pytest.raises(JournalError, match=r"bac-902: the backup has row \d+, and the journal ends with row 30"):
+        back_up(state / FILE, tmp_path / "backup")
+    assert content(tmp_path / "backup") == before
+
+
+def test_a_journal_that_continued_separately_is_refused(tmp_path: Path) -> None:
+    """A copy of the journal was continued, and has other rows with the same numbers."""
+    state, target = tmp_path / "state", tmp_path / "backup"
+    with LongRecord(state) as record:
+        record.deal(1)
+        back_up(state / FILE, target)
+        record.deal(1, rounds=1)
+        back_up(state / FILE, target)
+    change(state, "UPDATE step SET hash = zeroblob(32) WHERE row = (SELECT max(row) FROM step)")
+    with pytest.raises(JournalError, match="of the journal and of the backup differ"):
+        back_up(state / FILE, target)
+
+
+def test_the_journal_itself_is_not_a_backup(state: Path) -> None:
+    """Also while no daemon runs."""
+    with pytest.raises(JournalError, match="is the journal itself"):
+        back_up(state / FILE, state)
+
+
+def test_a_full_disk_is_named(state: Path, tmp_path: Path) -> None:
+    """/dev/full refuses every write as a full disk does."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "lock").symlink_to("/dev/full")
+    with pytest.raises(JournalUnusable, match=r"No space left on device; .*free space"):
+        back_up(state / FILE, tmp_path / "full")
+
+
+# --- restore
+
+
+def test_a_restored_journal_is_the_backup_with_a_new_incarnation(state: Path, tmp_path: Path) -> None:
+    """The previous journal is renamed."""
+    back_up(state / FILE, tmp_path / "backup")
+    with LongRecord(tmp_path / "new") as record:
+        record.deal(1)
+    before = content(tmp_path / "new")
+    restored = restore(tmp_path / "backup" / FILE, tmp_path / "new")
+    assert [(name, played) for name, _, played in restored.tables] == [(name, "4.3") for name in TABLES]
+    after, backup = content(tmp_path / "new"), content(tmp_path / "backup")
+    for name in backup:
+        if not name.startswith("incarnation"):
+            assert after[name] == backup[name]
+    (*_, newest) = after["incarnation"]
+    assert newest[1] != backup["incarnation"][0][1]
+    assert newest[3:] == ("restored", f"the backup {tmp_path / 'backup' / FILE}")
+    assert findings(tmp_path / "new") == []
+    assert restored.set_aside is not None
+    assert re.fullmatch(r"journal-replaced-\d{8}T\d{6}Z\.db", restored.set_aside.name)
+    restored.set_aside.rename(tmp_path / "new" / FILE)
+    assert content(tmp_path / "new") == before
+
+
+def test_a_restore_requires_a_stopped_daemon(state: Path, tmp_path: Path) -> None:
+    """The state directory is locked while a daemon runs."""
+    back_up(state / FILE, tmp_path / "backup")
+    with hold(state), pytest.raises(JournalLocked):
+        restore(tmp_path / "backup" / FILE, state)
+
+
+def test_an_altered_backup_is_not_restored(state: Path, tmp_path: Path) -> None:
+    """The journal stays as it is."""
+    back_up(state / FILE, tmp_path / "backup")
+    change(tmp_path / "backup", "UPDATE step SET bytes = x'00' WHERE row = 40")
+    before = content(state)
+    with pytest.raises(JournalUnusable, match=r"row 40: altered.*nothing was restored"):
+        restore(tmp_path / "backup" / FILE, state)
+    assert content(state) == before
+    assert [file.name for file in state.iterdir() if file.suffix not in (".db", "") and "-" not in file.name] == []
+
+
+def test_a_backup_can_continue_a_restored_journal(state: Path, tmp_path: Path) -> None:
+    """The restored rows are those of the backup."""
+    back_up(state / FILE, tmp_path / "backup")
+    restore(tmp_path / "backup" / FILE, state)
+    assert sum(each.rows for each in back_up(state / FILE, tmp_path / "backup")) == 0
+    assert content(tmp_path / "backup") == content(state)

@@ -1,0 +1,244 @@
+"""The salvage of a damaged journal: every row is found, or named; and only proven rows pass as proven."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from shoed.journal import Reader
+from shoed.journal.backup import FILE
+from shoed.journal.losses import LossKind
+from shoed.journal.pages import records
+from shoed.journal.salvage import Salvage, salvage
+from shoed.journal.verify import AlterationKind, Verification
+from tests.long_record import LongRecord
+
+PAGE: Final = 4096
+TABLES: Final = ("bac-901", "bac-902")
+SEEDS: Final = 6
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal of two tables, all of it in the file and nothing in the log."""
+    folder = tmp_path_factory.mktemp("intact")
+    with LongRecord(folder, TABLES) as record:
+        record.deal(6, rounds=10)
+    return folder / FILE
+
+
+def ask(file: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def content(file: Path, name: str) -> set[tuple[Any, ...]]:
+    return set(ask(file, f"SELECT * FROM {name}"))  # noqa: S608 -- of this file
+
+
+def pages_of(file: Path, *names: str) -> list[int]:
+    """The pages of a table or an index."""
+    marks = ", ".join("?" * len(names))
+    with closing(sqlite3.connect(file)) as connection:
+        query = f"SELECT pageno FROM dbstat WHERE name IN ({marks})"  # noqa: S608 -- only marks
+        return [number for (number,) in connection.execute(query, names)]
+
+
+def zeroed(data: bytearray, page: int, _: Random) -> None:
+    data[(page - 1) * PAGE : page * PAGE] = bytes(PAGE)
+
+
+def overwritten(data: bytearray, page: int, dice: Random) -> None:
+    data[(page - 1) * PAGE : page * PAGE] = dice.randbytes(PAGE)
+
+
+def flipped(data: bytearray, page: int, dice: Random) -> None:
+    for _ in range(20):
+        data[(page - 1) * PAGE + dice.randrange(PAGE)] ^= 1 << dice.randrange(8)
+
+
+def exchanged(data: bytearray, page: int, dice: Random) -> None:
+    """A misdirected write: the page has the content of another one."""
+    other = dice.randrange(len(data) // PAGE)
+    data[(page - 1) * PAGE : page * PAGE] = data[other * PAGE : (other + 1) * PAGE]
+
+
+def truncated(data: bytearray, page: int, dice: Random) -> None:
+    del data[(page - 1) * PAGE + dice.randrange(PAGE) :]
+
+
+def salvaged(damaged: Path, folder: Path) -> tuple[Path, Salvage]:
+    folder.mkdir()
+    return folder / FILE, salvage(damaged, folder / FILE)
+
+
+def assert_honest(intact: Path, file: Path, found: Salvage) -> None:
+    """Each row is proven and equal to the original, or named; verify finds the named gaps and nothing else."""
+    for table in found.tables:
+        original = {step[1]: step for step in content(intact, "step") if step[0] == table.name}
+        events = {event[1]: event for event in content(intact, "event") if event[0] == table.name}
+        here = {step[1]: step for step in content(file, "step") if step[0] == table.name}
+        published = {event[1]: event for event in content(file, "event") if event[0] == table.name}
+        named = {
+            kind: {
+                number
+                for loss in table.losses
+                if loss.kind is kind
+                for number in range(loss.sequence or loss.row, (loss.last_sequence or loss.last_row) + 1)
+            }
+            for kind in LossKind
+        }
+        end = max([*here, *named[LossKind.MISSING]])
+        assert named[LossKind.MISSING] == set(range(1, end + 1)) - here.keys()
+        assert named[LossKind.EVENTS] & published.keys() == set()
+        doubtful = named[LossKind.MISSING] | named[LossKind.UNPROVEN]
+        assert {row: step for row, step in here.items() if row not in doubtful} == {
+            row: step for row, step in original.items() if row in here.keys() - doubtful
+        }
+        for sequence, event in events.items():
+            if event[2] <= max(here) and event[2] not in doubtful:
+                assert published[sequence] == event
+            elif sequence not in published and event[2] <= end:
+                assert sequence in named[LossKind.EVENTS] or sequence > max(published)
+    with closing(Reader(file)) as reader:
+        seen = [each for table in reader.tables for each in Verification(reader, table).findings()]
+    assert {each.kind for each in seen} <= {AlterationKind.LOST}
+    assert len(seen) == sum(len(table.losses) for table in found.tables)
+
+
+def test_an_intact_journal_is_complete(intact: Path, tmp_path: Path) -> None:
+    """The new journal has the same rows, and an incarnation with its reason."""
+    file, found = salvaged(intact, tmp_path / "new")
+    assert [(table.name, table.losses) for table in found.tables] == [(name, []) for name in TABLES]
+    for name in ("step", "event", "checkpoint", "cursor", "head", "key", "journal", "dictionary", "anchor"):
+        assert content(file, name) == content(intact, name), name
+    assert [reason for (reason,) in ask(file, "SELECT reason FROM incarnation ORDER BY number")][1:] == ["salvaged"]
+    assert_honest(intact, file, found)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("damage", [zeroed, overwritten, flipped, exchanged, truncated])
+def test_damaged_pages_cost_their_rows_only(
+    intact: Path, tmp_path: Path, damage: Callable[[bytearray, int, Random], None], seed: int
+) -> None:
+    """Whole pages, single bits, a misdirected write, or the end of the file: every gap is named."""
+    dice, data = Random(f"{damage.__name__} {seed}"), bytearray(intact.read_bytes())
+    pages = len(data) // PAGE
+    for _ in range(1 if damage is truncated else dice.randrange(1, 6)):
+        damage(
+            data, dice.randrange(pages // 3, pages + 1) if damage is truncated else dice.randrange(1, pages + 1), dice
+        )
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    file, found = salvaged(damaged, tmp_path / "new")
+    assert_honest(intact, file, found)
+    rows = ask(intact, "SELECT count(*) FROM step")[0][0]
+    if damage is not truncated:
+        assert sum(table.rows for table in found.tables) > rows // 2
+
+
+@pytest.mark.parametrize("names", [("sqlite_schema",), ("step_command", "step_configured"), ("cursor",), ("journal",)])
+def test_damage_outside_the_rows_costs_no_row(intact: Path, tmp_path: Path, names: tuple[str, ...]) -> None:
+    """The header of the file, an index, the cursor, the word: SQLite may refuse the file, and the salvage does not."""
+    data = bytearray(intact.read_bytes())
+    for page in pages_of(intact, *names):
+        zeroed(data, page, Random(1))
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    file, found = salvaged(damaged, tmp_path / "new")
+    assert [(table.name, table.losses) for table in found.tables] == [(name, []) for name in TABLES]
+    assert content(file, "step") == content(intact, "step")
+    assert ask(file, "SELECT word FROM journal") == ask(intact, "SELECT word FROM journal")
+    assert_honest(intact, file, found)
+
+
+def test_the_trees_above_the_rows_are_not_required(intact: Path, tmp_path: Path) -> None:
+    """Every page without rows is overwritten: the roots and the inner pages."""
+    data = bytearray(intact.read_bytes())
+    with closing(sqlite3.connect(intact)) as connection:
+        query = "SELECT pageno FROM dbstat WHERE pagetype = 'internal' AND name IN ('step', 'event')"
+        inner = [number for (number,) in connection.execute(query)]
+    for page in [1, *inner]:
+        zeroed(data, page, Random(1))
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    file, found = salvaged(damaged, tmp_path / "new")
+    rows = ask(intact, "SELECT count(*) FROM step")[0][0]
+    assert rows - sum(table.rows for table in found.tables) < 40 * len(inner)  # inner pages have some rows, too
+    assert_honest(intact, file, found)
+
+
+# --- the log
+
+
+@pytest.fixture
+def with_log(tmp_path: Path) -> Path:
+    """A copy of an open journal, whose last rows are in the log."""
+    folder = tmp_path / "live"
+    with LongRecord(folder, TABLES) as record:
+        record.deal(2)
+        record.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        record.deal(2)
+        for file in (FILE, f"{FILE}-wal"):
+            shutil.copy(folder / file, tmp_path / file)
+    return tmp_path / FILE
+
+
+def test_rows_in_the_log_are_found(with_log: Path, tmp_path: Path) -> None:
+    """They are committed rows like any other."""
+    _, found = salvaged(with_log, tmp_path / "new")
+    assert all(table.losses == [] for table in found.tables)
+    assert content(tmp_path / "new" / FILE, "step") == content(tmp_path / "live" / FILE, "step")
+
+
+def test_a_missing_log_leaves_an_earlier_moment(with_log: Path, tmp_path: Path) -> None:
+    """The rows before the log are complete."""
+    with_log.with_name(f"{FILE}-wal").unlink()
+    file, found = salvaged(with_log, tmp_path / "new")
+    assert all(table.losses == [] and table.rows > 0 for table in found.tables)
+    assert content(file, "step") < content(tmp_path / "live" / FILE, "step")
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_damaged_log_costs_its_pages_only(with_log: Path, tmp_path: Path, seed: int) -> None:
+    """SQLite ignores all frames after a damaged one. The salvage continues after it."""
+    dice, log = Random(seed), with_log.with_name(f"{FILE}-wal")
+    data = bytearray(log.read_bytes())
+    frame = 32 + (24 + PAGE) * dice.randrange(len(data) // (24 + PAGE) // 2)
+    for _ in range(9):
+        data[frame + 24 + dice.randrange(PAGE)] ^= 0xFF
+    log.write_bytes(data)
+    file, found = salvaged(with_log, tmp_path / "new")
+    assert_honest(tmp_path / "live" / FILE, file, found)
+    shutil.copy(with_log, tmp_path / "other.db")
+    shutil.copy(log, tmp_path / "other.db-wal")
+    (by_sqlite,) = ask(tmp_path / "other.db", "SELECT count(*) FROM step")
+    assert sum(table.rows for table in found.tables) >= by_sqlite[0]
+
+
+def test_a_transaction_that_was_not_committed_is_not_used(with_log: Path, tmp_path: Path) -> None:
+    """A kill during a commit leaves frames without their last one."""
+    log = with_log.with_name(f"{FILE}-wal")
+    data = log.read_bytes()
+    log.write_bytes(data[: 32 + (24 + PAGE) * (len(data) // (24 + PAGE) - 1)])
+    file, _ = salvaged(with_log, tmp_path / "new")
+    (by_sqlite,) = ask(with_log, "SELECT count(*) FROM step")
+    assert ask(file, "SELECT count(*) FROM step") == [by_sqlite]
+
+
+def test_records_longer_than_a_page_are_read(tmp_path: Path) -> None:
+    """Their rest is in a list of further pages. A damaged one costs this record only."""
+    path, dice = tmp_path / "x.db", Random(1)
+    written = {(number, dice.randbytes(dice.choice((10, 3000, 5000, 70_000)))) for number in range(200)}
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE x (number INTEGER NOT NULL, data BLOB, PRIMARY KEY (number)) WITHOUT ROWID")
+        connection.executemany("INSERT INTO x VALUES (?, ?)", sorted(written))
+        connection.commit()
+    unread: list[int] = []
+    assert {record for record in records(path, unread) if len(record) == 2} == written
+    assert unread == []
