@@ -226,7 +226,9 @@ WORDS: Final[Mapping[tuple[type, str], Mapping[str, str]]] = {
         "stopped": "offline: the daemon published all events and then stopped",
         "connection lost": "offline: the broker lost the connection and published the MQTT will",
         "table failed: ...": "offline: a defect of shoed stopped the processing of this table",
-        "journal failed: ...": "offline: the journal cannot be written, so no event is published",
+        "journal failed: ...": "offline: the journal cannot be written; the table is stopped, and continues by itself",
+        "journal waits: ...": "offline: a commit has not completed for 2 s; the table continues after it",
+        "journal available again; ...": "online: the table continues after a stop or a wait, whose times are named",
     },
 }
 

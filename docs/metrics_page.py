@@ -1,7 +1,7 @@
 """Make docs/metrics.md from the table of the metrics."""
 
 from docs.protocol_page import table
-from shoed.journal.writer import BUSY_S
+from shoed.journal.recording import BUSY_S
 from shoed.service.counters import BOUNDS
 from shoed.service.metrics.endpoint import LONGEST_HEAD, MOST_CLIENTS, READ_S, RETRY_S
 from shoed.service.metrics.facts import METRICS
@@ -71,12 +71,12 @@ The levels separate a defect of this daemon from the absence of another part:
 
 | situation | `status` | HTTP | action |
 | --- | --- | --- | --- |
-| the journal failed | `failed` | 503 | the remedy of the log; the daemon ends, and systemd \
-starts it again |
+| the journal cannot record a table | `failed` | 503 | the remedy of the message; the table is stopped, and continues \
+by itself; see [faults](faults.md) |
 | a commit of the journal takes more than {SLOW_S:g} s | `failed` | 503 | check the disk, and end the program that \
-locks the journal; after {BUSY_S:g} s of a lock, the commit fails |
+locks the journal; after {BUSY_S:g} s of a lock, the tables stop until the lock is released |
 | a part is stuck: the journal, the bus, a port or a table without progress for the period of the watchdog | `failed` \
-| 503 | the daemon no longer notifies the watchdog, and systemd restarts it; for the journal, check the disk |
+| 503 | the daemon no longer notifies the watchdog, and systemd restarts it; a wait for the disk does not count |
 | a table has failed | `failed` | 503 | keep the log, and restart shoed between two rounds; the \
 other tables continue meanwhile |
 | a device is offline or quiet | `warning` | 200 | check the device; shoed connects again by itself |
@@ -84,9 +84,9 @@ other tables continue meanwhile |
 | unexpected errors since the start | `warning` | 200 | report the log, and restart shoed between two rounds |
 | none of these | `ok` | 200 | none |
 
-A supervisor may restart the daemon after several answers of 503: a slow commit may complete by itself. A restart does
-not help against a warning, and bytes that a device sends during a restart may be lost. The period of the watchdog is
-`WatchdogSec` of the unit; without systemd it is
+A supervisor may restart the daemon after several answers of 503, but not for the first two rows: a restart does not
+help against a disk that fails. A restart does not help against a warning, and bytes that a device sends during a
+restart may be lost. The period of the watchdog is `WatchdogSec` of the unit; without systemd it is
 {DEFAULT_PERIOD_S:g} s. If the event loop itself is stuck, `/health` does not answer: give each request a time limit.
 
 ## Requests

@@ -43,7 +43,7 @@ from shoed.model import (
     requests,
     step,
 )
-from shoed.ports import clock
+from shoed.ports import clock, threads
 from shoed.ports.inbox import Inbox
 from shoed.ports.recorder import PortRecorder
 from shoed.ports.tcp import TcpLink
@@ -96,7 +96,7 @@ class WalkError(Exception):
 TO_THE_BROKER: Final = (
     Hop(Writer.submit, "queues the Step for the thread of the journal"),
     Hop(Committer.commit, "writes all waiting Steps in one transaction"),
-    Hop(Writer.committed, "runs on the loop after the commit"),
+    Hop(Writer.recorded, "runs on the loop after the commit"),
     Hop(Desk.release, "sends the effects of the committed Step"),
     Hop(Publisher.committed, "wakes the publisher of the table"),
     Hop(Publisher.serve, "publishes from the cursor, in order"),
@@ -137,7 +137,7 @@ ANSWER: Final = (
     Hop(requests.read, "verifies the line and makes a command from it"),
     Hop(Daemon.execute, "finds the desk of the table"),
     Hop(Desk.execute, "returns the reply after its commit"),
-    Hop(Desk.submit, "queues the command, or returns the reply that the journal has for its id"),
+    Hop(Desk.find_answer, "queues the command, or returns the reply that the journal has for its id"),
     Hop(Desk.take_commands, "takes the queued commands in order"),
     Hop(Desk.take, "accepts each input of the table"),
     Hop(Engine.step, "makes one Step from one input"),
@@ -174,7 +174,7 @@ WALKS: Final[Mapping[str, Walk]] = {
         (
             *DEADLINES,
             deframe.expire,  # rejects a torn frame
-            Histogram.add,  # measures the commit
+            *(threads.call_on_loop, Histogram.add),  # from the thread of the journal; measures the commit
             Counters.published,  # counts the event
             codec.form_of,  # names the form of the frame, for the evidence
             *(noise_budget.charged, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
@@ -186,9 +186,10 @@ WALKS: Final[Mapping[str, Walk]] = {
         ANSWER,
         (
             *DEADLINES,
-            *(Store.read, Reader.answer, Reader.close, Writer.check),  # look for an answer under the same id
+            # look for an answer under the same id, in a thread
+            *(threads.off_loop, Desk.answer_on_record, Store.read, Reader.answer, Reader.close),
             clock.now,
-            Histogram.add,  # measures the commit
+            *(threads.call_on_loop, Histogram.add),  # from the thread of the journal; measures the commit
             Counters.published,  # counts the event
             *(device_orders.ordered, AngelEyeSession.step),  # a command may be an order for the device
             *(noise_budget.renewed, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps

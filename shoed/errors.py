@@ -16,7 +16,11 @@
         JournalLocked       another shoed holds the state directory
         JournalUnusable     another format, damaged, or written by a newer shoed
           RowAltered          a row, an event or a checkpoint differs from its hash
-        CommitFailed        a commit failed: nothing after it was sent
+        JournalReplaced     the open file was deleted or replaced
+        CommitFailed        a commit failed: the table has stopped, and nothing after the commit was sent
+        TableUnrecorded     no later commit of the table can succeed: the table has ended
+          StepRefused         a Step that cannot be recorded, a defect
+          JournalDamaged      the contents of the file are damaged
         WitnessError        the file of a witness of signed heads
       BusError            the broker
         BrokerRefused       the broker refused: credentials, protocol, a denied topic
@@ -119,7 +123,23 @@ class RowAltered(JournalUnusable):
     pass
 
 
+class JournalReplaced(JournalError):
+    pass
+
+
 class CommitFailed(JournalError):
+    pass
+
+
+class TableUnrecorded(JournalError):
+    pass
+
+
+class StepRefused(TableUnrecorded):
+    pass
+
+
+class JournalDamaged(TableUnrecorded):
     pass
 
 

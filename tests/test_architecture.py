@@ -52,8 +52,7 @@ TASK_BORDERS: Final = {
     ("shoed/service/metrics/endpoint.py", "run"),
     ("shoed/service/metrics/endpoint.py", "page"),
     ("shoed/service/log.py", "emit"),
-    ("shoed/journal/writer.py", "run"),
-    ("shoed/journal/writer.py", "committed"),
+    ("shoed/journal/writer.py", "recorded"),
     ("shoed/ports/usb.py", "_run"),
 }
 # Functions that pass any error to their caller, or into the archive for support.
@@ -62,6 +61,7 @@ PASSED_ON: Final = {
     ("shoed/session/drivers.py", "load"),
     ("shoed/rig/family_kit/__init__.py", "__call__"),
     ("shoed/ports/threads.py", "run"),
+    ("shoed/journal/attempts.py", "attempt"),
     ("shoed/service/as_user.py", "_work_and_exit"),
 }
 

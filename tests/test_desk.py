@@ -81,6 +81,10 @@ async def test_a_taken_command_is_answered_after_its_commit(tmp_path: Path) -> N
         taking = asyncio.create_task(table.take_commands())
         with journal.locked():
             asking = asyncio.create_task(table.execute(COMMAND))
+            await asyncio.sleep(0)
+            search = table.pending["1"].search
+            assert search is not None
+            await search
             for _ in range(9):
                 await asyncio.sleep(0)
             assert table.pending["1"].taken

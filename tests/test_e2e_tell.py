@@ -224,11 +224,11 @@ async def test_a_stop_sends_the_due_answer(world: World, shoe: TcpShoe) -> None:
 
 
 async def test_after_a_journal_failure_commands_are_refused(world: World, shoe: TcpShoe) -> None:
-    """The disk is full: the refusal has the reason and is not on record, and the daemon ends with status 1."""
+    """The disk is full: the refusal has the reason and is not on record. A stop of the daemon has status 1."""
     daemon = await world.start(shoe, port=1)  # without a broker, whose acknowledgements are recorded, too
     await daemon.looking(lambda: world.journal.count("device.online"))
     answers = await until_full(world, daemon)
-    assert await daemon.ended() == 1
+    assert await daemon.stop() == 1
     failed = answers[-1]
     assert not failed.accepted
     assert "journal failed: " in failed.detail

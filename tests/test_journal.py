@@ -1,4 +1,4 @@
-"""The journal: its file, its lock, its only writer, and failed commits."""
+"""The journal: its file, its lock, and its only writer. `test_journal_faults.py` has the failed commits."""
 
 import asyncio
 import os
@@ -9,14 +9,13 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import pytest
 
-from shoed.errors import CommitFailed, JournalLocked, JournalUnusable
+from shoed.errors import JournalLocked, JournalUnusable
 from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold
 from shoed.journal.keys import SigningKey
 from shoed.journal.schema import SCHEMAS
@@ -242,21 +241,6 @@ async def test_a_commit_contains_the_step_and_its_results(tmp_path: Path) -> Non
             assert list(reader.checkpoints("t")) == [Checkpoint("t", 1, 7, 2, 0, "", '{"at":1}')]
 
 
-@pytest.mark.parametrize("refused", ["step", "event", "checkpoint", "cursor"])
-async def test_a_commit_is_one_transaction(tmp_path: Path, refused: str) -> None:
-    """If one part cannot be written, no part is written."""
-    store = Store(tmp_path)
-    with closing(sqlite3.connect(store.path)) as other:
-        other.execute(f"CREATE TRIGGER no BEFORE INSERT ON {refused} BEGIN SELECT RAISE(ABORT, 'not today'); END")
-    writer = Writer(store, 7)
-    writer.move_cursor("t", 1)
-    writer.submit("t", urgent(1), StateAfter(1), None)
-    assert isinstance(await asyncio.wait_for(writer.failed, PATIENCE_S), CommitFailed)
-    await writer.close()
-    for name in ("step", "event", "checkpoint", "cursor"):
-        assert rows(store, f"SELECT * FROM {name}") == []  # noqa: S608 -- from the line above
-
-
 async def test_waiting_steps_are_committed_together(tmp_path: Path) -> None:
     """The Steps may be of several tables. The checkpoint of a table is the state after its last Step."""
     store = Store(tmp_path)
@@ -376,7 +360,7 @@ async def test_closing_commits_the_waiting_steps(tmp_path: Path) -> None:
     await asyncio.wait_for(writer.close(), PATIENCE_S)
     assert rows(store, "SELECT row FROM step") == [(1,)]
     assert rows(store, "SELECT * FROM cursor") == [("t", 3)]
-    assert writer.committing_since is None
+    assert writer.committing_s is None
 
 
 async def test_a_table_waits_when_the_queue_is_full(tmp_path: Path) -> None:
@@ -392,102 +376,6 @@ async def test_a_table_waits_when_the_queue_is_full(tmp_path: Path) -> None:
         await writer.flush()
         assert writer.waiting == 0
         assert rows(store, "SELECT count(*) FROM step") == [(ROOM,)]
-
-
-# --- failed commits
-
-
-async def assert_failed(writer: Writer, confirmed: list[int]) -> CommitFailed:
-    """The failure is final: no callback runs, no Step is accepted, and no task waits forever."""
-    failure = await asyncio.wait_for(asyncio.shield(writer.failed), PATIENCE_S)
-    assert isinstance(failure, CommitFailed)
-    assert confirmed == []
-    assert writer.has_room.is_set()
-    with pytest.raises(CommitFailed):
-        writer.submit("t", urgent(9), StateAfter(9), None)
-    with pytest.raises(CommitFailed):
-        await asyncio.wait_for(writer.flush(), PATIENCE_S)
-    await asyncio.wait_for(writer.close(), PATIENCE_S)
-    assert confirmed == []
-    return failure
-
-
-async def test_a_failed_commit_is_reported(tmp_path: Path) -> None:
-    """Here a table is missing. The error contains the file and a remedy."""
-    store = Store(tmp_path)
-    confirmed: list[int] = []
-    writer = Writer(store, 7)
-    await written(writer, urgent(1))
-    with closing(sqlite3.connect(store.path)) as other:
-        other.execute("DROP TABLE event")
-    for row in (2, 3):
-        writer.submit("t", urgent(row), StateAfter(row), partial(confirmed.append, row))
-    failure = await assert_failed(writer, confirmed)
-    assert str(store.path) in str(failure)
-    assert "the commit failed, and shoed publishes no events" in str(failure)
-    assert rows(store, "SELECT row FROM step") == [(1,)]
-
-
-async def test_a_missing_file_at_the_start_is_reported(tmp_path: Path) -> None:
-    """The writer cannot open the file."""
-    folder = tmp_path / "state"
-    folder.mkdir()
-    store = Store(folder)
-    store.path.unlink()
-    folder.rmdir()
-    confirmed: list[int] = []
-    writer = Writer(store, 7)
-    await assert_failed(writer, confirmed)
-
-
-async def test_a_step_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """The cause is a value, not the disk: a reason that is not text. This failure is final, too."""
-    store = Store(tmp_path)
-    confirmed: list[int] = []
-    writer = Writer(store, 7)
-    unwritable = Step(row=1, now=at(1), input=LinkUp("\udcff"), events=urgent(1).events)
-    writer.submit("t", unwritable, StateAfter(1), partial(confirmed.append, 1))
-    await assert_failed(writer, confirmed)
-
-
-FULL_DISK: Final = """
-import asyncio, resource, sys
-from pathlib import Path
-from shoed.errors import CommitFailed
-from shoed.journal import Store, Writer
-from tests.test_journal import StateAfter, urgent
-
-async def main():
-    store = Store(Path(sys.argv[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
-    writer, confirmed, row = Writer(store, 7), [], 0
-    try:
-        while True:
-            row += 1
-            writer.submit("t", urgent(row), StateAfter(row), lambda row=row: confirmed.append(row))
-            if row % 20 == 0:
-                await writer.flush()
-    except CommitFailed as error:
-        failure = error
-    await writer.close()
-    print(len(confirmed), confirmed == list(range(1, len(confirmed) + 1)), type(failure).__name__, row > len(confirmed))
-
-asyncio.run(main())
-"""
-
-
-def test_a_full_disk_loses_no_committed_step(tmp_path: Path) -> None:
-    """Exactly the Steps whose callback ran are in the journal."""
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
-    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert child.returncode == 0, child.stderr
-    confirmed, in_order, failure, more_was_submitted = child.stdout.split()
-    assert (in_order, failure, more_was_submitted) == ("True", "CommitFailed", "True")
-    assert int(confirmed) > 0
-    store = Store(tmp_path)
-    assert rows(store, "SELECT count(*), max(row) FROM step") == [(int(confirmed), int(confirmed))]
-    assert rows(store, "SELECT count(*), max(sequence) FROM event") == [(int(confirmed), int(confirmed))]
-    assert rows(store, "SELECT row FROM checkpoint") == [(int(confirmed),)]
 
 
 # --- answers

@@ -165,9 +165,12 @@ async def test_a_failed_table_is_a_failure(tmp_path: Path) -> None:
 
 
 async def test_a_failed_journal_is_a_failure(tmp_path: Path) -> None:
-    """The reason is the error of the commit."""
+    """The reason is the error of the commit, with the name of the stopped table. The other table continues."""
     async with daemon(tmp_path) as made:
-        made.writer.fail(CommitFailed("journal.db: the disk is full; free space"))
+        desk = made.desks[1]
+        made.writer.tables[desk.name] = desk.record
+        made.writer.stopped(desk.name, CommitFailed("journal.db: the disk is full; free space"))
         found = health(made)
         assert (await text(made)).value("shoed_journal_failed") == 1
-    assert (found.status, found.failures) == (FAILED, ("journal failed: journal.db: the disk is full; free space",))
+    reason = "bac-902: journal failed: journal.db: the disk is full; free space"
+    assert (found.status, found.failures) == (FAILED, (reason,))

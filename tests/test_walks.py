@@ -98,7 +98,7 @@ def test_hops_in_another_order_are_found(spans: Spans, name: str) -> None:
     named = {walks.name_of(code_of(each.function)): each for each in walk.hops}
     commit, release = named["Committer.commit"], named["Desk.release"]
     hops = tuple([{commit: release, release: commit}.get(each, each) for each in walk.hops])
-    with pytest.raises(WalkError, match=r"the run does not call \S+: Writer\.committed after the hop before it"):
+    with pytest.raises(WalkError, match=r"the run does not call \S+: Writer\.recorded after the hop before it"):
         check(walk._replace(hops=hops), spans[walk.span])
 
 

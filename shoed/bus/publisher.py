@@ -2,12 +2,15 @@
 
 Theory of operation. After every CONNACK the publisher sends the birth: status, state, question, and then the events
 that the broker has not acknowledged, in order. After the birth, a commit, an acknowledgement or the end of the
-connection sets `news`, which wakes the publisher. If the last committed Step follows the last sent event, its events
-are published from memory; all others are read from the journal. The publisher keeps only unacknowledged events in
-memory, so memory stays bounded with a slow broker. The cursor is the sequence number of the last acknowledged event. A
+connection sets `news`, which wakes the publisher. The newest committed events are published from memory; all others are
+read from the journal in a thread, so a disk that hangs delays neither the event loop nor a status. Memory stays bounded
+with a slow broker. The cursor is the sequence number of the last acknowledged event. A
 later commit writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id
 and the same data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S. It
 sends the newest signed head after the state, when the broker has acknowledged the events that the head covers.
+
+While the journal cannot record the table, `stand` publishes the status `offline` with the reason, and committed events
+are still published. If the journal cannot be read, the publisher stops the table, and continues with it.
 
 `finish` and `complete` end the publisher after the last committed event. Without a connection, `finish` ends it at
 once, and the rest waits for the next start; `complete` connects until the broker has everything.
@@ -20,16 +23,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from shoed.bus.client import Connection, MqttMessage, connect
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.settings import BrokerSettings
-from shoed.errors import BrokerRefused, BusError, JournalError, RowAltered
+from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Reader, Store, StoredEvent, Writer
-from shoed.journal.heads import HEAD_MOMENTS, newest_head
+from shoed.journal.heads import HEAD_MOMENTS, Head, newest_head
 from shoed.journal.incarnations import Outside, missing
 from shoed.journal.rows import text
 from shoed.journal.verify import verified_events
@@ -37,13 +40,25 @@ from shoed.model.events import Event
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
+from shoed.ports.threads import off_loop
 from shoed.table import PublicQuestion, TableState, public_question, public_state
+
+T = TypeVar("T")
 
 LOG: Final = logging.getLogger("shoed.bus")
 
 STATE_AFTER_S: Final = 0.02  # one state for a burst of events
 BACKOFF_MOST_S: Final = 5.0  # short enough to find a restarted broker soon, long enough for many tables
+FRESH: Final = 256  # events in memory, for a broker that is slower than the table
+READ_AHEAD: Final = 256  # events of one read of the journal
 SETTLED_S: Final = 5.0  # a shorter connection counts as a failure, so a broker that refuses events gets few attempts
+
+
+class Born(msgspec.Struct):
+    """The last published status of a connection, and the time of its birth."""
+
+    status: tuple[Presence, str]
+    birth: str
 
 
 class RetainedState(msgspec.Struct, frozen=True):
@@ -97,28 +112,37 @@ class Publisher:
         self.births = 0
         self.final_reason: str | None = None  # the reason of the last status; None: the publisher continues
         self.leaving = asyncio.Event()  # end without a connection
-        self.is_readable = True  # the journal
+        self.standing: tuple[Presence, str] | None = None  # the status while the journal does not record, and after it
+        self.is_readable = True  # the journal; otherwise the table is stopped
+        self.is_compared = False  # with the retained state of the broker
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
-        with suppress(JournalError), closing(store.read()) as reader:  # `work` reads it again, and reports the error
-            self.acknowledged = reader.cursor(messages.table)
         self.progress = asyncio.Event()  # `acknowledged` has changed
         self.counts = counts
         self.tail_lost = tail_lost  # begins an incarnation of the journal; sets `messages`
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
         self.question: PublicQuestion | None = None  # the question that the broker has
-        self.newest: tuple[Event, ...] = ()  # of the last committed Step with events
-        self.state: TableState | None = None  # after the last committed Step; None: unknown, because a row was changed
-        self.on_altered: Callable[[RowAltered], None] | None = None  # receives the error of a row that differs
+        self.table: TableState | None = None  # after the last committed Step; None: unknown, because a row was changed
+        self.fresh: deque[Event] = deque(maxlen=FRESH)  # the newest committed events
+        self.stored: deque[StoredEvent] = deque()  # events that were read from the journal
         self.head_due = True  # the broker may not have the newest head
 
-    def committed(self, events: tuple[Event, ...], state: TableState) -> None:
-        self.state = state
-        self.newest = events or self.newest
+    def committed(self, events: tuple[Event, ...], table: TableState) -> None:
+        """Publish the events of a committed Step, and the state after it."""
+        self.fresh.extend(events)
+        self.table = table
         self.head_due = self.head_due or any(isinstance(event.data, HEAD_MOMENTS) for event in events)
         self.stale = True
+        self.news.set()
+
+    def stand(self, problem: str | None, remedied: str = "") -> None:
+        """Publish the status `offline` with the problem of the journal, or `online` when it is remedied."""
+        if problem is not None:
+            self.standing = (Presence.OFFLINE, problem)
+        elif self.standing is not None:
+            self.standing, self.is_readable = (Presence.ONLINE, remedied), True
         self.news.set()
 
     async def caught_up(self, sequence: int) -> None:
@@ -151,17 +175,6 @@ class Publisher:
                 if self.logged_reason != self.offline_reason:
                     LOG.warning("%s: %s", self.messages.table, error)
                     self.logged_reason = self.offline_reason
-            except RowAltered as error:  # only the status can still be published
-                self.is_readable = False
-                if self.on_altered is not None:
-                    self.on_altered(error)
-                self.finish(f"table failed: {error}")
-                continue
-            except JournalError as error:  # as above, for all tables
-                self.writer.fail(error)
-                self.is_readable = False
-                self.finish(f"journal failed: {error}")
-                continue
             else:
                 return
             self.busy_since = None
@@ -184,9 +197,7 @@ class Publisher:
         will = self.status(Presence.OFFLINE, "connection lost", birth)
         async with connect(self.broker, self.messages.client_id, will) as connection:
             try:
-                if self.is_readable:
-                    with closing(self.store.read()) as reader:
-                        await self.work(connection, reader, birth)
+                await self.work(connection, birth)
             except BrokerRefused as refusal:  # of one message: the broker still accepts the status
                 await connection.publish(self.status(Presence.OFFLINE, str(refusal), birth))
                 await connection.close()  # otherwise the will would replace this reason by "connection lost"
@@ -196,17 +207,21 @@ class Publisher:
     def status(self, presence: Presence, reason: str, birth: str) -> MqttMessage:
         return self.messages.status(StatusMessage(presence, reason, birth, self.messages.version))
 
-    async def work(self, connection: Connection, reader: Reader, birth: str) -> None:
+    async def work(self, connection: Connection, birth: str) -> None:
         """Publish the birth, then the events until the end."""
-        await self.compare(connection, reader)
-        self.acknowledged = max(self.acknowledged, reader.cursor(self.messages.table))
-        boundary = reader.last_sequence(self.messages.table)
+        if self.is_readable:
+            await self.compare(connection)
+        boundary = self.table.sequence if self.table is not None else 0
         reason = "reconnected" if self.births else "started"
-        presence = Presence.ONLINE if self.final_reason is None else Presence.OFFLINE  # the rest of an ended table
-        await connection.probe(self.status(presence, self.final_reason or reason, birth))
-        if self.state is not None:
-            self.question = self.open_question(self.state)
-            await connection.publish(self.shown(self.state))
+        if self.standing is not None and self.standing[0] is Presence.ONLINE:
+            self.standing = None
+        status = self.standing or (Presence.ONLINE, reason)
+        if self.final_reason is not None:  # the rest of an ended table
+            status = (Presence.OFFLINE, self.final_reason)
+        await connection.probe(self.status(*status, birth))
+        if self.is_compared and self.table is not None:
+            self.question = self.open_question(self.table)
+            await connection.publish(self.shown(self.table))
             await connection.publish(self.messages.question(self.question))
         self.head_due = True
         self.births += 1
@@ -214,26 +229,29 @@ class Publisher:
         LOG.info("%s: %s at %s", self.messages.table, reason, self.broker.at)
         ended = connection.lost()
         ended.add_done_callback(self.wake)
+        self.stored.clear()
         try:
-            await self.serve(connection, reader, boundary, ended)
+            await self.serve(connection, boundary, ended, Born(status, birth))
         finally:
             ended.cancel()
             self.under_way.clear()
 
-    async def compare(self, connection: Connection, reader: Reader) -> None:
+    async def compare(self, connection: Connection) -> None:
         """Compare the retained state with the journal, before the birth replaces it.
 
         The retained state includes the last event that subscribers have. If the journal does not have this event, no
         further event can have the same word. Only the first connection decides: later ones find the state of this
-        process, or of another shoed that publishes the same table.
+        process, or of another shoed that publishes the same table. If the journal cannot be read or written, the state
+        is kept at the broker for the next connection.
         """
         payload = await connection.retained(self.messages.state_topic)
         outside = outside_of(payload)
         if outside is None:
-            return
-        if not self.births:
-            if missing(reader, self.messages.table, outside):
-                await self.tail_lost(outside)
+            self.is_compared = True
+        elif not self.is_compared:
+            if await self.from_journal(partial(self.is_missing, outside)):
+                await self.continue_journal(outside)
+            self.is_compared = self.is_readable
         elif outside.word not in {each.word for each in self.messages.words}:
             LOG.warning(
                 "%s: another shoed published the state of this table (%s-%s-%d); stop that shoed, or give each site"
@@ -241,16 +259,29 @@ class Publisher:
                 *(self.messages.table, outside.word, self.messages.table, outside.sequence),
             )
 
-    async def serve(self, connection: Connection, reader: Reader, boundary: int, ended: asyncio.Future[None]) -> None:
+    def is_missing(self, outside: Outside, reader: Reader) -> bool:
+        return missing(reader, self.messages.table, outside)
+
+    async def continue_journal(self, outside: Outside) -> None:
+        busy, self.busy_since = self.busy_since, None
+        try:
+            await self.tail_lost(outside)
+        except JournalError as error:
+            self.unreadable(error)
+        self.busy_since = busy
+
+    async def serve(self, connection: Connection, boundary: int, ended: asyncio.Future[None], born: Born) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""
         sent = self.acknowledged
         proven = False  # whether the broker publishes our events; under MQTT 3.1.1 only a probe can prove it
         while True:
             self.news.clear()
-            if ended.done():
-                ended.result()
-            self.reap()
-            events = self.unsent(reader, sent, connection.window - connection.unacknowledged)
+            self.reap(ended)
+            room = connection.window - connection.unacknowledged
+            if room and (status := self.new_status(born)) is not None:
+                self.track(sent, connection.send(status))
+                room -= 1
+            events = await self.unsent(sent, room)
             for event in events:
                 message = self.messages.event(event, historical=event.sequence <= boundary)
                 self.counts.published()
@@ -268,21 +299,58 @@ class Publisher:
                 await self.news.wait()
                 continue
             self.busy_since = None
-            if self.stale:
+            if self.stale and self.is_readable:
                 await self.publish_state(connection, sent)
-            elif self.head_due:
-                self.publish_head(connection, reader, sent)
+            elif self.head_due and self.is_readable:
+                await self.publish_head(connection, sent)
             elif self.final_reason is not None:
                 return
             else:
                 await self.news.wait()
 
-    def unsent(self, reader: Reader, sent: int, limit: int) -> list[StoredEvent]:
-        """The next committed events after `sent`."""
-        newest, self.newest = self.newest, ()
-        if newest and newest[0].sequence == sent + 1 and len(newest) <= limit:
+    def new_status(self, born: Born) -> MqttMessage | None:
+        """The status of the journal, if the broker does not have it. The status of a table that ends is the last."""
+        if self.standing is None or self.standing == born.status or self.final_reason is not None:
+            return None
+        born.status = self.standing
+        return self.status(*born.status, born.birth)
+
+    async def unsent(self, sent: int, limit: int) -> list[StoredEvent]:
+        """The next committed events after `sent`; from the journal, if memory does not have them."""
+        if limit <= 0 or self.table is None or sent >= self.table.sequence or not self.is_readable:
+            return []
+        while self.fresh and self.fresh[0].sequence <= sent:
+            self.fresh.popleft()
+        if self.fresh and self.fresh[0].sequence == sent + 1:
+            newest = [self.fresh.popleft() for _ in range(min(limit, len(self.fresh)))]
             return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
-        return verified_events(reader, self.messages.table, sent, limit)
+        if not self.stored or self.stored[0].sequence != sent + 1:
+            self.stored = deque(await self.from_journal(partial(self.read, sent)) or ())
+        return [self.stored.popleft() for _ in range(min(limit, len(self.stored)))]
+
+    def read(self, after: int, reader: Reader) -> list[StoredEvent]:
+        return verified_events(reader, self.messages.table, after, READ_AHEAD)
+
+    async def from_journal(self, ask: Callable[[Reader], T]) -> T | None:
+        """The answer of the journal, which is read in a thread. None: it cannot be read, and the table stops."""
+        busy, self.busy_since = self.busy_since, None  # a disk that hangs is not a standstill of the broker
+
+        def answer() -> T:
+            with closing(self.store.read()) as reader:
+                return ask(reader)
+
+        try:
+            return await off_loop(answer)
+        except JournalError as error:
+            self.unreadable(error)
+            return None
+        finally:
+            self.busy_since = busy
+
+    def unreadable(self, error: JournalError) -> None:
+        """Publish no further event until the table continues."""
+        self.is_readable = False
+        self.writer.stop(self.messages.table, error)
 
     async def publish_state(self, connection: Connection, sent: int) -> None:
         """Publish the state when there is no news for STATE_AFTER_S."""
@@ -290,7 +358,7 @@ class Publisher:
             async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
                 await self.news.wait()
             return
-        state = self.state
+        state = self.table
         if state is None:
             self.stale = False
         elif state.sequence <= sent:  # otherwise there are newer events, which are published first
@@ -304,14 +372,17 @@ class Publisher:
                     await asyncio.wait((acknowledged,))
                 self.track(sent, connection.send(self.messages.question(question)))
 
-    def publish_head(self, connection: Connection, reader: Reader, sent: int) -> None:
+    async def publish_head(self, connection: Connection, sent: int) -> None:
         """Publish the newest head. With newer events, it is due again after them."""
         self.head_due = False
-        head = newest_head(reader, self.messages.table)
+        head = await self.from_journal(self.newest_head)
         if head is not None and head.sequence <= sent:
             settled = asyncio.get_running_loop().create_future()
             self.track(sent, settled)
             connection.send(self.messages.head(head)).add_done_callback(partial(self.settle_head, settled))
+
+    def newest_head(self, reader: Reader) -> Head | None:
+        return newest_head(reader, self.messages.table)
 
     def settle_head(self, settled: asyncio.Future[None], acknowledged: asyncio.Future[None]) -> None:
         """An access list of an earlier version may deny the topic: the events continue."""
@@ -336,8 +407,12 @@ class Publisher:
         acknowledged.add_done_callback(self.wake)
         self.under_way.append((sequence, acknowledged))
 
-    def reap(self) -> None:
+    def reap(self, ended: asyncio.Future[None]) -> None:
         """Process the acknowledgements in order. A failed acknowledgement ends the connection."""
+        if ended.done():
+            ended.result()
+        if self.is_readable and not self.is_compared:
+            raise BrokerLost(f"{self.broker.at}: shoed connects again, to compare the retained state with the journal")
         reached = 0
         try:
             while self.under_way and self.under_way[0][1].done():

@@ -123,7 +123,8 @@ def disk_text(disk: DiskStatus | None, silent_s: float | None) -> str:
 def table_lines(table: TableStatus, place: list[str]) -> Iterator[str]:
     state = table.state
     where = [f"{name} {number}" for name, number in (("shoe", state.shoe), ("round", state.round)) if number]
-    yield f"{table.name}  {', '.join([state.game, *where, 'FAILED' if table.failure else state.phase.value])}"
+    doing = "FAILED" if table.failure else "STOPPED" if table.stopped else state.phase.value
+    yield f"{table.name}  {', '.join([state.game, *where, doing])}"
     for name, hand in (("player", state.hands.player), ("banker", state.hands.banker)):
         if hand.cards:
             yield from row(name, cards(hand), INDENT)
@@ -132,6 +133,8 @@ def table_lines(table: TableStatus, place: list[str]) -> Iterator[str]:
     yield from row("broker", broker_text(table.broker), INDENT)
     if table.failure is not None:
         yield from row("FAILED", f"{table.failure}; restart shoed, and report this defect with the log", INDENT)
+    if table.stopped is not None:
+        yield from row("STOPPED", f"{table.stopped}; the table then continues by itself", INDENT)
     if table.question is not None:
         yield from question_lines(table, table.question, place)
 

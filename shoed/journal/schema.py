@@ -15,18 +15,21 @@ CHAINED: Final = 5  # the first schema with hashes
 
 
 def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
+    return JournalUnusable(f"{path}: {error}; {remedy_of(path, error)}")
+
+
+def remedy_of(path: Path, error: Exception) -> str:
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            remedy = "keep the file as evidence; move it to another directory, and shoed starts a new journal"
+            return "keep the file as evidence; move it to another directory, and shoed starts a new journal"
         case sqlite3.SQLITE_FULL:
-            remedy = f"free space on the disk of {path.parent}, or set another site.state_dir"
+            return f"free space on the disk of {path.parent}, or set another site.state_dir"
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            remedy = "stop the other program that locks the file"
+            return "stop the other program that locks the file"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
-            remedy = f"allow this user to read and write the files in {path.parent}, or run as the user of the daemon"
+            return f"allow this user to read and write the files in {path.parent}, or run as the user of the daemon"
         case _:
-            remedy = f"check the disk of {path.parent}: its free space, its permissions and the kernel's log"
-    return JournalUnusable(f"{path}: {error}; {remedy}")
+            return f"check the disk of {path.parent}: its free space, its permissions and the kernel's log"
 
 
 def absent(path: Path) -> JournalUnusable:

@@ -1,92 +1,98 @@
-"""The only writer of the journal: a thread that commits all waiting Steps of all tables together.
+"""The only writer of the journal: a queue for a thread that commits all waiting Steps of all tables together.
 
-Theory of operation: `submit` queues a Step with the state after it. The thread takes the queued Steps, writes them in
-one transaction, and then runs their callbacks on the event loop. A Step without a result (more bytes of a frame, a
-copy) and a move of a cursor wait for the next commit, at most RIDE_S. A failed commit is final: its Steps are never
-published, and `failed` has the error.
+Theory of operation: `submit` queues a Step with the state after it. The thread (`recording.py`) takes the queued Steps,
+writes them in one transaction, and then the writer runs their callbacks on the event loop. A Step without a result
+(more bytes of a frame, a copy) and a move of a cursor wait for the next commit, at most RIDE_S.
+
+A commit that fails is repeated (`attempts.py`). A table whose Steps still cannot be written stops: its Steps are
+dropped, and `stops` has the reason. When the disk accepts commits again, the table receives `journal_available`; it
+calls `resume` and continues.
+
+A commit that takes longer than HANG_S is a hang: `hanging_since` has its beginning. A timer detects it, and exists only
+while something waits for a commit.
 """
 
 import asyncio
 import logging
-import queue
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
-from shoed.errors import CommitFailed, JournalError
-from shoed.journal.commit import Committer, Entry
-from shoed.journal.head_log import HeadLog
+from shoed.errors import JournalError
+from shoed.journal.commit import Entry
 from shoed.journal.keys import SigningKey
+from shoed.journal.recording import BatchResult, CursorMove, Flush, Halt, Recording, Resume, weight
 from shoed.journal.store import Store
 from shoed.model.step import Step
+from shoed.ports.threads import call_on_loop
 
-RIDE_S: Final = 1.0  # the longest time that a Step without a result is in memory only
-RIDERS: Final = 256  # the highest number of such Steps in memory
 ROOM: Final = 1024  # Steps and observations that wait for the disk before a table waits: bounds the memory
-
+HANG_S: Final = 2.0  # a commit that takes longer is reported
 CLOSE_S: Final = 5.0
-BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
-REMEDY: Final = "free space on the disk, repair it, or end the program that locks the journal"
 
 LOG: Final = logging.getLogger("shoed.journal")
 
 
-class CursorMove(msgspec.Struct):
-    table: str
-    sequence: int
+class RecordedTable(Protocol):
+    """A table whose Steps are recorded."""
 
+    def journal_failed(self, error: JournalError) -> None:
+        """The Steps that wait are dropped, until `resume`. After TableUnrecorded, the table ends."""
 
-class Flush(msgspec.Struct):
-    done: Callable[[], None]
-    last: bool
+    def journal_available(self) -> None:
+        """The disk accepts commits again: the stopped table may resume."""
 
-
-Item = Entry | CursorMove | Flush
+    def journal_changed(self) -> None:
+        """A hang has begun or ended."""
 
 
 class Writer:
     def __init__(self, store: Store, engine: int, key: SigningKey | None = None) -> None:
         self.store = store
-        self.engine = engine
         self.key = key
-        self.head_log = HeadLog(store.path.parent)
         self.loop = asyncio.get_running_loop()
-        self.failed: asyncio.Future[JournalError | None] = self.loop.create_future()
+        self.tables: dict[str, RecordedTable] = {}
+        self.stops: dict[str, JournalError] = {}  # by the name of the table: why its Steps are not recorded
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.waiting = 0
-        self.committing_since: float | None = None  # monotonic
+        self.hanging_since: float | None = None  # monotonic: the beginning of a commit that takes longer than HANG_S
+        self.timer: asyncio.TimerHandle | None = None  # detects a hang
         self.beating_since: float | None = None  # monotonic, for the watchdog: the thread has not answered since
         self.on_commit: Callable[[float], None] | None = None  # receives the duration of each commit in seconds
-        self.queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self.run, name="journal", daemon=True)
+        self.on_change: Callable[[], None] | None = None  # called when a stop or a hang begins or ends
+        self.recording = Recording(store, engine, key, partial(call_on_loop, self.loop, self.recorded))
+        self.queue = self.recording.queue
+        self.thread = threading.Thread(target=self.recording.run, name="journal", daemon=True)
         self.thread.start()
-
-    # --- on the loop
 
     def submit(self, table: str, step: Step, state: msgspec.Struct, done: Callable[[], None] | None) -> None:
         """Queue a Step. `done` runs on the event loop after its commit. The order of calls is the order of commits."""
-        self.check()
         self.waiting += weight(step)
         if self.waiting >= ROOM:
             self.has_room.clear()
         self.queue.put(Entry(table, step, state, done))
+        if self.timer is None:
+            self.timer = self.loop.call_later(HANG_S, self.look)
 
     def move_cursor(self, table: str, sequence: int) -> None:
         self.queue.put(CursorMove(table, sequence))
 
     async def flush(self, *, last: bool = False) -> None:
-        """Return when all submitted Steps are committed; raise if the journal failed."""
-        flushed: asyncio.Future[JournalError | None] = self.loop.create_future()
-        self.queue.put(Flush(partial(flushed.set_result, None), last))
-        await asyncio.wait([flushed, self.failed], return_when=asyncio.FIRST_COMPLETED)
-        self.check()
+        """Return when all submitted Steps are committed or dropped."""
+        flushed: asyncio.Future[None] = self.loop.create_future()
+
+        def done() -> None:
+            if not flushed.done():
+                flushed.set_result(None)
+
+        self.queue.put(Flush(done, last))
+        await flushed
 
     def beat(self) -> None:
         """Request an answer of the thread, unless the last one is due. It follows all earlier commits."""
@@ -97,95 +103,93 @@ class Writer:
     def beaten(self) -> None:
         self.beating_since = None
 
+    def is_stuck(self, limit_s: float) -> bool:
+        """Whether the thread does not answer. A thread that waits for the disk is not stuck."""
+        since = self.beating_since
+        return since is not None and self.committing_s is None and time.monotonic() - since > limit_s
+
     @property
     def committing_s(self) -> float | None:
         """The age of the present commit."""
-        since = self.committing_since
+        since = self.recording.committing_since
         return None if since is None else round(time.monotonic() - since, 3)
 
-    def check(self) -> None:
-        failure = self.failed.result() if self.failed.done() else None
-        if failure is not None:
-            raise failure
-
     async def close(self) -> None:
-        """End the thread, also after a failure. A thread that the disk blocks is left after CLOSE_S."""
-        if self.failed.done():
-            self.queue.put(Flush(lambda: None, last=True))
-        else:
-            await self.flush(last=True)
+        """End the thread. A thread that the disk blocks is left after CLOSE_S."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self.flush(last=True)
+        if self.timer is not None:
+            self.timer.cancel()
         await asyncio.to_thread(self.thread.join, CLOSE_S)
 
-    def committed(self, batch: list[Item], seconds: float | None) -> None:
-        if self.on_commit is not None and seconds is not None:
-            self.on_commit(seconds)
-        self.waiting -= sum(weight(item.step) for item in batch if isinstance(item, Entry))
+    def recorded(self, result: BatchResult) -> None:
+        if self.on_commit is not None and result.seconds is not None:
+            self.on_commit(result.seconds)
+        self.waiting -= result.weight
         if self.waiting < ROOM:
             self.has_room.set()
-        for item in batch:
-            if not isinstance(item, CursorMove) and item.done is not None:
+        for item in result.items:
+            if isinstance(item, Entry | Flush) and item.done is not None:
                 try:
                     item.done()
                 except Exception:  # the border of a table: the other tables have their results
                     LOG.exception("the effects of a committed Step were not sent; report this log")
+        for table, error in result.failures.items():
+            self.stopped(table, error)
+        if (since := self.hanging_since) is not None:
+            self.hanging_since = None
+            end = "has failed" if result.failures else "is complete"
+            LOG.warning("%s: the commit %s after %.1f s", self.store.path, end, time.monotonic() - since)
+            self.changed()
+        if result.is_available:
+            for table in [each for each in self.stops if each in self.tables]:
+                self.tables[table].journal_available()
 
-    def fail(self, error: JournalError) -> None:
-        """The journal cannot be used any more. The first error counts."""
-        if not self.failed.done():
-            self.failed.set_result(error)
-        self.has_room.set()
+    # --- stops
 
-    # --- in the thread
+    def stop(self, table: str, error: JournalError) -> None:
+        """Record no further Step of the table, until the disk works: its record cannot be read."""
+        self.queue.put(Halt(table))
+        self.stopped(table, error)
 
-    def run(self) -> None:
-        try:
-            with closing(self.store.connect()) as connection:
-                connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
-                self.serve(Committer(connection, self.engine, self.key))
-        except sqlite3.Error as error:
-            self.loop.call_soon_threadsafe(self.fail, self.failure(error, REMEDY))
-        except Exception as error:  # the border of the thread: every error must end the recording
-            LOG.exception("a Step cannot be recorded; restart shoed, and report this log")
-            self.loop.call_soon_threadsafe(
-                self.fail, self.failure(error, "restart shoed, and report this defect with the log")
-            )
+    def stopped(self, table: str, error: JournalError) -> None:
+        self.stops[table] = error
+        if table in self.tables:
+            self.tables[table].journal_failed(error)
+        if self.on_change is not None:
+            self.on_change()
 
-    def failure(self, error: Exception, remedy: str) -> CommitFailed:
-        return CommitFailed(f"{self.store.path}: the commit failed, and shoed publishes no events: {error}; {remedy}")
+    def resume(self, table: str) -> None:
+        """Record the following Steps of the table. The disk may refuse them again."""
+        self.stops.pop(table, None)
+        self.queue.put(Resume(table))
+        if self.on_change is not None:
+            self.on_change()
 
-    def serve(self, committer: Committer) -> None:
-        last = False
-        while not last:
-            batch = self.gather()
-            self.committing_since = began = time.monotonic()
-            writes = not all(isinstance(item, Flush) for item in batch)
-            if writes:
-                entries = [item for item in batch if isinstance(item, Entry)]
-                cursors = {item.table: item.sequence for item in batch if isinstance(item, CursorMove)}
-                committer.commit(entries, cursors)
-            self.committing_since = None
-            self.loop.call_soon_threadsafe(self.committed, batch, time.monotonic() - began if writes else None)
-            last = any(isinstance(item, Flush) and item.last for item in batch)
-            if last:
-                committer.sign_ends()
-            self.head_log.append(committer.taken_heads())
+    def forget(self, table: str) -> None:
+        """The table is removed. Another table of this name may be added later."""
+        self.tables.pop(table, None)
+        if table in self.stops:
+            self.resume(table)
 
-    def gather(self) -> list[Item]:
-        """The queued items, as soon as one of them is urgent, or after RIDE_S."""
-        batch = [self.queue.get()]
-        until = time.monotonic() + RIDE_S
-        urgent = is_urgent(batch[0])
-        with suppress(queue.Empty):
-            while True:
-                item = self.queue.get(timeout=0 if urgent else max(0, until - time.monotonic()))
-                urgent = urgent or is_urgent(item) or len(batch) >= RIDERS
-                batch.append(item)
-        return batch
+    # --- hangs
 
+    def look(self) -> None:
+        """Look for a hang, and look again while something waits."""
+        self.timer = None
+        age = self.committing_s
+        if age is None and not self.waiting:
+            return
+        if age is None or age < HANG_S:
+            self.timer = self.loop.call_later(HANG_S - (age or 0), self.look)
+        elif self.hanging_since is None:
+            self.hanging_since = time.monotonic() - age
+            LOG.warning("%s: a commit is not complete after %.0f s; check the disk", self.store.path, age)
+            self.changed()
 
-def weight(step: Step) -> int:
-    return 1 + len(step.observations)
-
-
-def is_urgent(item: Item) -> bool:
-    return isinstance(item, Flush) or (isinstance(item, Entry) and item.step.urgent)
+    def changed(self) -> None:
+        for table in list(self.tables.values()):
+            table.journal_changed()
+        if self.on_change is not None:
+            self.on_change()

@@ -1,9 +1,9 @@
 """The daemon: all tables of a configuration, supervised in one TaskGroup.
 
 Theory of operation: the tables share one journal, one command socket and one watchdog. `Daemon.run` ends at a signal,
-when the journal fails, or when every table failed. A journal failure ends the daemon, because an event must not be
-published before its commit. At the end, the publishers have `FAREWELL_S` to publish the committed events. The next
-start publishes the rest. A daemon with the path of its configuration reloads it at SIGHUP (`reload.py`).
+or when every table failed. A table that cannot be recorded stops, and the daemon continues (`table_record.py`). At the
+end, the publishers have `FAREWELL_S` to publish the committed events. The next start publishes the rest. A daemon with
+the path of its configuration reloads it at SIGHUP (`reload.py`).
 """
 
 import asyncio
@@ -12,14 +12,16 @@ import logging
 import signal
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, assert_never
 
 from shoed.engine import ENGINE
-from shoed.errors import JournalError, NoSuchTable
+from shoed.errors import NoSuchTable
 from shoed.journal import Store, Writer, hold
 from shoed.journal.keys import daemon_key
+from shoed.journal.writer import HANG_S
 from shoed.model.commands import Answer
 from shoed.model.requests import (
     AnyRequest,
@@ -101,7 +103,7 @@ class Daemon(Generic[D]):
         return self.desk(table, self.config.site, self.config.broker, self.store, self.writer, counters)
 
     async def run(self) -> int:
-        """Serve until a signal, a journal failure, or the failure of every table. Return the exit status."""
+        """Serve until a signal, or the failure of every table. Return the exit status."""
         logging.getLogger().addHandler(self.unexpected)
         try:
             return await self.serve_tables()
@@ -115,17 +117,14 @@ class Daemon(Generic[D]):
         loop.add_signal_handler(signal.SIGHUP, self.stop.set if self.path is None else self.hung_up.set)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         async with asyncio.TaskGroup() as self.tasks:
-            try:
-                for desk in self.desks:
-                    desk.configure()
-                await self.writer.flush()
-                failure = None
-            except JournalError as error:
-                failure = f"journal failed: {error}"
+            for desk in self.desks:
+                desk.configure()
+            with suppress(TimeoutError):  # a disk that hangs does not delay the report of the hang
+                async with asyncio.timeout(HANG_S):
+                    await self.writer.flush()
             for desk in self.desks:
                 desk.publishing = self.tasks.create_task(desk.publish())
-            if failure is None:
-                failure = await self.work()
+            failure = await self.work()
             for desk in self.desks:
                 desk.publisher.finish(failure or "stopped")
             await ended([desk.publishing for desk in self.desks], FAREWELL_S)
@@ -146,6 +145,7 @@ class Daemon(Generic[D]):
         reloading = self.tasks.create_task(self.reload())
         measuring = [self.tasks.create_task(self.metrics.run())] if self.metrics is not None else []
         self.systemd.notify("READY=1", f"STATUS={self.status()}")
+        self.writer.on_change = lambda: self.systemd.notify(f"STATUS={self.status()}")
         load_later_modules()
         self.key.prepare_in_thread(self.disk.state_dir)
         gc.freeze()  # a collection of the objects of the start would delay the event loop
@@ -154,7 +154,7 @@ class Daemon(Generic[D]):
         ends: list[asyncio.Future[Any]] = [
             self.tasks.create_task(event.wait()) for event in (self.stop, self.every_table_failed)
         ]
-        await asyncio.wait([*ends, self.writer.failed], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         self.systemd.notify("STOPPING=1")
         for task in (watching, reloading, *measuring, *ends):
             task.cancel()
@@ -167,10 +167,8 @@ class Daemon(Generic[D]):
             if self.stop.is_set()
             else "every table failed; correct the cause of each logged error, then restart shoed"
         )
-        try:
-            await self.writer.flush()
-        except JournalError as error:
-            failure = f"journal failed: {error}"
+        await self.writer.flush()
+        failure = self.journal_failure or failure
         for desk in self.desks:
             desk.end(failure or "shoed stops; send the command again after the next start")
         server.stopping.set()
@@ -242,13 +240,13 @@ class Daemon(Generic[D]):
     def stuck_parts(self, limit_s: float) -> list[str]:
         """The parts that have made no progress for longer than the limit."""
         self.writer.beat()
-        parts = ["journal"] if monotonic() - (self.writer.beating_since or monotonic()) > limit_s else []
+        parts = ["journal"] if self.writer.is_stuck(limit_s) else []
         for desk in self.desks:
             publishing = desk.publisher.busy_since
             if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
-            if not desk.is_served:
-                continue
+            if not desk.is_served or desk.record.stopped is not None or not self.writer.has_room.is_set():
+                continue  # the table takes no input, or waits for the disk
             if any(each.is_stuck(limit_s) for each in desk.devices.values()):
                 parts.append(f"{desk.name} port")
             if desk.due_ns is not None and (monotonic_ns() - desk.due_ns) / 1e9 > limit_s:
@@ -259,6 +257,11 @@ class Daemon(Generic[D]):
     def notes(self) -> str:
         """The state of the last reload, and checkpoints that were not used."""
         return "; ".join(filter(None, (self.note, *(desk.note for desk in self.desks))))
+
+    @property
+    def journal_failure(self) -> str | None:
+        """The reason, while the journal cannot record a table."""
+        return next((desk.record.failure for desk in self.desks if desk.record.failure is not None), None)
 
     def status(self) -> str:
         problem = self.metrics.problem if self.metrics is not None else ""

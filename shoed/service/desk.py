@@ -9,7 +9,7 @@ tables continue.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from time import monotonic_ns
 from typing import Final
@@ -22,7 +22,7 @@ from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, Engine, EngineState
-from shoed.errors import JournalError, RowAltered
+from shoed.errors import CommitFailed, JournalError, RowAltered
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside
 from shoed.journal.restore import restore
@@ -37,11 +37,13 @@ from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link
 from shoed.ports.loop_delay import GRACE_S
+from shoed.ports.threads import off_loop
 from shoed.service.config import BetsClosedBy, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
 from shoed.service.counters import Counters
 from shoed.service.limited_log import LimitedLog
 from shoed.service.log import ABOUT
 from shoed.service.table_device import TableDevice
+from shoed.service.table_record import TableRecord
 from shoed.session import Session, SessionState, drivers
 from shoed.table import Custom, TableSettings
 from shoed.table.public_state import PublicDevice, public_device, unfinished
@@ -51,6 +53,7 @@ from shoed.watch import WatchSettings
 LOG: Final = logging.getLogger("shoed")
 
 PUBLISH_AGAIN_S: Final = 1.0
+ANOTHER: Final = "another command has this id; give each command its own id"
 
 
 def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
@@ -102,6 +105,7 @@ class PendingCommand(msgspec.Struct):
 
     command: Commanded
     answer: asyncio.Future[Answer]
+    search: asyncio.Task[None] | None = None  # of an earlier answer in the journal
     taken: bool = False  # the writer of the journal has the Step: the answer leaves after the commit
 
 
@@ -127,18 +131,15 @@ class Desk:
         self.store = store
         self.writer = writer
         self.engine = engine_of(config, store.word)
-        with closing(store.read()) as reader:
-            self.words = incarnations.words(reader, self.name)
-            self.continued = incarnations.pending(reader, self.name)  # until the first Step records it
+        self.read_words()
         self.ended: str | None = None  # the reason, once the table has failed
         self.note = ""  # about the restored state, for the status
-        self.altered: RowAltered | None = None  # the row that the publisher cannot publish
-        self.is_altered = asyncio.Event()
         self.state = self.restore(store)
         self.is_restored = self.ended is None
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
         self.counters = counters or Counters()
-        self.publisher = self.publisher_to(broker)
+        self.record = TableRecord(self)
+        self.publisher = self.publisher_to(broker, self.acknowledged(store))
         self.devices = {device: TableDevice(self.name, device, of, self) for device, of in config.devices.items()}
         self.limited_log = LimitedLog(self.name)
         self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
@@ -149,15 +150,27 @@ class Desk:
         self.queue: asyncio.Queue[PendingCommand] = asyncio.Queue()
         self.stepped: Callable[[], None] | None = None  # called after each input, while a reload waits for the table
 
+    def read_words(self) -> None:
+        with closing(self.store.read()) as reader:
+            self.words = incarnations.words(reader, self.name)
+            self.continued = incarnations.pending(reader, self.name)  # until the first Step records it
+
     def messages(self) -> TableMessages:
         config, custom = self.config, self.engine.table_settings.custom
         return TableMessages(self.site, self.name, self.words, config.game, VERSION, config.house.insurance, custom)
 
-    def publisher_to(self, broker: BrokerSettings) -> Publisher:
+    def publisher_to(self, broker: BrokerSettings, acknowledged: int) -> Publisher:
+        """`acknowledged`: the last event that a broker has acknowledged."""
         publisher = Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
-        publisher.state = self.committed if self.is_restored else None
-        publisher.on_altered = self.alter
+        publisher.acknowledged = acknowledged
+        if self.is_restored:
+            publisher.committed((), self.committed)
+        publisher.stand(self.record.reason)
         return publisher
+
+    def acknowledged(self, store: Store) -> int:
+        with closing(store.read()) as reader:
+            return reader.cursor(self.name)
 
     def fields(self) -> Mapping[str, str]:
         """The fields of a log line about the table."""
@@ -166,13 +179,16 @@ class Desk:
 
     def restore(self, store: Store) -> EngineState[SessionState]:
         """The state after the last row. If the journal was changed, the table ends and takes no input."""
+        try:
+            return self.restored(store)
+        except RowAltered as error:
+            self.ended = f"table failed: {error}"
+            LOG.error("%s", self.ended)  # noqa: TRY400 -- the text has the cause, the place and the remedy
+            return self.engine.begin()
+
+    def restored(self, store: Store) -> EngineState[SessionState]:
         with closing(store.read()) as reader:
-            try:
-                restored = restore(reader, self.name, self.engine, lambda of: engine_of(recall(of), reader.word))
-            except RowAltered as error:
-                self.ended = f"table failed: {error}"
-                LOG.error("%s", self.ended)  # noqa: TRY400 -- the text has the cause, the place and the remedy
-                return self.engine.begin()
+            restored = restore(reader, self.name, self.engine, lambda of: engine_of(recall(of), reader.word))
         for problem in restored.problems:
             LOG.warning("%s: %s", self.name, problem)
             self.note = self.note or f"{self.name}: {problem}"
@@ -182,18 +198,18 @@ class Desk:
 
     def configure(self, *, running: bool = False) -> None:
         """Record the settings. The session of another device family begins again, in the replay too."""
+        self.writer.tables[self.name] = self.record
         self.state = self.engine.fitted(self.state)
-        settings = describe(self.config).decode()
-        self.take(
-            Configured(settings, ENGINE, VERSION, running=running, words=self.words, continued=self.continued), now()
-        )
+        self.take(self.configured(running=running), now())
         self.continued = None
+
+    def configured(self, *, running: bool) -> Configured:
+        settings = describe(self.config).decode()
+        return Configured(settings, ENGINE, VERSION, running=running, words=self.words, continued=self.continued)
 
     async def continue_journal(self, outside: Outside) -> None:
         """Begin an incarnation of the journal: the broker has an event that the journal does not have."""
-        with closing(self.store.read()) as reader:
-            kept = max(incarnations.kept(reader, self.name), self.publisher.acknowledged, self.words[-1].after)
-            number, word = self.store.begun = self.store.begun or incarnations.next_one(reader)
+        kept, (number, word) = await off_loop(self.next_incarnation)
         missing = f"{outside.word}-{self.name}-{outside.sequence}"
         detail = f"the broker has the event {missing}, and the journal does not have it"
         LOG.warning(
@@ -208,10 +224,20 @@ class Desk:
             detail,
             *(outside.word, kept, outside.sequence, outside.shoe, outside.round),
         )
-        self.words = (*self.words, WordSince(kept, word))
+        before, self.words = self.words, (*self.words, WordSince(kept, word))
         self.configure(running=True)
-        self.publisher.messages = self.messages()
         await self.writer.flush()
+        if (stopped := self.record.stopped) is not None:
+            self.words = before
+            raise CommitFailed(stopped.error)
+        self.publisher.messages = self.messages()
+
+    def next_incarnation(self) -> tuple[int, tuple[int, str]]:
+        """In a thread: the last event that keeps its word, and the number and the word of the next incarnation."""
+        with closing(self.store.read()) as reader:
+            kept = max(incarnations.kept(reader, self.name), self.publisher.acknowledged, self.words[-1].after)
+            self.store.begun = self.store.begun or incarnations.next_one(reader)
+        return kept, self.store.begun
 
     def adopt(self, config: TableConfig) -> None:
         """Replace the settings of the running table. The links of the changed devices are closed."""
@@ -224,10 +250,16 @@ class Desk:
         for device in changed:
             if (of := config.devices.get(device)) is not None:
                 self.devices[device] = TableDevice(self.name, device, of, self)
-                self.devices[device].start(self.tasks)
+                if self.record.stopped is None:  # otherwise `resume` starts it
+                    self.devices[device].start(self.tasks)
 
     def take(self, incoming: AnyInput, at: Now) -> None:
-        if not self.is_usable or self.writer.failed.done():
+        """Process an input, unless the journal cannot record it."""
+        if self.record.stopped is None:
+            self.fold(incoming, at)
+
+    def fold(self, incoming: AnyInput, at: Now) -> None:
+        if not self.is_usable:
             return
         self.is_usable = False
         self.state, step = self.engine.step(self.state, incoming, at)
@@ -303,41 +335,63 @@ class Desk:
 
     async def execute(self, command: Commanded) -> Answer:
         """The answer, after its commit. A repeated command with the same id gets the same answer."""
-        try:
-            return await self.submit(command)
-        except JournalError as error:
-            return Answer(command.id, accepted=False, detail=f"journal failed: {error}")
-
-    async def submit(self, command: Commanded) -> Answer:
-        """Queue the command, unless the journal has an answer to its id. Return the answer."""
         pending = self.pending.get(command.id)
-        with closing(self.store.read()) as reader:
-            on_record = reader.answer(self.name, command.id)
-        earlier = pending.command if pending else on_record and msgspec.json.decode(on_record.command, type=Commanded)
-        if earlier and earlier != command:
-            detail = "another command has this id; give each command its own id"
-            return Answer(command.id, accepted=False, detail=detail)
-        if on_record:
-            return msgspec.json.decode(on_record.answers, type=tuple[Answer, ...])[0]
         if pending is None:
-            self.writer.check()
-            if (reason := self.ended or self.leaving) is not None:
-                return Answer(command.id, accepted=False, detail=reason)
             pending = self.pending[command.id] = PendingCommand(command, asyncio.get_running_loop().create_future())
-            self.queue.put_nowait(pending)
+            pending.search = asyncio.create_task(self.find_answer(pending))
+        elif pending.command != command:
+            return Answer(command.id, accepted=False, detail=ANOTHER)
         # Another client may wait for the same answer: a cancelled client does not cancel the future.
+        if pending.search is not None:
+            await asyncio.shield(pending.search)
         return await asyncio.shield(pending.answer)
+
+    async def find_answer(self, pending: PendingCommand) -> None:
+        """Answer the command if the journal has an answer to its id; otherwise queue or refuse the command."""
+        command = pending.command
+        try:
+            answer = await off_loop(partial(self.answer_on_record, command))
+        except JournalError as error:
+            answer = Answer(command.id, accepted=False, detail=f"journal failed: {error}")
+        except BaseException:
+            del self.pending[command.id]
+            raise
+        if answer is None and (reason := self.refusal) is not None:
+            answer = Answer(command.id, accepted=False, detail=reason)
+        if answer is None:
+            self.queue.put_nowait(pending)
+            return
+        del self.pending[command.id]
+        pending.answer.set_result(answer)
+
+    def answer_on_record(self, command: Commanded) -> Answer | None:
+        """In a thread, because the disk may hang: the recorded answer to the id of the command."""
+        with closing(self.store.read()) as reader:
+            found = reader.answer(self.name, command.id)
+        if found is None:
+            return None
+        if msgspec.json.decode(found.command, type=Commanded) != command:
+            return Answer(command.id, accepted=False, detail=ANOTHER)
+        return msgspec.json.decode(found.answers, type=tuple[Answer, ...])[0]
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the table takes no command."""
+        return self.ended or self.leaving or (self.record.stopped.reason if self.record.stopped else None)
 
     async def take_commands(self) -> None:
         while True:
             pending = await self.queue.get()
             await self.writer.has_room.wait()
-            self.take(pending.command, now())
-            pending.taken = True
+            if not pending.answer.done():  # otherwise it was refused
+                self.take(pending.command, now())
+                pending.taken = True
 
     def refuse_pending(self, reason: str, *, taken: bool) -> None:
         """Refuse the commands that are not taken. With `taken`, refuse all: the journal commits no further Step."""
         for command_id, pending in list(self.pending.items()):
+            if pending.search is not None and not pending.search.done():
+                continue  # the journal may have its answer
             if taken or not pending.taken:
                 pending.answer.set_result(Answer(command_id, accepted=False, detail=reason))
                 del self.pending[command_id]
@@ -371,32 +425,27 @@ class Desk:
             return
         try:
             async with asyncio.TaskGroup() as self.tasks:
-                self.tasks.create_task(self.end_if_altered())
-                for each in self.devices.values():
-                    each.start(self.tasks)
+                if self.record.stopped is None:
+                    for each in self.devices.values():
+                        each.start(self.tasks)
+                self.tasks.create_task(self.record.run())
                 self.tasks.create_task(self.wake())
                 self.tasks.create_task(self.take_commands())
         except Exception as error:  # the border of a task
-            self.ended = f"table failed: {cause(error)}"
-            LOG.exception("%s: the table has ended after row %d; %s", self.name, self.state.row, self.ended)
-            self.refuse_pending(self.ended, taken=False)
+            end = self.record.end
+            self.ended = f"table failed: {cause(error)}" if end is None else self.record.ended
+            line = f"{self.name}: the table has ended after row {self.state.row}; {self.ended}"
+            if end is None:
+                LOG.exception("%s", line)
+            else:
+                LOG.error("%s", line)  # noqa: TRY400 -- the writer has logged the traceback of a defect
+            self.refuse_pending(self.ended, taken=end is not None)
             if self.stepped is not None:  # a reload that waits for the end of the round
                 self.stepped()
             try:
-                with suppress(JournalError):
-                    await self.writer.flush()  # the publisher ends after the last committed event
+                await self.writer.flush()  # the publisher ends after the last committed event
             finally:
                 self.publisher.complete(self.ended)
-
-    def alter(self, error: RowAltered) -> None:
-        """The publisher has found a row that differs from its hash."""
-        self.altered = error
-        self.is_altered.set()
-
-    async def end_if_altered(self) -> None:
-        await self.is_altered.wait()
-        if self.altered is not None:
-            raise self.altered
 
     async def publish(self) -> None:
         """Run the publisher. On error: log, restart from the cursor in the journal."""
@@ -412,6 +461,7 @@ class Desk:
     async def wake(self) -> None:
         """Wake the engine at each deadline that it names."""
         while True:
+            await self.record.is_going.wait()
             self.due_earlier.clear()
             self.due_ns = self.engine.wake_at(self.state)
             delay = None if self.due_ns is None else max(0, self.due_ns - monotonic_ns()) / 1e9

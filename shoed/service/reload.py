@@ -9,14 +9,13 @@ device may therefore move from one table to another. A file with a problem chang
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from time import monotonic_ns
 from typing import Final, Generic, Never
 
 from msgspec.structs import replace
 
-from shoed.errors import JournalError, SettingsError, ShoedError
+from shoed.errors import SettingsError, ShoedError
 from shoed.ports.address import parse_address
 from shoed.ports.link import load_port
 from shoed.ports.threads import off_loop
@@ -123,11 +122,9 @@ class Reloader(Generic[D]):
         """Publish the farewell on the old broker, and continue on the new one after the last acknowledged event."""
         old = desk.publisher
         await leave_broker(desk, REPLACED)
-        desk.publisher = desk.publisher_to(self.wanted.broker)
-        desk.publisher.acknowledged = old.acknowledged
+        desk.publisher = desk.publisher_to(self.wanted.broker, old.acknowledged)
         if desk.ended is not None:
-            with suppress(JournalError):  # the daemon reports it
-                await self.daemon.writer.flush()  # the last Steps of a table that has just failed
+            await self.daemon.writer.flush()  # the last Steps of a table that has just failed
             desk.publisher.complete(desk.ended)
         desk.publishing = self.daemon.tasks.create_task(desk.publish())
 
@@ -195,6 +192,7 @@ class Reloader(Generic[D]):
         desk.end(REMOVED)
         await leave_broker(desk, REMOVED)
         await self.daemon.writer.flush()  # a table of this name continues from its cursor
+        self.daemon.writer.forget(desk.name)
         self.daemon.desks.remove(desk)
         LOG.info("%s: removed", desk.name)
         if desk.backlog:

@@ -50,7 +50,10 @@ class BrokerStatus(msgspec.Struct, frozen=True):
 
 
 class TableStatus(msgspec.Struct, frozen=True):
-    """A table. `failure`: the reason if the table failed, else null. `state`, `question`: the retained messages."""
+    """A table. `failure`: the reason if the table failed, else null. `state`, `question`: the retained messages.
+
+    `stopped`: the reason while the journal cannot record the table, else null. The table then continues by itself.
+    """
 
     name: str
     failure: str | None
@@ -58,10 +61,11 @@ class TableStatus(msgspec.Struct, frozen=True):
     question: PublicQuestion | None
     devices: tuple[DeviceHealth, ...]
     broker: BrokerStatus
+    stopped: str | None = None
 
 
 class JournalStatus(msgspec.Struct, frozen=True):
-    """The journal. `failure`: the reason if a commit failed, else null. `disk`: null if the disk does not answer.
+    """The journal. `failure`: the reason while a table is stopped, else null. `disk`: null if the disk does not answer.
 
     `waiting`: the number of Steps that wait for a commit. `committing_s`: the age of the present commit; null without
     one. `disk_silent_s`: the time for which the disk has not answered; null if it answers.
@@ -95,8 +99,9 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
     def problems(self) -> list[str]:
         """The problems of the daemon itself: a closed link or a broker that is away is not one of them."""
         found = [f"{each.name}: {each.failure}" for each in self.tables if each.failure is not None]
+        stopped = [each.name for each in self.tables if each.stopped is not None]
         if self.journal.failure is not None:
-            found.append(self.journal.failure)
+            found.append(f"{', '.join(stopped)}: {self.journal.failure}" if stopped else self.journal.failure)
         elif (reason := overdue(self.journal.committing_s)) is not None:
             found.append(reason)
         if (silent_s := self.journal.disk_silent_s or 0) > SLOW_S:
@@ -112,7 +117,7 @@ def overdue(committing_s: float | None) -> str | None:
         return None
     return (
         f"a commit of the journal is not complete after {committing_s:.0f} s, and shoed publishes no further event;"
-        " check the disk, and end the program that locks the journal"
+        " check the disk, and end the program that locks the journal; the tables then continue by themselves"
     )
 
 
@@ -123,7 +128,6 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
         tables.append(table_of(desk))
         await asyncio.sleep(0)  # the tables are served
     writer, config = daemon.writer, daemon.config
-    failure = writer.failed.result() if writer.failed.done() else None
     return DaemonStatus(
         request.id,
         accepted=True,
@@ -134,7 +138,7 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
         broker=config.broker.at,
         journal=JournalStatus(
             state_dir=str(daemon.disk.state_dir),
-            failure=None if failure is None else str(failure),
+            failure=daemon.journal_failure,
             waiting=writer.waiting,
             committing_s=writer.committing_s,
             disk=disk,
@@ -155,6 +159,7 @@ def table_of(desk: "Desk") -> TableStatus:
         question=publisher.open_question(state),
         devices=devices_of(desk),
         broker=broker_of(desk),
+        stopped=None if desk.record.stopped is None else desk.record.stopped.reason,
     )
 
 

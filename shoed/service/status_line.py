@@ -37,14 +37,16 @@ def status_line(desks: Sequence[Desk], note: str = "") -> str:
 
 
 def is_well(desk: Desk) -> bool:
-    table = desk.committed
-    return desk.ended is None and table.phase is not Phase.SUSPENDED and table.device.link is LinkStatus.ONLINE
+    table, is_recorded = desk.committed, desk.ended is None and desk.record.reason is None
+    return is_recorded and table.phase is not Phase.SUSPENDED and table.device.link is LinkStatus.ONLINE
 
 
 def table_of(desk: Desk) -> str:
     table = desk.committed
     if desk.ended is not None:
         return f"{desk.name}: {cut(desk.ended, LONGEST_REASON)}"
+    if (reason := desk.record.reason) is not None:
+        return f"{desk.name}: {cut(reason, LONGEST_REASON)}"
     if table.phase is Phase.SUSPENDED:
         doing = f"round {table.record.number} waits for an answer of {person_of(desk)}"
     else:

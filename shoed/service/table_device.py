@@ -50,7 +50,7 @@ def keyed(config: ShoeConfig | ShufflerConfig, key_file: str, drop: Callable[[Dr
 class TableDevice:
     """One device of a table: a shoe or a shuffler."""
 
-    task: asyncio.Task[None]  # of `run`
+    task: asyncio.Task[None] | None = None  # of `run`
 
     def __init__(self, table: str, device: Device, config: ShoeConfig | ShufflerConfig, desk: InputTaker) -> None:
         self.name = f"{table}: {device.value}"
@@ -66,13 +66,16 @@ class TableDevice:
         self.keyed = None if config.key_file is None else keyed(config, config.key_file, self.rejected)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
+        self.closing_reason, self.chunk, self.receiving_since = "", None, None
         self.task = tasks.create_task(self.run())
 
     async def stop(self, reason: str) -> None:
-        """Close the link. The reason is recorded."""
+        """Close the link. The reason is recorded, unless the table is stopped."""
         self.closing_reason = reason
-        self.task.cancel()
-        await asyncio.wait([self.task])
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.wait([self.task])
+            self.task = None
 
     async def run(self) -> None:
         family = drivers.find(self.config.protocol).family

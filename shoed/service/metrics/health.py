@@ -41,9 +41,9 @@ class Health(Struct, frozen=True):
 def health(daemon: "Daemon[Any]") -> Health:
     desks = [each for each in daemon.desks if each.leaving is None]  # a table that a reload removes is not missed
     tables = tuple([TableHealth(each.name, each.ended, devices_of(each), broker_of(each)) for each in desks])
-    journal = daemon.writer.failed.result() if daemon.writer.failed.done() else None
-    failures = [f"journal failed: {journal}"] if journal else []
-    slow = None if journal else overdue(daemon.writer.committing_s)
+    stopped = {each.name: each.record.stopped for each in desks}
+    failures = [f"{name}: {each.reason}" for name, each in stopped.items() if each is not None]
+    slow = None if failures else overdue(daemon.writer.committing_s)
     failures += [f"journal: {slow}"] if slow else []
     limit_s = daemon.systemd.watchdog_s
     failures += [f"{part}: no progress for {limit_s:g} s" for part in daemon.stuck_parts(limit_s)]

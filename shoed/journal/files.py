@@ -1,0 +1,72 @@
+"""The files of an open journal: their identity, and the proof that their disk can be written.
+
+Theory of operation: SQLite does not notice that its open file was deleted or replaced. Its commits succeed, and no
+later start finds them. Therefore the writer compares the identity of the file and of its write-ahead log before each
+commit. After a failed commit, `prove_room` shows that the disk accepts more than one page, so that a table does not
+stop again at once.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from shoed.errors import JournalReplaced
+
+ROOM: Final = 256 * 1024  # bytes: about fifty rounds
+PROOF: Final = "journal-proof"
+
+FileIdentity = tuple[int, int] | None  # the device and the number of the file; None: there is no file
+
+
+class OpenFiles:
+    """The files of a journal as they were when the writer opened them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log = path.with_name(f"{path.name}-wal")
+        self.main: FileIdentity = identity(path)
+        self.of_log: FileIdentity = None  # SQLite makes the log for the first commit
+
+    def check(self) -> None:
+        """Raise an error if another file, or no file, has the name of an open file."""
+        if self.main is None or identity(self.path) != self.main:
+            raise replaced(self.path)
+        if self.of_log is not None and identity(self.log) != self.of_log:
+            raise replaced(self.log)
+
+    def committed(self) -> None:
+        if self.of_log is None:
+            self.of_log = identity(self.log)
+
+
+def identity(path: Path) -> FileIdentity:
+    try:
+        found = os.stat(path)  # noqa: PTH116 -- before each commit: Path.stat takes twice as long
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def replaced(path: Path) -> JournalReplaced:
+    return JournalReplaced(
+        f"{path}: the file was deleted or replaced while shoed used it; move the original file back if it exists, and"
+        " restart shoed"
+    )
+
+
+def prove_room(state_dir: Path) -> None:
+    """Write a file to the disk and delete it; an OSError if the disk refuses it."""
+    path = state_dir / PROOF
+    try:
+        proof = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            left = ROOM
+            while left > 0:
+                left -= os.write(proof, bytes(left))
+            os.fsync(proof)
+        finally:
+            os.close(proof)
+    finally:
+        with suppress(OSError):
+            path.unlink()

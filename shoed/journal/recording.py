@@ -1,0 +1,233 @@
+"""The thread of the writer: it commits the queued items, and tries a disk that failed again.
+
+Theory of operation: `run` gathers a batch, commits it, and reports the result. A table whose Steps cannot be written is
+halted: its Steps are dropped until `Resume`. A disk that failed is tried with a new connection, a file of some size,
+and a commit that changes nothing. The old connection is closed after the new one is open: SQLite therefore does not
+search the write-ahead log for a commit that failed.
+"""
+
+import logging
+import queue
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from shoed.errors import CommitFailed, JournalDamaged, JournalError, JournalReplaced, StepRefused
+from shoed.journal.attempts import Attempts, is_damage, is_of_disk
+from shoed.journal.commit import Committer, Entry
+from shoed.journal.files import OpenFiles, prove_room
+from shoed.journal.head_log import HeadLog
+from shoed.journal.keys import SigningKey
+from shoed.journal.schema import remedy_of
+from shoed.journal.store import Store
+from shoed.model.step import Step
+
+RIDE_S: Final = 1.0  # the longest time that a Step without a result is in memory only
+RIDERS: Final = 256  # the highest number of such Steps in memory
+BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
+AGAIN_S: Final = 1.0  # the wait before a disk that failed is tried again; it doubles up to AGAIN_MOST_S
+AGAIN_MOST_S: Final = 5.0
+PROOF: Final = "BEGIN IMMEDIATE; UPDATE journal SET word = word; COMMIT"  # it writes a page, and changes nothing
+
+UNAVAILABLE: Final = (sqlite3.Error, OSError, JournalError)
+
+LOG: Final = logging.getLogger("shoed.journal")
+
+
+class CursorMove(msgspec.Struct):
+    table: str
+    sequence: int
+
+
+class Flush(msgspec.Struct):
+    done: Callable[[], None]
+    last: bool
+
+
+class Halt(msgspec.Struct):
+    """Drop the Steps of the table that follow, and try the disk."""
+
+    table: str
+
+
+class Resume(msgspec.Struct):
+    """Record the Steps of the table that follow."""
+
+    table: str
+
+
+Item = Entry | CursorMove | Flush | Halt | Resume
+
+
+class BatchResult(msgspec.Struct):
+    """The result of a batch."""
+
+    items: list[Item]  # without those that are dropped
+    weight: int  # of all Steps of the batch
+    seconds: float | None  # the duration of the commit; None: there was nothing to write
+    failures: Mapping[str, JournalError]  # of each table that stops
+    is_available: bool = False  # the disk accepts commits again after a failure
+
+
+class Recording:
+    """The state of the thread. The event loop reads `committing_since`."""
+
+    connection: sqlite3.Connection | None = None
+    attempts: Attempts
+
+    def __init__(
+        self, store: Store, engine: int, key: SigningKey | None, recorded: Callable[[BatchResult], None]
+    ) -> None:
+        self.store = store
+        self.engine = engine
+        self.key = key
+        self.head_log = HeadLog(store.path.parent)
+        self.recorded = recorded
+        self.files = OpenFiles(store.path)
+        self.queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self.committing_since: float | None = None  # monotonic: the thread waits for the disk
+        self.halted: set[str] = set()  # the tables whose Steps are dropped
+        self.cursors: dict[str, int] = {}  # not written yet
+        self.again_at: float | None = None  # monotonic: the disk is tried again
+        self.again_s = AGAIN_S
+
+    def run(self) -> None:
+        last = False
+        while not last:
+            batch = self.gather()
+            last = any(isinstance(item, Flush) and item.last for item in batch)
+            if batch:
+                self.recorded(self.record(batch))
+                self.log_heads()
+            if self.again_at is not None and time.monotonic() >= self.again_at:
+                self.try_again()
+        if self.connection is not None:
+            with suppress(*UNAVAILABLE):
+                self.attempts.committer.sign_ends()
+                self.log_heads()
+            with suppress(sqlite3.Error):  # the disk may refuse the last checkpoint of the log
+                self.connection.close()
+
+    def log_heads(self) -> None:
+        if self.connection is not None:
+            self.head_log.append(self.attempts.committer.taken_heads())
+
+    def gather(self) -> list[Item]:
+        """The queued items, as soon as one of them is urgent, or after RIDE_S; none if the disk is tried first."""
+        batch: list[Item] = []
+        with suppress(queue.Empty):
+            due_s = None if self.again_at is None else max(0, self.again_at - time.monotonic())
+            batch.append(self.queue.get(timeout=due_s))
+            until = time.monotonic() + RIDE_S
+            urgent = is_urgent(batch[0])
+            while True:
+                item = self.queue.get(timeout=0 if urgent else max(0, until - time.monotonic()))
+                urgent = urgent or is_urgent(item) or len(batch) >= RIDERS
+                batch.append(item)
+        return batch
+
+    def record(self, batch: list[Item]) -> BatchResult:
+        items: list[Item] = []
+        entries: list[Entry] = []
+        moved, total = False, 0
+        for item in batch:
+            match item:
+                case Entry(table=table, step=step):
+                    total += weight(step)
+                    if table in self.halted:
+                        continue
+                    entries.append(item)
+                case CursorMove(table=table, sequence=sequence):
+                    self.cursors[table] = sequence
+                    moved = True
+                case Halt(table=table):
+                    self.halted.add(table)
+                    self.delay()
+                case Resume(table=table):
+                    self.halted.discard(table)
+                case Flush():
+                    pass
+            items.append(item)
+        if not entries and not moved:
+            return BatchResult(items, total, None, {})
+        self.committing_since = began = time.monotonic()
+        failures = self.commit(entries)
+        self.committing_since = None
+        if failures:
+            items = [item for item in items if not isinstance(item, Entry) or item.table not in failures]
+        return BatchResult(items, total, time.monotonic() - began, failures)
+
+    def commit(self, entries: list[Entry]) -> dict[str, JournalError]:
+        """Commit the Steps and the cursors. Return the error of each table that stops."""
+        errors: dict[str, Exception] = {}
+        try:
+            if self.connection is None:
+                self.connect()
+        except UNAVAILABLE as error:
+            errors = dict.fromkeys([*(entry.table for entry in entries), *self.cursors], error)
+        else:
+            errors = self.attempts.commit(entries, self.cursors)
+        self.cursors = {table: sequence for table, sequence in self.cursors.items() if table in errors}
+        if any(is_of_disk(error) and not is_damage(error) for error in errors.values()):
+            self.delay()
+        failures = {entry.table: errors[entry.table] for entry in entries if entry.table in errors}
+        self.halted |= failures.keys()
+        return {table: self.failure(table, error) for table, error in failures.items()}
+
+    def failure(self, table: str, error: Exception) -> JournalError:
+        if isinstance(error, JournalReplaced):
+            return error
+        path = self.store.path
+        if is_damage(error):
+            return JournalDamaged(f"{path}: {error}; {remedy_of(path, error)}")
+        if is_of_disk(error):
+            return CommitFailed(f"{path}: the commit failed, and the table stops: {error}; {remedy_of(path, error)}")
+        LOG.error("%s: a Step cannot be recorded; report this log", table, exc_info=error)
+        return StepRefused(f"{path}: a Step cannot be recorded: {type(error).__name__}: {error}")
+
+    def connect(self) -> None:
+        """Open the file, and replace the connection."""
+        self.files.check()
+        connection, old = self.store.connect(), self.connection
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+        self.connection, self.attempts = connection, Attempts(Committer(connection, self.engine, self.key), self.files)
+        if old is not None:
+            old.close()
+
+    def delay(self) -> None:
+        """Try the disk again later."""
+        if self.again_at is None:
+            self.again_at = time.monotonic() + self.again_s
+            self.again_s = min(2 * self.again_s, AGAIN_MOST_S)
+
+    def try_again(self) -> None:
+        self.again_at = None
+        self.committing_since = time.monotonic()
+        try:
+            prove_room(self.store.path.parent)
+            self.connect()
+            if self.connection is not None:
+                self.connection.executescript(PROOF)
+            errors = self.attempts.commit((), self.cursors)
+        except UNAVAILABLE as error:
+            LOG.debug("%s: the disk still fails: %s", self.store.path, error)
+            self.delay()
+        else:
+            self.again_s = AGAIN_S
+            self.cursors = {table: sequence for table, sequence in self.cursors.items() if table in errors}
+            self.recorded(BatchResult([], 0, None, {}, is_available=True))
+        finally:
+            self.committing_since = None
+
+
+def weight(step: Step) -> int:
+    return 1 + len(step.observations)
+
+
+def is_urgent(item: Item) -> bool:
+    """Whether the commit must follow at once. A cursor, and a Step without a result, wait for a next commit."""
+    return item.step.urgent if isinstance(item, Entry) else not isinstance(item, CursorMove)
