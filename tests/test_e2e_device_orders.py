@@ -9,7 +9,7 @@ from shoed.engine import Engine
 from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
 from shoed.service.config import recall
-from shoed.service.desk import engine_of
+from shoed.service.engines import engine_of
 from shoed.session import SessionState
 from tests.command_clients import Finished, shoed
 from tests.test_rig import Rig, rig

@@ -24,7 +24,7 @@ from shoed.journal.replay import decode_again, rehearse
 from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
 from shoed.service.config import recall
-from shoed.service.desk import engine_of
+from shoed.service.engines import engine_of
 from shoed.session import SessionState
 from shoed.session.open_shoe_device import OpenShoeDeviceSession
 from tests.foreign_shoe import GLANCE_S, PtyShoe

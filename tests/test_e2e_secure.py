@@ -13,7 +13,7 @@ from firmware_protocols.open_shoe.codec import seal
 from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
 from shoed.service.config import recall
-from shoed.service.desk import engine_of
+from shoed.service.engines import engine_of
 from tests.keyed_shoe import KEY, OTHER_KEY, KeyedShoe, attacked, write_key
 from tests.open_shoe_line import A
 from tests.test_open_shoe_table import card

@@ -20,7 +20,7 @@ from shoed.journal.reader import Reader
 from shoed.journal.replay import decode_again, rehearse
 from shoed.rig.broker import Broker
 from shoed.service.config import recall
-from shoed.service.desk import engine_of
+from shoed.service.engines import engine_of
 from shoed.session import SessionState
 from tests.foreign_shoe import COPIES, PtyShoe, Shoe, endless
 from tests.mqtt_proxy import PUBACK, PUBLISH, Proxy, Way

@@ -16,7 +16,7 @@ from shoed.errors import JournalReplaced
 ROOM: Final = 256 * 1024  # bytes: about fifty rounds
 PROOF: Final = "journal-proof"
 
-FileIdentity = tuple[int, int] | None  # the device and the number of the file; None: there is no file
+Inode = tuple[int, int] | None  # the device and the number of the file; None: there is no file
 
 
 class OpenFiles:
@@ -25,8 +25,8 @@ class OpenFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.log = path.with_name(f"{path.name}-wal")
-        self.main: FileIdentity = identity(path)
-        self.of_log: FileIdentity = None  # SQLite makes the log for the first commit
+        self.main: Inode = identity(path)
+        self.of_log: Inode = None  # SQLite makes the log for the first commit
 
     def check(self) -> None:
         """Raise an error if another file, or no file, has the name of an open file."""
@@ -40,7 +40,7 @@ class OpenFiles:
             self.of_log = identity(self.log)
 
 
-def identity(path: Path) -> FileIdentity:
+def identity(path: Path) -> Inode:
     try:
         found = os.stat(path)  # noqa: PTH116 -- before each commit: Path.stat takes twice as long
     except (FileNotFoundError, NotADirectoryError):

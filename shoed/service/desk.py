@@ -16,12 +16,11 @@ from typing import Final
 
 import msgspec
 
-from firmware_protocols.family import Line
 from shoed import VERSION
 from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
-from shoed.engine import ENGINE, Engine, EngineState
+from shoed.engine import ENGINE, EngineState
 from shoed.errors import CommitFailed, JournalError, RowAltered
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside
@@ -33,71 +32,25 @@ from shoed.model.moments import Now
 from shoed.model.observations import Device
 from shoed.model.requests import CaptureAnswer, CaptureRequest
 from shoed.model.step import AnyInput, Commanded, Configured, Received, Step, Woken
-from shoed.ports.address import Rfc2217Address, SerialAddress, parse_address
 from shoed.ports.clock import now
 from shoed.ports.link import Link
 from shoed.ports.loop_delay import GRACE_S
 from shoed.ports.threads import off_loop
-from shoed.service.config import BetsClosedBy, ShoeConfig, ShufflerConfig, TableConfig, describe, recall
+from shoed.service.config import TableConfig, describe, recall
 from shoed.service.counters import Counters
+from shoed.service.engines import engine_of, line_of
 from shoed.service.limited_log import LimitedLog
 from shoed.service.log import ABOUT
 from shoed.service.table_device import TableDevice
 from shoed.service.table_record import TableRecord
-from shoed.session import Session, SessionState, drivers
-from shoed.table import Custom, TableSettings
+from shoed.session import SessionState
 from shoed.table.public_state import PublicDevice, public_device, unfinished
 from shoed.table.state import Condition, TableState
-from shoed.watch import WatchSettings
 
 LOG: Final = logging.getLogger("shoed")
 
 PUBLISH_AGAIN_S: Final = 1.0
 ANOTHER: Final = "another command has this id; give each command its own id"
-
-
-def line_of(of: ShoeConfig | ShufflerConfig) -> Line | None:
-    """The line settings of the port; the default of the device family where the port sets none."""
-    address, custom = parse_address(of.port), drivers.find(of.protocol).family.line
-    return address.line(custom) if isinstance(address, SerialAddress | Rfc2217Address) else custom
-
-
-def engine_of(table: TableConfig, word: str) -> Engine[SessionState]:
-    """The engine of a table. `word` identifies the journal and is a part of every event id."""
-    shoe, shuffler = table.shoe, table.shuffler
-    line = line_of(shoe)
-    return Engine(
-        session_of(shoe),
-        WatchSettings(
-            shoe.min_draw_gap_ms, table.decks, byte_us=0 if line is None else line.seconds_per_byte * 1_000_000
-        ),
-        TableSettings(
-            game=table.game,
-            port=shoe.port,
-            id_prefix=f"{word}-{table.name}",
-            insurance=table.house.insurance,
-            custom=Custom(
-                bets_close_by_command=table.house.bets_close is BetsClosedBy.COMMAND,
-                burn_cards=table.house.burn_cards,
-                rounds_after_cut=table.house.rounds_after_cut,
-                confirm_void=table.house.confirm_void,
-            ),
-            decks=table.decks,
-            shuffler_port=shuffler.port if shuffler else None,
-            after_gap=table.house.after_gap,
-            identify=tuple(
-                device for device, of in table.devices.items() if drivers.find(of.protocol).family.identifies
-            ),
-        ),
-        session_of(shuffler) if shuffler else None,
-    )
-
-
-def session_of(of: ShoeConfig | ShufflerConfig) -> Session[SessionState]:
-    driver, address, settings = drivers.find(of.protocol), parse_address(of.port), of.settings
-    if isinstance(address, SerialAddress | Rfc2217Address):
-        settings = settings.on(address.line(driver.family.line))
-    return driver.session(settings, allow_orders=of.allow_orders)
 
 
 class PendingCommand(msgspec.Struct):

@@ -15,7 +15,7 @@ from shoed.engine import ENGINE, Engine
 from shoed.errors import JournalUnusable
 from shoed.journal.replay import decode_again, rehearse
 from shoed.service.config import recall
-from shoed.service.desk import engine_of
+from shoed.service.engines import engine_of
 from shoed.session import SessionState
 
 SHOWN: Final = 10  # differences of each check; later ones are usually consequences of the first

@@ -22,9 +22,9 @@ from shoed.ports.discover import KnownFamilies
 from shoed.ports.heard import Content, Heard, describe
 from shoed.ports.speeds import Trial, hear
 from shoed.service.command_socket import query
-from shoed.service.desk import line_of
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused
 from shoed.service.doctor.devices import ConfiguredDevice
+from shoed.service.engines import line_of
 from shoed.session import drivers
 
 ANY_LINE: Final = Line(9600)  # of a port without a speed
