@@ -209,7 +209,8 @@ class World:
 
 async def idle(desk: Desk) -> None:
     """Return when the broker has acknowledged everything."""
-    while desk.publisher.stale or desk.publisher.busy_since is not None:  # noqa: ASYNC110 -- the desk has no event for it
+    publisher = desk.publisher
+    while publisher.stale or publisher.head_due or publisher.is_reading or publisher.busy_since is not None:  # noqa: ASYNC110 -- the desk has no event for it
         await asyncio.sleep(0)
 
 

@@ -116,6 +116,7 @@ class Publisher:
         self.is_readable = True  # the journal; otherwise the table is stopped
         self.is_compared = False  # with the retained state of the broker
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
+        self.is_reading = False  # a disk that hangs is not a standstill of the broker
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
         self.progress = asyncio.Event()  # `acknowledged` has changed
@@ -263,12 +264,12 @@ class Publisher:
         return missing(reader, self.messages.table, outside)
 
     async def continue_journal(self, outside: Outside) -> None:
-        busy, self.busy_since = self.busy_since, None
+        self.busy_since = None  # the wait for a commit is not a standstill of the broker
         try:
             await self.tail_lost(outside)
         except JournalError as error:
             self.unreadable(error)
-        self.busy_since = busy
+        self.begin()
 
     async def serve(self, connection: Connection, boundary: int, ended: asyncio.Future[None], born: Born) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""
@@ -333,7 +334,7 @@ class Publisher:
 
     async def from_journal(self, ask: Callable[[Reader], T]) -> T | None:
         """The answer of the journal, which is read in a thread. None: it cannot be read, and the table stops."""
-        busy, self.busy_since = self.busy_since, None  # a disk that hangs is not a standstill of the broker
+        self.is_reading = True
 
         def answer() -> T:
             with closing(self.store.read()) as reader:
@@ -345,7 +346,9 @@ class Publisher:
             self.unreadable(error)
             return None
         finally:
-            self.busy_since = busy
+            self.is_reading = False
+            if self.busy_since is not None:
+                self.busy_since = asyncio.get_running_loop().time()
 
     def unreadable(self, error: JournalError) -> None:
         """Publish no further event until the table continues."""
