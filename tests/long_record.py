@@ -13,7 +13,7 @@ from shoed.journal.commit import Committer, Entry
 from shoed.model.moments import Now
 from shoed.model.step import AnyInput, Configured, LinkUp, Received
 from shoed.service.config import ShoeConfig, TableConfig, describe
-from shoed.service.desk import engine_of
+from shoed.service.engines import engine_of
 from shoed.session import SessionState
 from tests.angel_eye_line import START, Reporter
 
