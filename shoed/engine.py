@@ -4,7 +4,10 @@ Theory of operation: `step` takes one input of a table. The session of the devic
 a device goes to both sessions. The watch makes findings from the observations, and the table makes events. There is no
 clock tick: `wake_at` names the moment of the next waking. A waking that changes nothing makes no Step. `conclude` is
 the part after the sessions: replay passes the recorded observations to it.
-`made` makes a Step of any input: replay uses it, because the record states which inputs made a Step.
+
+Bytes without a result are a quiet input: a part of a frame, or further copies of a report. They make no Step. The next
+Step of the table contains them, at the latest the Step of the waking QUIET_NS after the first one. `made` makes a Step
+of any input: replay uses it, because the record states which inputs made a Step.
 """
 
 from collections.abc import Mapping
@@ -19,7 +22,7 @@ from shoed.model.events import Event, ShoeStarted
 from shoed.model.findings import AnyFinding
 from shoed.model.moments import Now
 from shoed.model.noise_budget import NoiseBudget, charged, renewed, with_unkept
-from shoed.model.observations import AnyObservation, Device
+from shoed.model.observations import AnyObservation, CopyHeard, Device
 from shoed.model.step import (
     AnyInput,
     BytesRefused,
@@ -28,6 +31,7 @@ from shoed.model.step import (
     DeviceInput,
     LinkUp,
     Ordered,
+    QuietInput,
     Received,
     Send,
     SessionAfterNoise,
@@ -44,14 +48,19 @@ from shoed.table import (
     fold,
     fold_findings,
     ordered,
+    same_but_heard,
     state_of,
 )
 from shoed.table import seed_of as table_seed
 from shoed.table import wake_at as table_wake_at
 from shoed.watch import Counts, FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
 
-ENGINE: Final = 9  # a new number if the same inputs give other events
-READABLE: Final = frozenset({ENGINE})  # the engines whose states this engine can continue
+ENGINE: Final = 10  # a new number if the same inputs give other events
+READABLE: Final = frozenset({9, ENGINE})  # the engines whose states this engine can continue
+
+QUIET_NS: Final = 3_000_000_000  # the longest time in memory only: copies of a card ride with the next card
+QUIET_INPUTS: Final = 256  # the limits of the quiet inputs in memory: a further input makes a Step
+QUIET_BYTES: Final = 4096
 
 NO_OUTPUT: Final = SessionOutput()
 BYTES: Final = (Received, BytesRefused)
@@ -66,6 +75,8 @@ class EngineState(msgspec.Struct, Generic[S], frozen=True):
     table: TableState
     shuffler: SessionState | None = None  # None: the table has no shuffler
     noise: Mapping[Device, NoiseBudget] = msgspec.field(default_factory=dict, name="kept")  # by device
+    quiet: tuple[QuietInput, ...] = ()  # since the last Step; a checkpoint is the state after a Step, and has none
+    copies: tuple[AnyObservation, ...] = ()  # of the quiet inputs
 
 
 class Seed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -157,7 +168,7 @@ class Engine(Generic[S]):
         """Fold one input. There is no Step of a waking without an effect, and of bytes without a result."""
         given = self.given(state, incoming)
         sensed = self.sensed(state, given, now)
-        if isinstance(incoming, BYTES) and not (sensed.observations or sensed.sends):
+        if isinstance(incoming, BYTES) and not sensed.sends and is_quiet(sensed.observations):
             after = self.without_step(state, incoming, sensed, now)
             if after is not None:
                 return after, None
@@ -197,18 +208,22 @@ class Engine(Generic[S]):
     ) -> EngineState[S] | None:
         """The state after bytes without a result; None if the bytes make a Step."""
         concluded = self.conclude(state, incoming, sensed.observations, now, state.row + 1)
-        if (concluded.watch, concluded.table) != (state.watch, state.table):
+        if concluded.watch != state.watch or not same_but_heard(concluded.table, state.table):
             return None
         after = replace(state, session=sensed.session, shuffler=sensed.shuffler, noise=sensed.noise)
         if incoming.device in full_devices(state):  # the bytes are not kept; copies are on record
-            return after
-        return None
+            return None if sensed.observations else after
+        if not isinstance(incoming, Received) or not has_room(state.quiet, incoming):
+            return None
+        quiet = (*state.quiet, QuietInput(incoming, now))
+        return replace(after, quiet=quiet, copies=state.copies + sensed.observations)
 
     def concluded(
         self, state: EngineState[S], incoming: AnyInput, given: AnyInput, sensed: Sensed[S], now: Now
     ) -> tuple[EngineState[S], Step]:
         row, full = state.row + 1, full_devices(state)
-        concluded = self.conclude(state, incoming, sensed.observations, now, row)
+        observations = state.copies + sensed.observations
+        concluded = self.conclude(state, incoming, observations, now, row)
         after = EngineState(row, sensed.session, concluded.watch, concluded.table, sensed.shuffler, sensed.noise)
         if isinstance(incoming, BYTES) and incoming.device in full:
             incoming = replace(incoming, data=b"", unkept=len(incoming.data))
@@ -216,13 +231,14 @@ class Engine(Generic[S]):
             row=row,
             now=now,
             input=incoming,
-            observations=sensed.observations,
+            observations=observations,
             findings=concluded.findings,
             events=concluded.events,
             orders=(given.order,) if isinstance(given, Ordered) and given is not incoming else (),
             sends=sensed.sends,
             answers=concluded.answers,
             after_noise={device.value: self.after_noise(after, device) for device in Device if device in full},
+            quiet=state.quiet,
         )
 
     def after_noise(self, state: EngineState[S], device: Device) -> SessionAfterNoise:
@@ -272,6 +288,7 @@ class Engine(Generic[S]):
         if self.shuffler is not None and state.shuffler is not None:
             moments.append(self.shuffler.wake_at(state.shuffler))
         moments += [each.over_at for each in state.noise.values()]
+        moments += [each.now.mono_ns + QUIET_NS for each in state.quiet[:1]]
         return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -280,6 +297,16 @@ def concerned_devices(incoming: AnyInput) -> tuple[Device, ...]:
     if isinstance(incoming, DeviceInput):
         return (incoming.device,)
     return () if isinstance(incoming, Configured) and incoming.running else tuple(Device)
+
+
+def is_quiet(observations: tuple[AnyObservation, ...]) -> bool:
+    """Whether the bytes may be without a Step: they have no observation but copies."""
+    return all(isinstance(seen, CopyHeard) for seen in observations)
+
+
+def has_room(quiet: tuple[QuietInput, ...], incoming: Received) -> bool:
+    size = sum(len(each.input.data) for each in quiet)
+    return len(quiet) < QUIET_INPUTS and size + len(incoming.data) <= QUIET_BYTES
 
 
 def full_devices(state: EngineState[S]) -> AbstractSet[Device]:

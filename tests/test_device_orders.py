@@ -112,7 +112,7 @@ def test_an_accepted_command_sends_its_order_in_the_same_step() -> None:
     assert step.sends == (Send(Device.SHOE, LOCK_FRAME),)
     assert step.orders == (DeviceOrder(DeviceOrderKind.LOCK),)
     assert step.answers == (Answer(step.answers[0].id, accepted=True),)
-    assert (step.observations, step.events, step.urgent) == ((), (), True)
+    assert (step.observations, step.events) == ((), ())
 
 
 def test_the_event_names_the_author_of_the_command() -> None:

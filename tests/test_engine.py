@@ -1,5 +1,6 @@
 """The engine: it makes Steps from the inputs of a table, and continues from a checkpoint."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
 
@@ -7,14 +8,25 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeSettings
-from shoed.engine import Engine, EngineState
+from shoed.engine import QUIET_BYTES, QUIET_INPUTS, Engine, EngineState
 from shoed.model.cards import Card
 from shoed.model.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed, ShoeStarted
 from shoed.model.findings import DrawnTogether
 from shoed.model.moments import Now, rfc3339
-from shoed.model.observations import AnyObservation, Device, DeviceDoubt, DoubtRaised, LinkOpened, Outcome
+from shoed.model.observations import (
+    AnyObservation,
+    CardSeen,
+    CopyHeard,
+    Device,
+    DeviceDoubt,
+    DoubtRaised,
+    FrameRejected,
+    LinkOpened,
+    Outcome,
+)
 from shoed.model.step import (
     AnyInput,
     DeviceOrder,
@@ -27,7 +39,7 @@ from shoed.model.step import (
     Step,
     Woken,
 )
-from shoed.session import SessionState
+from shoed.session import SessionOutput, SessionState
 from shoed.session.families import DRIVERS
 from shoed.table import TableSettings, public_state
 from shoed.watch import WatchSettings
@@ -44,6 +56,24 @@ HAND = [
     bytes.fromhex("05 34 44 92 C4 03 32 35"),
     bytes.fromhex("05 35 47 90 03 45 31"),
 ]
+
+
+class Deaf:
+    """A session that observes nothing."""
+
+    class State(SessionState, frozen=True):
+        """Nothing to keep."""
+
+    state_type = State
+
+    def begin(self) -> State:
+        return Deaf.State()
+
+    def step(self, state: State, _incoming: AnyInput, _now: Now) -> tuple[State, SessionOutput]:
+        return state, SessionOutput()
+
+    def wake_at(self, _: State) -> int | None:
+        return None
 
 
 def engine() -> Engine[SessionState]:
@@ -66,11 +96,12 @@ def events_of(steps: list[Step]) -> list[Event]:
 
 
 def test_the_events_of_a_complete_round() -> None:
-    """Each report has three copies. The first copy makes the event, in the row of its bytes."""
+    """Each report has three copies. The first copy makes the event, in the row of its bytes; the others ride."""
     incoming: list[tuple[AnyInput, Now]] = [(CONFIGURED, at(0)), (LinkUp(PORT), at(1))]
     incoming += [(Received(frame), at(1000 * n + 17 * copy)) for n, frame in enumerate(HAND, 1) for copy in range(3)]
     _, steps = run(incoming)
-    assert [step.row for step in steps] == list(range(1, 18))
+    assert [step.row for step in steps] == list(range(1, 8))
+    assert [each.input for step in steps for each in step.quiet] == [Received(f) for f in HAND[:4] for _ in range(2)]
     assert [event.type for event in events_of(steps)] == [
         "device.online",
         "round.started",
@@ -80,8 +111,8 @@ def test_the_events_of_a_complete_round() -> None:
     ]
     drawn = [event for event in events_of(steps) if isinstance(event.data, CardDrawn)]
     assert [event.utc_us for event in drawn] == [at(1000 * n).utc_us for n in (1, 2, 3, 4)]
-    assert [event.data.provenance for event in drawn if isinstance(event.data, CardDrawn)] == [3, 6, 9, 12]
-    assert [steps[row - 1].input for row in (3, 6, 9, 12)] == [Received(frame) for frame in HAND[:4]]
+    assert [event.data.provenance for event in drawn if isinstance(event.data, CardDrawn)] == [3, 4, 5, 6]
+    assert [steps[row - 1].input for row in (3, 4, 5, 6)] == [Received(frame) for frame in HAND[:4]]
     (completed,) = (event.data for event in events_of(steps) if isinstance(event.data, RoundCompleted))
     assert (completed.player, completed.banker) == (Hand((Card.S8, Card.SK), 8), Hand((Card.H3, Card.H4), 7))
     assert (completed.outcome, completed.integrity) == (Outcome.PLAYER, "complete")
@@ -102,14 +133,54 @@ def test_the_first_card_of_a_shoe_is_counted_in_this_shoe() -> None:
         assert (state.watch.counts.cards, state.watch.counts.of(Card.S8)) == (1, 1)
 
 
-def test_a_part_of_a_frame_and_a_copy_are_not_urgent() -> None:
-    """Their Steps are committed with a later one. A card and a rejection are committed at once."""
+def test_parts_of_frames_and_copies_join_the_next_step() -> None:
+    """They make no Step. The next Step has them with their moments, and the observations of the copies."""
     first = HAND[0]
+    pieces = (first[:3], first[3:], first, b"junk", HAND[1])
     incoming: list[tuple[AnyInput, Now]] = [(LinkUp(PORT), at(0))]
-    incoming += [(Received(data), at(n)) for n, data in enumerate((first[:3], first[3:], first, b"junk", HAND[1]), 1)]
+    incoming += [(Received(data, late_ns=n), at(n)) for n, data in enumerate(pieces, 1)]
     _, steps = run(incoming)
-    assert [step.urgent for step in steps] == [True, False, True, False, False, True]
-    assert not run([(CONFIGURED, at(0))])[1][0].urgent
+    quiet = [[(each.input.data, each.input.late_ns, each.now) for each in step.quiet] for step in steps]
+    assert quiet == [[], [(first[:3], 1, at(1))], [(first, 3, at(3)), (b"junk", 4, at(4))]]
+    assert [type(each) for each in steps[2].observations] == [CopyHeard, FrameRejected, CardSeen]
+
+
+def test_quiet_inputs_make_a_step_after_some_seconds() -> None:
+    """The engine names the moment, counted from the first of them. The Step of this waking has no result."""
+    joined = engine()
+    state, _ = joined.step(joined.begin(), LinkUp(PORT), at(0))
+    for ms in (100, 117, 134):
+        state, step = joined.step(state, Received(HAND[0]), at(ms))
+        assert (step is None) == (ms > 100)
+    assert joined.wake_at(state) == at(3117).mono_ns
+    state, step = joined.step(state, Woken(), at(3117))
+    assert step is not None
+    assert [each.now for each in step.quiet] == [at(117), at(134)]
+    assert (step.events, [type(each) for each in step.observations]) == ((), [CopyHeard] * 2)
+    assert (state.quiet, state.copies) == ((), ())
+    assert joined.wake_at(state) != at(3117).mono_ns
+
+
+@pytest.mark.parametrize(("data", "count"), [(b"\x05", QUIET_INPUTS), (bytes(1000), QUIET_BYTES // 1000)])
+def test_the_number_and_the_bytes_of_quiet_inputs_are_bounded(data: bytes, count: int) -> None:
+    """The input beyond the limit makes a Step, with all earlier ones."""
+    joined = Engine(Deaf(), WatchSettings(250), TableSettings("commission", PORT))
+    state = joined.begin()
+    for _ in range(count):
+        state, step = joined.step(state, Received(data), at(1))
+        assert step is None
+    state, step = joined.step(state, Received(data), at(1))
+    assert step is not None
+    assert (len(step.quiet), state.quiet) == (count, ())
+
+
+def test_a_copy_with_an_effect_makes_a_step() -> None:
+    """A repeated report on a new link ends the count of a bad line: it is a proof of the connection."""
+    incoming: list[tuple[AnyInput, Now]] = [(LinkUp(PORT), at(0)), (Received(HAND[0]), at(1000))]
+    incoming += [(LinkDown("lost"), at(1100)), (LinkUp(PORT), at(1200)), (Received(HAND[0]), at(1300))]
+    _, steps = run(incoming)
+    assert [type(each) for each in steps[-1].observations] == [CopyHeard]
+    assert isinstance(steps[-1].input, Received)
 
 
 def test_doubts_and_findings_of_a_step_are_log_lines() -> None:
@@ -123,20 +194,18 @@ def test_doubts_and_findings_of_a_step_are_log_lines() -> None:
     ]
 
 
-def test_the_step_of_an_order_is_urgent() -> None:
-    """The bytes for the device are a part of the Step and are sent after its commit."""
+def test_the_bytes_of_an_order_are_a_part_of_its_step() -> None:
+    """They are sent after its commit."""
     _, steps = run([(LinkUp(PORT), at(0)), (Ordered(DeviceOrder(DeviceOrderKind.LOCK)), at(1))])
     assert steps[1].sends == (Send(Device.SHOE, bytes.fromhex("02 4F 50 4C 4B 30 32 03 31 42")),)
-    assert steps[1].urgent
 
 
 def test_a_finding_is_a_part_of_its_step() -> None:
-    """The gap between two cards is shorter than the setting; the Step is urgent."""
+    """The gap between two cards is shorter than the setting."""
     _, steps = run([(LinkUp(PORT), at(0)), (Received(HAND[0]), at(1000)), (Received(HAND[1]), at(1100))])
     evidence = "reported 100.0 ms apart, closer than 250 ms"
     together = DrawnTogether(at=at(1100), cards=(Card.S8, Card.H3), order_known=True, evidence=evidence)
     assert steps[2].findings == (together,)
-    assert steps[2].urgent
 
 
 def test_heard_at_is_the_moment_of_the_last_byte() -> None:
@@ -173,7 +242,7 @@ def test_a_waking_with_an_effect_makes_a_step() -> None:
     assert [event.type for event in step.events] == ["line.rejected"]
     state, step = joined.step(state, Woken(), at(10_800))
     assert step is not None
-    assert (step.events, step.observations, step.urgent) == ((), (), False)
+    assert (step.events, step.observations) == ((), ())
 
 
 def test_the_next_waking_is_the_earliest_moment_of_all_rooms() -> None:
@@ -196,12 +265,56 @@ def test_a_table_continues_from_any_checkpoint(seed: int) -> None:
     joined = engine()
     restored, again = joined.begin(), list[Step]()
     for each, now in incoming:
-        restored = joined.restore(msgspec.json.encode(restored).decode())
         restored, step = joined.step(restored, each, now)
         if step is not None:
             again.append(step)
+            restored = joined.restore(msgspec.json.encode(restored).decode())
     assert again == steps
     assert restored == state
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_joined_inputs_give_the_same_results_as_inputs_with_a_step_each(seed: int) -> None:
+    """Observations, findings, events and sends of any division of the bytes; the state, and each byte in its order."""
+    incoming = [*divided(traffic(seed), Random(seed)), (Ordered(DeviceOrder(DeviceOrderKind.LOCK)), at(9_000_000))]
+    state, steps = run(incoming)
+    joined = engine()
+    alone, every = joined.begin(), list[Step]()
+    for each, now in incoming:
+        alone, step = joined.made(alone, each, now)
+        every.append(step)
+    assert len(steps) < len(every)
+    assert results(steps) == results(every)
+    assert list(arrived(steps)) == list(arrived(every))
+    assert (state.session, state.noise) == (alone.session, alone.noise)
+    assert public_state("commission", state.table) == public_state("commission", alone.table)
+
+
+def arrived(steps: list[Step]) -> Iterator[tuple[Received, Now]]:
+    """All received bytes, in the order of the record."""
+    for step in steps:
+        yield from ((each.input, each.now) for each in step.quiet)
+        if isinstance(step.input, Received):
+            yield step.input, step.now
+
+
+def divided(incoming: list[tuple[AnyInput, Now]], dice: Random) -> list[tuple[AnyInput, Now]]:
+    """The same bytes in other pieces, some of them with the pieces of the next report."""
+    pieces: list[tuple[AnyInput, Now]] = []
+    for each, now in incoming:
+        if not isinstance(each, Received) or not each.data:
+            pieces.append((each, now))
+            continue
+        cuts = sorted(dice.sample(range(1, len(each.data)), min(dice.randrange(4), len(each.data) - 1)))
+        for begin, end in pairwise([0, *cuts, len(each.data)]):
+            pieces.append((replace(each, data=each.data[begin:end]), now))
+    return pieces
+
+
+def results(steps: list[Step]) -> tuple[object, ...]:
+    seen = [each for step in steps for each in step.observations]
+    sends = [each for step in steps for each in step.sends]
+    return without_rows(steps), seen, [each for step in steps for each in step.findings], sends
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -249,9 +362,9 @@ def test_a_defective_shoe_raises_no_error(incoming: list[tuple[AnyInput, int]]) 
     state, steps = joined.begin(), list[Step]()
     for each, later in incoming:
         ms += later
-        state = joined.restore(msgspec.json.encode(state).decode())
         state, step = joined.step(state, each, at(ms))
         if step is not None:
+            state = joined.restore(msgspec.json.encode(state).decode())
             steps.append(step)
             for event in step.events:
                 listener.hear(event.data)

@@ -23,7 +23,7 @@ from shoed.model.commands import Author, Decide, LockDevice
 from shoed.model.irregularities import Role
 from shoed.model.moments import Now
 from shoed.model.observations import LinkOpened
-from shoed.model.step import AnyInput, Commanded, Configured, LinkDown, LinkUp, Received
+from shoed.model.step import AnyInput, Commanded, Configured, LinkDown, LinkUp, Received, Woken
 from shoed.session import Session, SessionOutput, SessionState
 from shoed.session.families import DRIVERS
 from shoed.table import TableSettings, public_state
@@ -69,13 +69,13 @@ def in_force(**settings: str) -> Configured:
 
 
 async def record(folder: Path, incoming: Inputs, table: str = "t") -> tuple[Store, EngineState[SessionState]]:
-    """Step a table through the inputs under its settings, record the Steps, and return the last state."""
+    """Step a table through the inputs under its settings, record the Steps, and return the last recorded state."""
     store = Store(folder)
     with closing(store.read()) as reader:
         before = rebuild(reader, table, engine_for)
     writer = Writer(store, ENGINE)
     engine = engine_for("{}")
-    state = before or engine.begin()
+    state = recorded = before or engine.begin()
     for each, now in incoming:
         if isinstance(each, Configured):
             engine = engine_for(each.settings)
@@ -83,9 +83,10 @@ async def record(folder: Path, incoming: Inputs, table: str = "t") -> tuple[Stor
                 state = EngineState(state.row, engine.session.begin(), state.watch, state.table)
         state, step = engine.step(state, each, now)
         if step is not None:
+            recorded = state
             writer.submit(table, step, state, None)
     await asyncio.wait_for(writer.close(), PATIENCE_S)
-    return store, state
+    return store, recorded
 
 
 def rehearsed(store: Store, table: str = "t") -> list[Difference]:
@@ -204,9 +205,10 @@ async def test_an_event_without_its_step_is_detected(tmp_path: Path, statement: 
 
 
 async def test_a_removed_step_without_events_is_detected(tmp_path: Path) -> None:
-    """A copy of a frame has no events, but its row is missing."""
+    """The row of the copies of a frame has no events."""
     copy = SHORT[-1][0]
-    store, _ = await record(tmp_path, [*SHORT, (copy, at(4017)), (copy, at(4034))])
+    incoming: Inputs = [*SHORT, (copy, at(4017)), (Woken(), at(7017)), (LinkDown("cut"), at(8000))]
+    store, _ = await record(tmp_path, incoming)
     doctor(store, "DELETE FROM step WHERE row = 7")
     assert [difference.row for difference in rehearsed(store)] == [7]
 
@@ -225,6 +227,45 @@ async def test_changed_bytes_are_detected(tmp_path: Path, change: dict[str, Any]
     store, _ = await record(tmp_path, SHORT)
     rewrite(store, 4, **change)
     assert decoded(store)[0].row == 4
+
+
+BYTEWISE: Final[Inputs] = [
+    *SHORT[:3],
+    *(
+        (Received(bytes((byte,)), late_ns=byte), at(1500 + n * 2.083))
+        for n, byte in enumerate(card_report("2", "B1", "3H"))
+    ),
+    (Received(card_report("2", "B1", "3H")), at(1600)),
+    (LinkDown("cut"), at(1700)),
+]
+
+
+async def test_joined_bytes_are_decoded_again(tmp_path: Path) -> None:
+    """Each part has its own moment. A changed part changes the observations."""
+    store, state = await record(tmp_path, BYTEWISE)
+    assert rehearsed(store) == decoded(store) == []
+    with closing(store.read()) as reader:
+        assert rebuild(reader, "t", engine_for) == state
+        (joined,) = reader.step("t", 4, 4)
+    assert [(each.input, each.now) for each in joined.quiet] == BYTEWISE[3:10]
+    frame = card_report("2", "B1", "3H")
+    rewrite(store, 4, data=frame[:3] + b"\x90" + frame[4:])
+    assert decoded(store)[0].row == 4
+    rewrite(store, 4, data=frame)
+    assert decoded(store) == []
+
+
+async def test_a_card_among_quiet_inputs_is_a_difference(tmp_path: Path) -> None:
+    """A report that is recorded as a copy, so that its card has no observation, is detected."""
+    store, _ = await record(tmp_path, BYTEWISE)
+    (row,) = (number for number, data in rows(store) if data == card_report("2", "B1", "3H") and number > 4)
+    rewrite(store, row, data=card_report("3", "P2", "KS"))
+    assert decoded(store)[0].row == row
+
+
+def rows(store: Store) -> list[tuple[int, bytes]]:
+    with closing(store.read()) as reader:
+        return list(reader.rows("SELECT row, bytes FROM step WHERE bytes IS NOT NULL"))
 
 
 async def test_a_removed_row_changes_the_observations_after_it(tmp_path: Path) -> None:

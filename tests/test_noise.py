@@ -98,7 +98,12 @@ class Line:
 
     @property
     def bytes(self) -> int:
-        return sum(len(step.input.data) for step, _ in self.steps if isinstance(step.input, Received))
+        """The number of bytes in the Steps, and for the next Step."""
+        quiet = [each.input for step, _ in self.steps for each in step.quiet]
+        quiet += [each.input for each in self.state.quiet]
+        return sum(
+            len(each.data) for each in quiet + [step.input for step, _ in self.steps] if isinstance(each, Received)
+        )
 
 
 def noise(size: int, seed: int = 1) -> bytes:
@@ -243,7 +248,7 @@ def test_the_bound_is_for_one_hour() -> None:
 
 
 def test_small_pieces_count_by_their_rows() -> None:
-    """Noise in single bytes occupies one row per byte; accepted reports in single bytes count nothing."""
+    """Noise in single bytes is charged as one row per byte; accepted reports in single bytes count nothing."""
     line = Line()
     for _ in range(20_000):
         line.take(Received(b"\x05"), line.ms + 1)

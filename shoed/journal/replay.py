@@ -26,7 +26,7 @@ from shoed.model.device_events import DeviceEvent, EventData, LineMissed, LineRe
 from shoed.model.events import CardDrawn, CardSetAside
 from shoed.model.moments import Now
 from shoed.model.observations import AnsweredBy, AnyObservation, OrderAnswered
-from shoed.model.step import AnyInput, Configured, Received, SessionAfterNoise
+from shoed.model.step import AnyInput, Configured, QuietInput, Received, SessionAfterNoise
 from shoed.session import SessionState
 from shoed.table import TableState
 
@@ -49,6 +49,7 @@ class Recorded(msgspec.Struct, frozen=True):
     findings: str
     answers: str
     after_noise: Mapping[str, SessionAfterNoise]
+    quiet: tuple[QuietInput, ...] = ()
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -95,6 +96,7 @@ def recorded_step(table: str, step: StoredStep) -> Recorded:
             findings=step.findings,
             answers=step.answers,
             after_noise=msgspec.json.decode(step.after_noise, type=dict[str, SessionAfterNoise]),
+            quiet=step.quiet,
         )
     except msgspec.DecodeError as error:
         raise unreadable(table, step.row, error) from error
@@ -212,21 +214,35 @@ def rebuild(
 def fold_bytes(
     reader: Reader, table: str, engine_for: EngineFor, begin: Begin | None = None
 ) -> Iterator[tuple[int, Recorded, EngineState[SessionState], tuple[AnyObservation, ...]]]:
-    state = begin.state if begin else None
+    """Every row after `begin`, the state after it, and the observations of its bytes and of its input."""
+    state, before = (begin.state, begin.engine) if begin else (None, None)
     for engine, row in under_settings(reader, table, engine_for, begin):
         if row.step is None:
             continue
-        state = engine.fitted(state or engine.begin())  # new settings may have a device of another family
-        before = replace(state, row=row.number - 1)
-        state, step = engine.step(before, row.step.input, row.step.now)
-        again = () if step is None else step.observations
+        state = state or engine.begin()
+        state, again = folded_quiet(before or engine, state, row.step)  # they arrived before new settings
+        before = engine
+        state = replace(engine.fitted(state), row=row.number - 1)  # new settings may have a device of another family
+        after, step = engine.made(state, row.step.input, row.step.now)
+        again += step.observations
         if row.step.after_noise:  # the bytes of this row are not recorded
             again = row.step.observations
-            concluded = engine.conclude(before, row.step.input, again, row.step.now, row.number)
-            state = replace(state, row=row.number, watch=concluded.watch, table=concluded.table)
-            state = engine.resumed(state, row.step.after_noise)
-        state = replace(state, table=with_recorded_sequence(state.table, row))
+            concluded = engine.conclude(state, row.step.input, again, row.step.now, row.number)
+            after = replace(after, watch=concluded.watch, table=concluded.table)
+            after = engine.resumed(after, row.step.after_noise)
+        state = replace(after, table=with_recorded_sequence(after.table, row))
         yield row.number, row.step, state, again
+
+
+def folded_quiet(
+    engine: Engine[SessionState], state: EngineState[SessionState], step: Recorded
+) -> tuple[EngineState[SessionState], tuple[AnyObservation, ...]]:
+    """The state after the quiet inputs of a row, and the observations of those that would have made a Step."""
+    again: tuple[AnyObservation, ...] = ()
+    for each in step.quiet:
+        state, made = engine.step(state, each.input, each.now)
+        again += () if made is None else made.observations
+    return state, again
 
 
 def with_recorded_sequence(table: TableState, row: Row) -> TableState:

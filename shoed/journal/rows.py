@@ -116,6 +116,12 @@ class StoredStep(msgspec.Struct, frozen=True):
     def now(self) -> Now:
         return Now(self.utc_us, self.mono_ns)
 
+    @property
+    def arrived(self) -> bytes | None:
+        """All bytes of the row: those of the quiet inputs and of the input. None without bytes."""
+        parts = [each.input.data for each in self.quiet] + ([] if self.received is None else [self.received])
+        return b"".join(parts) if parts else None
+
 
 class StoredEvent(msgspec.Struct, frozen=True):
     sequence: int

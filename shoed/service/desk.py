@@ -252,8 +252,11 @@ class Desk:
 
     def log_step(self, step: Step) -> None:
         """The input, the observations and the events of a Step, in the form of `shoed journal show`."""
-        received = step.input.data.hex(" ") if isinstance(step.input, Received) else ""
-        lines = [f"received: {received}" if received else f"input: {text(step.input)}"]
+        inputs = [each.input for each in step.quiet] + [step.input]
+        received = [each.data.hex(" ") if isinstance(each, Received) else "" for each in inputs]
+        lines = [
+            f"received: {data}" if data else f"input: {text(each)}" for each, data in zip(inputs, received, strict=True)
+        ]
         lines += [f"observation: {text(each)}" for each in step.observations]
         lines += [f"event {each.sequence}: {each.type} {text(each.data)}" for each in step.events]
         for line in lines:

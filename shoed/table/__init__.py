@@ -6,7 +6,7 @@ from shoed.table.observe import Watched, fold, fold_findings, wake_at
 from shoed.table.public_question import PublicQuestion, public_question
 from shoed.table.public_state import PublicState, public_state
 from shoed.table.seed import TableSeed, is_settled, seed_of, state_of
-from shoed.table.state import TableState
+from shoed.table.state import TableState, same_but_heard
 
 __all__ = [
     "BY_FIRST_CARD",
@@ -25,6 +25,7 @@ __all__ = [
     "ordered",
     "public_question",
     "public_state",
+    "same_but_heard",
     "seed_of",
     "state_of",
     "wake_at",

@@ -3,6 +3,7 @@
 from enum import Enum
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.model.cards import Card
 from shoed.model.commands import Author
@@ -200,3 +201,18 @@ class TableState(msgspec.Struct, frozen=True):
     @property
     def next_shoe(self) -> int:
         return max(self.shoe.number, self.journal.shoes_elsewhere) + 1
+
+
+def same_but_heard(one: TableState, other: TableState) -> bool:
+    """Whether the states are equal, except the moment of the last report."""
+    if one == other:
+        return True
+    unheard = [
+        replace(state, device=silent(state.device), shuffler=state.shuffler and silent(state.shuffler))
+        for state in (one, other)
+    ]
+    return unheard[0] == unheard[1]
+
+
+def silent(condition: Condition) -> Condition:
+    return replace(condition, heard_utc_us=None)

@@ -113,8 +113,8 @@ def source_of(reader: Reader, table: str, row: int) -> tuple[str | None, str]:
         if isinstance(incoming, Commanded):
             by = incoming.author
             return None, f"entered by {by.name} ({by.role.value if by.role else PLAYER})"
-        received = step.received
-        return (None if received is None else received.hex(" ")), type(incoming).__name__.lower()
+        arrived = step.arrived
+        return (None if arrived is None else arrived.hex(" ")), type(incoming).__name__.lower()
     return None, "the row is not in the journal"
 
 

@@ -1,9 +1,11 @@
 """The rows of a table as `shoed journal show --rows` prints them: the received bytes and their results."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.journal import Reader, StoredStep
 from shoed.journal.scan import EventRow, Extent, events, from_row, whole
@@ -32,13 +34,17 @@ def steps(reader: Reader, table: str, first: int, last: int) -> Iterator[tuple[S
 
 def row_lines(table: str, step: StoredStep, published: Sequence[EventRow]) -> Iterator[str]:
     yield f"{table} row {step.row} at {rfc3339(step.utc_us)}"
+    received = [each.input for each in step.quiet]
+    if step.received is not None:
+        received.append(replace(msgspec.json.decode(step.input, type=Received), data=step.received))
+    for device, of_device in groupby(received, lambda each: each.device):
+        parts = list(of_device)
+        data = b"".join(each.data for each in parts).hex(" ")
+        unkept = f"{parts[-1].unkept} bytes, which are not kept" if parts[-1].unkept else ""
+        count = f" in {len(parts)} parts" if len(parts) > 1 else ""
+        yield f"    received{from_or_to('from', device)}{count}: {' and '.join(filter(None, (data, unkept)))}"
     if step.received is None:
         yield f"    input: {step.input}"
-    else:
-        incoming = msgspec.json.decode(step.input, type=Received)
-        data = step.received.hex(" ")
-        unkept = f"{incoming.unkept} bytes, which are not kept" if incoming.unkept else ""
-        yield f"    received{from_or_to('from', incoming.device)}: {unkept or data}"
     for what, several in (
         ("observation", step.observations),
         ("finding", step.findings),
@@ -59,13 +65,14 @@ def from_or_to(way: str, device: Device) -> str:
 
 
 class RowShown(msgspec.Struct):
-    """A row, as JSON. `bytes` are hexadecimal, and null without bytes."""
+    """A row, as JSON. `bytes`: all received bytes in hexadecimal, or null. `parts`: the size of each part in bytes."""
 
     table: str
     row: int
     time: str
     input: msgspec.Raw
     bytes: str | None
+    parts: list[int]
     observations: msgspec.Raw
     findings: msgspec.Raw
     orders: msgspec.Raw
@@ -81,7 +88,8 @@ def row_shown(table: str, step: StoredStep, published: Sequence[msgspec.Raw]) ->
         row=step.row,
         time=rfc3339(step.utc_us),
         input=raw(step.input),
-        bytes=None if step.received is None else step.received.hex(" "),
+        bytes=None if step.arrived is None else step.arrived.hex(" "),
+        parts=[len(each.input.data) for each in step.quiet] + ([] if step.received is None else [len(step.received)]),
         observations=raw(step.observations),
         findings=raw(step.findings),
         orders=raw(step.orders),
