@@ -37,6 +37,13 @@ TASKS: Final[Mapping[str, About]] = {
             "shoed journal stats --by day --zone +08:00 --from 2026-11-01 --json",
         ),
     ),
+    "report": About(
+        "write a page about a shoe or a day, for a browser or a printer",
+        (
+            "shoed journal report bac-901 --shoe 2 --out shoe-2.html",
+            "shoed journal report --day 2026-11-19 --zone +08:00 --out day.html",
+        ),
+    ),
     "export": About(
         "write events as JSON lines, CSV or Parquet",
         (

@@ -5,7 +5,9 @@ from functools import lru_cache
 import msgspec
 
 from shoed.journal import Reader
+from shoed.journal.incarnations import words
 from shoed.journal.scan import EventRow
+from shoed.model.incarnations import WordSince, word_of
 from shoed.model.moments import rfc3339
 
 
@@ -34,14 +36,14 @@ numbers: "msgspec.json.Decoder[NamedPlace]" = msgspec.json.Decoder(NamedPlace)
 encode = msgspec.json.Encoder().encode
 
 
-@lru_cache(maxsize=1)
-def word_of(reader: Reader) -> str:
-    return reader.word
+@lru_cache(maxsize=64)
+def words_of(reader: Reader, table: str) -> tuple[WordSince, ...]:
+    return words(reader, table)
 
 
 def event_id(reader: Reader, table: str, sequence: int) -> str:
     """The id under which the event was published."""
-    return f"{word_of(reader)}-{table}-{sequence}"
+    return f"{word_of(words_of(reader, table), sequence)}-{table}-{sequence}"
 
 
 def exported(reader: Reader, table: str, event: EventRow) -> ExportedEvent:

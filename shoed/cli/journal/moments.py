@@ -59,10 +59,18 @@ def microseconds(when: datetime) -> int:
     return (when - EPOCH) // MICROSECOND
 
 
+def day_of(option: str, text: str, zone: str) -> Period:
+    """A day in the zone of `--zone`."""
+    zone_of("--zone", zone)
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        raise UsageError(f"{option}: {shown(text)} is not a date; write a date, as 2026-11-19")
+    return period_of(option, f"{text} {zone}")
+
+
 def add_zone(parser: Parser) -> None:
     parser.add_argument(
         "--zone",
-        default="Z",
+        default="UTC",
         metavar="ZONE",
         help="the zone of days: an offset such as +08:00, or local (default: UTC)",
     )

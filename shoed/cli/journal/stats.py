@@ -77,14 +77,14 @@ def figures(counts: Tally) -> Mapping[str, str]:
         "pairs": listed(counts.pairs),
         "naturals": str(counts.naturals),
         "cards": f"{counts.cards} drawn, {counts.entered} of them entered by a person; {counts.set_aside} set aside",
-        "integrity": f"{counts.partial} partial rounds, {counts.corrected} corrections",
-        "the shoe": f"{counts.confirmed} confirmed, {counts.disputed} disputed, {counts.unconfirmed} unconfirmed",
+        "integrity": f"partial rounds {counts.partial}, corrections {counts.corrected}",
+        "the shoe": f"confirmed {counts.confirmed}, disputed {counts.disputed}, unconfirmed {counts.unconfirmed}",
         "irregularities": listed(counts.noticed),
         "rulings": listed(counts.ruled),
         "decisions": listed(counts.decisions),
         "faults": listed(counts.faults),
         "downtime": downtime(counts),
-        "line": f"{counts.missed} missed reports, {counts.rejected} rejections",
+        "line": f"missed reports {counts.missed}, rejections {counts.rejected}",
     }
 
 

@@ -166,6 +166,11 @@ def rejected(data: Data) -> str:
     return f"{of_device('reason', 'detail')(data)}{size}"
 
 
+def continued(data: Data) -> str:
+    detail = f": {data['detail']}" if data.get("detail") else ""
+    return f"{data.get('reason')}{detail}; the ids have the word {data.get('incarnation')} from here on"
+
+
 WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "card.drawn": drawn,
     "card.set-aside": set_aside,
@@ -190,6 +195,7 @@ WORDS: Final[Mapping[str, Callable[[Data], str]]] = {
     "device.locked": of_device(),
     "device.unlocked": of_device(),
     "device.order-answered": of_device("order", "result", "detail"),
+    "journal.continued": continued,
     "line.missed": missed,
     "line.rejected": rejected,
 }

@@ -1,0 +1,61 @@
+"""`shoed journal report`: a shoe or a day as an HTML page, for a browser or a printer."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from shoed import VERSION
+from shoed.cli.journal.moments import Period, add_zone, day_of
+from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.output import add_output, output
+from shoed.cli.journal.page import PageHeader, page
+from shoed.cli.journal.reported import PeriodReport, day_report, last_shoe, shoe_report
+from shoed.cli.journal.selection import existing_rounds
+from shoed.cli.journal.values import number
+from shoed.cli.options import state_dir_of
+from shoed.cli.parser import Parser
+from shoed.errors import JournalError
+from shoed.journal import Reader
+
+SECONDS: Final = timedelta(seconds=1)
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--shoe", metavar="N", help="this shoe (default: the last one of each table)")
+    part.add_argument("--day", metavar="DATE", help="this day, as 2026-11-19")
+    add_zone(parser)
+    add_output(parser)
+    add_journal(parser)
+    parser.set_defaults(command=report)
+
+
+def report(arguments: Namespace) -> int:
+    shoe = None if arguments.shoe is None else number(arguments.shoe, "--shoe")
+    day = None if arguments.day is None else day_of("--day", arguments.day, arguments.zone)
+    with opened(state_dir_of(arguments)) as reader:
+        tables = chosen(reader, arguments.tables)
+        if day is None:
+            found = [shoe_report(reader, each, last_shoe(reader, each) if shoe is None else shoe) for each in tables]
+        else:
+            found = list(of_day(reader, tables, f"{arguments.day} {arguments.zone}", day))
+        with output(arguments) as file:
+            for part in page(head(reader, found), found):
+                file.write(part.encode())
+    return 0
+
+
+def of_day(reader: Reader, tables: Sequence[str], title: str, day: Period) -> Iterator[PeriodReport]:
+    found = [each for table in tables if (each := day_report(reader, table, title, day)) is not None]
+    if not found:
+        raise JournalError(f"the journal does not have an event of {title}; {existing_rounds(reader, tables)}")
+    yield from found
+
+
+def head(reader: Reader, found: Sequence[PeriodReport]) -> PageHeader:
+    titles = {each.title for each in found}
+    subject = f"{', '.join(each.table for each in found)}: {titles.pop() if len(titles) == 1 else 'last shoes'}"
+    made = datetime.now(UTC).isoformat(" ", "seconds").replace("+00:00", "Z")
+    return PageHeader(subject, f"journal {reader.word}, {reader.path.absolute()}", f"made by shoed {VERSION} at {made}")

@@ -1,0 +1,59 @@
+"""The state of the chain of hashes for the rows of a report, in words.
+
+Theory of operation: the rows are verified in parts, each in short transactions, up to the first signed head that is not
+before the last row. The head then covers these rows. `shoed journal verify` verifies the whole journal.
+"""
+
+from typing import Final
+
+import msgspec
+
+from shoed.errors import RowAltered
+from shoed.journal import Reader
+from shoed.journal.heads import Head, in_base64, is_genuine
+from shoed.journal.scan import Extent
+from shoed.journal.verify import require_rows
+from shoed.model.moments import rfc3339
+
+CHUNK: Final = 256  # rows
+HEADS: Final = (
+    "SELECT word, incarnation, row, sequence, shoe, round, head.utc_us, hash, public, signature"
+    " FROM head JOIN key ON number = key JOIN journal WHERE table_name = ? AND row >= ? ORDER BY row LIMIT 1"
+)
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """Two statements: about the hashes of the rows, and about the signed head."""
+
+    chain: str
+    head: str
+    is_good: bool
+
+
+def verified(reader: Reader, table: str, rows: Extent) -> Verified:
+    if not reader.is_chained:
+        return Verified("the rows have no hashes: an earlier version of shoed wrote the journal", "", is_good=False)
+    head = first_head(reader, table, rows.last)
+    last = rows.last if head is None else head.row
+    try:
+        for first in range(rows.first, last + 1, CHUNK):
+            require_rows(reader, table, first, min(first + CHUNK - 1, last))
+    except RowAltered as error:
+        return Verified(str(error), "", is_good=False)
+    hashed = reader.before(table, last + 1).hash.hex()
+    chain = f"rows {rows.first} to {last} and their events have the recorded hashes; row {last} has {hashed}"
+    if head is None:
+        return Verified(chain, f"no signed head covers row {last}", is_good=True)
+    if head.hash != hashed or not is_genuine(head):
+        return Verified(chain, f"the head of row {head.row} is not genuine", is_good=False)
+    return Verified(chain, f"row {head.row}, signed at {head.time} with the key {head.key}", is_good=True)
+
+
+def first_head(reader: Reader, table: str, row: int) -> Head | None:
+    """The first signed head that covers the row."""
+    for word, incarnation, at, sequence, shoe, number, utc_us, hashed, public, signature in reader.rows(
+        HEADS, table, row
+    ):
+        time, key = rfc3339(utc_us), in_base64(public)
+        return Head(word, incarnation, table, at, sequence, shoe, number, time, hashed.hex(), key, in_base64(signature))
+    return None
