@@ -57,6 +57,7 @@ class ChainAnchor(msgspec.Struct, frozen=True):
     hash: bytes
     state: bytes | None = None  # the digest of the checkpoint after the row
     reason: str = "seal"
+    utc_us: int = 0
 
 
 class Reader:
@@ -288,15 +289,17 @@ class Reader:
 
     def checkpoints(self, table: str) -> Iterator[Checkpoint]:
         """The newest first."""
-        of = "engine, sequence, kept, seed, state" if self.is_chained else "engine, 0, 0, '', state"
-        query = f"SELECT table_name, row, {of} FROM checkpoint WHERE table_name = ? ORDER BY row DESC"  # noqa: S608 -- ours
-        return (Checkpoint(*row) for row in self.rows(query, table))
+        of = "engine, sequence, kept, CAST(seed AS BLOB)" if self.is_chained else "engine, 0, 0, x''"
+        query = f"SELECT row, {of}, CAST(state AS BLOB) FROM checkpoint WHERE table_name = ? ORDER BY row DESC"  # noqa: S608 -- ours
+        for row, engine, sequence, kept, *texts in self.rows(query, table):
+            seed, state = (each.decode(errors="replace") for each in texts)  # a damaged text differs from its digest
+            yield Checkpoint(table, row, engine, sequence, kept, seed, state)
 
     # --- the chain
 
     def anchors(self, table: str) -> list[ChainAnchor]:
         """The oldest first."""
-        query = "SELECT row, sequence, hash, state, reason FROM anchor WHERE table_name = ? ORDER BY row"
+        query = "SELECT row, sequence, hash, state, reason, utc_us FROM anchor WHERE table_name = ? ORDER BY row"
         return [ChainAnchor(*row) for row in self.rows(query, table)] if self.is_chained else []
 
     def begin(self, table: str) -> ChainAnchor:

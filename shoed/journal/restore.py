@@ -6,7 +6,7 @@ record. The rows after the checkpoint are verified and folded; after a clean sto
 from a value that differs from its hash.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import msgspec
@@ -31,7 +31,7 @@ def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for
     """The state after the last row, for an engine. Raise RowAltered if a row that is needed differs from its hash."""
     problems: list[str] = []
     last = reader.last_row(table)
-    for checkpoint in reader.checkpoints(table):
+    for checkpoint in readable(reader, table, problems):
         try:
             require_valid(reader, checkpoint)
             if checkpoint.row == last:
@@ -53,6 +53,14 @@ def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for
     for finding in Verification(reader, table).row_findings():
         raise altered(table, finding.place)
     return Restored(rebuild(reader, table, engine_for), tuple(problems))
+
+
+def readable(reader: Reader, table: str, problems: list[str]) -> Iterator[Checkpoint]:
+    """The checkpoints up to one that SQLite cannot read."""
+    try:
+        yield from reader.checkpoints(table)
+    except JournalUnusable as error:
+        problems.append(f"the checkpoints of the table cannot be read: {error}")
 
 
 def require_valid(reader: Reader, checkpoint: Checkpoint) -> None:

@@ -152,6 +152,11 @@ def seal_hash(previous: bytes, steps: Sequence[Sequence[object]], events: Sequen
     return sha256(previous + packer.encode((steps, events))).digest()
 
 
+def sealed_hash(previous: bytes, *columns: object) -> bytes:
+    """The hash of the anchor of sealed rows. `columns`: table, row, sequence, state, utc_us."""
+    return sha256(previous + packer.encode(columns)).digest()
+
+
 class Checkpoint(msgspec.Struct, frozen=True):
     """The state of a table's engine after a row, as JSON."""
 

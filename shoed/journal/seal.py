@@ -11,7 +11,7 @@ from itertools import chain
 from time import time_ns
 from typing import Any, Final, NamedTuple
 
-from shoed.journal.rows import RUN, STEP_4, Checkpoint, genesis, seal_hash
+from shoed.journal.rows import RUN, STEP_4, Checkpoint, genesis, seal_hash, sealed_hash
 
 OLD_EVENT: Final = "sequence, row, type, utc_us, data"
 TABLES: Final = "SELECT table_name FROM step_4 UNION SELECT table_name FROM event"
@@ -35,8 +35,11 @@ def seal(connection: sqlite3.Connection) -> None:
         for each in runs(connection, table, begin):
             connection.execute("INSERT INTO seal VALUES (?, ?, ?, ?)", (table, *each))
             end = each
-        state = next((each.digest for each in checkpoints(connection, table) if each.row == end.row), None)
-        anchor = (table, *end, state, "seal", time_ns() // 1000, None)
+        connection.execute("DELETE FROM checkpoint WHERE table_name = ? AND row <> ?", (table, end.row))
+        state = next((each.digest for each in checkpoints(connection, table)), None)
+        utc_us = time_ns() // 1000
+        hashed = sealed_hash(end.hash, table, end.row, end.sequence, state, utc_us)
+        anchor = (table, end.row, end.sequence, hashed, state, "seal", utc_us, None)
         connection.execute("INSERT INTO anchor VALUES (?, ?, ?, ?, ?, ?, ?, ?)", anchor)
 
 

@@ -3,26 +3,42 @@
 Theory of operation: the rows of a table are read once, in order, with their events, and the hash of each row is
 computed again. After a row that differs, the verification continues with the stored hash of that row, so that each
 change is found once. Rows of schemas 1 to 4 have one hash for each run of rows (`seal.py`). The memory does not depend
-on the number of rows. `require_rows` and `verified_events` verify the rows that play or a publisher is about to use.
+on the number of rows. A running daemon may write: the verified rows are those of the first moment, and each part of
+them is read in a short transaction of its own. `require_rows` and `verified_events` verify the rows that play or a
+publisher is about to use.
 """
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from itertools import groupby
+from hashlib import sha256
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
 
-from shoed.errors import RowAltered
+from shoed.errors import JournalUnusable, RowAltered
 from shoed.journal.losses import REASONS, Losses, LossKind
 from shoed.journal.reader import ChainAnchor, Reader
-from shoed.journal.rows import STEP, Checkpoint, Columns, EventColumns, StoredEvent, row_hash, seal_hash
+from shoed.journal.rows import (
+    DICTIONARY,
+    DICTIONARY_SHA256,
+    STEP,
+    Checkpoint,
+    Columns,
+    EventColumns,
+    StoredEvent,
+    row_hash,
+    seal_hash,
+    sealed_hash,
+)
 
 HASH: Final = 9  # its place in the columns of a row
-STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? ORDER BY row"  # noqa: S608 -- ours
+PART: Final = 16_384  # rows of one transaction
+STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? AND row <= ? ORDER BY row LIMIT {PART}"  # noqa: S608 -- ours
 EVENTS: Final = (
-    "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? ORDER BY sequence"
+    "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? AND sequence <= ?"
+    " ORDER BY sequence"
 )
 REMEDY: Final = "run: shoed journal verify; keep a copy of the journal as evidence, then restore a backup"
 
@@ -55,14 +71,25 @@ class Verification:
     def __init__(self, reader: Reader, table: str) -> None:
         self.reader = reader
         self.table = table
-        self.tip = reader.begin(table)
+        with reader.one_moment():
+            self.tip = reader.begin(table)
+            self.last_row = reader.last_row(table)
+            self.last_sequence = reader.last_sequence(table)
+            self.cursor = reader.cursor(table)
+        self.first_row = self.tip.row + 1
         self.losses = Losses(reader, table)
         self.rows = 0
         self.events = 0
 
     def findings(self) -> Iterator[Alteration]:
-        yield from self.row_findings()
-        yield from self.checkpoints()
+        try:
+            yield from self.row_findings()
+            yield from self.checkpoints()
+        except JournalUnusable as error:
+            yield self.finding(
+                f"the row after row {self.tip.row}", AlterationKind.ALTERED, f"it cannot be read: {error}"
+            )
+            return
         yield from self.ends()
 
     def row_findings(self) -> Iterator[Alteration]:
@@ -92,23 +119,22 @@ class Verification:
     # --- rows of schemas 1 to 4
 
     def sealed_rows(self) -> Iterator[Alteration]:
-        sealed = [each for each in self.reader.anchors(self.table) if each.reason != "cut"]
+        anchors = [each for each in self.reader.anchors(self.table) if each.row > self.tip.row]
         for run in self.reader.seals(self.table, self.tip.row + 1):
             yield from self.sealed_run(run)
-        last = sealed[-1].row if sealed else 0
         for (row,) in self.reader.rows(
             "SELECT min(row) FROM step_4 WHERE table_name = ? AND row > ? HAVING min(row) NOTNULL",
             *(self.table, self.tip.row),
         ):
             yield self.finding(f"row {row} of the sealed rows", AlterationKind.INSERTED, "it is after the seal")
-        for anchor in sealed:
-            here = (self.tip.row, self.tip.sequence, self.tip.hash)
-            if anchor.row >= self.tip.row and (anchor.row, anchor.sequence, anchor.hash) != here:
-                yield self.finding(
-                    f"the seal of row {anchor.row}", AlterationKind.ALTERED, "it differs from the sealed rows"
-                )
-        if last > self.tip.row:
-            self.tip = sealed[-1]
+        if self.rows and not anchors:
+            yield self.finding(f"the seal of row {self.tip.row}", AlterationKind.MISSING, "the sealed rows remain")
+        for anchor in anchors:
+            if anchor.row != self.tip.row:
+                place = f"the seal of row {anchor.row}"
+                yield self.finding(place, AlterationKind.ALTERED, f"the last sealed row is {self.tip.row}")
+            yield from self.seal()
+            self.tip = anchor
 
     def sealed_run(self, run: ChainAnchor) -> Iterator[Alteration]:
         first = self.tip.row + 1
@@ -121,41 +147,70 @@ class Verification:
         self.rows += len(steps)
         self.events += len(events)
 
+    def seal(self) -> Iterator[Alteration]:
+        """Compare the anchor of this row, if there is one, with the sealed rows."""
+        tip = self.tip
+        for anchor in self.reader.anchors(self.table):
+            expected = sealed_hash(tip.hash, self.table, tip.row, tip.sequence, anchor.state, anchor.utc_us)
+            if anchor.row == tip.row and (anchor.hash, anchor.reason) != (expected, "seal"):
+                place = f"the seal of row {tip.row}"
+                yield self.finding(place, AlterationKind.ALTERED, "it differs from the sealed rows")
+
     # --- rows with a hash
 
     def chained_rows(self) -> Iterator[Alteration]:
-        events: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, self.tip.sequence)
+        before = -1
+        while self.tip.row > before:
+            before = self.tip.row
+            with self.reader.one_moment():
+                yield from self.part()
+        if self.tip.row < self.last_row:
+            yield from self.missing(self.tip.row + 1, self.last_row, f"row {self.last_row} is known")
+        remaining: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, self.tip.sequence, self.last_sequence)
+        sequence, last = self.tip.sequence, 0  # the last row with an event
+        for event in remaining:
+            if event[0] <= self.tip.row:
+                yield from self.misplaced(event, sequence, self.tip.row)
+            sequence, last = event[1], max(last, event[0])
+        if last > self.tip.row:
+            yield from self.missing(self.tip.row + 1, last, f"events up to {sequence} remain")
+
+    def part(self) -> Iterator[Alteration]:
+        """Verify the next rows, with their events."""
         row, sequence, hashed = self.tip.row, self.tip.sequence, self.tip.hash
+        events: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, sequence, self.last_sequence)
         event = next(events, None)
-        for columns in self.reader.rows(STEPS, self.table, row):
-            number, own = columns[1], []
-            while event is not None and event[0] <= number:
-                if event[1] != sequence + 1 or event[0] != number:
-                    yield from self.misplaced(event, sequence, number)
-                sequence = event[1]
-                if event[0] == number:
-                    own.append(event[1:])
-                event = next(events, None)
-            stored = columns[HASH]
-            if number != row + 1:
-                yield from self.missing(row + 1, number - 1, f"the next row is {number}")
-            elif row_hash(hashed, columns[:HASH], own) != stored and not self.losses.has(LossKind.UNPROVEN, number):
-                yield self.differing(hashed, columns, own)
-            row, hashed = number, stored
-            self.rows += 1
-            self.events += len(own)
-        while event is not None:
-            yield from self.misplaced(event, sequence, row + 1)
-            sequence = event[1]
-            event = next(events, None)
-        self.tip = ChainAnchor(row, sequence, hashed)
+        try:
+            for columns in self.reader.rows(STEPS, self.table, row, self.last_row):
+                number, own = columns[1], []
+                if number != row + 1:
+                    yield from self.missing(row + 1, number - 1, f"the next row is {number}")
+                while event is not None and event[0] <= number:
+                    if event[1] != sequence + 1 or event[0] <= row:
+                        yield from self.misplaced(event, sequence, row)
+                    sequence = event[1]
+                    if event[0] == number:
+                        own.append(event[1:])
+                    event = next(events, None)
+                stored = columns[HASH]
+                if number == row + 1 and row_hash(hashed, columns[:HASH], own) != stored:
+                    if event is not None and event[1] > sequence + 1:
+                        yield from self.misplaced(event, sequence, row)
+                        sequence = event[1] - 1
+                    elif not self.losses.has(LossKind.UNPROVEN, number):
+                        yield self.differing(hashed, columns, own)
+                row, hashed = number, stored
+                self.rows += 1
+                self.events += len(own)
+        finally:
+            self.tip = ChainAnchor(row, sequence, hashed)
 
     def misplaced(self, event: EventOfRow, sequence: int, row: int) -> Iterator[Alteration]:
-        """The findings for an event that does not follow the last one, or whose row does not exist."""
+        """The findings for an event that does not follow the last one, or whose row is not after this one."""
         of, number = event[:2]
         if number > sequence + 1:
             yield from self.missing_events(sequence + 1, number - 1, f"the next event is {number}, of row {of}")
-        if of != row and not self.losses.has(LossKind.MISSING, of):
+        if of <= row and not self.losses.has(LossKind.MISSING, of):
             detail = f"it names row {of}, which does not exist or precedes the row of the event before it"
             yield self.finding(f"event {number}", AlterationKind.ALTERED, detail)
 
@@ -171,38 +226,60 @@ class Verification:
 
     def differing(self, previous: bytes, columns: Sequence[Any], events: Sequence[EventColumns]) -> Alteration:
         """The most likely change of a row that differs from its hash."""
-        number, stored = columns[1], columns[HASH]
-        for following in self.reader.columns(self.table, number + 1, number + 1):
-            moved = (following[0], number, *following[2:HASH])
-            own = self.reader.event_columns(self.table, number + 1)
-            if row_hash(previous, moved, own) == following.hash:
-                return self.finding(
-                    f"row {number}", AlterationKind.INSERTED, f"row {number + 1} follows row {number - 1}"
-                )
-            if stored in {row_hash(previous, moved, own), row_hash(previous, moved, events)}:
-                return self.finding(
-                    f"rows {number} and {number + 1}", AlterationKind.REORDERED, "their contents are exchanged"
-                )
-        several = f", its events {events[0][0]}-{events[-1][0]}" if events else ""
-        detail = f"the row{several} or the row before it differs from the hash"
+        number, stored, table = columns[1], columns[HASH], self.table
+        for following in self.reader.columns(table, number + 1, number + 1):
+            several = (events, self.reader.event_columns(table, number + 1))  # either may have been moved with its row
+
+            def fits(before: bytes, of: Sequence[Any], row: int, hashed: bytes) -> bool:
+                moved = (table, row, *of[2:HASH])
+                return any(row_hash(before, moved, own) == hashed for own in several)  # noqa: B023 -- called here
+
+            if fits(previous, following, number, following.hash) and not fits(
+                following.hash, columns, number + 1, stored
+            ):
+                return self.finding(f"row {number}", AlterationKind.INSERTED, f"row {number + 1} is in its place")
+            if fits(previous, following, number, following.hash) or fits(previous, following, number, stored):
+                rows = f"rows {number} and {number + 1}"
+                return self.finding(rows, AlterationKind.REORDERED, "their contents are exchanged")
+        own = f", its events {events[0][0]}-{events[-1][0]}" if events else ""
+        detail = f"the row{own} or the row before it differs from the hash"
         return self.finding(f"row {number}", AlterationKind.ALTERED, detail)
 
     # --- values that depend on rows
 
     def checkpoints(self) -> Iterator[Alteration]:
         for checkpoint in self.reader.checkpoints(self.table):
-            place = f"the checkpoint of row {checkpoint.row}"
-            if checkpoint.row > self.tip.row:
+            if self.reader.last_row(self.table) > self.last_row < checkpoint.row:
+                continue  # the daemon wrote it after the first moment
+            if checkpoint.row > self.last_row:
                 detail = f"the checkpoint of row {checkpoint.row} remains"
-                yield from self.missing(self.tip.row + 1, checkpoint.row, detail)
+                yield from self.missing(self.last_row + 1, checkpoint.row, detail)
             elif digest_on_record(self.reader, checkpoint) != checkpoint.digest:
+                place = f"the checkpoint of row {checkpoint.row}"
                 yield self.finding(place, AlterationKind.ALTERED, "it differs from the digest in its row")
 
     def ends(self) -> Iterator[Alteration]:
         """The cursor is not after the last event."""
-        cursor = self.reader.cursor(self.table)
-        if cursor > self.tip.sequence:
-            yield from self.missing_events(self.tip.sequence + 1, cursor, "the broker has acknowledged them")
+        if self.cursor > self.last_sequence:
+            yield from self.missing_events(self.last_sequence + 1, self.cursor, "the broker has acknowledged them")
+
+
+def file_findings(reader: Reader) -> Iterator[Alteration]:
+    """Changes that do not belong to one table: the dictionary, the first word, and tables without any row."""
+    file = reader.path.name
+    stored = [(number, sha256(each).digest()) for number, each in reader.rows("SELECT number, bytes FROM dictionary")]
+    if stored != [(DICTIONARY, DICTIONARY_SHA256)]:
+        detail = "the compressed bodies of the rows have other contents"
+        yield Alteration(file, "the dictionary", AlterationKind.ALTERED, detail)
+    ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
+    if word != reader.word:
+        yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")
+    known = reader.tables
+    for source in ("cursor", "checkpoint", "head"):
+        for (name,) in reader.rows(f"SELECT DISTINCT table_name FROM {source}"):  # noqa: S608 -- ours
+            if name not in known:
+                yield Alteration(name, "all rows", AlterationKind.MISSING, f"the {source} of the table remains")
+                known = [*known, name]
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:
@@ -242,7 +319,7 @@ def require_run(reader: Reader, table: str, row: int) -> int:
         if (table, run.row) not in reader.verified_runs:
             verification = Verification(reader, table)
             verification.tip = reader.before(table, row)
-            for finding in verification.sealed_run(run):
+            for finding in chain(verification.sealed_run(run), verification.seal()):
                 raise altered(table, finding.place)
             reader.verified_runs.add((table, run.row))
         return run.row

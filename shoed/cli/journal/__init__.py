@@ -55,6 +55,10 @@ TASKS: Final[Mapping[str, About]] = {
         "recompute the events from the recorded observations and bytes, and print each difference from the journal",
         ("shoed journal replay --check", "shoed journal replay --check bac-901 --state-dir copy"),
     ),
+    "verify": About(
+        "find the first row of each table that was altered, removed, inserted or exchanged",
+        ("shoed journal verify", "shoed journal verify bac-901 --state-dir copy"),
+    ),
     "backup": About(
         "copy the journal to another directory, or continue an earlier copy; the daemon may run",
         ("shoed journal backup /mnt/backup/shoed", "shoed journal backup /mnt/backup/shoed --config shoed.toml"),
