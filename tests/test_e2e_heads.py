@@ -1,15 +1,23 @@
 """Signed heads of a real daemon: in the journal, on the broker, at a witness, and against a rewritten journal."""
 
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
+from shoed.cli import ExitStatus
 from shoed.journal.head_log import logged_heads
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_genuine
 from shoed.journal.keys import KEY_FILE, PUBLIC_FILE, daemon_key, read_public
+from shoed.journal.witness import witnessed
 from shoed.model.events import TYPES
 from shoed.rig.broker import BrokerKind, running_broker
+from tests.command_clients import shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
+from tests.test_journal_verify_heads import rehash, resign, sql
+from tests.test_journal_witness import head, publish, witnessing
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
 
@@ -146,3 +154,41 @@ async def test_a_key_that_others_can_read_ends_the_start(world: World) -> None:
         daemon = await world.launch(world.configure(shoe))
         assert await daemon.ended() == 1
         assert f"run: chmod 0600 {world.state_dir / KEY_FILE}" in str(daemon)
+
+
+async def test_the_copy_of_a_witness_proves_that_a_journal_was_rewritten(world: World) -> None:
+    """The attacker replaces the whole chain, with all hashes and heads, and has no key of the daemon."""
+    file, auditor = world.place / "witness.jsonl", world.place / "auditor.pub"
+    url = f"mqtt://{world.broker.host}:{world.broker.port}"
+    async with TcpShoe() as shoe, witnessing(file, "--url", url, "--site", world.site) as witness:
+        await witness.prints("connected")
+        daemon = await played(world, shoe, 2)
+        assert await daemon.stop() == 0
+        ((row,),) = world.journal.ask("SELECT max(row) FROM step")
+        await headed(world, row)
+        await publish(world.broker, head(1, table="last"), site=world.site)  # it follows all heads of the daemon
+        await witness.prints("last: row 1: the first head")
+        assert await witness.stop() == 0
+    assert [each.row for each in witnessed(file)][-2:] == [row, 1]
+    shutil.copy(world.state_dir / PUBLIC_FILE, auditor)
+    words = ("journal", "verify", "--state-dir", world.state_dir)
+    audit = (*words, "--key", auditor, "--heads", file)
+    original = await shoed(*audit)
+    assert (original.status, original.err) == (ExitStatus.GOOD, "")
+    with closing(sqlite3.connect(world.journal.path, isolation_level=None)) as attacked:
+        edit = (
+            'UPDATE event SET data = replace(data, \'"outcome":"player"\', \'"outcome":"banker"\') WHERE sequence = ?'
+        )
+        (first, *_) = [each for each in world.journal.events() if each.type == "round.completed"]
+        sql(edit, first.sequence)(attacked)
+        rehash(attacked, TABLE)
+        with_hashes = await shoed(*words, "--key", auditor)
+        sql("DELETE FROM key")(attacked)
+        resign(daemon_key(world.place, None), TABLE)(attacked)
+    with_heads = await shoed(*words)
+    by_key, by_witness = await shoed(*words, "--key", auditor), await shoed(*audit)
+    assert with_heads.status == ExitStatus.GOOD  # without the public key, it looks original
+    assert (with_hashes.status, by_key.status, by_witness.status) == (ExitStatus.WRONG,) * 3
+    assert f"of row {first.row}" in with_hashes.out or f"rows {first.row}-" in with_hashes.out
+    assert "which no trusted key announced" in by_key.out
+    assert "the journal was rewritten" in by_witness.out

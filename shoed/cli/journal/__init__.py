@@ -57,7 +57,11 @@ TASKS: Final[Mapping[str, About]] = {
     ),
     "verify": About(
         "find the first row of each table that was altered, removed, inserted or exchanged",
-        ("shoed journal verify", "shoed journal verify bac-901 --state-dir copy"),
+        (
+            "shoed journal verify",
+            "shoed journal verify bac-901 --state-dir copy",
+            "shoed journal verify --key journal.pub --heads heads.jsonl",
+        ),
     ),
     "backup": About(
         "copy the journal to another directory, or continue an earlier copy; the daemon may run",

@@ -3,14 +3,16 @@
 The path of a journal is that of the daemon's state directory, of a directory with a copy, or of one file.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from shoed.cli.options import add_config
 from shoed.cli.parser import Parser
-from shoed.errors import NoSuchTable
+from shoed.errors import NoSuchTable, UsageError
 from shoed.journal import Reader
+from shoed.journal.keys import read_public
 
 
 def add_journal(parser: Parser) -> None:
@@ -46,3 +48,21 @@ def chosen(reader: Reader, names: Sequence[str]) -> Sequence[str]:
         if name not in known:
             raise NoSuchTable(name, known)
     return names or known
+
+
+def add_public_keys(parser: Parser) -> None:
+    parser.add_argument(
+        "--key",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="trust only this public key, a copy of journal.pub; may be repeated",
+    )
+
+
+def public_keys_of(arguments: argparse.Namespace) -> list[bytes]:
+    try:
+        return [read_public(path) for path in arguments.key]
+    except ValueError as error:
+        raise UsageError("--key: " + "; ".join(error.args)) from error

@@ -1,4 +1,4 @@
-"""`shoed journal verify`: verify the chain of hashes of a journal, and name each change."""
+"""`shoed journal verify`: verify the chain of hashes of a journal and its signed heads, and name each change."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -6,13 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.opening import add_journal, add_public_keys, chosen, opened, public_keys_of
 from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
-from shoed.errors import JournalUnusable
+from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
 from shoed.journal.schema import CHAINED
-from shoed.journal.verify import Verification, file_findings
+from shoed.journal.verify import Alteration, Verification, file_findings
+from shoed.journal.verify_heads import HeadVerification
 
 SHOWN: Final = 10  # changes of each table
 REMEDY: Final = (
@@ -23,15 +24,22 @@ REMEDY: Final = (
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
+    add_public_keys(parser)
+    parser.add_argument(
+        "--heads", type=Path, metavar="FILE", help="compare with the signed heads in FILE, which a witness keeps"
+    )
     add_journal(parser)
     parser.set_defaults(command=run)
 
 
 def run(arguments: Namespace) -> int:
-    return verify(state_dir_of(arguments), arguments.tables)
+    keys = public_keys_of(arguments)
+    if arguments.heads is not None and not arguments.heads.is_file():
+        raise UsageError(f"--heads {arguments.heads}: there is no such file; name the file of a witness")
+    return verify(state_dir_of(arguments), arguments.tables, keys, arguments.heads)
 
 
-def verify(place: Path, names: Sequence[str]) -> int:
+def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path | None) -> int:
     """Verify each table, and print the changes. Returns the exit status."""
     is_changed = False
     with opened(place) as reader:
@@ -52,15 +60,35 @@ def verify(place: Path, names: Sequence[str]) -> int:
                 print(line)
             if len(found) > SHOWN:
                 print(f"{name}: more changes follow")
+        for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
+            print(each)
+            is_changed = is_changed or isinstance(each, Alteration)
     if is_changed:
         print(REMEDY)
     return int(is_changed)
 
 
+def verified_heads(
+    heads: HeadVerification, tables: Sequence[str], file: Path | None, names: Sequence[str]
+) -> Iterator[Alteration | str]:
+    """The changes that the signed heads prove, and the number of heads. Without names, the file is for all tables."""
+    for table in tables:
+        yield from heads.stored(table)
+        yield f"{table}: {heads.compared} signed heads; the last genuine one is of row {heads.last}"
+        if heads.lost:
+            yield f"{table}: {heads.lost} of them are of rows that a salvage did not find"
+    if file is not None:
+        yield from (each for each in heads.witnessed(file) if not names or each.table in names)
+        yield f"{file}: {heads.compared} signed heads were compared"
+        yield from heads.notes
+    if not heads.requires_heads:
+        yield "The signatures were verified with the keys in the journal only; give a copy of journal.pub with --key"
+
+
 def summary(reader: Reader, verification: Verification) -> Iterator[str]:
     name, tip = verification.table, verification.tip
     yield (
-        f"{name}: rows {verification.first_row}-{tip.row} and {verification.events} events are unchanged;"
+        f"{name}: rows {verification.first_row}-{tip.row} and {verification.events} events have their hashes;"
         f" the hash of row {tip.row} is {tip.hash.hex()}"
     )
     for anchor in reader.anchors(name):

@@ -13,11 +13,11 @@ from typing import Final
 from shoed.bus.settings import BrokerSettings, parse_url
 from shoed.bus.subscriber import subscription
 from shoed.cli import ExitStatus
+from shoed.cli.journal.opening import add_public_keys, public_keys_of
 from shoed.cli.options import CONFIG, add_config
 from shoed.cli.parser import Parser
 from shoed.errors import BrokerLost, UsageError
 from shoed.journal.heads import in_base64
-from shoed.journal.keys import read_public
 from shoed.journal.witness import Witness
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
@@ -33,21 +33,15 @@ def add_arguments(parser: Parser) -> None:
     add_config(parser)
     parser.add_argument("--url", metavar="URL", help="the broker, in place of --config; requires --site")
     parser.add_argument("--site", metavar="SITE", help="the name of the site (default: of the configuration)")
-    parser.add_argument(
-        "--key",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="accept only heads of this public key, journal.pub; repeat it for several keys (default: the first key)",
-    )
+    add_public_keys(parser)
     parser.set_defaults(command=witness)
 
 
 def witness(arguments: argparse.Namespace) -> int:
     broker, site = broker_of(arguments)
     found = ProblemCount()
-    with suppress(KeyboardInterrupt), Witness(arguments.file, [key_of(path) for path in arguments.key]) as file:
+    keys = [in_base64(key) for key in public_keys_of(arguments)]
+    with suppress(KeyboardInterrupt), Witness(arguments.file, keys) as file:
         asyncio.run(follow(broker, site, file, found))
     return ExitStatus.WRONG if found.problems else ExitStatus.GOOD
 
@@ -73,13 +67,6 @@ def broker_of(arguments: argparse.Namespace) -> tuple[BrokerSettings, str]:
     except ValueError as error:
         raise UsageError(f"--url: {error}") from error
     return BrokerSettings(host, port, tls), arguments.site
-
-
-def key_of(path: Path) -> str:
-    try:
-        return in_base64(read_public(path))
-    except ValueError as error:
-        raise UsageError("--key: " + "; ".join(error.args)) from error
 
 
 async def follow(broker: BrokerSettings, site: str, file: Witness, found: ProblemCount) -> None:

@@ -1,0 +1,163 @@
+"""The verification of signed heads: with the public key, it finds a chain whose hashes were computed again.
+
+Theory of operation: `shoed journal verify` first verifies the chain of each table, so the hash of a row covers all rows
+before it. Then each head is compared with the hash of its row: the heads in the journal, and the heads that a witness
+or the daemon kept in a file. Only the holder of the private key can sign a head, so no head fits a rewritten chain, and
+each end of a round without a head is noticed. A key that the given key did not announce is another key. Findings of one
+kind are joined, so the memory does not depend on the number of heads. As in `verify.py`, a running daemon may write.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_genuine, stored_heads
+from shoed.journal.keys import is_announced
+from shoed.journal.losses import Losses, LossKind
+from shoed.journal.reader import Reader
+from shoed.journal.verify import PART, Alteration, AlterationKind
+from shoed.journal.witness import witnessed
+from shoed.model.events import TYPES
+
+MOMENTS: Final = ", ".join(f"'{TYPES[each]}'" for each in HEAD_MOMENTS)
+WITHOUT_HEAD: Final = (
+    "SELECT sequence, row FROM event WHERE table_name = ?1 AND sequence > ?2 AND row > ?3"  # noqa: S608 -- ours
+    f" AND type IN ({MOMENTS}) AND NOT EXISTS"
+    f" (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = event.row) ORDER BY sequence LIMIT {PART}"
+)
+WORD: Final = (
+    "SELECT word, reason FROM incarnation JOIN incarnation_table USING (number)"
+    " WHERE table_name = ? AND row < ? ORDER BY number DESC LIMIT 1"
+)
+
+
+class HeadRun(msgspec.Struct):
+    """Findings of one kind, in rows that need not be adjacent."""
+
+    kind: AlterationKind
+    detail: str
+    first: int
+    last: int
+    count: int = 1
+
+    def finding(self, table: str) -> Alteration:
+        several = f"{self.count} signed heads of rows {self.first}-{self.last}"
+        place = f"the signed head of row {self.first}" if self.count == 1 else several
+        return Alteration(table, place, self.kind, self.detail)
+
+
+class HeadVerification:
+    """The verification of the heads of a journal. `keys`: the public keys to trust; empty: each key on record."""
+
+    def __init__(self, reader: Reader, keys: Collection[bytes] = ()) -> None:
+        self.reader = reader
+        self.trusted, self.others = trusted_keys(reader, keys)
+        self.requires_heads = bool(keys)  # a journal without any key is not signed
+        self.notes: list[str] = []
+        self.runs: dict[tuple[str, str], HeadRun] = {}  # by table and detail
+        self.losses = {table: Losses(reader, table) for table in reader.tables}
+        self.compared = 0  # heads of the table, or of the file
+        self.last = 0  # the last row with a genuine head
+        self.lost = 0  # heads of rows that a salvage did not find, and named
+
+    def stored(self, table: str) -> Iterator[Alteration]:
+        """The findings for the heads in the journal."""
+        self.begin()
+        last = 0
+        while heads := list(islice(stored_heads(self.reader, table, last), PART)):
+            for head in heads:
+                self.compare(head, "")
+            last = heads[-1].row
+        begin, sequence = max((each.row for each in self.reader.anchors(table)), default=0), 0
+        while self.requires_heads and (without := list(self.reader.rows(WITHOUT_HEAD, table, sequence, begin))):
+            for sequence, row in without:  # noqa: B007 -- the next part begins after it
+                self.add(table, AlterationKind.MISSING, row, "a round or a shoe begins or ends in the row")
+        yield from self.joined()
+
+    def witnessed(self, path: Path) -> Iterator[Alteration]:
+        """The findings for the heads in a file of a witness or of the daemon."""
+        self.begin()
+        foreign: dict[str, int] = {}
+        for head in witnessed(path):
+            if head.journal != self.reader.word:
+                foreign[head.journal] = foreign.get(head.journal, 0) + 1
+            else:
+                self.compare(head, f" of {path}")
+        for journal, count in foreign.items():
+            self.notes.append(f"{path}: {count} heads of another journal, {journal}, are not compared")
+        yield from self.joined()
+
+    def begin(self) -> None:
+        self.runs.clear()
+        self.compared = self.last = self.lost = 0
+
+    def compare(self, head: Head, source: str) -> None:
+        """Compare a head with the hash of its row."""
+        if head.key not in self.trusted:
+            reason = self.others.get(head.key, "it is not in the table `key` of the journal")
+            detail = f"the head{source} is signed by {head.key}, which no trusted key announced ({reason})"
+            self.add(head.table, AlterationKind.ALTERED, head.row, detail)
+        elif not is_genuine(head):
+            self.add(head.table, AlterationKind.ALTERED, head.row, f"the signature of the head{source} is wrong")
+        else:
+            self.compare_hash(head, source)
+
+    def compare_hash(self, head: Head, source: str) -> None:
+        if head.table not in self.losses:
+            self.add(
+                head.table, AlterationKind.MISSING, head.row, f"the journal does not have the table of the head{source}"
+            )
+            return
+        if head.row < self.reader.begin(head.table).row:
+            return  # retention has cut the row
+        self.compared += 1
+        word, reason = next(self.reader.rows(WORD, head.table, head.row), (self.reader.word, ""))
+        found = self.hash_of(head.table, head.row)
+        if word != head.incarnation:
+            detail = f"the rows of the incarnation {head.incarnation} are lost, {word} begins before them: {reason}"
+            self.add(head.table, AlterationKind.MISSING, head.row, detail)
+        elif found is None and self.losses[head.table].has(LossKind.MISSING, head.row):
+            self.lost += 1
+        elif found is None:
+            self.add(
+                head.table, AlterationKind.MISSING, head.row, f"the journal ends before the row of the head{source}"
+            )
+        elif found.hex() != head.hash:
+            detail = f"the hash of the row is not the hash in the head{source}: the journal was rewritten"
+            self.add(head.table, AlterationKind.ALTERED, head.row, detail)
+        else:
+            self.last = max(self.last, head.row)
+
+    def hash_of(self, table: str, row: int) -> bytes | None:
+        for name in ("step", "anchor"):
+            query = f"SELECT hash FROM {name} WHERE table_name = ? AND row = ?"  # noqa: S608 -- ours
+            for (found,) in self.reader.rows(query, table, row):
+                return bytes(found)
+        return None
+
+    def add(self, table: str, kind: AlterationKind, row: int, detail: str) -> None:
+        run = self.runs.get((table, detail))
+        if run is None:
+            self.runs[table, detail] = HeadRun(kind, detail, row, row)
+        else:
+            run.first, run.last, run.count = min(run.first, row), max(run.last, row), run.count + 1
+
+    def joined(self) -> Iterator[Alteration]:
+        return (run.finding(table) for (table, _), run in self.runs.items())
+
+
+def trusted_keys(reader: Reader, given: Collection[bytes]) -> tuple[set[str], Mapping[str, str]]:
+    """The given keys and those that they announced, in base64; and the other keys on record, each with its reason."""
+    trusted, others, previous = {in_base64(each) for each in given}, dict[str, str](), b""
+    for public, reason, announced in reader.rows("SELECT public, reason, announced FROM key ORDER BY number"):
+        key = in_base64(public)
+        by_trusted = in_base64(previous) in trusted
+        if not given or (by_trusted and announced and is_announced(reader.word, previous, public, announced)):
+            trusted.add(key)
+        elif key not in trusted:
+            others[key] = reason
+        previous = public
+    return trusted, others

@@ -1,0 +1,192 @@
+"""A journal whose hashes were computed again: the signed heads contradict it."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from shoed.cli import ExitStatus, main
+from shoed.journal import Store
+from shoed.journal.head_log import NAME, logged_heads
+from shoed.journal.heads import Head, stored_heads
+from shoed.journal.keys import KEY_FILE, PREVIOUS_FILE, PUBLIC_FILE, SigningKey, daemon_key
+from shoed.journal.reader import Reader
+from shoed.journal.rows import STEP, genesis, row_hash
+from tests.test_journal import urgent, writing, written
+
+ROWS: Final = 6  # each has a head: `urgent` rows begin a shoe
+HASH: Final = 9
+GOOD, WRONG = ExitStatus.GOOD, ExitStatus.WRONG
+
+Tamper = Callable[[sqlite3.Connection], None]
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> Path:
+    """A state directory with a signed journal of two tables, and a copy of its heads as a witness has it."""
+    await play(tmp_path, 1, ROWS)
+    await play(tmp_path, 1, 2, "u")
+    (tmp_path / "witness.jsonl").write_bytes((tmp_path / NAME).read_bytes())
+    (tmp_path / "auditor.pub").write_bytes((tmp_path / PUBLIC_FILE).read_bytes())
+    return tmp_path
+
+
+async def play(place: Path, first: int, last: int, table: str = "t") -> None:
+    key = daemon_key(place, None)
+    key.prepare(place)
+    async with writing(Store(place), key) as writer:
+        for row in range(first, last + 1):
+            await written(writer, urgent(row), table)
+
+
+def attack(place: Path, *steps: Tamper) -> None:
+    with closing(sqlite3.connect(place / "journal.db", isolation_level=None)) as connection:
+        for step in steps:
+            step(connection)
+
+
+def sql(statement: str, *values: object) -> Tamper:
+    def run(connection: sqlite3.Connection) -> None:
+        assert connection.execute(statement, values).rowcount
+
+    return run
+
+
+def rehash(connection: sqlite3.Connection, table: str = "t") -> None:
+    """Compute all hashes of the table again, as docs/journal.md describes them."""
+    ((word,),) = connection.execute("SELECT word FROM journal")
+    hashed = genesis(word, table)
+    rows = f"SELECT {STEP} FROM step WHERE table_name = ? ORDER BY row"  # noqa: S608 -- ours
+    for columns in connection.execute(rows, (table,)).fetchall():
+        query = "SELECT sequence, type, utc_us, data FROM event WHERE table_name = ? AND row = ? ORDER BY sequence"
+        hashed = row_hash(hashed, columns[:HASH], connection.execute(query, (table, columns[1])).fetchall())
+        connection.execute("UPDATE step SET hash = ? WHERE table_name = ? AND row = ?", (hashed, table, columns[1]))
+
+
+def resign(key: SigningKey, table: str = "t") -> Tamper:
+    """Replace the key and the heads of the table with heads of another key."""
+
+    def run(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM key")
+        key.enroll(connection, "", 0)
+        for head in stored(connection, table):
+            hashed = connection.execute(
+                "SELECT hash FROM step WHERE table_name = ? AND row = ?", (table, head.row)
+            ).fetchone()[0]
+            signature = key.sign(replace(head, hash=hashed.hex()).text)
+            values = (hashed, signature, table, head.row)
+            connection.execute("UPDATE head SET hash = ?, signature = ? WHERE table_name = ? AND row = ?", values)
+
+    return run
+
+
+def stored(connection: sqlite3.Connection, table: str) -> list[Head]:
+    (_, _, path), *_ = connection.execute("PRAGMA database_list")
+    with closing(Reader(Path(path))) as reader:
+        return list(stored_heads(reader, table))
+
+
+def verify(place: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    status = main(["journal", "verify", "--state-dir", str(place), *words])
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def audited(place: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """With the public key and the heads of the witness."""
+    words = ("--key", str(place / "auditor.pub"), "--heads", str(place / "witness.jsonl"))
+    return verify(place, capsys, *words)
+
+
+EDIT: Final = sql("""UPDATE event SET data = replace(data, '4', '9') WHERE table_name = 't' AND sequence = 4""")
+WITHOUT_TAIL: Final = tuple(
+    sql(f"DELETE FROM {name} WHERE table_name = 't' AND row > 3")  # noqa: S608
+    for name in ("step", "event", "head", "checkpoint")
+)
+
+
+async def test_an_original_journal_has_no_finding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With every combination of key and heads. The heads of the daemon itself are a file of heads, too."""
+    assert audited(place, capsys)[0] == GOOD
+    assert verify(place, capsys)[0] == GOOD
+    assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == GOOD
+    status, text = verify(place, capsys, "--heads", str(place / NAME))
+    assert (status, "8 signed heads were compared" in text) == (GOOD, True)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "status", "text"),
+    [
+        ((EDIT, rehash), WRONG, "3 signed heads of rows 4-6: altered: the hash of the row is not the hash in the head"),
+        ((EDIT, rehash, sql("DELETE FROM head")), WRONG, "signed heads of rows 1-6: missing: a round or a shoe begins"),
+        (
+            WITHOUT_TAIL,
+            GOOD,
+            "3 signed heads of rows 4-6: missing: the journal ends before",
+        ),
+        ((sql("UPDATE head SET shoe = 7 WHERE row = 2"),), WRONG, "row 2: altered: the signature of the head is wrong"),
+        ((sql("UPDATE key SET public = ?", bytes(32)),), WRONG, "which no trusted key announced"),
+    ],
+)
+async def test_a_rewritten_journal_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], tamper: Sequence[Tamper], status: int, text: str
+) -> None:
+    """The attacker can write every file of the state directory, and has no private key.
+
+    `status`: of a verification with the public key alone.
+    """
+    attack(place, *tamper)
+    assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == status
+    audit, printed = audited(place, capsys)
+    assert (audit, text in printed) == (WRONG, True), printed
+
+
+async def test_heads_of_another_key_are_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The attacker signs a rewritten journal with an own key: without a copy of the public key it looks original."""
+    attack(place, EDIT, rehash, resign(SigningKey(bytes(32), "it")), sql("DELETE FROM head WHERE table_name = 'u'"))
+    assert verify(place, capsys)[0] == GOOD
+    status, text = audited(place, capsys)
+    assert status == WRONG
+    assert "t: 6 signed heads of rows 1-6: altered: the head is signed by " in text
+    assert "which no trusted key announced (the first key of the journal)" in text
+    assert f"the hash in the head of {place / 'witness.jsonl'}: the journal was rewritten" in text
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_change_of_the_key_must_be_announced(
+    place: Path, capsys: pytest.CaptureFixture[str], *, announced: bool
+) -> None:
+    """The old key signs the new one while both files exist. An unannounced key is accepted if it is given, too."""
+    (place / KEY_FILE).rename(place / (PREVIOUS_FILE if announced else "lost"))
+    await play(place, ROWS + 1, ROWS + 2)
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, "which no trusted key announced" in text) == (int(not announced), not announced)
+    assert ("did not exist, and shoed made a new key" in text) is not announced
+    both = ("--key", str(place / "auditor.pub"), "--key", str(place / PUBLIC_FILE))
+    assert verify(place, capsys, *both)[0] == GOOD
+    assert verify(place, capsys)[0] == GOOD
+
+
+async def test_every_head_is_in_the_log_and_in_the_journal(place: Path) -> None:
+    """Both have the same heads; the last one has the hash of the last row."""
+    with closing(sqlite3.connect(place / "journal.db")) as connection:
+        stored = connection.execute("SELECT table_name, row, hex(hash) FROM head ORDER BY table_name, row").fetchall()
+        last = connection.execute("SELECT hex(hash) FROM step WHERE table_name = 't' AND row = ?", (ROWS,)).fetchone()
+    logged = [(head.table, head.row, head.hash.upper()) for head in logged_heads(place)]
+    assert sorted(logged) == stored
+    assert [row for table, row, _ in stored if table == "t"] == list(range(1, ROWS + 1))
+    assert stored[ROWS - 1][2] == last[0]
+
+
+async def test_heads_of_another_journal_are_not_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The witness has heads of an earlier journal of the machine."""
+    heads = [replace(head, journal="earlier") for head in logged_heads(place)]
+    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, heads)))
+    status, text = audited(place, capsys)
+    assert status == GOOD
+    assert "8 heads of another journal, earlier, are not compared" in text
