@@ -12,12 +12,15 @@ from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
 from shoed.journal import Store
+from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
-from shoed.journal.heads import Head, stored_heads
+from shoed.journal.heads import Head, is_genuine, newest_head, stored_heads
+from shoed.journal.incarnations import begin
 from shoed.journal.keys import KEY_FILE, PREVIOUS_FILE, PUBLIC_FILE, SigningKey, daemon_key
 from shoed.journal.reader import Reader
 from shoed.journal.rows import STEP, genesis, row_hash
-from tests.test_journal import urgent, writing, written
+from shoed.model.incarnations import Because
+from tests.test_journal import StateAfter, part_of_a_frame, urgent, writing, written
 
 ROWS: Final = 6  # each has a head: `urgent` rows begin a shoe
 HASH: Final = 9
@@ -181,6 +184,49 @@ async def test_every_head_is_in_the_log_and_in_the_journal(place: Path) -> None:
     assert sorted(logged) == stored
     assert [row for table, row, _ in stored if table == "t"] == list(range(1, ROWS + 1))
     assert stored[ROWS - 1][2] == last[0]
+
+
+async def test_a_stop_signs_the_last_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also a row in which no round ends. A second stop does not sign it again."""
+    key = daemon_key(place, None)
+    async with writing(Store(place), key) as writer:
+        writer.submit("t", part_of_a_frame(ROWS + 1), StateAfter(ROWS + 1), None)
+    await play(place, 3, 3, "u")
+    assert [head.row for head in logged_heads(place) if head.table == "t"] == list(range(1, ROWS + 2))
+    assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == GOOD
+    attack(place, sql("UPDATE step SET utc_us = 1 WHERE table_name = 't' AND row = ?", ROWS + 1), rehash)
+    assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == WRONG
+
+
+async def test_a_failed_commit_leaves_no_head(place: Path) -> None:
+    """The commit is repeated with the same head; the log has only committed heads."""
+    key, store = daemon_key(place, None), Store(place)
+    with closing(store.connect()) as connection:
+        committer = Committer(connection, 7, key)
+        entry = Entry("t", urgent(ROWS + 1), StateAfter(ROWS + 1), None)
+        connection.execute("CREATE TEMP TRIGGER full BEFORE INSERT ON cursor BEGIN SELECT raise(ABORT, 'full'); END")
+        with pytest.raises(sqlite3.IntegrityError, match="full"):
+            committer.commit([entry], {"t": 1})
+        assert committer.taken_heads() == []
+        connection.execute("DROP TRIGGER full")
+        committer.commit([entry], {"t": 1})
+        (head,) = committer.taken_heads()
+        assert (head.row, is_genuine(head), committer.taken_heads()) == (ROWS + 1, True, [])
+        with closing(store.read()) as reader:
+            assert newest_head(reader, "t") == head
+
+
+async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The heads of its lost rows are at the witness. The new heads have another word."""
+    attack(place, *WITHOUT_TAIL, lambda connection: begin(connection, Because.RESTORED, "the backup of Monday", 0))
+    await play(place, 4, 5)
+    (*_, last) = [head for head in logged_heads(place) if head.table == "t"]
+    assert (last.row, last.incarnation == last.journal) == (5, False)
+    assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == GOOD
+    status, text = audited(place, capsys)
+    lost = f"3 signed heads of rows 4-6: missing: the rows of the incarnation {last.journal} are lost"
+    assert (status, lost in text) == (WRONG, True)
+    assert f"{last.incarnation} begins before them: restored" in text
 
 
 async def test_heads_of_another_journal_are_not_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

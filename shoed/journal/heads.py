@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from shoed.journal.incarnations import newest_word
 from shoed.journal.keys import SigningKey
 from shoed.journal.reader import Reader
 from shoed.model.events import (
@@ -43,10 +44,6 @@ round {0.round}
 time {0.time}
 hash {0.hash}
 """
-INCARNATION: Final = (
-    "SELECT word FROM incarnation JOIN incarnation_table USING (number)"
-    " WHERE table_name = ? ORDER BY number DESC LIMIT 1"
-)
 HEAD: Final = "INSERT INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -103,7 +100,7 @@ class HeadWriter:
 
     def write(self, table: str, row: int, utc_us: int, hashed: bytes) -> Head:
         """Sign the row, after its events are written."""
-        (incarnation,) = self.connection.execute(INCARNATION, (table,)).fetchone() or (self.journal,)
+        incarnation = newest_word(self.connection, table)
         shoe, number, sequence = self.place(table)
         unsigned = Head(
             self.journal, incarnation, table, row, sequence, shoe, number, rfc3339(utc_us), hashed.hex(), "", ""
