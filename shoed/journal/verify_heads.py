@@ -28,9 +28,9 @@ WITHOUT_HEAD: Final = (
     f" AND type IN ({MOMENTS}) AND NOT EXISTS"
     f" (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = event.row) ORDER BY sequence LIMIT {PART}"
 )
-WORD: Final = (
-    "SELECT word, reason FROM incarnation JOIN incarnation_table USING (number)"
-    " WHERE table_name = ? AND row < ? ORDER BY number DESC LIMIT 1"
+WORDS: Final = (
+    "SELECT row, word, reason FROM incarnation JOIN incarnation_table USING (number)"
+    " WHERE table_name = ? ORDER BY number DESC"
 )
 
 
@@ -49,6 +49,20 @@ class HeadRun(msgspec.Struct):
         return Alteration(table, place, self.kind, self.detail)
 
 
+class SignedTable:
+    """What the comparison of a head requires of its table."""
+
+    def __init__(self, reader: Reader, table: str) -> None:
+        self.begin = reader.begin(table).row
+        self.losses = Losses(reader, table)
+        self.words = list(reader.rows(WORDS, table))  # the incarnations, the newest first
+        self.first_word = reader.word
+
+    def incarnation(self, row: int) -> tuple[str, str]:
+        """The word of a row, and why it begins."""
+        return next(((word, reason) for after, word, reason in self.words if after < row), (self.first_word, ""))
+
+
 class HeadVerification:
     """The verification of the heads of a journal. `keys`: the public keys to trust; empty: each key on record."""
 
@@ -58,7 +72,7 @@ class HeadVerification:
         self.requires_heads = bool(keys)  # a journal without any key is not signed
         self.notes: list[str] = []
         self.runs: dict[tuple[str, str], HeadRun] = {}  # by table and detail
-        self.losses = {table: Losses(reader, table) for table in reader.tables}
+        self.tables = {table: SignedTable(reader, table) for table in reader.tables}
         self.compared = 0  # heads of the table, or of the file
         self.last = 0  # the last row with a genuine head
         self.lost = 0  # heads of rows that a salvage did not find, and named
@@ -106,20 +120,21 @@ class HeadVerification:
             self.compare_hash(head, source)
 
     def compare_hash(self, head: Head, source: str) -> None:
-        if head.table not in self.losses:
+        table = self.tables.get(head.table)
+        if table is None:
             self.add(
                 head.table, AlterationKind.MISSING, head.row, f"the journal does not have the table of the head{source}"
             )
             return
-        if head.row < self.reader.begin(head.table).row:
+        if head.row < table.begin:
             return  # retention has cut the row
         self.compared += 1
-        word, reason = next(self.reader.rows(WORD, head.table, head.row), (self.reader.word, ""))
+        word, reason = table.incarnation(head.row)
         found = self.hash_of(head.table, head.row)
         if word != head.incarnation:
             detail = f"the rows of the incarnation {head.incarnation} are lost, {word} begins before them: {reason}"
             self.add(head.table, AlterationKind.MISSING, head.row, detail)
-        elif found is None and self.losses[head.table].has(LossKind.MISSING, head.row):
+        elif found is None and table.losses.has(LossKind.MISSING, head.row):
             self.lost += 1
         elif found is None:
             self.add(
