@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
+from shoed.journal.retention import Keep
 from shoed.model.commands import Author, OpenBets
 from shoed.model.irregularities import Role
 from shoed.model.observations import Device
@@ -54,10 +55,17 @@ def test_changes_have_the_names_of_the_keys_in_the_file() -> None:
     shoe = replace(A.shoe, port=tcp(9), settings=AngelEyeSettings(line_baud=50))
     changed = replace(A, decks=6, shoe=shoe, house=ABANDONS, shuffler=SHUFFLER)
     new = Config("sands", "/srv", broker, (changed, C), LoopbackPort("127.0.0.1", 9101), log_level=LogLevel.DEBUG)
-    new = replace(new, journal=JournalSettings(key_file="/etc/key"))
+    new = replace(new, journal=JournalSettings(key_file="/etc/key", keep=Keep(days=9, mb=99)))
     keys = ("table.decks", "table.shoe.port", "table.shoe.line_baud", "table.after_gap", "table.shuffler")
     assert changes(CONFIG, new) == Changes(
-        restart=("site.name", "site.state_dir", "journal.key_file", "metrics.listen"),
+        restart=(
+            "site.name",
+            "site.state_dir",
+            "journal.key_file",
+            "journal.keep_days",
+            "journal.keep_mb",
+            "metrics.listen",
+        ),
         log=("log.level",),
         broker=("mqtt.url", "mqtt.user"),
         added=("c",),

@@ -16,6 +16,7 @@ from firmware_protocols.scanner import ScannerSettings
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import SettingsError
 from shoed.journal.keys import daemon_key
+from shoed.journal.retention import Keep
 from shoed.model.observations import Device
 from shoed.model.requests import LogLevel
 from shoed.rules.house_rules import DifferentialReading, ForgoneFor, OutcomeBasis, Rounding, TableLimits
@@ -871,6 +872,27 @@ def test_a_wrong_key_of_the_journal_is_named(here: Path, content: bytes | None, 
     assert load("shoed.toml").journal.key_file == "site.key"
     with pytest.raises(SettingsError, match=re.escape("site.key")):
         load("shoed.toml", Purpose.RUN)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("keep_days = 0", "keep_days: 0 is out of range; write a whole number from 1 up to 36500"),
+        (
+            'keep_days = "90 days"',
+            'keep_days: "90 days" is not a whole number; write a whole number from 1 up to 36500',
+        ),
+        ("keep_mb = 1", "keep_mb: 1 is out of range; write a whole number from 10 up to 10000000"),
+        ("keep_gb = 1", "keep_gb: is not a known key; write keep_mb, or remove the key"),
+    ],
+)
+def test_a_wrong_limit_of_the_journal_is_named(here: Path, line: str, complaint: str) -> None:
+    """By default, there is no limit."""
+    assert loaded(here, SITE + shoe()).journal.keep == Keep()
+    keep = loaded(here, f"{SITE}[journal]\nkeep_days = 90\nkeep_mb = 500\n{shoe()}").journal.keep
+    assert keep == Keep(days=90, mb=500)
+    (only,) = complaints(here, f"{SITE}[journal]\n{line}\n{shoe()}")
+    assert only == f"shoed.toml:4: journal.{complaint}"
 
 
 def test_the_key_of_the_journal_may_be_a_credential(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

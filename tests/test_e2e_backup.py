@@ -1,13 +1,15 @@
-"""Backup and restore with a running daemon and a real broker."""
+"""Backup, restore and retention with a running daemon and a real broker."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
 from tests.command_clients import shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
+from tests.long_record import LongRecord
 from tests.test_backup import findings
-from tests.witnesses import Journal
+from tests.witnesses import TABLE, Journal
 from tests.world import World
 
 
@@ -72,3 +74,38 @@ async def test_a_restored_journal_never_repeats_an_id(world: World) -> None:
     new = [int(event["sequence"]) for event in world.recorder.events() if event["id"] not in before]
     assert min(new) <= max(int(name.rpartition("-")[2]) for name in before), "the numbers continue after the backup"
     assert findings(world.state_dir) == []
+
+
+async def test_the_daemon_deletes_old_rows_while_it_deals(world: World) -> None:
+    """The rest is verified from the cut and recomputed from its first checkpoint; play continues after a kill."""
+    with LongRecord(world.state_dir) as record:
+        record.deal(12)
+    (before,) = world.journal.ask("SELECT min(row), max(row) FROM step")
+    async with TcpShoe() as shoe:
+        path = world.configure(shoe)
+        path.write_text(f"{path.read_text()}\n[journal]\nkeep_days = 5\n")
+        daemon = await world.launch(path)
+        await daemon.ready()
+        await shoe.connected()
+        await shoe.deal(ROUNDS[0])
+        await daemon.looking(lambda: "the journal begins with row" in str(daemon))
+        await shoe.deal(ROUNDS[1])
+        await world.settled(shoe)
+        await daemon.kill()
+        (after,) = world.journal.ask("SELECT min(row), max(row) FROM step")
+        assert before[0] == 1 < after[0] < before[1] < after[1]
+        shutil.copytree(world.state_dir, world.place / "copy", ignore=shutil.ignore_patterns("*.sock"))
+        assert findings(world.place / "copy") == []
+        replayed = await shoed("journal", "replay", "--check", "--state-dir", world.place / "copy")
+        assert replayed.status == 0
+        assert replayed.err.startswith(f"{TABLE}: the record begins with row {after[0]}, in shoe ")
+        daemon = await world.launch(path)
+        await daemon.ready()
+        await shoe.connected()
+        await shoe.deal(ROUNDS[2])
+        await world.settled(shoe)
+        assert await daemon.stop() == 0
+    assert findings(world.state_dir) == []
+    out = await journal("status", "--state-dir", world.state_dir)
+    assert f"{TABLE}: " in out
+    assert "days" in out

@@ -1,5 +1,6 @@
 """The salvage of a damaged journal: every row is found, or named; and only proven rows pass as proven."""
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from shoed.journal.losses import LossKind
 from shoed.journal.pages import records
 from shoed.journal.salvage import Salvage, salvage
 from shoed.journal.verify import AlterationKind, Verification
+from tests.command_clients import shoed
 from tests.long_record import LongRecord
 
 PAGE: Final = 4096
+LEAF: Final = 10  # the kind of a page
 TABLES: Final = ("bac-901", "bac-902")
 SEEDS: Final = 6
 
@@ -229,6 +232,35 @@ def test_a_transaction_that_was_not_committed_is_not_used(with_log: Path, tmp_pa
     file, _ = salvaged(with_log, tmp_path / "new")
     (by_sqlite,) = ask(with_log, "SELECT count(*) FROM step")
     assert ask(file, "SELECT count(*) FROM step") == [by_sqlite]
+
+
+@pytest.fixture
+def without_a_page(intact: Path, tmp_path: Path) -> Path:
+    """A journal without one page of rows."""
+    data = bytearray(intact.read_bytes())
+    page = next(number for number in pages_of(intact, "step") if number > 2 and data[(number - 1) * PAGE] == LEAF)
+    zeroed(data, page, Random(1))
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    return damaged
+
+
+async def test_the_output_names_the_gaps(intact: Path, without_a_page: Path, tmp_path: Path) -> None:
+    """The gaps are printed by the salvage and by verify, with status 1. The result is never overwritten."""
+    new = tmp_path / "new"
+    done = await shoed("journal", "salvage", without_a_page, new)
+    assert (done.status, done.err) == (1, "")
+    assert re.search(r"bac-90\d: \d+ rows and \d+ events found; \d+ rows and 0 events lost; 1 rows are not", done.out)
+    gaps = [each.strip() for each in done.out.splitlines() if each.startswith("    ")]
+    assert len(gaps) == 2
+    verified = await shoed("journal", "verify", "--state-dir", new)
+    assert (verified.status, verified.err) == (1, "")
+    assert [each.partition(": ")[2] for each in verified.out.splitlines()[:2]] == gaps
+    assert "All other rows are verified." in verified.out
+    again = await shoed("journal", "salvage", without_a_page, new)
+    assert (again.status, again.out, again.err) == (1, "", f"{new / FILE} exists; name a new directory\n")
+    complete = await shoed("journal", "salvage", intact, tmp_path / "complete")
+    assert (complete.status, complete.err) == (0, "")
 
 
 def test_records_longer_than_a_page_are_read(tmp_path: Path) -> None:

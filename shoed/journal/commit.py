@@ -14,9 +14,11 @@ from typing import Final
 import msgspec
 
 from shoed.engine import EngineState
+from shoed.errors import JournalError
 from shoed.journal import incarnations
 from shoed.journal.heads import Head, HeadWriter, is_head_moment
 from shoed.journal.keys import SigningKey
+from shoed.journal.retention import RowCut, delete_batch
 from shoed.journal.rows import DICTIONARY, Checkpoint, event_columns, genesis, row_hash, step_columns, text
 from shoed.model.events import ShoeStarted
 from shoed.model.step import LinkDown, Step
@@ -124,6 +126,20 @@ class Committer:
                 self.new_heads.append(self.head_writer.write(table, row, utc_us, hashed))
         self.connection.execute("COMMIT")
         self.heads += self.new_heads
+
+    def delete(self, cut: RowCut) -> bool:
+        """Delete the first rows before a cut. Return whether further rows precede it."""
+        if self.head_writer is None:
+            raise JournalError("without a key, no cut can be signed, and no row is deleted")
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            more = delete_batch(self.connection, cut, self.head_writer.key)
+            self.connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # the connection may be lost
+                self.connection.execute("ROLLBACK")
+            raise
+        return more
 
     def taken_heads(self) -> list[Head]:
         """The heads that were committed since the last call."""

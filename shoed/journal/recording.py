@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ from shoed.journal.commit import Committer, Entry
 from shoed.journal.files import OpenFiles, prove_room
 from shoed.journal.head_log import HeadLog
 from shoed.journal.keys import SigningKey
+from shoed.journal.retention import RowCut
 from shoed.journal.schema import remedy_of
 from shoed.journal.store import Store
 from shoed.model.step import Step
@@ -60,7 +62,17 @@ class Resume(msgspec.Struct):
     table: str
 
 
-Item = Entry | CursorMove | Flush | Halt | Resume
+HasMore = bool | JournalError  # whether further rows precede the cut, or why they cannot be deleted
+
+
+class Deletion(msgspec.Struct):
+    """Delete the next old rows."""
+
+    cut: RowCut
+    done: Callable[[HasMore], None]
+
+
+Item = Entry | CursorMove | Flush | Halt | Resume | Deletion
 
 
 class BatchResult(msgspec.Struct):
@@ -103,6 +115,9 @@ class Recording:
             if batch:
                 self.recorded(self.record(batch))
                 self.log_heads()
+            for item in batch:
+                if isinstance(item, Deletion):
+                    self.delete(item)
             if self.again_at is not None and time.monotonic() >= self.again_at:
                 self.try_again()
         if self.connection is not None:
@@ -149,7 +164,7 @@ class Recording:
                     self.delay()
                 case Resume(table=table):
                     self.halted.discard(table)
-                case Flush():
+                case Flush() | Deletion():
                     pass
             items.append(item)
         if not entries and not moved:
@@ -188,6 +203,22 @@ class Recording:
             return CommitFailed(f"{path}: the commit failed, and the table stops: {error}; {remedy_of(path, error)}")
         LOG.error("%s: a Step cannot be recorded; report this log", table, exc_info=error)
         return StepRefused(f"{path}: a Step cannot be recorded: {type(error).__name__}: {error}")
+
+    def delete(self, item: Deletion) -> None:
+        """Delete old rows, after the result of the batch: no Step waits for it. An error stops no table."""
+        result: HasMore
+        self.committing_since = time.monotonic()
+        try:
+            if self.connection is None or self.again_at is not None:
+                raise CommitFailed(f"{self.store.path}: the disk does not accept commits")
+            self.files.check()
+            result = self.attempts.committer.delete(item.cut)
+        except JournalError as error:
+            result = error
+        except UNAVAILABLE as error:
+            result = CommitFailed(f"{self.store.path}: {error}; {remedy_of(self.store.path, error)}")
+        self.committing_since = None
+        self.recorded(BatchResult([Flush(partial(item.done, result), last=False)], 0, None, {}))
 
     def connect(self) -> None:
         """Open the file, and replace the connection."""

@@ -7,6 +7,7 @@ for a checkpoint that cannot be used.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from shoed import VERSION
 from shoed.engine import Engine, EngineState
-from shoed.errors import JournalUnusable
+from shoed.errors import JournalUnusable, RowAltered
 from shoed.journal.reader import LAST_ROW, Reader
 from shoed.journal.restore import EngineFor
 from shoed.journal.rows import StoredStep, text, unreadable
@@ -112,6 +113,25 @@ class Begin(msgspec.Struct, frozen=True):
 
     engine: Engine[SessionState]
     state: EngineState[SessionState]
+    by: Configured = UNCONFIGURED  # the version that wrote the row
+
+
+def beginning(reader: Reader, table: str, engine_for: EngineFor) -> Begin | None:
+    """Where a check begins: at the first row, or after a cut at the first checkpoint that this engine can read."""
+    if not reader.begin(table).row:
+        return None
+    from shoed.journal.restore import configured_at, require_valid  # noqa: PLC0415 -- it imports this module
+
+    for checkpoint in reversed(list(reader.checkpoints(table))):
+        with suppress(ValueError, RowAltered):
+            require_valid(reader, checkpoint)
+            by = configured_at(reader, table, checkpoint.row)
+            engine = engine_for(by.settings)
+            return Begin(engine, engine.restore(checkpoint.state), by)
+    raise JournalUnusable(
+        f"{table}: the first rows were deleted, and this shoed cannot read a checkpoint of the others; use the version"
+        " of shoed that wrote the journal"
+    )
 
 
 def under_settings(
@@ -129,9 +149,9 @@ def under_settings(
 
 def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
     """Fold the recorded observations and commands; compare the results with the record."""
-    state: EngineState[SessionState] | None = None
-    by = UNCONFIGURED  # the version that wrote the row
-    for engine, row in under_settings(reader, table, engine_for):
+    begin = beginning(reader, table, engine_for)
+    state, by = (begin.state, begin.by) if begin else (None, UNCONFIGURED)
+    for engine, row in under_settings(reader, table, engine_for, begin):
         if row.step is None:
             yield Difference(row.number, "events", text(row.events), "no Step is on record")
             continue
@@ -184,8 +204,9 @@ def as_published(version: int, data: EventData) -> object:
 
 def decode_again(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Difference]:
     """Fold the recorded bytes; compare the observations."""
-    by = UNCONFIGURED
-    for number, step, _, again in fold_bytes(reader, table, engine_for):
+    begin = beginning(reader, table, engine_for)
+    by = begin.by if begin else UNCONFIGURED
+    for number, step, _, again in fold_bytes(reader, table, engine_for, begin):
         by = step.input if isinstance(step.input, Configured) else by
         if again != step.observations and not same_observations(by, step.observations, again):
             yield Difference(number, "observations", text(step.observations), text(again))

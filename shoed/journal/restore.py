@@ -37,7 +37,7 @@ def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for
             if checkpoint.row == last:
                 with suppress(msgspec.ValidationError):  # the state of another device family
                     return Restored(engine.restore(checkpoint.state), tuple(problems))
-            before = engine_at(reader, table, checkpoint.row, engine_for)
+            before = engine_for(configured_at(reader, table, checkpoint.row).settings)
             state = before.restore(checkpoint.state)
         except (ValueError, RowAltered) as error:
             problems.append(f"the checkpoint of row {checkpoint.row} is not used: {error}")
@@ -72,9 +72,9 @@ def require_valid(reader: Reader, checkpoint: Checkpoint) -> None:
     require_rows(reader, checkpoint.table, checkpoint.row, checkpoint.row)
 
 
-def engine_at(reader: Reader, table: str, row: int, engine_for: EngineFor) -> Engine[SessionState]:
-    """The engine of the settings that applied to the row."""
+def configured_at(reader: Reader, table: str, row: int) -> Configured:
+    """The settings that applied to the row."""
     for step in reader.configured(table, row):
         require_rows(reader, table, step.row, step.row)
-        return engine_for(msgspec.json.decode(step.input, type=Configured).settings)
+        return msgspec.json.decode(step.input, type=Configured)
     raise JournalUnusable(f"{table}: row {row} has no settings before it; use a complete journal")

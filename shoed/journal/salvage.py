@@ -148,8 +148,9 @@ def copy_small_tables(connection: sqlite3.Connection) -> None:
 
 
 def names_of(connection: sqlite3.Connection) -> list[str]:
-    query = "SELECT table_name FROM found.step UNION SELECT table_name FROM found.step_4 ORDER BY 1"
-    return [name for (name,) in connection.execute(query)]
+    names = ("found.step", "found.step_4", "main.head")
+    query = " UNION ".join(f"SELECT table_name FROM {name}" for name in names)  # noqa: S608 -- ours
+    return [name for (name,) in connection.execute(f"{query} ORDER BY 1")]
 
 
 class Copies(msgspec.Struct, frozen=True):

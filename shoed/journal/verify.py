@@ -274,7 +274,7 @@ def file_findings(reader: Reader) -> Iterator[Alteration]:
     ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
     if word != reader.word:
         yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")
-    known = reader.tables
+    known = [*reader.tables, *(name for (name,) in reader.rows("SELECT DISTINCT table_name FROM loss"))]
     for source in ("cursor", "checkpoint", "head"):
         for (name,) in reader.rows(f"SELECT DISTINCT table_name FROM {source}"):  # noqa: S608 -- ours
             if name not in known:

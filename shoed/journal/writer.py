@@ -26,7 +26,8 @@ import msgspec
 from shoed.errors import JournalError
 from shoed.journal.commit import Entry
 from shoed.journal.keys import SigningKey
-from shoed.journal.recording import BatchResult, CursorMove, Flush, Halt, Recording, Resume, weight
+from shoed.journal.recording import BatchResult, CursorMove, Deletion, Flush, Halt, HasMore, Recording, Resume, weight
+from shoed.journal.retention import RowCut
 from shoed.journal.store import Store
 from shoed.model.step import Step
 from shoed.ports.threads import call_on_loop
@@ -93,6 +94,21 @@ class Writer:
 
         self.queue.put(Flush(done, last))
         await flushed
+
+    async def delete(self, cut: RowCut) -> bool:
+        """Delete the first rows before a cut. Return whether further rows precede it."""
+        deleted: asyncio.Future[bool] = self.loop.create_future()
+
+        def done(result: HasMore) -> None:
+            if deleted.cancelled():
+                return
+            if isinstance(result, JournalError):
+                deleted.set_exception(result)
+            else:
+                deleted.set_result(result)
+
+        self.queue.put(Deletion(cut, done))
+        return await deleted
 
     def beat(self) -> None:
         """Request an answer of the thread, unless the last one is due. It follows all earlier commits."""

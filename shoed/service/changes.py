@@ -69,6 +69,8 @@ def changes(old: Config, new: Config) -> Changes:
         ("site.name", old.site, new.site),
         ("site.state_dir", old.state_dir, new.state_dir),
         ("journal.key_file", old.journal.key_file, new.journal.key_file),
+        ("journal.keep_days", old.journal.keep.days, new.journal.keep.days),
+        ("journal.keep_mb", old.journal.keep.mb, new.journal.keep.mb),
         ("metrics.listen", old.metrics, new.metrics),
     )
     return Changes(

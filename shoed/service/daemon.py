@@ -148,6 +148,7 @@ class Daemon(Generic[D]):
         self.writer.on_change = lambda: self.systemd.notify(f"STATUS={self.status()}")
         load_later_modules()
         self.key.prepare_in_thread(self.disk.state_dir)
+        retaining = self.retaining()
         gc.freeze()  # a collection of the objects of the start would delay the event loop
         gc.enable()
         LOG.info("ready: %s", self.status())
@@ -156,7 +157,7 @@ class Daemon(Generic[D]):
         ]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         self.systemd.notify("STOPPING=1")
-        for task in (watching, reloading, *measuring, *ends):
+        for task in (watching, reloading, *measuring, *retaining, *ends):
             task.cancel()
         await asyncio.wait([reloading])  # it starts and ends desks
         for desk in self.desks:
@@ -174,6 +175,15 @@ class Daemon(Generic[D]):
         server.stopping.set()
         await serving
         return failure
+
+    def retaining(self) -> list[asyncio.Task[None]]:
+        """The task that deletes old rows, if the configuration limits the journal."""
+        if not self.config.journal.keep.is_limited:
+            return []
+        from shoed.service.retention import Retention  # noqa: PLC0415 -- imported after READY
+
+        retention = Retention(self.store, self.writer, self.config.journal.keep, lambda: self.desks)
+        return [self.tasks.create_task(retention.run())]
 
     def serve(self, desk: D) -> None:
         """Start the devices, the deadlines and the commands of a table."""

@@ -7,14 +7,21 @@ from typing import Final
 from msgspec import Struct
 
 from shoed.journal.keys import KEY_FILE, NotKey, read_private
+from shoed.journal.retention import Keep
 from shoed.service.secret_files import LEFT_OUT, Purpose, located
-from shoed.settings import Kind, Node, TomlTable, text
+from shoed.settings import Kind, Node, TomlTable, integer, text
 
 PATH: Final = text("write the name of a file with the key of the journal between double quotes", r"[^\0]+")
 
 
+MOST_DAYS: Final = 36_500
+LEAST_MB: Final = 10  # some thousand rounds
+MOST_MB: Final = 10_000_000
+
+
 class JournalSettings(Struct, frozen=True):
     key_file: str | None = None  # None: the key in the state directory
+    keep: Keep = Keep()
 
 
 def journal_of(section: TomlTable, purpose: Purpose) -> JournalSettings:
@@ -31,7 +38,13 @@ def journal_of(section: TomlTable, purpose: Purpose) -> JournalSettings:
             return None
         return written if path is None else path
 
-    return JournalSettings(section.get("key_file", Kind(PATH.right, None, convert), None))
+    return JournalSettings(
+        key_file=section.get("key_file", Kind(PATH.right, None, convert), None),
+        keep=Keep(
+            days=section.get("keep_days", integer(1, MOST_DAYS), None),
+            mb=section.get("keep_mb", integer(LEAST_MB, MOST_MB), None),
+        ),
+    )
 
 
 def verify_own_key(site: TomlTable, state_dir: Path, purpose: Purpose) -> None:

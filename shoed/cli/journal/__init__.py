@@ -63,6 +63,10 @@ TASKS: Final[Mapping[str, About]] = {
             "shoed journal verify --key journal.pub --heads heads.jsonl",
         ),
     ),
+    "status": About(
+        "print the size of the journal, its growth per day, and the rows that keep_days and keep_mb will delete",
+        ("shoed journal status", "shoed journal status --state-dir /mnt/backup/shoed"),
+    ),
     "backup": About(
         "copy the journal to another directory, or continue an earlier copy; the daemon may run",
         ("shoed journal backup /mnt/backup/shoed", "shoed journal backup /mnt/backup/shoed --config shoed.toml"),

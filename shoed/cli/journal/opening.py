@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from shoed.cli import say
 from shoed.cli.options import add_config
 from shoed.cli.parser import Parser
 from shoed.errors import NoSuchTable, UsageError
 from shoed.journal import Reader
+from shoed.journal.growth import shoe_of
 from shoed.journal.keys import read_public
 
 
@@ -42,11 +44,15 @@ def reading(place: Path) -> Iterator[Reader]:
 
 
 def chosen(reader: Reader, names: Sequence[str]) -> Sequence[str]:
-    """The named tables; without a name all tables."""
+    """The named tables; without a name all tables. A deleted beginning of a record is reported."""
     known = reader.tables
     for name in names:
         if name not in known:
             raise NoSuchTable(name, known)
+    for name in names or known:
+        if row := reader.begin(name).row:
+            shoe = shoe_of(reader, name, "ASC")
+            say(f"{name}: the record begins with row {row + 1}, in shoe {shoe}; earlier rows were deleted")
     return names or known
 
 

@@ -150,7 +150,7 @@ def with_late(reader: Reader, table: str, part: Extent, last: int, names: set[tu
 
 
 def missing(reader: Reader, table: str, what: str) -> JournalError:
-    rows = f"rows 1 to {reader.last_row(table)}"
+    rows = f"rows {reader.begin(table).row + 1} to {reader.last_row(table)}"
     return JournalError(f"{table}: the journal does not have {what}; it has {rows}, {rounds_of(reader, table)}")
 
 

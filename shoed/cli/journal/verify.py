@@ -11,8 +11,9 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
+from shoed.journal.losses import REASONS
 from shoed.journal.schema import CHAINED
-from shoed.journal.verify import Alteration, Verification, file_findings
+from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
 from shoed.journal.verify_heads import HeadVerification
 
 SHOWN: Final = 10  # changes of each table
@@ -20,6 +21,7 @@ REMEDY: Final = (
     "The journal was changed after it was written, or the disk damaged it. Keep a copy of its files as evidence.\n"
     "Verify a backup, and compare the named rows in both files: shoed journal show TABLE --rows A-B"
 )
+INCOMPLETE: Final = "A salvage wrote this journal and named these gaps. All other rows are verified."
 
 
 def add_arguments(parser: Parser) -> None:
@@ -41,7 +43,7 @@ def run(arguments: Namespace) -> int:
 
 def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path | None) -> int:
     """Verify each table, and print the changes. Returns the exit status."""
-    is_changed = False
+    is_changed = is_incomplete = False
     with opened(place) as reader:
         if reader.schema < CHAINED:
             raise JournalUnusable(
@@ -54,7 +56,11 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
             is_changed = True
         for name in tables:
             verification = Verification(reader, name)
-            found = [str(each) for each in islice(verification.findings(), SHOWN + 1)]
+            for loss in verification.losses.all:
+                print(f"{name}: {loss}: {REASONS[loss.kind]}")
+                is_incomplete = True
+            others = (each for each in verification.findings() if each.kind is not AlterationKind.LOST)
+            found = [str(each) for each in islice(others, SHOWN + 1)]
             is_changed = is_changed or bool(found)
             for line in found[:SHOWN] if found else summary(reader, verification):
                 print(line)
@@ -65,7 +71,9 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
             is_changed = is_changed or isinstance(each, Alteration)
     if is_changed:
         print(REMEDY)
-    return int(is_changed)
+    elif is_incomplete:
+        print(INCOMPLETE)
+    return int(is_changed or is_incomplete)
 
 
 def verified_heads(
