@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Final
 
-NAMES: Final = ("latency", "footprint", "idle", "decoding", "judging", "rules", "replaying", "detection")
+NAMES: Final = ("latency", "footprint", "idle", "decoding", "judging", "rules", "replaying", "detection", "journal")
 OTHERS: Final = ("writes",)  # two minutes each: not in a run without names
 
 chosen = sys.argv[1:] or NAMES
