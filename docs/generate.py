@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from benchmarks import detection
 from docs import angel_eye_page as angel_eye
 from docs import bee_tek_page as bee_tek
-from docs import devices_page, doctor_page, questions_page, walks
+from docs import devices_page, doctor_page, journal_page, questions_page, walks
 from docs import open_shoe_page as open_shoe
 from docs import scanner_page as scanner
 from docs.clauses_page import clauses_page
@@ -195,6 +195,7 @@ GENERATED: Final[Mapping[str, Maker]] = {
     "docs/command-line.md": blocks(command_line),
     "docs/commands.md": whole(commands_page),
     "docs/questions.md": whole(questions_page.page),
+    "docs/journal.md": blocks(journal_page.tables),
     "docs/metrics.md": whole(metrics_page),
     "docs/new-family.md": blocks(example),
     "docs/rig.md": blocks(actions),

@@ -1,14 +1,18 @@
 """The chain of hashes: every change of a journal is found, and play never continues from a changed value."""
 
+import ast
 import asyncio
+import json
 import re
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from shoed.engine import ENGINE
@@ -19,8 +23,10 @@ from shoed.journal.reader import Reader
 from shoed.journal.restore import restore
 from shoed.journal.verify import Verification, file_findings, verified_events
 from shoed.model.step import LinkDown, LinkUp, Received
+from tests import foreign_journal
 from tests.altered import rewrite
 from tests.angel_eye_line import CONFIGURED, PORT, Inputs, at, card_report, traffic
+from tests.foreign_journal import ForeignVerifier
 from tests.patience import PATIENCE_S
 from tests.test_journal_replay import COMMAND, SHORT, engine_for, record
 
@@ -312,6 +318,43 @@ def test_a_random_change_is_found(path: Path, seed: int) -> None:
         changed = connection.total_changes
     assert changed
     assert found(path), what
+    assert list(ForeignVerifier(path).problems()), what
+
+
+# --- the independent verifier
+
+
+def test_the_foreign_verifier_uses_the_standard_library_only() -> None:
+    """It shares no code with shoed."""
+    tree = ast.parse(Path(foreign_journal.__file__).read_text())
+    names = {each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+    names |= {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}
+    assert {str(name).partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_the_foreign_verifier_agrees(path: Path) -> None:
+    """The journal has no contradiction, and every row has the same content for both."""
+    foreign = ForeignVerifier(path)
+    assert list(foreign.problems()) == []
+    with closing(Reader(path)) as reader:
+        steps = [(table, step) for table in (SEALED, NEW) for step in reader.step(table, 32 * (table == SEALED), 9999)]
+    assert any(step.quiet for _, step in steps)
+    for table, step in steps:
+        body = foreign.body(table, step.row)
+        assert body.get("observations", []) == json.loads(step.observations)
+        assert body.get("answers", []) == json.loads(step.answers)
+        assert body["input"] == json.loads(step.input)
+        ours = [(each.now.utc_us, each.now.mono_ns, each.input.data) for each in step.quiet]
+        assert foreign.inputs(table, step.row) == [*ours, (step.utc_us, step.mono_ns, step.received or b"")]
+
+
+def test_both_encode_the_shortest_form() -> None:
+    """The format allows several forms of one value; the hash is of the shortest."""
+    numbers = [sign * 2**power + more for power in range(63) for sign in (1, -1) for more in (-1, 0, 1)]
+    texts = ["x" * length for length in (0, 1, 31, 32, 255, 256, 65_535, 65_536)]
+    others = [None, "\N{SNOWMAN}", *(text.encode() for text in texts)]
+    for value in [*numbers, *texts, *others, *([None] * length for length in (0, 15, 16, 65_535, 65_536))]:
+        assert foreign_journal.msgpack(value) == msgspec.msgpack.encode(value)
 
 
 # --- use
