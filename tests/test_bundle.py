@@ -264,7 +264,7 @@ async def test_no_secret_is_in_the_archive(world: World, monkeypatch: pytest.Mon
         for secret in map(str.encode, secrets):
             assert not contains(data, secret), (name, secret)
         assert not contains(data, bytes.fromhex(DEVICE_KEY)), name
-    for name in ("shoed.toml", "log.txt", f"journal/{TABLE}.txt", f"captures/{TABLE}-shoe.capture"):
+    for name in ("shoed.toml", "log.txt", f"journal/{TABLE}-rows.txt", f"captures/{TABLE}-shoe.capture"):
         assert MARK.encode() in parts[name], name
 
 
