@@ -29,6 +29,7 @@ import msgspec
 
 from shoed.bus.client import Connection, MqttMessage, connect
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
+from shoed.bus.retained import outside_of
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Reader, Store, StoredEvent, Writer
@@ -59,28 +60,6 @@ class Born(msgspec.Struct):
 
     status: tuple[Presence, str]
     birth: str
-
-
-class RetainedState(msgspec.Struct, frozen=True):
-    """The part of a retained state that names its last event."""
-
-    sequence: str
-    journal: str | None = None  # absent in the state of an earlier version, as the next two
-    incarnation: str | None = None
-    time: str | None = None
-    shoe: int | None = None
-    round: int | None = None
-
-
-def outside_of(payload: bytes | None) -> Outside | None:
-    """The last event of a retained state; None if the state does not name it."""
-    with suppress(msgspec.DecodeError, ValueError):
-        state = msgspec.json.decode(payload or b"", type=RetainedState)
-        if state.journal and state.incarnation:
-            return Outside(
-                state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
-            )
-    return None
 
 
 class EventCounts(Protocol):
@@ -116,7 +95,7 @@ class Publisher:
         self.is_readable = True  # the journal; otherwise the table is stopped
         self.is_compared = False  # with the retained state of the broker
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
-        self.is_reading = False  # a disk that hangs is not a standstill of the broker
+        self.reading: asyncio.Task[None] | None = None  # of the journal
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
         self.progress = asyncio.Event()  # `acknowledged` has changed
@@ -129,6 +108,7 @@ class Publisher:
         self.fresh: deque[Event] = deque(maxlen=FRESH)  # the newest committed events
         self.stored: deque[StoredEvent] = deque()  # events that were read from the journal
         self.head_due = True  # the broker may not have the newest head
+        self.head: Head | None = None  # to publish
 
     def committed(self, events: tuple[Event, ...], table: TableState) -> None:
         """Publish the events of a committed Step, and the state after it."""
@@ -210,8 +190,6 @@ class Publisher:
 
     async def work(self, connection: Connection, birth: str) -> None:
         """Publish the birth, then the events until the end."""
-        if self.is_readable:
-            await self.compare(connection)
         boundary = self.table.sequence if self.table is not None else 0
         reason = "reconnected" if self.births else "started"
         if self.standing is not None and self.standing[0] is Presence.ONLINE:
@@ -220,6 +198,9 @@ class Publisher:
         if self.final_reason is not None:  # the rest of an ended table
             status = (Presence.OFFLINE, self.final_reason)
         await connection.probe(self.status(*status, birth))
+        born = Born(status, birth)
+        if self.is_readable:
+            await self.compare(connection, born)
         if self.is_compared and self.table is not None:
             self.question = self.open_question(self.table)
             await connection.publish(self.shown(self.table))
@@ -232,12 +213,12 @@ class Publisher:
         ended.add_done_callback(self.wake)
         self.stored.clear()
         try:
-            await self.serve(connection, boundary, ended, Born(status, birth))
+            await self.serve(connection, boundary, ended, born)
         finally:
             ended.cancel()
             self.under_way.clear()
 
-    async def compare(self, connection: Connection) -> None:
+    async def compare(self, connection: Connection, born: Born) -> None:
         """Compare the retained state with the journal, before the birth replaces it.
 
         The retained state includes the last event that subscribers have. If the journal does not have this event, no
@@ -250,9 +231,19 @@ class Publisher:
         if outside is None:
             self.is_compared = True
         elif not self.is_compared:
-            if await self.from_journal(partial(self.is_missing, outside)):
+            found: list[bool] = []
+            while not found and self.is_readable:
+                self.read(partial(missing, table=self.messages.table, outside=outside), found.append)
+                self.busy_since = None  # a disk that hangs is not a standstill of the broker
+                await self.news.wait()
+                self.news.clear()
+                self.take_answer()
+                if (status := self.new_status(born)) is not None:
+                    await connection.publish(status)
+            if any(found):
                 await self.continue_journal(outside)
             self.is_compared = self.is_readable
+            self.begin()
         elif outside.word not in {each.word for each in self.messages.words}:
             LOG.warning(
                 "%s: another shoed published the state of this table (%s-%s-%d); stop that shoed, or give each site"
@@ -260,16 +251,11 @@ class Publisher:
                 *(self.messages.table, outside.word, self.messages.table, outside.sequence),
             )
 
-    def is_missing(self, outside: Outside, reader: Reader) -> bool:
-        return missing(reader, self.messages.table, outside)
-
     async def continue_journal(self, outside: Outside) -> None:
-        self.busy_since = None  # the wait for a commit is not a standstill of the broker
         try:
             await self.tail_lost(outside)
         except JournalError as error:
             self.unreadable(error)
-        self.begin()
 
     async def serve(self, connection: Connection, boundary: int, ended: asyncio.Future[None], born: Born) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""
@@ -282,7 +268,7 @@ class Publisher:
             if room and (status := self.new_status(born)) is not None:
                 self.track(sent, connection.send(status))
                 room -= 1
-            events = await self.unsent(sent, room)
+            events = self.unsent(sent, room)
             for event in events:
                 message = self.messages.event(event, historical=event.sequence <= boundary)
                 self.counts.published()
@@ -298,16 +284,26 @@ class Publisher:
                 continue
             if self.under_way:
                 await self.news.wait()
-                continue
-            self.busy_since = None
-            if self.stale and self.is_readable:
-                await self.publish_state(connection, sent)
-            elif self.head_due and self.is_readable:
-                await self.publish_head(connection, sent)
-            elif self.final_reason is not None:
+            elif await self.is_complete(connection, sent):
                 return
-            else:
-                await self.news.wait()
+
+    async def is_complete(self, connection: Connection, sent: int) -> bool:
+        """After the events, publish the state and then the head, or wait for news. Return whether all is published."""
+        self.busy_since = None
+        if self.reading is not None:
+            await self.news.wait()
+        elif self.stale and self.is_readable:
+            await self.publish_state(connection, sent)
+        elif self.head_due and self.is_readable:
+            self.head_due = False
+            self.read(partial(newest_head, table=self.messages.table), self.keep_head)
+        elif self.head is not None and self.head.sequence <= sent:  # otherwise it is due after newer events
+            self.publish_head(connection, self.head, sent)
+        elif self.final_reason is None:
+            await self.news.wait()
+        else:
+            return True
+        return False
 
     def new_status(self, born: Born) -> MqttMessage | None:
         """The status of the journal, if the broker does not have it. The status of a table that ends is the last."""
@@ -316,7 +312,7 @@ class Publisher:
         born.status = self.standing
         return self.status(*born.status, born.birth)
 
-    async def unsent(self, sent: int, limit: int) -> list[StoredEvent]:
+    def unsent(self, sent: int, limit: int) -> list[StoredEvent]:
         """The next committed events after `sent`; from the journal, if memory does not have them."""
         if limit <= 0 or self.table is None or sent >= self.table.sequence or not self.is_readable:
             return []
@@ -326,29 +322,34 @@ class Publisher:
             newest = [self.fresh.popleft() for _ in range(min(limit, len(self.fresh)))]
             return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
         if not self.stored or self.stored[0].sequence != sent + 1:
-            self.stored = deque(await self.from_journal(partial(self.read, sent)) or ())
+            self.stored.clear()
+            self.read(
+                partial(verified_events, table=self.messages.table, after=sent, limit=READ_AHEAD), self.stored.extend
+            )
         return [self.stored.popleft() for _ in range(min(limit, len(self.stored)))]
 
-    def read(self, after: int, reader: Reader) -> list[StoredEvent]:
-        return verified_events(reader, self.messages.table, after, READ_AHEAD)
-
-    async def from_journal(self, ask: Callable[[Reader], T]) -> T | None:
-        """The answer of the journal, which is read in a thread. None: it cannot be read, and the table stops."""
-        self.is_reading = True
+    def read(self, ask: Callable[[Reader], T], received: Callable[[T], None]) -> None:
+        """Read the journal in a thread, unless an earlier answer is due. Meanwhile a status can be published."""
 
         def answer() -> T:
             with closing(self.store.read()) as reader:
                 return ask(reader)
 
-        try:
-            return await off_loop(answer)
-        except JournalError as error:
-            self.unreadable(error)
-            return None
-        finally:
-            self.is_reading = False
-            if self.busy_since is not None:
-                self.busy_since = asyncio.get_running_loop().time()
+        async def receive() -> None:
+            received(await off_loop(answer))
+
+        if self.reading is None:
+            self.reading = asyncio.create_task(receive())
+            self.reading.add_done_callback(self.wake)
+
+    def take_answer(self) -> None:
+        """Process an answer of the journal that has arrived. If the journal cannot be read, the table stops."""
+        if self.reading is not None and self.reading.done():
+            reading, self.reading = self.reading, None
+            try:
+                reading.result()
+            except JournalError as error:
+                self.unreadable(error)
 
     def unreadable(self, error: JournalError) -> None:
         """Publish no further event until the table continues."""
@@ -375,17 +376,14 @@ class Publisher:
                     await asyncio.wait((acknowledged,))
                 self.track(sent, connection.send(self.messages.question(question)))
 
-    async def publish_head(self, connection: Connection, sent: int) -> None:
-        """Publish the newest head. With newer events, it is due again after them."""
-        self.head_due = False
-        head = await self.from_journal(self.newest_head)
-        if head is not None and head.sequence <= sent:
-            settled = asyncio.get_running_loop().create_future()
-            self.track(sent, settled)
-            connection.send(self.messages.head(head)).add_done_callback(partial(self.settle_head, settled))
+    def keep_head(self, head: Head | None) -> None:
+        self.head = head
 
-    def newest_head(self, reader: Reader) -> Head | None:
-        return newest_head(reader, self.messages.table)
+    def publish_head(self, connection: Connection, head: Head, sent: int) -> None:
+        self.head = None
+        settled = asyncio.get_running_loop().create_future()
+        self.track(sent, settled)
+        connection.send(self.messages.head(head)).add_done_callback(partial(self.settle_head, settled))
 
     def settle_head(self, settled: asyncio.Future[None], acknowledged: asyncio.Future[None]) -> None:
         """An access list of an earlier version may deny the topic: the events continue."""
@@ -414,6 +412,7 @@ class Publisher:
         """Process the acknowledgements in order. A failed acknowledgement ends the connection."""
         if ended.done():
             ended.result()
+        self.take_answer()
         if self.is_readable and not self.is_compared:
             raise BrokerLost(f"{self.broker.at}: shoed connects again, to compare the retained state with the journal")
         reached = 0

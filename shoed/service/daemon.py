@@ -253,7 +253,7 @@ class Daemon(Generic[D]):
         parts = ["journal"] if self.writer.is_stuck(limit_s) else []
         for desk in self.desks:
             publishing = desk.publisher.busy_since
-            if publishing is not None and not desk.publisher.is_reading and monotonic() - publishing > limit_s:
+            if publishing is not None and monotonic() - publishing > limit_s:
                 parts.append(f"{desk.name} bus")
             if not desk.is_served or desk.record.stopped is not None or not self.writer.has_room.is_set():
                 continue  # the table takes no input, or waits for the disk

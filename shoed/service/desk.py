@@ -308,7 +308,7 @@ class Desk:
         try:
             answer = await off_loop(partial(self.answer_on_record, command))
         except JournalError as error:
-            answer = Answer(command.id, accepted=False, detail=f"journal failed: {error}")
+            answer = Answer(command.id, accepted=False, detail=self.refusal or f"journal failed: {error}")
         except BaseException:
             del self.pending[command.id]
             raise

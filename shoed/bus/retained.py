@@ -1,0 +1,29 @@
+"""The retained state of a table, as the broker has it before a birth."""
+
+from contextlib import suppress
+
+import msgspec
+
+from shoed.journal.incarnations import Outside
+
+
+class RetainedState(msgspec.Struct, frozen=True):
+    """The part of a retained state that names its last event."""
+
+    sequence: str
+    journal: str | None = None  # absent in the state of an earlier version, as the next two
+    incarnation: str | None = None
+    time: str | None = None
+    shoe: int | None = None
+    round: int | None = None
+
+
+def outside_of(payload: bytes | None) -> Outside | None:
+    """The last event of a retained state; None if the state does not name it."""
+    with suppress(msgspec.DecodeError, ValueError):
+        state = msgspec.json.decode(payload or b"", type=RetainedState)
+        if state.journal and state.incarnation:
+            return Outside(
+                state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
+            )
+    return None
