@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed.engine import EngineState
-from shoed.errors import JournalDamaged, JournalError, RowAltered, TableUnrecorded
+from shoed.errors import JournalDamaged, JournalError, JournalUnusable, RowAltered, TableUnrecorded
 from shoed.journal.verify import verified_events
 from shoed.model.moments import rfc3339
 from shoed.model.step import LinkDown
@@ -46,6 +46,13 @@ class Stopped(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         return f"journal failed: {self.error}"
+
+
+def stopped_by(error: JournalError, before: Stopped | None) -> Stopped:
+    """A stopped table keeps the error of its commit, if it cannot be read either."""
+    if before is None:
+        return Stopped(str(error), now().utc_us)
+    return before if isinstance(error, JournalUnusable) else Stopped(str(error), before.since_us)
 
 
 class TableRecord:
@@ -92,8 +99,7 @@ class TableRecord:
             desk.is_usable = False
             self.end = error
         else:
-            since_us = now().utc_us if self.stopped is None else self.stopped.since_us
-            self.stopped = Stopped(str(error), since_us)
+            self.stopped = stopped_by(error, self.stopped)
             self.is_going.clear()
             desk.refuse_pending(self.stopped.reason, taken=True)
             LOG.error("%s: the table stops, and then continues by itself: %s", desk.name, error)
