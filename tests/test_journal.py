@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from shoed.errors import JournalLocked, JournalUnusable
-from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold
+from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold, recording
 from shoed.journal.keys import SigningKey
 from shoed.journal.schema import SCHEMAS
 from shoed.journal.writer import ROOM
@@ -36,7 +36,7 @@ class StateAfter(msgspec.Struct):
 
 
 def urgent(row: int, *sequences: int) -> Step:
-    """A Step with events. The writer commits this Step immediately."""
+    """A Step with events."""
     events = tuple(
         Event(sequence, at(row).utc_us, ShoeStarted(shoe=sequence, shoe_integrity="complete"))
         for sequence in sequences or (row,)
@@ -45,7 +45,7 @@ def urgent(row: int, *sequences: int) -> Step:
 
 
 def part_of_a_frame(row: int) -> Step:
-    """A Step without a result: part of a frame. This Step waits for the next commit."""
+    """A Step without a result: part of a frame."""
     return Step(row=row, now=at(row), input=Received(b"\x05\x31"))
 
 
@@ -292,53 +292,32 @@ async def test_the_order_of_submission_is_the_order_of_commit(tmp_path: Path) ->
     assert done == list(range(1, 301))
 
 
-# --- Steps without a result
+# --- moves of a cursor
 
 
-async def test_steps_without_a_result_wait_for_the_next_commit(tmp_path: Path) -> None:
-    """Part of a frame and the position of a cursor are written with the next commit, without an earlier commit."""
+async def test_the_move_of_a_cursor_waits_for_the_next_commit(tmp_path: Path) -> None:
+    """It causes no commit before."""
     store = Store(tmp_path)
     async with writing(store) as writer:
         await written(writer, urgent(1))
         before = commits(store)
-        writer.submit("t", part_of_a_frame(2), StateAfter(2), None)
         writer.move_cursor("t", 1)
-        writer.submit("t", part_of_a_frame(3), StateAfter(3), None)
-        await written(writer, urgent(4, 2))
+        await written(writer, part_of_a_frame(2))
         assert commits(store) == before + 1
-        assert rows(store, "SELECT row FROM step ORDER BY row") == [(1,), (2,), (3,), (4,)]
+        assert rows(store, "SELECT row FROM step ORDER BY row") == [(1,), (2,)]
         assert rows(store, "SELECT * FROM cursor") == [("t", 1)]
 
 
-async def test_steps_without_a_result_are_committed_after_a_pause(tmp_path: Path) -> None:
-    """Without another commit, the writer commits these Steps after RIDE_S."""
+async def test_the_move_of_a_cursor_is_committed_after_a_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without another commit, the writer commits it after RIDE_S, counted from the first move."""
+    monkeypatch.setattr(recording, "RIDE_S", 0.1)
     store = Store(tmp_path)
     async with writing(store) as writer:
+        committed = asyncio.Event()
+        writer.on_commit = lambda _: committed.set()
         writer.move_cursor("t", 5)
-        await written(writer, part_of_a_frame(1))
-        assert rows(store, "SELECT row FROM step") == [(1,)]
+        await committed.wait()
         assert rows(store, "SELECT * FROM cursor") == [("t", 5)]
-
-
-async def test_many_steps_without_a_result_do_not_delay_their_commit(tmp_path: Path) -> None:
-    """The pause starts at the first Step without a result."""
-    store = Store(tmp_path)
-    loop = asyncio.get_running_loop()
-    first, last = asyncio.Event(), asyncio.Event()
-    async with writing(store) as writer:
-        writer.submit("t", part_of_a_frame(1), StateAfter(1), first.set)
-        for row in range(2, 7):
-            loop.call_later(
-                0.4 * (row - 1),
-                writer.submit,
-                "t",
-                part_of_a_frame(row),
-                StateAfter(row),
-                last.set if row == 6 else None,
-            )
-        await first.wait()
-        assert rows(store, "SELECT max(row) FROM step") < [(6,)], "the first Step waited for the last Step"
-        await last.wait()
 
 
 async def test_the_last_move_of_a_cursor_counts(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_size_has_one_unit(count: int, text: str) -> None:
 def test_reports_that_wait_are_shown_if_a_commit_is_overdue(
     waiting: int, committing_s: float | None, shown: str
 ) -> None:
-    """A report that is not urgent waits for the next commit, up to a second: this is not worth a line."""
+    """A commit takes a part of a second: this is not worth a line."""
     journal = JournalStatus("/s", None, waiting, committing_s, DiskStatus(5, 9, 2))
     assert journal_text(journal) == f"/s; 2 bytes; 5 bytes of 9 bytes are free{shown}"
 

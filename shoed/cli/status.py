@@ -109,7 +109,7 @@ def row(name: str, text: str, indent: str = "") -> list[str]:
 
 def journal_text(journal: JournalStatus) -> str:
     parts = [journal.state_dir, disk_text(journal.disk, journal.disk_silent_s)]
-    if overdue(journal.committing_s):  # a report that is not urgent waits for the next commit by design
+    if overdue(journal.committing_s):
         parts.append(f"reports that wait for a commit: {journal.waiting}")
     return "; ".join(parts)
 

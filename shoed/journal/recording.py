@@ -7,6 +7,7 @@ search the write-ahead log for a commit that failed.
 """
 
 import logging
+import math
 import queue
 import sqlite3
 import time
@@ -28,8 +29,8 @@ from shoed.journal.schema import remedy_of
 from shoed.journal.store import Store
 from shoed.model.step import Step
 
-RIDE_S: Final = 1.0  # the longest time that a Step without a result is in memory only
-RIDERS: Final = 256  # the highest number of such Steps in memory
+RIDE_S: Final = 5.0  # the longest time that a move of a cursor is in memory only: a crash repeats its events
+RIDERS: Final = 256  # the highest number of such moves in memory
 BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
 AGAIN_S: Final = 1.0  # the wait before a disk that failed is tried again; it doubles up to AGAIN_MOST_S
 AGAIN_MOST_S: Final = 5.0
@@ -132,17 +133,20 @@ class Recording:
             self.head_log.append(self.attempts.committer.taken_heads())
 
     def gather(self) -> list[Item]:
-        """The queued items, as soon as one of them is urgent, or after RIDE_S; none if the disk is tried first."""
+        """The queued items, as soon as one of them is not the move of a cursor, or after RIDE_S.
+
+        There is none if the disk is tried first.
+        """
         batch: list[Item] = []
         with suppress(queue.Empty):
             due_s = None if self.again_at is None else max(0, self.again_at - time.monotonic())
             batch.append(self.queue.get(timeout=due_s))
-            until = time.monotonic() + RIDE_S
-            urgent = is_urgent(batch[0])
+            until = min(time.monotonic() + RIDE_S, self.again_at or math.inf)
+            waits = isinstance(batch[0], CursorMove)
             while True:
-                item = self.queue.get(timeout=0 if urgent else max(0, until - time.monotonic()))
-                urgent = urgent or is_urgent(item) or len(batch) >= RIDERS
+                item = self.queue.get(timeout=max(0, until - time.monotonic()) if waits else 0)
                 batch.append(item)
+                waits = waits and isinstance(item, CursorMove) and len(batch) < RIDERS
         return batch
 
     def record(self, batch: list[Item]) -> BatchResult:
@@ -257,8 +261,3 @@ class Recording:
 
 def weight(step: Step) -> int:
     return 1 + len(step.observations)
-
-
-def is_urgent(item: Item) -> bool:
-    """Whether the commit must follow at once. A cursor, and a Step without a result, wait for a next commit."""
-    return item.step.urgent if isinstance(item, Entry) else not isinstance(item, CursorMove)

@@ -1,8 +1,8 @@
 """The only writer of the journal: a queue for a thread that commits all waiting Steps of all tables together.
 
 Theory of operation: `submit` queues a Step with the state after it. The thread (`recording.py`) takes the queued Steps,
-writes them in one transaction, and then the writer runs their callbacks on the event loop. A Step without a result
-(more bytes of a frame, a copy) and a move of a cursor wait for the next commit, at most RIDE_S.
+writes them in one transaction, and then the writer runs their callbacks on the event loop. The move of a cursor waits
+for the next commit, at most RIDE_S.
 
 A commit that fails is repeated (`attempts.py`). A table whose Steps still cannot be written stops: its Steps are
 dropped, and `stops` has the reason. When the disk accepts commits again, the table receives `journal_available`; it

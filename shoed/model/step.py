@@ -17,7 +17,7 @@ from shoed.model.incarnations import Continued, WordSince
 from shoed.model.irregularities import OverdrawnCard
 from shoed.model.moments import Now
 from shoed.model.noise_budget import NoiseBudget
-from shoed.model.observations import AnyObservation, CopyHeard, Device, warning
+from shoed.model.observations import AnyObservation, Device, warning
 
 
 class DeviceOrderKind(Enum):
@@ -157,10 +157,3 @@ class Step(msgspec.Struct, frozen=True):
         texts = [(seen, warning(seen)) for seen in self.observations]
         of_devices = [(type(seen).__name__, f"{seen.device.value}: {text}") for seen, text in texts if text]
         return of_devices + [(type(finding).__name__, str(finding)) for finding in self.findings]
-
-    @property
-    def urgent(self) -> bool:
-        """Whether the commit must follow at once. Other Steps are committed together with the next urgent Step."""
-        return bool(self.events or self.sends or self.orders or self.findings or self.answers) or any(
-            not isinstance(seen, CopyHeard) for seen in self.observations
-        )

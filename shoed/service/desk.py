@@ -219,7 +219,7 @@ class Desk:
         self.is_usable = True
         if step is not None:
             links = {device: each.link for device, each in self.devices.items()}
-            done = partial(self.release, step, self.state.table, links) if step.urgent else None
+            done = partial(self.release, step, self.state.table, links)
             self.writer.submit(self.name, step, self.state, done)
             self.counters.made(step)
             if LOG.isEnabledFor(logging.DEBUG):
