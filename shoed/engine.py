@@ -87,6 +87,15 @@ class Seed(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: bool = False  # reports of the shoe were missed
 
 
+class Plant(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The seed of the state after a row. `lost`: the facts that the seed does not have."""
+
+    row: int
+    now: Now
+    seed: Seed
+    lost: str = ""
+
+
 def seed_of(state: EngineState[S]) -> Seed:
     return Seed(table_seed(state.table), state.watch.counts, state.watch.missed)
 
@@ -138,14 +147,14 @@ class Engine(Generic[S]):
         shuffler = None if self.shuffler is None else self.shuffler.begin()
         return EngineState(0, self.session.begin(), WatchState(), TableState(), shuffler)
 
-    def begin_at(self, seed: Seed, row: int, now: Now) -> EngineState[S]:
+    def begin_at(self, plant: Plant) -> EngineState[S]:
         """The state after a row, from a seed. The sessions begin with an open link, and know no earlier report."""
-        state = self.begin()
+        state, seed = self.begin(), plant.seed
         for device in seed.table.open_links:
-            sensed = self.sensed(state, LinkUp("", device=device), now)
+            sensed = self.sensed(state, LinkUp("", device=device), plant.now)
             state = replace(state, session=sensed.session, shuffler=sensed.shuffler)
         watched = WatchState(counts=seed.counts, cut=seed.table.cut, missed=seed.missed)
-        return replace(state, row=row, watch=watched, table=state_of(seed.table))
+        return replace(state, row=plant.row, watch=watched, table=state_of(seed.table))
 
     def restore(self, state: str) -> EngineState[S]:
         stored: Stored[S] = msgspec.json.decode(state, type=self.stored_type)

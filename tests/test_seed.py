@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeResult, AngelEyeSettings, StandBy
-from shoed.engine import EngineState, Seed, seed_of
+from shoed.engine import EngineState, Plant, Seed, seed_of
 from shoed.model.events import ShoeStarted
 from shoed.model.moments import Now
 from shoed.model.step import AnyInput, LinkUp, Received, Step
@@ -61,7 +61,7 @@ def test_the_table_continues_from_a_seed_at_the_start_of_a_shoe(seed: int, input
         begun += 1
         encoded = msgspec.json.encode(seed_of(before))
         assert len(encoded) < 1500
-        state = joined.begin_at(msgspec.json.decode(encoded, type=Seed), first.row, first.now)
+        state = joined.begin_at(Plant(first.row, first.now, msgspec.json.decode(encoded, type=Seed)))
         for step, after in folds[number + 1 :]:
             concluded = joined.conclude(state, step.input, step.observations, step.now, step.row)
             assert concluded.events == step.events
@@ -90,7 +90,7 @@ def test_the_sessions_of_a_seed_receive_reports() -> None:
     number, (first, before) = next(
         (number, each) for number, each in enumerate(folds) if any(e.type == "shoe.started" for e in each[0].events)
     )
-    state = engine().begin_at(seed_of(before), first.row, first.now)
+    state = engine().begin_at(Plant(first.row, first.now, seed_of(before)))
     (copies, _), *later = folds[number + 1 :]
     state = fold_quiet(state, copies)
     state, _ = engine().made(state, copies.input, copies.now)

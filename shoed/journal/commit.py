@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from shoed.engine import EngineState
+from shoed.engine import EngineState, seed_of
 from shoed.errors import JournalError
 from shoed.journal import incarnations
 from shoed.journal.heads import Head, HeadWriter, is_head_moment
@@ -22,7 +22,7 @@ from shoed.journal.retention import RowCut, delete_batch
 from shoed.journal.rows import DICTIONARY, Checkpoint, event_columns, genesis, row_hash, step_columns, text
 from shoed.model.events import ShoeStarted
 from shoed.model.step import LinkDown, Step
-from shoed.table.seed import is_settled, seed_of
+from shoed.table import is_settled
 
 CHECKPOINT_ROWS: Final = 256  # a restart after a kill folds at most these rows
 
@@ -164,4 +164,4 @@ def is_kept(entry: Entry) -> bool:
 
 
 def seed(state: msgspec.Struct) -> str:
-    return text(seed_of(state.table)) if isinstance(state, EngineState) and is_settled(state.table) else ""
+    return text(seed_of(state)) if isinstance(state, EngineState) and is_settled(state.table) else ""

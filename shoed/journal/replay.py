@@ -17,10 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed import VERSION
-from shoed.engine import Engine, EngineState
+from shoed.engine import Engine, EngineState, Plant
 from shoed.errors import JournalUnusable, RowAltered
 from shoed.journal.reader import LAST_ROW, Reader
-from shoed.journal.restore import EngineFor
+from shoed.journal.restore import EngineFor, configured_at, engine_at, require_valid
 from shoed.journal.rows import StoredStep, text, unreadable
 from shoed.model.commands import Answer
 from shoed.model.device_events import DeviceEvent, EventData, LineMissed, LineRejected
@@ -109,19 +109,19 @@ def with_bytes(incoming: AnyInput, data: bytes | None) -> AnyInput:
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """Where a fold begins: a state, and the engine of the settings that apply to it."""
+    """Where a fold begins, and its last row: a state, and the engine of the settings that apply to it."""
 
     engine: Engine[SessionState]
     state: EngineState[SessionState]
     by: Configured = UNCONFIGURED  # the version that wrote the row
+    until: int = LAST_ROW
+    by_record: bool = False  # fold watch and table from the recorded observations
 
 
 def beginning(reader: Reader, table: str, engine_for: EngineFor) -> Begin | None:
     """Where a check begins: at the first row, or after a cut at the first checkpoint that this engine can read."""
     if not reader.begin(table).row:
         return None
-    from shoed.journal.restore import configured_at, require_valid  # noqa: PLC0415 -- it imports this module
-
     for checkpoint in reversed(list(reader.checkpoints(table))):
         with suppress(ValueError, RowAltered):
             require_valid(reader, checkpoint)
@@ -140,6 +140,8 @@ def under_settings(
     """Every row after `begin`, with the engine for the settings that applied to it."""
     engine = begin.engine if begin else None
     for row in rows(reader, table, begin.state.row, begin.state.table.sequence) if begin else rows(reader, table):
+        if begin is not None and row.number > begin.until:
+            return
         if row.step is not None and isinstance(row.step.input, Configured):
             engine = engine_for(row.step.input.settings)
         if engine is None:
@@ -157,7 +159,7 @@ def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Diff
             continue
         if isinstance(row.step.input, Configured):
             by = row.step.input
-        state = state or engine.begin()
+        state = begun(reader, table, engine_for, engine, row) or state or engine.begin()
         concluded = engine.conclude(state, row.step.input, row.step.observations, row.step.now, row.number)
         state = replace(
             state, row=row.number, watch=concluded.watch, table=with_recorded_sequence(concluded.table, row)
@@ -232,21 +234,37 @@ def rebuild(
     return state
 
 
+def planted(engine: Engine[SessionState], plant: Plant, until: int = LAST_ROW) -> Begin:
+    """The begin of a fold from a seed. Watch and table are folded from the recorded observations."""
+    return Begin(engine, engine.begin_at(plant), until=until, by_record=True)
+
+
+def begun(
+    reader: Reader, table: str, engine_for: EngineFor, engine: Engine[SessionState], row: Row
+) -> EngineState[SessionState] | None:
+    """The state before a row whose process began with a seed."""
+    if row.step is None or not isinstance(row.step.input, Configured) or not row.step.input.begun:
+        return None
+    plant = msgspec.json.decode(row.step.input.begun, type=Plant)
+    begin = planted(engine_at(reader, table, plant.row, engine_for, engine), plant, row.number - 1)
+    return rebuild(reader, table, engine_for, begin)
+
+
 def fold_bytes(
     reader: Reader, table: str, engine_for: EngineFor, begin: Begin | None = None
 ) -> Iterator[tuple[int, Recorded, EngineState[SessionState], tuple[AnyObservation, ...]]]:
     """Every row after `begin`, the state after it, and the observations of its bytes and of its input."""
-    state, before = (begin.state, begin.engine) if begin else (None, None)
+    state, before, by_record = (begin.state, begin.engine, begin.by_record) if begin else (None, None, False)
     for engine, row in under_settings(reader, table, engine_for, begin):
         if row.step is None:
             continue
-        state = state or engine.begin()
+        state = begun(reader, table, engine_for, engine, row) or state or engine.begin()
         state, again = folded_quiet(before or engine, state, row.step)  # they arrived before new settings
         before = engine
         state = replace(engine.fitted(state), row=row.number - 1)  # new settings may have a device of another family
         after, step = engine.made(state, row.step.input, row.step.now)
         again += step.observations
-        if row.step.after_noise:  # the bytes of this row are not recorded
+        if row.step.after_noise or by_record:  # the bytes of this row are not recorded
             again = row.step.observations
             concluded = engine.conclude(state, row.step.input, again, row.step.now, row.number)
             after = replace(after, watch=concluded.watch, table=concluded.table)

@@ -1,9 +1,9 @@
 """The start of a table: the state of the newest valid checkpoint, with the rows after it.
 
 Theory of operation: a checkpoint is valid if its row has the hash of its content and the digest of the checkpoint, and
-if this engine can read it. Otherwise the previous one is tried, and in the end the state is computed from the whole
-record. The rows after the checkpoint are verified and folded; after a clean stop there are none. Play never continues
-from a value that differs from its hash.
+if this engine can read it. Otherwise the previous one is tried. Without a valid checkpoint, the state is made from a
+seed (`seeds.py`), or from the whole record if it is short. The rows after the checkpoint or the seed are verified and
+folded; after a clean stop there are none. Play never continues from a value that differs from its hash.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import msgspec
 
-from shoed.engine import ENGINE, Engine, EngineState
+from shoed.engine import ENGINE, READABLE, Engine, EngineState, Plant
 from shoed.errors import JournalUnusable, RowAltered
 from shoed.journal.reader import LAST_ROW, Reader
 from shoed.journal.rows import Checkpoint
@@ -25,6 +25,7 @@ EngineFor = Callable[[str], Engine[SessionState]]  # the argument: the recorded 
 class Restored(msgspec.Struct, frozen=True):
     state: EngineState[SessionState] | None  # None: the table has no record
     problems: tuple[str, ...] = ()  # the checkpoints that were not used, with the reasons
+    plant: Plant | None = None  # the seed from which the state was made
 
 
 def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for: EngineFor) -> Restored:
@@ -37,7 +38,7 @@ def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for
             if checkpoint.row == last:
                 with suppress(msgspec.ValidationError):  # the state of another device family
                     return Restored(engine.restore(checkpoint.state), tuple(problems))
-            before = engine_for(configured_at(reader, table, checkpoint.row).settings)
+            before = engine_at(reader, table, checkpoint.row, engine_for, engine)
             state = before.restore(checkpoint.state)
         except (ValueError, RowAltered) as error:
             problems.append(f"the checkpoint of row {checkpoint.row} is not used: {error}")
@@ -48,25 +49,40 @@ def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for
         return Restored(rebuild(reader, table, engine_for, Begin(before, state)), tuple(problems))
     if not last:
         return Restored(None)
-    from shoed.journal.replay import rebuild  # noqa: PLC0415 -- as above
+    from shoed.journal.replay import planted, rebuild  # noqa: PLC0415 -- as above
+    from shoed.journal.seeds import plant_of  # noqa: PLC0415 -- as above
 
+    plant = plant_of(reader, table, last)
+    if plant is not None:
+        require_rows(reader, table, max(1, plant.row), LAST_ROW)
+        problems.append(f"the state begins with the seed of row {plant.row}; not known: {plant.lost or 'nothing'}")
+        begin = planted(engine_at(reader, table, plant.row, engine_for, engine), plant)
+        return Restored(rebuild(reader, table, engine_for, begin), tuple(problems), plant)
     for finding in Verification(reader, table).row_findings():
         raise altered(table, finding.place)
     return Restored(rebuild(reader, table, engine_for), tuple(problems))
 
 
 def readable(reader: Reader, table: str, problems: list[str]) -> Iterator[Checkpoint]:
-    """The checkpoints up to one that SQLite cannot read."""
+    """The checkpoints up to one that this engine or SQLite cannot read."""
     try:
-        yield from reader.checkpoints(table)
+        for checkpoint in reader.checkpoints(table):
+            if checkpoint.engine not in READABLE:  # the earlier ones are of this engine or of earlier engines
+                problems.append(of_another_engine(checkpoint))
+                return
+            yield checkpoint
     except JournalUnusable as error:
         problems.append(f"the checkpoints of the table cannot be read: {error}")
 
 
+def of_another_engine(checkpoint: Checkpoint) -> str:
+    return f"engine {checkpoint.engine} wrote the checkpoint, and this shoed has engine {ENGINE}"
+
+
 def require_valid(reader: Reader, checkpoint: Checkpoint) -> None:
     """Raise a ValueError or a RowAltered unless the checkpoint may be used."""
-    if checkpoint.engine != ENGINE:
-        raise ValueError(f"engine {checkpoint.engine} wrote it, and this shoed has engine {ENGINE}")
+    if checkpoint.engine not in READABLE:
+        raise ValueError(of_another_engine(checkpoint))
     if reader.is_chained and digest_on_record(reader, checkpoint) != checkpoint.digest:
         raise ValueError("it differs from the digest in its row")
     require_rows(reader, checkpoint.table, checkpoint.row, checkpoint.row)
@@ -78,3 +94,14 @@ def configured_at(reader: Reader, table: str, row: int) -> Configured:
         require_rows(reader, table, step.row, step.row)
         return msgspec.json.decode(step.input, type=Configured)
     raise JournalUnusable(f"{table}: row {row} has no settings before it; use a complete journal")
+
+
+def engine_at(
+    reader: Reader, table: str, row: int, engine_for: EngineFor, present: Engine[SessionState]
+) -> Engine[SessionState]:
+    """The engine of the settings that applied to the row; the present engine if the record begins after them."""
+    try:
+        configured = configured_at(reader, table, row)
+    except JournalUnusable:
+        return present
+    return engine_for(configured.settings)

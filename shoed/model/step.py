@@ -56,7 +56,8 @@ class DeviceInput(Input, frozen=True, kw_only=True):
 class Configured(Input, frozen=True):
     """The daemon has started the table with these settings; every link is closed at the start.
 
-    With `running`, the daemon has replaced the settings of a running table, and an open link stays open.
+    With `running`, the daemon has replaced the settings of a running table, and an open link stays open. `begun`: the
+    seed from which the state was made (shoed.engine.Plant), as JSON; empty: the state continues the previous row.
     """
 
     settings: str  # canonical JSON
@@ -65,6 +66,7 @@ class Configured(Input, frozen=True):
     running: bool = False
     words: tuple[WordSince, ...] = ()  # in the ids of the events; empty in journals of earlier versions
     continued: Continued | None = None  # an incarnation that begins for the table
+    begun: str = ""
 
 
 class LinkUp(DeviceInput, frozen=True):

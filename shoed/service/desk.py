@@ -87,6 +87,7 @@ class Desk:
         self.read_words()
         self.ended: str | None = None  # the reason, once the table has failed
         self.note = ""  # about the restored state, for the status
+        self.begun = ""  # the seed of the restored state, until a Step records it
         self.state = self.restore(store)
         self.is_restored = self.ended is None
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
@@ -142,6 +143,7 @@ class Desk:
     def restored(self, store: Store) -> EngineState[SessionState]:
         with closing(store.read()) as reader:
             restored = restore(reader, self.name, self.engine, lambda of: engine_of(recall(of), reader.word))
+        self.begun = "" if restored.plant is None else text(restored.plant)
         for problem in restored.problems:
             LOG.warning("%s: %s", self.name, problem)
             self.note = self.note or f"{self.name}: {problem}"
@@ -158,7 +160,8 @@ class Desk:
 
     def configured(self, *, running: bool) -> Configured:
         settings = describe(self.config).decode()
-        return Configured(settings, ENGINE, VERSION, running=running, words=self.words, continued=self.continued)
+        begun, self.begun = self.begun, ""
+        return Configured(settings, ENGINE, VERSION, running, self.words, self.continued, begun)
 
     async def continue_journal(self, outside: Outside) -> None:
         """Begin an incarnation of the journal: the broker has an event that the journal does not have."""
