@@ -18,7 +18,9 @@ from shoed.journal.heads import Head, is_genuine, newest_head, stored_heads
 from shoed.journal.incarnations import begin
 from shoed.journal.keys import KEY_FILE, PREVIOUS_FILE, PUBLIC_FILE, SigningKey, daemon_key
 from shoed.journal.reader import Reader
+from shoed.journal.retention import cut_text
 from shoed.journal.rows import STEP, genesis, row_hash
+from shoed.journal.seal import Run
 from shoed.model.incarnations import Because
 from tests.test_journal import StateAfter, part_of_a_frame, urgent, writing, written
 
@@ -184,6 +186,28 @@ async def test_every_head_is_in_the_log_and_in_the_journal(place: Path) -> None:
     assert sorted(logged) == stored
     assert [row for table, row, _ in stored if table == "t"] == list(range(1, ROWS + 1))
     assert stored[ROWS - 1][2] == last[0]
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+async def test_only_the_holder_of_the_key_can_cut(
+    place: Path, capsys: pytest.CaptureFixture[str], *, is_signed: bool
+) -> None:
+    """Retention deletes the oldest rows, and signs the cut. The heads of its last row and of later rows still fit."""
+
+    def cut(connection: sqlite3.Connection) -> None:
+        ((word,),) = connection.execute("SELECT word FROM journal")
+        ((hashed,),) = connection.execute("SELECT hash FROM step WHERE table_name = 't' AND row = 3")
+        signature = daemon_key(place, None).sign(cut_text(word, "t", Run(3, 3, hashed), 5)) if is_signed else None
+        for name in ("step", "event", "head", "checkpoint"):
+            connection.execute(f"DELETE FROM {name} WHERE table_name = 't' AND row <= 3")  # noqa: S608 -- ours
+        connection.execute("INSERT INTO anchor VALUES ('t', 3, 3, ?, NULL, 'cut', 5, ?)", (hashed, signature))
+
+    attack(place, cut)
+    status, text = audited(place, capsys)
+    assert (status, "t: the cut of row 3: altered: its signature is wrong or absent" in text) == (
+        (GOOD, False) if is_signed else (WRONG, True)
+    )
+    assert "2 of rows that retention has deleted are not compared" in text
 
 
 async def test_a_stop_signs_the_last_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,16 +139,20 @@ def delete_batch(connection: sqlite3.Connection, cut: RowCut, key: SigningKey) -
     row, sequence, hashed = end
     utc_us = time_ns() // 1000
     key.enroll(connection, word, utc_us)
-    text = TEXT.format(
-        journal=word, table=cut.table, row=row, sequence=sequence, time=rfc3339(utc_us), hash=hashed.hex()
-    )
     for name in ("step", "step_4", "checkpoint", "head", "seal", "anchor"):
         connection.execute(f"DELETE FROM {name} WHERE table_name = ? AND row <= ?", (cut.table, row))  # noqa: S608 -- ours
     connection.execute("DELETE FROM loss WHERE table_name = ? AND last_row <= ?", (cut.table, row))
     connection.execute("DELETE FROM event WHERE table_name = ? AND sequence <= ?", (cut.table, sequence))
-    anchor = (cut.table, row, sequence, hashed, None, "cut", utc_us, key.sign(text.encode()))
+    anchor = (cut.table, row, sequence, hashed, None, "cut", utc_us, key.sign(cut_text(word, cut.table, end, utc_us)))
     connection.execute("INSERT INTO anchor VALUES (?, ?, ?, ?, ?, ?, ?, ?)", anchor)
     return row < cut.row - 1
+
+
+def cut_text(journal: str, table: str, end: Run, utc_us: int) -> bytes:
+    """The signed bytes of a cut."""
+    return TEXT.format(
+        journal=journal, table=table, row=end.row, sequence=end.sequence, time=rfc3339(utc_us), hash=end.hash.hex()
+    ).encode()
 
 
 def batch_end(connection: sqlite3.Connection, cut: RowCut) -> Run | None:

@@ -7,6 +7,7 @@ each end of a round without a head is noticed. A key that the given key did not 
 kind are joined, so the memory does not depend on the number of heads. As in `verify.py`, a running daemon may write.
 """
 
+from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Final
 
 import msgspec
 
+from shoed.journal.ed25519 import is_signed
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
 from shoed.journal.losses import Losses, LossKind
 from shoed.journal.reader import Reader
+from shoed.journal.retention import cut_text
+from shoed.journal.seal import Run
 from shoed.journal.verify import PART, Alteration, AlterationKind
 from shoed.journal.witness import witnessed
 from shoed.model.events import TYPES
@@ -27,6 +31,9 @@ WITHOUT_HEAD: Final = (
     "SELECT sequence, row FROM event WHERE table_name = ?1 AND sequence > ?2 AND row > ?3"  # noqa: S608 -- ours
     f" AND type IN ({MOMENTS}) AND NOT EXISTS"
     f" (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = event.row) ORDER BY sequence LIMIT {PART}"
+)
+CUTS: Final = (
+    "SELECT row, sequence, hash, utc_us, signature FROM anchor WHERE table_name = ? AND reason = 'cut' ORDER BY row"
 )
 WORDS: Final = (
     "SELECT row, word, reason FROM incarnation JOIN incarnation_table USING (number)"
@@ -41,11 +48,12 @@ class HeadRun(msgspec.Struct):
     detail: str
     first: int
     last: int
+    what: str = "signed head"
     count: int = 1
 
     def finding(self, table: str) -> Alteration:
-        several = f"{self.count} signed heads of rows {self.first}-{self.last}"
-        place = f"the signed head of row {self.first}" if self.count == 1 else several
+        several = f"{self.count} {self.what}s of rows {self.first}-{self.last}"
+        place = f"the {self.what} of row {self.first}" if self.count == 1 else several
         return Alteration(table, place, self.kind, self.detail)
 
 
@@ -76,10 +84,12 @@ class HeadVerification:
         self.compared = 0  # heads of the table, or of the file
         self.last = 0  # the last row with a genuine head
         self.lost = 0  # heads of rows that a salvage did not find, and named
+        self.cut = 0  # heads of rows that retention deleted
 
     def stored(self, table: str) -> Iterator[Alteration]:
         """The findings for the heads in the journal."""
         self.begin()
+        self.compare_cuts(table)
         last = 0
         while heads := list(islice(stored_heads(self.reader, table, last), PART)):
             for head in heads:
@@ -104,9 +114,17 @@ class HeadVerification:
             self.notes.append(f"{path}: {count} heads of another journal, {journal}, are not compared")
         yield from self.joined()
 
+    def compare_cuts(self, table: str) -> None:
+        """A person without the key could remove the oldest rows, as retention does."""
+        keys = [b64decode(key) for key in self.trusted]
+        for row, sequence, hashed, utc_us, signature in self.reader.rows(CUTS, table):
+            text = cut_text(self.reader.word, table, Run(row, sequence, hashed), utc_us)
+            if not any(is_signed(key, signature or b"", text) for key in keys):
+                self.add(table, AlterationKind.ALTERED, row, "its signature is wrong or absent", "cut")
+
     def begin(self) -> None:
         self.runs.clear()
-        self.compared = self.last = self.lost = 0
+        self.compared = self.last = self.lost = self.cut = 0
 
     def compare(self, head: Head, source: str) -> None:
         """Compare a head with the hash of its row."""
@@ -127,7 +145,8 @@ class HeadVerification:
             )
             return
         if head.row < table.begin:
-            return  # retention has cut the row
+            self.cut += 1
+            return
         self.compared += 1
         word, reason = table.incarnation(head.row)
         found = self.hash_of(head.table, head.row)
@@ -153,10 +172,10 @@ class HeadVerification:
                 return bytes(found)
         return None
 
-    def add(self, table: str, kind: AlterationKind, row: int, detail: str) -> None:
+    def add(self, table: str, kind: AlterationKind, row: int, detail: str, what: str = "signed head") -> None:
         run = self.runs.get((table, detail))
         if run is None:
-            self.runs[table, detail] = HeadRun(kind, detail, row, row)
+            self.runs[table, detail] = HeadRun(kind, detail, row, row, what)
         else:
             run.first, run.last, run.count = min(run.first, row), max(run.last, row), run.count + 1
 

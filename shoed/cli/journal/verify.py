@@ -88,6 +88,8 @@ def verified_heads(
     if file is not None:
         yield from (each for each in heads.witnessed(file) if not names or each.table in names)
         yield f"{file}: {heads.compared} signed heads were compared"
+        if heads.cut:
+            yield f"{file}: {heads.cut} of rows that retention has deleted are not compared"
         yield from heads.notes
     if not heads.requires_heads:
         yield "The signatures were verified with the keys in the journal only; give a copy of journal.pub with --key"
