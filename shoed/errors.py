@@ -14,13 +14,13 @@
       CaptureError        a capture that cannot be read, FILE:LINE
       JournalError        the journal
         JournalLocked       another shoed holds the state directory
-        JournalUnusable     another format, damaged, or written by a newer shoed
-          RowAltered          a row, an event or a checkpoint differs from its hash
+        JournalUnusable     another format, or written by a newer shoed
         JournalReplaced     the open file was deleted or replaced
         CommitFailed        a commit failed: the table has stopped, and nothing after the commit was sent
         TableUnrecorded     no later commit of the table can succeed: the table has ended
           StepRefused         a Step that cannot be recorded, a defect
-          JournalDamaged      the contents of the file are damaged
+          JournalDamaged      the file cannot be read: the daemon sets it aside; a JournalUnusable, too
+            RowAltered          a row, an event or a checkpoint differs from its hash
         WitnessError        the file of a witness of signed heads
       BusError            the broker
         BrokerRefused       the broker refused: credentials, protocol, a denied topic
@@ -119,10 +119,6 @@ class JournalUnusable(JournalError):
     pass
 
 
-class RowAltered(JournalUnusable):
-    pass
-
-
 class JournalReplaced(JournalError):
     pass
 
@@ -139,7 +135,11 @@ class StepRefused(TableUnrecorded):
     pass
 
 
-class JournalDamaged(TableUnrecorded):
+class JournalDamaged(JournalUnusable, TableUnrecorded):
+    pass
+
+
+class RowAltered(JournalDamaged):
     pass
 
 

@@ -177,7 +177,7 @@ def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)
     file.write_bytes(data)
-    with pytest.raises(JournalUnusable, match="move it to another directory"):
+    with pytest.raises(JournalUnusable, match="the daemon sets it aside"):
         Store(tmp_path)
     assert file.read_bytes() == data
 

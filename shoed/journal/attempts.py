@@ -27,11 +27,6 @@ def is_of_disk(error: Exception) -> bool:
     return isinstance(error, sqlite3.DatabaseError | OSError | JournalError) and not isinstance(error, DEFECTS)
 
 
-def is_damage(error: Exception) -> bool:
-    """Whether the contents of the file are wrong. The disk may work."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
 def is_lock(error: Exception) -> bool:
     """Whether another program locks the file. SQLite has waited already."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY

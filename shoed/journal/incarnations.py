@@ -13,7 +13,7 @@ A table publishes `journal/continued` with its first Step of an incarnation. Unt
 
 import secrets
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -44,6 +44,8 @@ class Outside(msgspec.Struct, frozen=True):
     time: str | None = None  # of the event
     shoe: int = 0
     round: int = 0
+    row: int = 0  # of a signed head
+    hash: str = ""  # of this row
 
 
 NOTHING: Final = Outside("", "", 0)
@@ -91,6 +93,9 @@ def missing(reader: Reader, table: str, outside: Outside) -> bool:
         return True
     if outside.word != word_of(own, outside.sequence):
         return False
+    for (hashed,) in reader.rows("SELECT hash FROM step WHERE table_name = ? AND row = ?", table, outside.row):
+        if hashed.hex() != outside.hash:
+            return True
     (event, *_) = reader.events(table, outside.sequence - 1, 1) or (None,)
     if event is None or event.sequence != outside.sequence:
         return True
@@ -137,9 +142,7 @@ def begin(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
     word; by default the last one of the file.
     """
     ask = connection.execute
-    tables = {
-        name for (name,) in ask("SELECT DISTINCT table_name FROM event UNION SELECT DISTINCT table_name FROM step")
-    }
+    tables = set(tables_of(connection))
     if tables:
         ((number,),) = ask("SELECT max(number) + 1 FROM incarnation")
         ask(INCARNATION, (number, secrets.token_hex(WORD_BYTES), utc_us, reason.value, detail))
@@ -157,6 +160,15 @@ def begin(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
             TABLE,
             (number, table, row, shared.get(table, last), previous, found.sequence or None, found.shoe, found.round),
         )
+
+
+def tables_of(connection: sqlite3.Connection) -> Iterator[str]:
+    """The tables with events, by one look into the key for each."""
+    query = "SELECT min(table_name) FROM event WHERE table_name > ?"
+    ((name,),) = connection.execute(query, ("",))
+    while name is not None:
+        yield name
+        ((name,),) = connection.execute(query, (name,))
 
 
 def newest_word(connection: sqlite3.Connection, table: str) -> str:

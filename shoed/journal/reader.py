@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from shoed.errors import JournalUnusable
+from shoed.errors import JournalDamaged, JournalUnusable
 from shoed.journal.rows import (
     DICTIONARY,
     DICTIONARY_SHA256,
@@ -99,7 +99,7 @@ class Reader:
         """The dictionary of the compressed bodies."""
         found = [bytes(each) for (each,) in self.rows("SELECT bytes FROM dictionary WHERE number = ?", DICTIONARY)]
         if [sha256(each).digest() for each in found] != [DICTIONARY_SHA256]:
-            raise JournalUnusable(
+            raise JournalDamaged(
                 f"{self.path}: dictionary {DICTIONARY} was altered, and no row can be read; keep the file as evidence,"
                 " and restore a backup"
             )

@@ -19,13 +19,13 @@ from typing import Final
 import msgspec
 
 from shoed.errors import CommitFailed, JournalDamaged, JournalError, JournalReplaced, StepRefused
-from shoed.journal.attempts import Attempts, is_damage, is_of_disk
+from shoed.journal.attempts import Attempts, is_of_disk
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.files import OpenFiles, prove_room
 from shoed.journal.head_log import HeadLog
 from shoed.journal.keys import SigningKey
 from shoed.journal.retention import RowCut
-from shoed.journal.schema import remedy_of
+from shoed.journal.schema import is_damage, remedy_of
 from shoed.journal.store import Store
 from shoed.model.step import Step
 

@@ -5,23 +5,32 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from shoed.errors import JournalUnusable
+from shoed.errors import JournalDamaged, JournalUnusable
 
 APPLICATION_ID: Final = 0x53484F45  # "SHOE", set by the first schema: identifies a journal of shoed
 SQLITE_VERSION: Final = sqlite3.sqlite_version
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
 SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql")
+NO_TEXT: Final = "Could not decode"  # Python reports a text with damaged bytes, without a code
 CHAINED: Final = 5  # the first schema with hashes
 
 
 def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
-    return JournalUnusable(f"{path}: {error}; {remedy_of(path, error)}")
+    return (JournalDamaged if is_damage(error) else JournalUnusable)(f"{path}: {error}; {remedy_of(path, error)}")
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether the contents of the file are wrong. The disk may work."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return isinstance(error, sqlite3.OperationalError) and NO_TEXT in str(error)
+    return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 def remedy_of(path: Path, error: Exception) -> str:
+    if is_damage(error):
+        return "keep the file as evidence: the daemon sets it aside, and begins a new journal"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return "keep the file as evidence; move it to another directory, and shoed starts a new journal"
         case sqlite3.SQLITE_FULL:
             return f"free space on the disk of {path.parent}, or set another site.state_dir"
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:

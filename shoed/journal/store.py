@@ -58,11 +58,14 @@ def unwritable(state_dir: Path, error: OSError) -> JournalUnusable:
     return JournalUnusable(f"{state_dir}: {error.strerror}; {remedy}, or set another site.state_dir")
 
 
+JOURNAL: Final = "journal.db"
+
+
 class Store:
     """The file of one journal. Only the writer uses `connect`; every reader uses `read`."""
 
     def __init__(self, state_dir: Path) -> None:
-        self.path = state_dir / "journal.db"
+        self.path = state_dir / JOURNAL
         self.begun: tuple[int, str] | None = None  # the number and the word of an incarnation that this process began
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:

@@ -139,6 +139,11 @@ class Writer:
             self.timer.cancel()
         await asyncio.to_thread(self.thread.join, CLOSE_S)
 
+    def abandon(self) -> None:
+        """End the thread before its first commit: the journal is damaged."""
+        self.queue.put(Flush(lambda: None, last=True))
+        self.thread.join(CLOSE_S)
+
     def recorded(self, result: BatchResult) -> None:
         if self.on_commit is not None and result.seconds is not None:
             self.on_commit(result.seconds)

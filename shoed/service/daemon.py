@@ -9,6 +9,7 @@ the path of its configuration reloads it at SIGHUP (`reload.py`).
 import asyncio
 import gc
 import logging
+import math
 import signal
 import socket
 from collections.abc import Sequence
@@ -18,9 +19,11 @@ from time import monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, assert_never
 
 from shoed.engine import ENGINE
-from shoed.errors import NoSuchTable
+from shoed.errors import JournalDamaged, NoSuchTable
 from shoed.journal import Store, Writer, hold
+from shoed.journal.damaged import opened, set_aside
 from shoed.journal.keys import daemon_key
+from shoed.journal.store import JOURNAL
 from shoed.journal.writer import HANG_S
 from shoed.model.commands import Answer
 from shoed.model.requests import (
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("shoed")
 
 FAREWELL_S: Final = 5.0
+AGAIN_S: Final = 60.0  # between two damaged journals; else the process ends
 BY_SYSTEMD: Final = "systemd starts the installed version"
 BY_HAND: Final = "systemd did not start this process; start shoed again, unless another supervisor starts it"
 RESULT_S: Final = 1.0  # after the last card of a round, the shoe reports its result
@@ -80,7 +84,11 @@ class Daemon(Generic[D]):
         self.writer = Writer(store, ENGINE, self.key)
         self.desk = desk
         self.counters: dict[str, Counters] = {}  # by the name of the table, also of a removed one
-        self.desks = [self.desk_of(table) for table in config.tables]
+        try:
+            self.desks = [self.desk_of(table) for table in config.tables]
+        except JournalDamaged:
+            self.writer.abandon()
+            raise
         self.systemd = systemd
         self.listener = listener
         self.stop = asyncio.Event()
@@ -92,6 +100,7 @@ class Daemon(Generic[D]):
 
             self.metrics = endpoint_of(config.metrics, Path(config.state_dir), self)
         self.every_table_failed = asyncio.Event()
+        self.damaged = asyncio.Event()  # the journal
         self.hung_up = asyncio.Event()  # a reload is requested
         self.log_level = config.log_level  # at present: `shoed log` changes it without the configuration
         self.note = ""  # the state of the last reload, for the status
@@ -145,7 +154,8 @@ class Daemon(Generic[D]):
         reloading = self.tasks.create_task(self.reload())
         measuring = [self.tasks.create_task(self.metrics.run())] if self.metrics is not None else []
         self.systemd.notify("READY=1", f"STATUS={self.status()}")
-        self.writer.on_change = lambda: self.systemd.notify(f"STATUS={self.status()}")
+        self.writer.on_change = self.journal_changed
+        self.journal_changed()
         load_later_modules()
         self.key.prepare_in_thread(self.disk.state_dir)
         retaining = self.retaining()
@@ -153,10 +163,11 @@ class Daemon(Generic[D]):
         gc.enable()
         LOG.info("ready: %s", self.status())
         ends: list[asyncio.Future[Any]] = [
-            self.tasks.create_task(event.wait()) for event in (self.stop, self.every_table_failed)
+            self.tasks.create_task(event.wait()) for event in (self.stop, self.every_table_failed, self.damaged)
         ]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        self.systemd.notify("STOPPING=1")
+        if self.damage is None:
+            self.systemd.notify("STOPPING=1")
         for task in (watching, reloading, *measuring, *retaining, *ends):
             task.cancel()
         await asyncio.wait([reloading])  # it starts and ends desks
@@ -184,6 +195,18 @@ class Daemon(Generic[D]):
 
         retention = Retention(self.store, self.writer, self.config.journal.keep, lambda: self.desks)
         return [self.tasks.create_task(retention.run())]
+
+    @property
+    def damage(self) -> JournalDamaged | None:
+        """The damage of the journal that ends this daemon: `run` begins a new journal."""
+        errors = (desk.record.end for desk in self.desks)
+        damage = next((error for error in errors if isinstance(error, JournalDamaged)), None)
+        return None if self.stop.is_set() else damage
+
+    def journal_changed(self) -> None:
+        self.systemd.notify(f"STATUS={self.status()}")
+        if self.damage is not None:
+            self.damaged.set()
 
     def serve(self, desk: D) -> None:
         """Start the devices, the deadlines and the commands of a table."""
@@ -285,13 +308,27 @@ async def ended(tasks: Sequence[asyncio.Task[None]], limit_s: float | None = Non
 
 
 def run(config: Config, path: str) -> int:
-    """Lock the state directory and serve the tables of the configuration."""
+    """Lock the state directory and serve the tables of the configuration. A damaged journal is replaced."""
     state_dir = Path(config.state_dir)
     logging.getLogger("asyncio").addFilter(LimitedLibrary("asyncio"))
     with hold(state_dir), listening(state_dir) as listener:
-        store = Store(state_dir)
+        began = -math.inf
+        while True:
+            try:
+                status, daemon = asyncio.run(serve(config, path, listener))
+                config, damage = daemon.config, daemon.damage
+            except JournalDamaged as error:  # a table cannot be restored
+                status, damage = 1, error
+            if damage is None:
+                return status
+            if monotonic() - began < AGAIN_S:  # the disk damages the new journal, too
+                raise damage
+            began = monotonic()
+            set_aside(state_dir / JOURNAL, now().utc_us, damage)
 
-        async def serve() -> int:
-            return await Daemon(config, store, Systemd(), listener, Desk, path).run()
 
-        return asyncio.run(serve())
+async def serve(config: Config, path: str, listener: socket.socket) -> tuple[int, Daemon[Desk]]:
+    """Serve the tables. Return the exit status, and the daemon that has ended."""
+    store = opened(Path(config.state_dir), [table.name for table in config.tables], now().utc_us)
+    daemon = Daemon(config, store, Systemd(), listener.dup(), Desk, path)
+    return await daemon.run(), daemon

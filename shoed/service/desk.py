@@ -21,7 +21,7 @@ from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
-from shoed.errors import CommitFailed, JournalError, RowAltered
+from shoed.errors import CommitFailed, JournalError
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside
 from shoed.journal.restore import restore
@@ -88,8 +88,7 @@ class Desk:
         self.ended: str | None = None  # the reason, once the table has failed
         self.note = ""  # about the restored state, for the status
         self.begun = ""  # the seed of the restored state, until a Step records it
-        self.state = self.restore(store)
-        self.is_restored = self.ended is None
+        self.state = self.restored(store)
         self.committed = self.state.table  # the state after the last committed Step: only this one may leave the daemon
         self.counters = counters or Counters()
         self.record = TableRecord(self)
@@ -98,7 +97,7 @@ class Desk:
         self.limited_log = LimitedLog(self.name)
         self.due_earlier = asyncio.Event()  # set if a Step names an earlier deadline than `due_ns`
         self.due_ns: int | None = None  # the deadline that `wake` waits for
-        self.is_usable = self.is_restored  # false during an engine step; it stays false if the engine step fails
+        self.is_usable = True  # false during an engine step; it stays false if the engine step fails
         self.leaving: str | None = None  # the reason, once the table is removed or shoed stops
         self.pending: dict[str, PendingCommand] = {}  # by the id of the command
         self.queue: asyncio.Queue[PendingCommand] = asyncio.Queue()
@@ -117,8 +116,7 @@ class Desk:
         """`acknowledged`: the last event that a broker has acknowledged."""
         publisher = Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
         publisher.acknowledged = acknowledged
-        if self.is_restored:
-            publisher.committed((), self.committed)
+        publisher.committed((), self.committed)
         publisher.stand(self.record.reason)
         return publisher
 
@@ -131,16 +129,8 @@ class Desk:
         record = self.state.table.record
         return {"TABLE": self.name} | ({"ROUND": f"{record.shoe}.{record.number}"} if record.number else {})
 
-    def restore(self, store: Store) -> EngineState[SessionState]:
-        """The state after the last row. If the journal was changed, the table ends and takes no input."""
-        try:
-            return self.restored(store)
-        except RowAltered as error:
-            self.ended = f"table failed: {error}"
-            LOG.error("%s", self.ended)  # noqa: TRY400 -- the text has the cause, the place and the remedy
-            return self.engine.begin()
-
     def restored(self, store: Store) -> EngineState[SessionState]:
+        """The state after the last row."""
         with closing(store.read()) as reader:
             restored = restore(reader, self.name, self.engine, lambda of: engine_of(recall(of), reader.word))
         self.begun = "" if restored.plant is None else text(restored.plant)
@@ -378,10 +368,6 @@ class Desk:
     async def run(self) -> None:
         """Run the ports, the deadlines and the commands until cancelled. A defect ends this table only."""
         ABOUT.set(self.fields)
-        if self.ended is not None:
-            self.publisher.is_readable = False
-            self.publisher.complete(self.ended)
-            return
         try:
             async with asyncio.TaskGroup() as self.tasks:
                 if self.record.stopped is None:

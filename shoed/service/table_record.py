@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed.engine import EngineState
-from shoed.errors import JournalDamaged, JournalError, JournalUnusable, RowAltered, TableUnrecorded
+from shoed.errors import JournalDamaged, JournalError, JournalUnusable, TableUnrecorded
 from shoed.journal.verify import verified_events
 from shoed.model.moments import rfc3339
 from shoed.model.step import LinkDown
@@ -59,7 +59,7 @@ class TableRecord:
     def __init__(self, desk: "Desk") -> None:
         self.desk = desk
         self.stopped: Stopped | None = None
-        self.end: TableUnrecorded | RowAltered | None = None
+        self.end: TableUnrecorded | None = None
         self.offline_since_us: int | None = None  # the table has published a stop or a hang
         self.is_going = asyncio.Event()
         self.is_going.set()
@@ -95,7 +95,7 @@ class TableRecord:
 
     def journal_failed(self, error: JournalError) -> None:
         desk = self.desk
-        if isinstance(error, TableUnrecorded | RowAltered):
+        if isinstance(error, TableUnrecorded):
             desk.is_usable = False
             self.end = error
         else:

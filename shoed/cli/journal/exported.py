@@ -7,7 +7,7 @@ import msgspec
 from shoed.journal import Reader
 from shoed.journal.incarnations import words
 from shoed.journal.scan import EventRow
-from shoed.model.incarnations import WordSince, word_of
+from shoed.model.incarnations import WordSince, with_present_ids, word_of
 from shoed.model.moments import rfc3339
 
 
@@ -57,5 +57,5 @@ def exported(reader: Reader, table: str, event: EventRow) -> ExportedEvent:
         event.type,
         named.shoe,
         named.round,
-        msgspec.Raw(event.text.encode()),
+        msgspec.Raw(with_present_ids(event.text, table, words_of(reader, table)).encode()),
     )

@@ -108,7 +108,7 @@ CHECKS: Final[Mapping[CheckName, DoctorCheck]] = {
     CheckName.JOURNAL: DoctorCheck(
         "The journal can be read, and SQLite finds no damage in it within a time limit.",
         "The record is damaged, or another program locks it.",
-        "Keep the file as evidence, move it to another directory, and start the daemon, which makes a new journal.",
+        "Restart the service: it sets the file aside, and starts a new journal (docs/operation.md).",
         "the state directory cannot be read",
     ),
     CheckName.JOURNAL_VERSION: DoctorCheck(

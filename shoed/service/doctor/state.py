@@ -130,7 +130,7 @@ def damages(reader: Reader, limit_s: float = CHECK_S) -> CheckResult:
         remedy = f"check the whole file while the disk is idle: sqlite3 -readonly {where} 'PRAGMA quick_check'"
         return CheckResult(CheckName.JOURNAL, Level.SKIPPED, where, text, remedy)
     if found:
-        remedy = "keep the file as evidence; move it to another directory, and shoed starts a new journal"
+        remedy = "restart the service: it sets the file aside as evidence, and begins a new journal (docs/operation.md)"
         return CheckResult(CheckName.JOURNAL, Level.PROBLEM, where, f"the file is damaged: {'; '.join(found)}", remedy)
     return CheckResult(CheckName.JOURNAL, Level.OK, where, f"readable and without damage ({megabytes:.1f} MB)")
 

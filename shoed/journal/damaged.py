@@ -1,0 +1,144 @@
+"""The opening of a journal by the daemon: a file that cannot be read is set aside, and each loss is named.
+
+Theory of operation: `opened` gives a journal that can be written, unless the file is not a journal of shoed or a newer
+shoed wrote it. Three kinds of evidence show that events are lost: SQLite finds damage (the file is set aside, and a new
+journal begins), SQLite drops commits of the write-ahead log (`wal.py`), or the file does not have a signed head that is
+in `heads.jsonl`. Each of them begins an incarnation. The publisher looks for further evidence at the broker.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from shoed.errors import JournalDamaged, JournalError
+from shoed.journal import incarnations
+from shoed.journal.head_log import newest_heads
+from shoed.journal.incarnations import Outside
+from shoed.journal.reader import Reader
+from shoed.journal.schema import unusable
+from shoed.journal.store import JOURNAL, Store
+from shoed.journal.wal import lost_commits
+from shoed.model.incarnations import Because
+
+PREFIX: Final = "journal-damaged-"
+SUFFIXES: Final = ("-wal", "-shm", "")  # the log first: SQLite must never read it with another file
+
+LOG: Final = logging.getLogger("shoed.journal")
+
+
+def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
+    """The journal of the daemon. `tables`: the tables of the configuration."""
+    path, dropped = state_dir / JOURNAL, 0
+    aside: Path | None = None
+    try:
+        dropped = lost(path)
+        store = Store(state_dir)
+    except JournalDamaged as error:
+        aside = set_aside(path, utc_us, error)
+        store = Store(state_dir)
+    with closing(store.read()) as reader:
+        if reader.tables:
+            name_tail(store, reader, state_dir, dropped, utc_us)
+        else:
+            name_earlier(store, state_dir, aside, tables, utc_us)
+    return store
+
+
+def lost(path: Path) -> int:
+    try:
+        return lost_commits(path)
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
+
+
+def set_aside(path: Path, utc_us: int, error: JournalError) -> Path:
+    """Rename the file with its log. Return the new name."""
+    moment = datetime.fromtimestamp(utc_us / 1e6, UTC).strftime("%Y%m%dT%H%M%SZ")
+    aside = path.with_name(f"{PREFIX}{moment}.db")
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = path.with_name(f"{PREFIX}{moment}-{number}.db")
+    for suffix in SUFFIXES:
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{suffix}").rename(aside.with_name(f"{aside.name}{suffix}"))
+    LOG.error(
+        "the journal is damaged: %s. It is set aside as %s, and a new journal begins. Keep the file; its readable part:"
+        " shoed journal salvage %s",
+        *(error, aside, aside),
+    )
+    return aside
+
+
+def name_tail(store: Store, reader: Reader, state_dir: Path, dropped: int, utc_us: int) -> None:
+    """Begin an incarnation if the end of the journal is lost."""
+    outside = {table: each for table, each in of_heads(state_dir).items() if incarnations.missing(reader, table, each)}
+    details = [f"the signed head {each.word}-{table}-{each.sequence} is missing" for table, each in outside.items()]
+    if dropped:
+        details.append(f"SQLite dropped {dropped} damaged commits of the write-ahead log")
+    if details:
+        shared = {table: incarnations.kept(reader, table) for table in reader.tables}
+        commit(store, Because.TAIL_LOST, "; ".join(details), utc_us, outside, shared)
+
+
+def name_earlier(store: Store, state_dir: Path, aside: Path | None, tables: Sequence[str], utc_us: int) -> None:
+    """Begin the first incarnation of a new journal with its reason, if there was a journal before it."""
+    earlier = aside or max(state_dir.glob(f"{PREFIX}*.db"), default=None)
+    outside = of_heads(state_dir)
+    if earlier is not None:
+        for table, each in of_file(earlier):
+            before = outside.get(table, each)
+            outside[table] = max(before, each, key=lambda known: (known.shoe, known.round, known.sequence))
+    if outside or earlier is not None:
+        detail = "the earlier journal is missing" if earlier is None else f"the earlier journal is set aside: {earlier}"
+        outside |= {table: incarnations.NOTHING for table in tables if table not in outside}
+        commit(store, Because.DAMAGED, detail, utc_us, outside, {})
+
+
+def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
+    store: Store,
+    reason: Because,
+    detail: str,
+    utc_us: int,
+    outside: Mapping[str, Outside],
+    shared: Mapping[str, int],
+) -> None:
+    LOG.warning("the ids of the next events have a new word, %s: %s", reason.value, detail)
+    try:
+        with closing(store.connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            incarnations.begin(connection, reason, detail, utc_us, outside, shared)
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise unusable(store.path, error) from error
+
+
+def of_heads(state_dir: Path) -> dict[str, Outside]:
+    """By table: the last event of the newest signed head."""
+    return {
+        table: Outside(head.journal, head.incarnation, head.sequence, None, head.shoe, head.round, head.row, head.hash)
+        for table, head in newest_heads(state_dir).items()
+    }
+
+
+def of_file(path: Path) -> Iterator[tuple[str, Outside]]:
+    """By table: the last readable event of a damaged journal."""
+    query = (
+        "SELECT sequence, json_extract(data, '$.shoe'), json_extract(data, '$.round') FROM event"
+        " WHERE table_name = ? AND sequence > 0 ORDER BY sequence DESC"
+    )
+    with suppress(JournalError), closing(Reader(path)) as reader:
+        word = reader.word
+        for table in reader.tables:
+            last, shoe, number = 0, 0, 0
+            with suppress(JournalError, TypeError):
+                for sequence, of_shoe, of_round in reader.rows(query, table):
+                    last = last or sequence
+                    if of_shoe is not None:
+                        shoe, number = of_shoe, of_round or 0
+                        break
+            yield table, Outside(word, incarnations.words(reader, table)[-1].word, last, None, shoe, number)

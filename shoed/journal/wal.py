@@ -1,0 +1,59 @@
+"""The write-ahead log of a journal at a start: whether commits in it are lost.
+
+Theory of operation: SQLite reads the log up to the first frame with a wrong checksum, and drops the rest without an
+error. A commit is the last frame of its transaction. If a frame that SQLite drops is a commit, and a later frame of the
+same log follows it, the commit was complete: it is lost. The last frame alone proves nothing: a killed process may have
+written it in part. A log that was cut at a commit cannot be recognised here; the heads and the broker can.
+"""
+
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+HEADER: Final = 32
+FRAME: Final = struct.Struct(">6I")  # page, size of the database after a commit or 0, two salts, two checksums
+SALTS: Final = struct.Struct(">16x2I8x")
+PAGE_SIZE: Final = slice(16, 18)  # in the first page of the database
+
+
+class LogFrame(msgspec.Struct, frozen=True):
+    number: int  # from 1
+    is_commit: bool
+
+
+def lost_commits(path: Path) -> int:
+    """The number of complete commits that SQLite drops when it opens the database."""
+    found = list(frames(path))
+    if not found:
+        return 0
+    with closing(sqlite3.connect(path)) as connection:
+        (_, read, _) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return sum(each.is_commit for each in found[:-1] if each.number > max(read, 0))
+
+
+def frames(path: Path) -> Iterator[LogFrame]:
+    """The frames of the present log. Frames of an earlier log, which SQLite overwrites, have other salts."""
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        with path.open("rb") as database:
+            size = int.from_bytes(database.read(18)[PAGE_SIZE]) or 4096
+        data = memoryview(log.read_bytes())
+    except FileNotFoundError:
+        return
+    size = 65536 if size == 1 else size
+    places = range(HEADER, len(data) - FRAME.size + 1, FRAME.size + size)
+    heads = [FRAME.unpack_from(data, place) for place in places]
+    if not heads:
+        return
+    present, first = SALTS.unpack(data[:HEADER]), heads[0][2:4]
+    is_new = present[0] == (first[0] + 1) % 2**32  # the log was begun again, and has no frame yet
+    if not is_new and all(each[2:4] != present for each in heads):
+        present = first  # the header of the log is damaged
+    for number, head in enumerate(heads, start=1):
+        if head[2:4] == present:
+            yield LogFrame(number, head[1] > 0)

@@ -1,0 +1,212 @@
+"""No id is used twice: a real daemon, broker and subscriber, with journals that were restored, cut, damaged or deleted.
+
+`tests/losses.py` has the law. The seeds are fixed; a failing trial is repeated by its parameter.
+"""
+
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from shoed.rig.broker import Broker, running_broker
+from tests.foreign_shoe import TcpShoe
+from tests.losses import Site
+from tests.mqtt_proxy import Proxy
+from tests.world import World
+
+BOTH_VERSIONS = pytest.mark.parametrize("version", ["5", "3.1.1"])
+WAL_TRIALS = 6
+PAGE_TRIALS = 6
+
+
+@pytest.fixture
+async def shoe() -> AsyncIterator[TcpShoe]:
+    async with TcpShoe() as shoe:
+        yield shoe
+
+
+@pytest.mark.parametrize("heads", [True, False], ids=["heads", "broker"])
+@BOTH_VERSIONS
+async def test_a_restored_copy_begins_a_new_word(
+    tmp_path: Path, world: World, shoe: TcpShoe, version: str, *, heads: bool
+) -> None:
+    """The broker has a newer state, or the state directory has newer heads. The event names the loss."""
+    site = Site(world, shoe, version)
+    await site.play(8)
+    before = site.last()
+    copy = site.copy(tmp_path / "copy")
+    await site.play(25)
+    known = site.last()
+    site.restore(copy)
+    if not heads:
+        site.forget_heads()
+    await site.play(12)
+    (continued,) = site.continued()
+    assert (continued["previous"], continued["reason"], continued["kept"]) == (before[0], "tail-lost", before[1])
+    assert before[1] < continued["known"] <= known[1]
+    assert heads or continued["known"] == known[1]
+    site.check()
+    assert world.recorder.states()[-1]["incarnation"] == continued["incarnation"] == site.last()[0]
+    assert world.recorder.states()[-1]["journal"] == before[0]
+
+    await site.play(12)  # a further start changes nothing
+    assert len(site.continued()) == 1
+    site.check()
+
+
+async def test_a_copy_that_is_restored_twice_begins_two_words(tmp_path: Path, world: World, shoe: TcpShoe) -> None:
+    """The copy does not have the first incarnation after it. The state at the broker has it."""
+    site = Site(world, shoe)
+    await site.play(8)
+    copy = site.copy(tmp_path / "copy")
+    for restores in range(3):
+        await site.play(12)
+        assert len(site.continued()) == restores
+        site.restore(copy)
+        site.forget_heads()
+    site.check()
+    assert len({each["id"].partition("-")[0] for each in site.events}) == 3
+
+
+async def test_events_before_the_first_connection_have_the_new_word(
+    tmp_path: Path, world: World, shoe: TcpShoe
+) -> None:
+    """A restored journal is continued by two processes without a broker. None of their events has a used id."""
+    site = Site(world, shoe)
+    await site.play(8)
+    last = site.last()
+    copy = site.copy(tmp_path / "copy")
+    await site.play(25)
+    site.restore(copy)
+    site.forget_heads()
+    async with Proxy(world.broker.host, world.broker.port) as proxy:
+        away = proxy.port
+    for _ in range(2):
+        daemon = await site.start(port=away)
+        await site.deal(12)
+        await daemon.looking(lambda: world.journal.count("card.drawn", "round.confirmed") > 8)
+        await site.end(daemon)
+    await site.play(5)
+    site.check()
+    (continued,) = site.continued()
+    assert continued["kept"] == last[1]
+
+
+async def test_a_deleted_journal_continues_the_numbers_of_shoes(world: World, shoe: TcpShoe) -> None:
+    """The heads name the last shoe. The first event names the loss."""
+    site = Site(world, shoe)
+    await site.play(25)
+    site.remove()
+    await site.play(8)
+    site.check()
+    (continued,) = site.continued()
+    assert (continued["reason"], continued["kept"]) == ("damaged", 0)
+
+
+@pytest.mark.parametrize("damage", ["no database", "first page", "cut", "unreadable schema"])
+async def test_a_journal_that_cannot_be_opened_is_set_aside(world: World, shoe: TcpShoe, damage: str) -> None:
+    """The table plays on with a new journal, under a new word. The file is kept as it was."""
+    site = Site(world, shoe)
+    await site.play(25)
+    path = site.state_dir / "journal.db"
+    data = bytearray(path.read_bytes())
+    match damage:
+        case "no database":
+            data = bytearray(random.Random(1).randbytes(len(data)))
+        case "first page":
+            data[:100] = bytes(100)
+        case "cut":
+            del data[4096 + 100 :]
+        case _:
+            data[100:4096] = bytes(3996)
+    path.write_bytes(data)
+    await site.play(8)
+    site.check()
+    (continued,) = site.continued()
+    (aside,) = site.state_dir.glob("journal-damaged-*.db")
+    assert aside.read_bytes() == data
+    assert str(aside) in continued["detail"]
+    assert f"shoed journal salvage {aside}" in str(world.daemons[-1])
+    assert await world.daemons[-1].ended() == 0
+
+
+@pytest.mark.parametrize("seed", range(WAL_TRIALS))
+async def test_a_damaged_log_of_sqlite_never_gives_an_id_two_contents(world: World, shoe: TcpShoe, seed: int) -> None:
+    """The daemon was killed; its write-ahead log is cut, or a byte of it is changed. A loss is named."""
+    site, rng = Site(world, shoe), random.Random(seed)
+    await site.play(10)
+    await site.play(10, kill=True)
+    known = site.last()
+    log = site.state_dir / "journal.db-wal"
+    data = bytearray(log.read_bytes())
+    at = rng.randrange(len(data))
+    if rng.random() < 0.5:
+        del data[at:]
+    else:
+        data[at] ^= 1 << rng.randrange(8)
+    log.write_bytes(data)
+    if rng.random() < 0.5:
+        site.forget_heads()
+    await site.play(10)
+    site.check()
+    assert site.continued() or site.last()[1] > known[1]
+
+
+@pytest.mark.parametrize("seed", range(PAGE_TRIALS))
+async def test_flipped_bits_in_the_file_never_reach_a_subscriber(world: World, shoe: TcpShoe, seed: int) -> None:
+    """The damage is found by SQLite or by a hash, or it is harmless. The table plays on."""
+    site, rng = Site(world, shoe), random.Random(seed)
+    async with Proxy(world.broker.host, world.broker.port) as proxy:
+        daemon = await site.start(port=proxy.port)
+        await site.deal(10)
+        await site.fence()
+    await site.deal(15)  # the events wait for the broker
+    await daemon.looking(lambda: world.journal.count("card.drawn", "round.confirmed") >= 20)
+    await site.end(daemon)
+    path = site.state_dir / "journal.db"
+    data = bytearray(path.read_bytes())
+    for _ in range(rng.choice((1, 8, 64))):
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+    await site.play(10)
+    site.check()
+
+
+async def test_two_daemons_with_copies_of_one_journal_use_different_words(
+    tmp_path: Path, world: World, shoe: TcpShoe, broker: Broker
+) -> None:
+    """The second one begins a new word; the first one names the other, and keeps its word."""
+    site = Site(world, shoe)
+    await site.play(8)
+    copy = site.copy(tmp_path / "copy")
+    first = await site.start()
+    await site.deal(12)
+    await site.fence()
+    (tmp_path / "other").mkdir()
+    async with World(tmp_path / "other", broker) as other, TcpShoe() as second_shoe:
+        other.site = world.site
+        other.state_dir.mkdir(parents=True)
+        second = Site(other, second_shoe)
+        second.restore(copy)
+        await second.start()
+        await other.daemons[-1].looking(lambda: "another shoed has a copy of the journal" in str(other.daemons[-1]))
+        await first.looking(lambda: "another shoed published the state of this table" in str(first))
+        assert await other.daemons[-1].stop() == 0
+    await site.deal(5)
+    await site.fence()
+    await site.end(first)
+    site.check()
+
+
+async def test_without_a_retained_state_no_loss_is_claimed(tmp_path: Path, shoe: TcpShoe) -> None:
+    """A broker that kept nothing has no evidence."""
+    async with running_broker() as broker, World(tmp_path, broker) as world:
+        site = Site(world, shoe)
+        await site.play(8)
+        await broker.stop()
+        await broker.start()
+        await world.recorder.listen(broker)
+        await site.play(8)
+        assert site.continued() == []
+        site.check()
