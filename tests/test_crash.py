@@ -161,20 +161,36 @@ def test_a_difference_of_the_subscriber_is_reported(evidence: Evidence, differen
     assert found == (set() if law is None else {law})
 
 
-def test_a_lost_card_is_reported_unless_the_journal_names_the_loss(evidence: Evidence) -> None:
+def test_a_loss_at_the_disk_is_reported_unless_the_journal_names_it(evidence: Evidence) -> None:
     """A new incarnation with a reason names it. Its word begins after the last event that was kept."""
+
+    def found(journal: Journal, *, damaged: bool = True) -> set[str]:
+        return laws_of(evidence.audit().defects(journal, evidence.witness, "after", damaged=damaged))
+
     journal = read(evidence.state_dir)
     kept = {table: events[: len(events) // 2] for table, events in journal.events.items()}
     lost = journal._replace(events=kept)
-    assert laws_of(evidence.audit().defects(lost, evidence.witness, "after")) == {"cards", "published"}
     renewed = Incarnation(2, "new", "the tail is lost", {table: len(events) for table, events in kept.items()})
-    named = lost._replace(incarnations=[*journal.incarnations, renewed])
-    assert evidence.audit().defects(named, evidence.witness, "after") == []
     silent = lost._replace(incarnations=[*journal.incarnations, renewed._replace(reason="")])
-    assert laws_of(evidence.audit().defects(silent, evidence.witness, "after")) == {"cards", "published"}
-    assert (
-        evidence.audit().defects(Journal({}, {}, [renewed], [], ["journal-damaged-x.db"]), evidence.witness, "") == []
-    )
+    named = lost._replace(incarnations=[*journal.incarnations, renewed])
+    set_aside = Journal({}, {}, [renewed], [], ["journal-damaged-x.db"])
+    assert [found(each) for each in (lost, silent)] == [{"cards", "published"}] * 2
+    assert [found(each) for each in (named, set_aside)] == [set()] * 2
+    assert found(named, damaged=False) == {"cards", "named", "published"}
+    assert found(journal._replace(incarnations=named.incarnations), damaged=False) == {"named"}
+
+
+def test_a_line_that_names_the_missed_reports_names_lost_cards(evidence: Evidence) -> None:
+    """If data on the disk were damaged; otherwise the device would still have these cards."""
+    journal = read(evidence.state_dir)
+    events, *missed = journal.events[OPEN], journal.events[OPEN][-1]._replace(type="line.missed")
+    cards = [each for each in events if each.type == "card.drawn"]
+    lost = journal._replace(events={**journal.events, OPEN: [each for each in events if each != cards[2]]})
+    named = lost._replace(events={**lost.events, OPEN: [*lost.events[OPEN], *missed]})
+    audit, witness = Audit(EYE, OPEN), evidence.witness
+    assert "cards" in laws_of(audit.defects(lost, witness, "after", damaged=True))
+    assert "cards" in laws_of(audit.defects(named, witness, "after", damaged=False))
+    assert "cards" not in laws_of(audit.defects(named, witness, "after", damaged=True))
 
 
 @pytest_asyncio.fixture

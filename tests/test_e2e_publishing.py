@@ -1,11 +1,13 @@
 """Messages published twice, retained messages beside the events, and messages that the broker denies."""
 
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from shoed.rig.broker import BrokerKind, running_broker
-from tests.foreign_shoe import ROUNDS, TcpShoe, drawn
+from tests.foreign_shoe import COPIES, ROUNDS, TcpShoe, drawn, endless
 from tests.witnesses import TABLE
 from tests.world import World
 
@@ -25,6 +27,21 @@ async def test_acknowledged_events_are_not_published_again_after_a_clean_stop(wo
         await world.recorder.event("device.offline", number=2)
         again = world.recorder.events()[count:]
         assert [event["type"] for event in again] == ["shoed.device.online", "shoed.device.offline"]
+
+
+async def test_the_state_is_published_also_while_events_do_not_pause(world: World) -> None:
+    """After a crash, the retained state shows how far the events were published."""
+    async with TcpShoe() as shoe:
+        await world.serve(shoe)
+        numbers = Counter[str]()
+        for _, _, frame in islice(endless(), 60):
+            kind = "round.confirmed" if frame[2:3] == b"G" else "card.drawn"
+            numbers[kind] += 1
+            await shoe.send(frame * COPIES)
+            await world.recorder.event(kind, number=numbers[kind])
+    topics = [message.topic.removeprefix(f"{TABLE}/") for message in world.recorder.messages]
+    first, last = topics.index("event/round/started"), len(topics) - topics[::-1].index("event/card/drawn")
+    assert topics[first:last].count("state") > 1
 
 
 async def test_the_question_of_a_suspended_round_stays_retained_in_the_next_round(world: World) -> None:

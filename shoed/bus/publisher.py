@@ -6,8 +6,9 @@ connection sets `news`, which wakes the publisher. The newest committed events a
 read from the journal in a thread, so a disk that hangs delays neither the event loop nor a status. Memory stays bounded
 with a slow broker. The cursor is the sequence number of the last acknowledged event. A
 later commit writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id
-and the same data. The publisher sends the state after the events, when no new event is committed for STATE_AFTER_S. It
-sends the newest signed head after the state, when the broker has acknowledged the events that the head covers.
+and the same data. The publisher sends the state directly after the events, and at most one state in STATE_EACH_S: after
+a crash, the retained state shows how far the events were published. It sends the newest signed head after the state,
+when the broker has acknowledged the events that the head covers.
 
 While the journal cannot record the table, `stand` publishes the status `offline` with the reason, and committed events
 are still published. If the journal cannot be read, the publisher stops the table, and continues with it.
@@ -20,7 +21,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 LOG: Final = logging.getLogger("shoed.bus")
 
-STATE_AFTER_S: Final = 0.02  # one state for a burst of events
+STATE_EACH_S: Final = 0.02  # at most one state in this time, for a burst of events
 BACKOFF_MOST_S: Final = 5.0  # short enough to find a restarted broker soon, long enough for many tables
 FRESH: Final = 256  # events in memory, for a broker that is slower than the table
 READ_AHEAD: Final = 256  # events of one read of the journal
@@ -99,10 +100,12 @@ class Publisher:
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
         self.progress = asyncio.Event()  # `acknowledged` has changed
+        self.proven = False  # whether the broker publishes our events; under MQTT 3.1.1 only a probe can prove it
         self.counts = counts
         self.tail_lost = tail_lost  # begins an incarnation of the journal; sets `messages`
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
+        self.state_from = 0.0  # on the event loop's clock: the next state is not sent before
         self.question: PublicQuestion | None = None  # the question that the broker has
         self.table: TableState | None = None  # after the last committed Step; None: unknown, because a row was changed
         self.fresh: deque[Event] = deque(maxlen=FRESH)  # the newest committed events
@@ -260,7 +263,7 @@ class Publisher:
     async def serve(self, connection: Connection, boundary: int, ended: asyncio.Future[None], born: Born) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""
         sent = self.acknowledged
-        proven = False  # whether the broker publishes our events; under MQTT 3.1.1 only a probe can prove it
+        self.proven = False
         while True:
             self.news.clear()
             self.reap(ended)
@@ -269,31 +272,23 @@ class Publisher:
                 self.track(sent, connection.send(status))
                 room -= 1
             events = self.unsent(sent, room)
-            for event in events:
-                message = self.messages.event(event, historical=event.sequence <= boundary)
-                self.counts.published()
-                if not proven:
-                    self.begin()
-                    await connection.probe(message)
-                    self.advance(event.sequence)
-                    proven = True
-                else:
-                    self.track(event.sequence, connection.send(message))
-                sent = event.sequence
             if events:
+                await self.publish_events(connection, events, boundary)
+                sent = events[-1].sequence
                 continue
-            if self.under_way:
-                await self.news.wait()
+            wait_s = self.until_state(connection, sent)
+            if wait_s is not None and wait_s <= 0:
+                await self.publish_state(connection, sent)
+            elif self.under_way or wait_s is not None:
+                await self.some_news(wait_s)
             elif await self.is_complete(connection, sent):
                 return
 
     async def is_complete(self, connection: Connection, sent: int) -> bool:
-        """After the events, publish the state and then the head, or wait for news. Return whether all is published."""
+        """After the state, publish the head, or wait for news. Return whether all is published."""
         self.busy_since = None
         if self.reading is not None:
             await self.news.wait()
-        elif self.stale and self.is_readable:
-            await self.publish_state(connection, sent)
         elif self.head_due and self.is_readable:
             self.head_due = False
             self.read(partial(newest_head, table=self.messages.table), self.keep_head)
@@ -304,6 +299,26 @@ class Publisher:
         else:
             return True
         return False
+
+    async def some_news(self, wait_s: float | None) -> None:
+        """Wait for news, at most this time."""
+        if not self.under_way:
+            self.busy_since = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self.news.wait()
+
+    async def publish_events(self, connection: Connection, events: Sequence[StoredEvent], boundary: int) -> None:
+        for event in events:
+            message = self.messages.event(event, historical=event.sequence <= boundary)
+            self.counts.published()
+            if self.proven:
+                self.track(event.sequence, connection.send(message))
+            else:
+                self.begin()
+                await connection.probe(message)
+                self.advance(event.sequence)
+                self.proven = True
 
     def new_status(self, born: Born) -> MqttMessage | None:
         """The status of the journal, if the broker does not have it. The status of a table that ends is the last."""
@@ -356,25 +371,29 @@ class Publisher:
         self.is_readable = False
         self.writer.stop(self.messages.table, error)
 
+    def until_state(self, connection: Connection, sent: int) -> float | None:
+        """The seconds until the state is sent; None: the broker has the newest state."""
+        if not self.stale or self.table is None or not self.is_readable:
+            return None
+        if self.table.sequence > sent or connection.unacknowledged >= connection.window:
+            return STATE_EACH_S  # newer events are published first; an acknowledgement is news
+        return 0.0 if self.final_reason else self.state_from - asyncio.get_running_loop().time()
+
     async def publish_state(self, connection: Connection, sent: int) -> None:
-        """Publish the state when there is no news for STATE_AFTER_S."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0 if self.final_reason else STATE_AFTER_S):
-                await self.news.wait()
-            return
+        """Publish the state, and its question if that has changed."""
         state = self.table
         if state is None:
-            self.stale = False
-        elif state.sequence <= sent:  # otherwise there are newer events, which are published first
-            self.stale = False
-            acknowledged = connection.send(self.shown(state))
-            self.track(sent, acknowledged)
-            question = self.open_question(state)
-            if question != self.question:
-                self.question = question
-                if connection.unacknowledged >= connection.window:  # a broker with a Receive Maximum of 1
-                    await asyncio.wait((acknowledged,))
-                self.track(sent, connection.send(self.messages.question(question)))
+            return
+        self.stale = False
+        self.state_from = asyncio.get_running_loop().time() + STATE_EACH_S
+        acknowledged = connection.send(self.shown(state))
+        self.track(sent, acknowledged)
+        question = self.open_question(state)
+        if question != self.question:
+            self.question = question
+            if connection.unacknowledged >= connection.window:  # a broker with a Receive Maximum of 1
+                await asyncio.wait((acknowledged,))
+            self.track(sent, connection.send(self.messages.question(question)))
 
     def keep_head(self, head: Head | None) -> None:
         self.head = head

@@ -160,9 +160,11 @@ def present(directory: Path) -> list[Path]:
 
 
 def restore(directory: Path, files: dict[Path, bytes]) -> None:
-    """Replace the files of the directory."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            path.unlink()
+    """Replace the files of the directory. Their modes are those of the present files."""
+    modes = {path: path.stat().st_mode for path in directory.rglob("*") if path.is_file()}
+    for path in modes:
+        path.unlink()
     for path, data in files.items():
+        path.touch(mode=0o600)
         path.write_bytes(data)
+        path.chmod(modes.get(path, 0o600))

@@ -23,7 +23,7 @@ from tests.command_clients import shoed
 from tests.crash.dealing import Eye, Open
 from tests.crash.disk import FaultyDisk
 from tests.crash.evidence import Journal, read
-from tests.crash.laws import Audit, Witness, cards, named
+from tests.crash.laws import Audit, Witness, cards
 from tests.crash.subscriber import Subscriber
 from tests.patience import PATIENCE_S
 from tests.world import Daemon, World, shoe_on
@@ -133,7 +133,7 @@ class Site:
         journal = await asyncio.to_thread(read, self.state_dir)
         place = f"journal after {self.moment}"
         found = self.laws.defects(journal, self.witness, place, complete=complete, damaged=self.damaged)
-        if self.damaged and found and (named(journal) or await self.is_altered()):
+        if self.damaged and found and await self.is_altered():
             found = [defect for defect in found if defect.startswith("contents:")]
         self.defects += found
         if self.subscriber.ended:
