@@ -1,5 +1,6 @@
 """`shoed journal`: the verification and the display of the journal of a running daemon, or of a copy."""
 
+import asyncio
 import re
 import shutil
 import sqlite3
@@ -122,6 +123,21 @@ async def test_all_rows_are_shown_with_their_results(dealt: World) -> None:
     assert sum(each.startswith(f"{TABLE} row ") for each in finished.out.splitlines()) == rows
     answers = [each.partition(": ")[2] for each in finished.out.splitlines() if each.startswith("    answer: ")]
     assert [msgspec.json.decode(each)["id"] for each in answers] == ["1", "2"]
+
+
+async def test_every_task_reads_the_journal_of_a_running_daemon(dealt: World) -> None:
+    """While the shoe deals: the export has each event once, and the daemon continues."""
+    tasks = (["show", TABLE], ["query", TABLE, "--round", "1.2"], ["stats"], ["report"], ["export"])
+    shown = await asyncio.gather(*(journal(dealt, *task) for task in tasks))
+    assert [(each.status, each.err) for each in shown] == [(0, "")] * len(tasks)
+    exported = [msgspec.json.decode(line) for line in shown[-1].out.splitlines()]
+    published = dealt.recorder.events()
+    for each, event in zip(exported, published, strict=True):
+        assert (each["id"], each["time"], f"shoed.{each['type']}") == (event["id"], event["time"], event["type"])
+        assert (each["data"], str(each["sequence"])) == (event["data"], event["sequence"])
+    assert f"<h1>{TABLE}: shoe 1</h1>" in shown[-2].out
+    assert f"rounds          {len(ROUNDS)} started; {len(ROUNDS)} complete" in shown[2].out
+    assert await dealt.daemons[-1].stop() == 0
 
 
 @pytest.mark.parametrize(

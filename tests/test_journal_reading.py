@@ -3,20 +3,23 @@
 import csv
 import io
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
+import tracemalloc
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from shoed.cli import main
-from shoed.cli.journal import selection
+from shoed.cli.journal import export, selection
 from shoed.journal import Reader, scan
 from shoed.model.moments import rfc3339
 from tests.patience import PATIENCE_S
@@ -304,6 +307,78 @@ def test_a_file_a_copy_and_a_directory_give_the_same_events(folder: Path, capsys
     copied = tmp_path / "copy"
     shutil.copytree(folder, copied)
     assert output(capsys, copied, "export") == expected
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without rights")
+def test_a_backup_is_read_where_no_file_can_be_made(folder: Path) -> None:
+    """As on a read-only medium. A file that a daemon may be writing is not read in this way."""
+    with TemporaryDirectory() as place:
+        backup = Path(place) / "backup.db"
+        with closing(sqlite3.connect(folder / "journal.db")) as ours, closing(sqlite3.connect(backup)) as copy:
+            ours.backup(copy)
+            copy.execute("PRAGMA journal_mode = WAL")
+        Path(place).chmod(0o755)
+        backup.chmod(0o644)
+        assert last_sequence_without_rights(backup) == raw(folder, "t1")[-1].sequence
+        assert [each.name for each in Path(place).iterdir()] == ["backup.db"]
+        backup.with_name("backup.db-wal").touch()
+        assert last_sequence_without_rights(backup) is None
+
+
+def last_sequence_without_rights(path: Path) -> int | None:
+    """The last sequence number of t1, read by a child with the rights of no user; None after an error."""
+    receiver, sender = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            with closing(Reader(path)) as reader:
+                os.write(sender, str(reader.last_sequence("t1")).encode())
+        finally:
+            os._exit(0)
+    os.close(sender)
+    with os.fdopen(receiver) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return int(text) if text else None
+
+
+@pytest.mark.parametrize("task", ["export --format jsonl", "export --format csv", "query --json", "stats"])
+def test_the_memory_does_not_grow_with_the_journal(
+    tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Five times the events need the same memory."""
+    monkeypatch.setattr(scan, "CHUNK", 128)
+    monkeypatch.setattr(export, "BATCH", 128)
+    folder = record(tmp_path, Play(shoes=1, rounds=8, trouble=0))
+    repeat(folder, 20)
+    small = peak_of(task, folder)
+    repeat(folder, 5)
+    assert peak_of(task, folder) < small * 1.1
+    assert capsys.readouterr().err == ""
+
+
+def repeat(folder: Path, times: int) -> None:
+    last = raw(folder)[-1].sequence
+    with closing(sqlite3.connect(folder / "journal.db")) as connection:
+        for number in range(1, times):
+            query = "INSERT INTO event SELECT table_name, sequence + ?, row, type, utc_us, data FROM event"
+            connection.execute(f"{query} WHERE sequence <= ?", (number * last, last))
+        connection.commit()
+
+
+def peak_of(task: str, folder: Path) -> int:
+    """The most memory that the task needs, in bytes, with its output in a file."""
+    command = ["journal", *task.split(), "--state-dir", str(folder)]
+    with (folder / "output").open("w") as file, redirect_stdout(file):
+        assert main(command) == 0  # imports and caches
+        tracemalloc.start()
+        assert main(command) == 0
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    return peak
 
 
 def test_a_journal_is_read_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,24 @@ class ChainAnchor(msgspec.Struct, frozen=True):
     utc_us: int = 0
 
 
+def connected(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write. For a file in WAL mode, SQLite makes two files in the directory.
+
+    If this user cannot make them, and no `-wal` exists, no process uses the file: it may be read as it is.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+    except sqlite3.OperationalError as error:
+        is_unwritable = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+        if not is_unwritable or path.with_name(f"{path.name}-wal").exists():
+            raise
+        connection.close()
+        connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
+    return connection
+
+
 class Reader:
     """A read-only connection. It returns committed data only."""
 
@@ -73,7 +91,7 @@ class Reader:
         except OSError as error:
             raise JournalUnusable(f"{path}: {error.strerror}; run as the user of the daemon, or as root") from error
         try:
-            self.connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+            self.connection = connected(path)
         except sqlite3.Error as error:
             raise unusable(path, error) from error
 

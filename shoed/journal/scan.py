@@ -9,6 +9,7 @@ do the rows: a search by halves needs about 25 looks in ten million events.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -23,7 +24,7 @@ Data = dict[str, Any]  # of an event, as JSON has it: journals of earlier versio
 decode: Final = msgspec.json.Decoder(Data).decode
 
 
-class EventRow(msgspec.Struct, frozen=True):
+class EventRow(msgspec.Struct, frozen=True, dict=True):
     """One recorded event, with its row."""
 
     sequence: int
@@ -32,7 +33,7 @@ class EventRow(msgspec.Struct, frozen=True):
     utc_us: int
     text: str  # the data, as JSON
 
-    @property
+    @cached_property
     def data(self) -> Data:
         return decode(self.text)
 

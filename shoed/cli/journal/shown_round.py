@@ -199,7 +199,8 @@ def card_lines(reader: Reader, table: str, view: RoundView) -> Iterator[str]:
     for each in found:
         place = f"set aside: {each.reason}" if each.reason else f"card {each.index} {side(each.hand)}"
         yield f"    {place:<15} {each.card or 'unreadable':<4} {each.time}  event {each.id}  row {each.row}"
-        yield f"      {each.source}{f': {each.bytes}' if each.bytes is not None else ''}"
+        received = "" if each.bytes is None else f": {each.bytes or 'the journal does not keep the bytes'}"
+        yield f"      {each.source}{received}"
 
 
 def section(title: str, events: Sequence[EventRow]) -> Iterator[str]:

@@ -99,7 +99,5 @@ def shares(counts: Mapping[str, int], whole: int) -> str:
 
 def downtime(counts: Tally) -> str:
     devices = sorted({*counts.offline, *counts.offline_s})
-    several = (
-        f"{each} offline {counts.offline[each]} times, {counts.offline_s.get(each, 0):.1f} s" for each in devices
-    )
-    return ", ".join(several) or "none"
+    several = (f"{each} {counts.offline_s.get(each, 0):.1f} s, absences {counts.offline[each]}" for each in devices)
+    return "; ".join(several) or "none"
