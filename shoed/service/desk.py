@@ -268,7 +268,7 @@ class Desk:
     @property
     def backlog(self) -> int:
         """The number of committed events that the broker has not acknowledged."""
-        return self.committed.sequence - self.publisher.acknowledged
+        return max(0, self.committed.sequence - self.publisher.acknowledged)  # 0 for a table that was not restored
 
     @property
     def is_served(self) -> bool:
