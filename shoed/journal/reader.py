@@ -7,7 +7,7 @@ cannot migrate a copy with an old schema, so it also reads old schemas.
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
@@ -178,7 +178,8 @@ class Reader:
         try:
             yield
         finally:
-            list(self.rows("ROLLBACK"))
+            with suppress(JournalUnusable):  # the reader may be closed
+                list(self.rows("ROLLBACK"))
 
     def counts(self, table: str) -> tuple[int, int]:
         """The numbers of rows and events."""

@@ -1,0 +1,82 @@
+"""`shoed journal verify`: its output and its exit status."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from shoed.cli.journal.verify import SHOWN, verify
+from shoed.errors import JournalUnusable, NoSuchTable
+from shoed.journal import Store
+from tests.angel_eye_line import traffic
+from tests.test_journal_replay import record
+
+FROZEN: Final = Path(__file__).resolve().parent / "data" / "journal-v4.sql"
+
+
+def old(folder: Path) -> Path:
+    with closing(sqlite3.connect(folder / "journal.db")) as connection:
+        connection.executescript(FROZEN.read_text())
+    return folder
+
+
+def change(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "journal.db")) as connection:
+        assert connection.execute(statement).rowcount > 0
+        connection.commit()
+
+
+async def test_an_unchanged_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each table has the rows, the events and the hash of the last row, for a person to keep."""
+    Store(old(tmp_path))
+    await record(tmp_path, traffic(1), "new")
+    assert verify(tmp_path, [], [], None) == 0
+    out = capsys.readouterr().out
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        query = "SELECT row, hex(hash) FROM step WHERE table_name = 'new' ORDER BY row DESC LIMIT 1"
+        last, hashed = connection.execute(query).fetchone()
+        ((events,),) = connection.execute("SELECT count(*) FROM event WHERE table_name = 'new'")
+    line = f"new: rows 1-{last} and {events} events have their hashes; the hash of row {last} is {hashed.lower()}"
+    assert line in out.splitlines()
+    assert "t: the rows up to 31 are of an earlier version; its update sealed them" in out.splitlines()
+    assert verify(tmp_path / "journal.db", ["new"], [], None) == 0
+    assert capsys.readouterr().out.splitlines()[0] == line
+
+
+async def test_changes_are_named_with_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The status is 1. The other tables are verified, too."""
+    await record(tmp_path, traffic(1), "one")
+    await record(tmp_path, traffic(2), "two")
+    change(tmp_path, "DELETE FROM step WHERE table_name = 'one' AND row = 5")
+    assert verify(tmp_path, [], [], None) == 1
+    first, second, *remedy = capsys.readouterr().out.splitlines()
+    assert first == "one: row 5: missing: the next row is 6"
+    assert second.startswith("two: rows 1-")
+    assert "Keep a copy of its files as evidence." in " ".join(remedy)
+
+
+async def test_many_changes_are_not_all_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first changes of a table are sufficient."""
+    await record(tmp_path, traffic(1), "one")
+    change(tmp_path, "UPDATE step SET utc_us = utc_us + 1")
+    assert verify(tmp_path, [], [], None) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("one: ")]
+    assert lines[SHOWN] == "one: more changes follow"
+    assert not any("altered" in line for line in lines[SHOWN:])
+
+
+def test_a_copy_of_an_old_journal_has_no_hashes(tmp_path: Path) -> None:
+    """A reader does not migrate it."""
+    with pytest.raises(
+        JournalUnusable, match="a journal of schema 4 has no hashes; the first start of this shoed adds"
+    ):
+        verify(old(tmp_path), [], [], None)
+
+
+async def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
+    """The error names the known tables."""
+    await record(tmp_path, traffic(1), "one")
+    with pytest.raises(NoSuchTable, match="known: one"):
+        verify(tmp_path, ["other"], [], None)
