@@ -5,6 +5,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, Self
 
+from msgspec.structs import replace
+
 from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed import VERSION
 from shoed.engine import ENGINE, EngineState
@@ -70,12 +72,16 @@ class Dealer:
 class LongRecord:
     """A journal that grows by whole shoes."""
 
-    def __init__(self, folder: Path, tables: Sequence[str] = ("bac-901",)) -> None:
+    def __init__(self, folder: Path, tables: Sequence[str] = ("bac-901",), after: tuple[int, int] = (0, 0)) -> None:
+        """`after`: the last row and the last event of an earlier record."""
         folder.mkdir(exist_ok=True)
         self.store = Store(folder)
         self.connection = self.store.connect()
         self.committer = Committer(self.connection, ENGINE)
         self.dealers = [Dealer(self.store, self.committer, table) for table in tables]
+        for dealer in self.dealers:
+            table = replace(dealer.state.table, sequence=after[1])
+            dealer.state = replace(dealer.state, row=after[0], table=table)
         self.shoes = 0
 
     def __enter__(self) -> Self:

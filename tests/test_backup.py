@@ -14,12 +14,13 @@ from typing import Any, Final
 import pytest
 
 from shoed.errors import JournalError, JournalLocked, JournalUnusable
-from shoed.journal import Reader, hold
+from shoed.journal import Reader, hold, seal
 from shoed.journal.backup import FILE, back_up
 from shoed.journal.from_backup import restore
 from shoed.journal.verify import Verification
 from tests.long_record import LongRecord
 from tests.patience import PATIENCE_S
+from tests.sealed_record import sealed_record
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 TABLES: Final = ("bac-901", "bac-902")
@@ -194,6 +195,33 @@ def test_a_full_disk_is_named(state: Path, tmp_path: Path) -> None:
     (tmp_path / "full" / "lock").symlink_to("/dev/full")
     with pytest.raises(JournalUnusable, match=r"No space left on device; .*free space"):
         back_up(state / FILE, tmp_path / "full")
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A journal with rows of schema 4, in several sealed runs."""
+    monkeypatch.setattr(seal, "RUN", 100)
+    with sealed_record(tmp_path / "sealed", 750) as record:
+        record.deal(2)
+    return tmp_path / "sealed"
+
+
+def test_sealed_rows_are_verified_and_copied(sealed: Path, tmp_path: Path) -> None:
+    """They are copied once, in runs."""
+    (copied,) = back_up(sealed / FILE, tmp_path / "backup")
+    ((rows,),) = ask(sealed, "SELECT count(*) FROM step")
+    assert copied.rows == 750 + rows
+    assert content(tmp_path / "backup") == content(sealed)
+    assert findings(tmp_path / "backup") == []
+    assert back_up(sealed / FILE, tmp_path / "backup")[0].rows == 0
+
+
+def test_a_changed_sealed_row_is_not_copied(sealed: Path, tmp_path: Path) -> None:
+    """The backup has the runs before it."""
+    change(sealed, "UPDATE step_4 SET observations = '[1]' WHERE row = 333")
+    with pytest.raises(JournalError, match=r"bac-901: the rows 301 to 400 of .* cannot be verified"):
+        back_up(sealed / FILE, tmp_path / "backup")
+    assert ask(tmp_path / "backup", "SELECT max(row) FROM step_4") == [(300,)]
 
 
 # --- restore

@@ -12,7 +12,7 @@ import pytest
 
 from shoed.engine import ENGINE, Engine
 from shoed.errors import JournalError
-from shoed.journal import Reader, Writer, retention
+from shoed.journal import Reader, Writer, retention, seal
 from shoed.journal.backup import FILE, back_up
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.growth import size_of
@@ -21,7 +21,6 @@ from shoed.journal.replay import beginning, decode_again, rehearse
 from shoed.journal.restore import restore
 from shoed.journal.retention import (
     DAY_US,
-    TEXT,
     CutPoint,
     Keep,
     RowCut,
@@ -42,6 +41,7 @@ from tests.angel_eye_line import START
 from tests.command_clients import shoed
 from tests.long_record import LongRecord
 from tests.patience import PATIENCE_S
+from tests.sealed_record import sealed_record
 from tests.test_journal import StateAfter, urgent
 
 NOW: Final = 20_000 * DAY_US
@@ -164,8 +164,9 @@ def test_old_rows_are_deleted_in_batches(record: LongRecord, monkeypatch: pytest
         ).fetchall()
         assert (cut[0], cut[1], cut[5]) == (first_rows(record)[table] - 1, sequence - 1, "cut")
         assert row > cut[0]
-        text = TEXT.format(
-            journal=record.store.word, table=table, row=cut[0], sequence=cut[1], time=rfc3339(cut[3]), hash=cut[2].hex()
+        text = (
+            f"shoed cut 1\njournal {record.store.word}\ntable {table}\nrow {cut[0]}\nsequence {cut[1]}\n"
+            f"time {rfc3339(cut[3])}\nhash {cut[2].hex()}\n"
         ).encode()
         assert is_signed(KEY.public, cut[4], text)
         assert not is_signed(KEY.public, cut[4], text.replace(b"row ", b"row 1"))
@@ -261,6 +262,23 @@ def test_a_backup_that_ends_before_the_cut_cannot_continue(tmp_path: Path) -> No
         with pytest.raises(JournalError, match="the next rows are not in the journal any more"):
             back_up(other.store.path, tmp_path / "backup")
     assert findings(tmp_path / "backup" / FILE) == []
+
+
+def test_sealed_rows_are_deleted_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are older than all other rows. The record is verified after each run."""
+    monkeypatch.setattr(seal, "RUN", 100)
+    with sealed_record(tmp_path / "sealed", 750) as record:
+        record.deal(3)
+        assert apply(record, Keep(days=5)) == []
+        record.deal(6)
+        assert len(apply(record, Keep(days=5))) == 1
+        for name in ("step_4", "seal"):
+            assert record.connection.execute(f"SELECT count(*) FROM {name}").fetchone() == (0,)  # noqa: S608 -- of this test
+        assert record.connection.execute("SELECT reason FROM anchor").fetchall() == [("cut",)]
+        record.deal(2)
+        assert findings(record.store.path) == []
+        back_up(record.store.path, tmp_path / "backup")
+        assert findings(tmp_path / "backup" / FILE) == []
 
 
 # --- the daemon

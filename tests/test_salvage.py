@@ -5,20 +5,26 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import pytest
 
-from shoed.journal import Reader
+from shoed.errors import JournalUnusable
+from shoed.journal import Reader, seal
 from shoed.journal.backup import FILE
+from shoed.journal.from_backup import restore
 from shoed.journal.losses import LossKind
 from shoed.journal.pages import records
+from shoed.journal.restore import restore as start
 from shoed.journal.salvage import Salvage, salvage
 from shoed.journal.verify import AlterationKind, Verification
 from tests.command_clients import shoed
 from tests.long_record import LongRecord
+from tests.sealed_record import sealed_record
+from tests.test_retention import engine_of_settings
 
 PAGE: Final = 4096
 LEAF: Final = 10  # the kind of a page
@@ -176,6 +182,46 @@ def test_the_trees_above_the_rows_are_not_required(intact: Path, tmp_path: Path)
     assert_honest(intact, file, found)
 
 
+@pytest.fixture
+def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A journal with rows of schema 4, in several sealed runs, and nothing in the log."""
+    monkeypatch.setattr(seal, "RUN", 100)
+    with sealed_record(tmp_path / "sealed", 750) as record:
+        record.deal(2)
+    return tmp_path / "sealed" / FILE
+
+
+def test_sealed_rows_are_found(sealed: Path, tmp_path: Path) -> None:
+    """Their seals prove them."""
+    file, found = salvaged(sealed, tmp_path / "new")
+    assert [table.losses for table in found.tables] == [[]]
+    for name in ("step_4", "step", "event", "seal", "anchor"):
+        assert content(file, name) == content(sealed, name), name
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("name", ["step_4", "event"])
+def test_a_damaged_page_of_sealed_rows_leaves_its_run_unproven(
+    sealed: Path, tmp_path: Path, name: str, seed: int
+) -> None:
+    """The other rows of the run remain. All other runs are proven."""
+    dice, data = Random(seed), bytearray(sealed.read_bytes())
+    overwritten(data, dice.choice(pages_of(sealed, name)), dice)
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    file, found = salvaged(damaged, tmp_path / "new")
+    (table,) = found.tables
+    assert content(file, "step_4") <= content(sealed, "step_4")
+    lost = set(ask(sealed, "SELECT row FROM step_4")) - set(ask(file, "SELECT row FROM step_4"))
+    missing = [loss for loss in table.losses if loss.kind is LossKind.MISSING]
+    assert lost == {(row,) for loss in missing for row in range(loss.row, loss.last_row + 1)}
+    unproven = sum(loss.last_row - loss.row + 1 for loss in table.losses if loss.kind is LossKind.UNPROVEN)
+    assert unproven < 600
+    with closing(Reader(file)) as reader:
+        seen = list(Verification(reader, "bac-901").findings())
+    assert {each.kind for each in seen} <= {AlterationKind.LOST}
+
+
 # --- the log
 
 
@@ -261,6 +307,30 @@ async def test_the_output_names_the_gaps(intact: Path, without_a_page: Path, tmp
     assert (again.status, again.out, again.err) == (1, "", f"{new / FILE} exists; name a new directory\n")
     complete = await shoed("journal", "salvage", intact, tmp_path / "complete")
     assert (complete.status, complete.err) == (0, "")
+
+
+def test_a_salvaged_journal_is_restored_if_its_end_is_complete(intact: Path, tmp_path: Path) -> None:
+    """A table can continue from its last checkpoint. A gap after it is refused."""
+    for page_of_row, is_accepted in (("min", True), ("max", False)):
+        data, damaged = bytearray(intact.read_bytes()), tmp_path / f"{page_of_row}.db"
+        ((row,),) = ask(intact, f"SELECT {page_of_row}(row) FROM step WHERE table_name = 'bac-901'")  # noqa: S608 -- above
+        ((hashed,),) = ask(intact, f"SELECT hash FROM step WHERE table_name = 'bac-901' AND row = {row}")  # noqa: S608 -- a number
+        zeroed(data, data.index(hashed) // PAGE + 1, Random(1))
+        damaged.write_bytes(data)
+        file, found = salvaged(damaged, tmp_path / page_of_row)
+        assert found.tables[0].losses != []
+        if not is_accepted:
+            with pytest.raises(JournalUnusable, match=r"bac-901: .*; no table can continue after this gap"):
+                restore(file, tmp_path / "state")
+            continue
+        restore(file, tmp_path / "state")
+        with LongRecord(intact.parent, TABLES) as record, closing(Reader(tmp_path / "state" / FILE)) as reader:
+            for dealer in record.dealers:
+                engine_for = partial(engine_of_settings, reader.word)
+                started = start(reader, dealer.table, dealer.engine, engine_for)
+                assert started.state is not None
+                assert started.state.row == reader.last_row(dealer.table)
+                assert started.problems == ()
 
 
 def test_records_longer_than_a_page_are_read(tmp_path: Path) -> None:

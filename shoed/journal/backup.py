@@ -20,7 +20,7 @@ from shoed.errors import JournalError
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Losses, LossKind
 from shoed.journal.reader import ChainAnchor, Reader
-from shoed.journal.rows import Checkpoint, row_hash, seal_hash
+from shoed.journal.rows import Checkpoint, row_hash, seal_hash, sealed_hash
 from shoed.journal.scan import newest_starts, whole
 from shoed.journal.schema import SCHEMAS, migrate, unusable
 from shoed.journal.store import hold
@@ -146,13 +146,19 @@ class Backup:
     def end(self, table: str) -> ChainAnchor | None:
         """The end of the chain in the backup; None without a row."""
         (sequence,) = self.connection.execute(
-            "SELECT coalesce(max(sequence), 0) FROM event WHERE table_name = ?", (table,)
+            "SELECT max(coalesce((SELECT max(sequence) FROM event WHERE table_name = ?1), 0),"
+            " coalesce((SELECT max(sequence) FROM anchor WHERE table_name = ?1), 0))",
+            (table,),
         ).fetchone()
-        for name in ("step", "seal"):
-            query = f"SELECT row, hash FROM {name} WHERE table_name = ? ORDER BY row DESC LIMIT 1"  # noqa: S608 -- ours
-            for row, hashed in self.connection.execute(query, (table,)).fetchall():
-                return ChainAnchor(row, sequence, hashed)
-        return None
+        places = [
+            ChainAnchor(row, sequence, hashed)
+            for name in ("step", "anchor", "seal")
+            for row, hashed in self.connection.execute(
+                f"SELECT row, hash FROM {name} WHERE table_name = ? ORDER BY row DESC LIMIT 1",  # noqa: S608 -- ours
+                (table,),
+            )
+        ]
+        return max(places, key=lambda each: each.row, default=None)
 
     def beginning(self, table: str) -> ChainAnchor:
         """The beginning of the chain in the source: a cut, or the beginning of the table."""
@@ -205,10 +211,13 @@ class Backup:
             for run in self.reader.seals(table, end.row + 1):
                 steps = self.reader.old_columns(table, end.row + 1, run.row)
                 events = self.reader.old_events(table, end.sequence, run.sequence)
-                is_lost = any(loss.row <= run.row and loss.last_row > end.row for loss in self.losses.all)
-                if seal_hash(end.hash, steps, events) != run.hash and not is_lost:
+                anchor = self.reader.before(table, run.row + 1)  # of the last run, otherwise it is the run
+                seal = sealed_hash(run.hash, table, run.row, run.sequence, anchor.state, anchor.utc_us)
+                is_sealed = anchor.hash in {run.hash, seal}
+                is_proven = is_sealed and seal_hash(end.hash, steps, events) == run.hash
+                if not is_proven and not self.losses.concern(end.row + 1, run.row):
                     raise self.not_proven(table, f"the rows {end.row + 1} to {run.row}")
-                return BackupPart(run, "step_4", steps, [(table, *event) for event in events])
+                return BackupPart(anchor, "step_4", steps, [(table, *event) for event in events])
         return None
 
     def chained(self, table: str, end: ChainAnchor) -> BackupPart | None:

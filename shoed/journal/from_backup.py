@@ -17,10 +17,11 @@ from shoed.errors import JournalError, JournalUnusable
 from shoed.journal.backup import last_round
 from shoed.journal.incarnations import begin
 from shoed.journal.keys import sync_directory
+from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
 from shoed.journal.schema import unusable
 from shoed.journal.store import hold, unwritable
-from shoed.journal.verify import AlterationKind, Verification
+from shoed.journal.verify import AlterationKind, Verification, file_findings
 from shoed.model.incarnations import Because
 
 
@@ -53,10 +54,20 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
 
 
 def verify(reader: Reader) -> None:
+    for finding in file_findings(reader):
+        raise JournalUnusable(f"{reader.path}: {finding}; nothing was restored; use another backup")
     for table in reader.tables:
-        for finding in Verification(reader, table).findings():
+        verification = Verification(reader, table)
+        for finding in verification.findings():
             if finding.kind is not AlterationKind.LOST:
                 raise JournalUnusable(f"{reader.path}: {finding}; nothing was restored; use another backup")
+        last = max((checkpoint.row for checkpoint in reader.checkpoints(table)), default=0)
+        for loss in verification.losses.all:
+            if loss.last_row > last:
+                raise JournalUnusable(
+                    f"{reader.path}: {table}: {loss}: {REASONS[loss.kind]}; no table can continue after this gap; read"
+                    " this journal with --state-dir, and restore a backup"
+                )
 
 
 def require_room(backup: Path, state_dir: Path) -> None:

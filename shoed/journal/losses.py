@@ -51,6 +51,10 @@ class Losses:
         found = reader.rows(query, table) if reader.is_chained else ()
         self.all = [Loss(row, last_row, LossKind(kind), *events) for row, last_row, kind, *events in found]
 
+    def concern(self, first: int, last: int) -> bool:
+        """Whether one of these rows is named."""
+        return any(loss.row <= last and loss.last_row >= first for loss in self.all)
+
     def has(self, kind: LossKind, first: int, last: int | None = None) -> bool:
         """Whether all these rows or events are named."""
         at = first

@@ -161,8 +161,11 @@ def batch_end(connection: sqlite3.Connection, cut: RowCut) -> Run | None:
         "SELECT row, sequence, hash FROM seal WHERE table_name = ? AND row < ? ORDER BY row LIMIT 1",
         (cut.table, cut.row),
     )
-    for seal in seals:
-        return Run(*seal)
+    for row, sequence, hashed in seals:
+        anchor = connection.execute(
+            "SELECT hash FROM anchor WHERE table_name = ? AND row = ?", (cut.table, row)
+        ).fetchone()  # the chain after the last sealed row begins with it
+        return Run(row, sequence, anchor[0] if anchor else hashed)
     rows = connection.execute(
         "SELECT row, hash FROM step WHERE table_name = ? AND row < ? ORDER BY row LIMIT ?", (cut.table, cut.row, BATCH)
     ).fetchall()

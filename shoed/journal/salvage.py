@@ -217,7 +217,7 @@ class Chain:
             self.write(copies.steps[-1:], [several[-1] for several in copies.events], "step_4")
             self.row = copies.row
         self.skip_to(last + 1)
-        self.row, self.before = last, hashed
+        self.row, self.before = last, self.hashes.get(last, hashed)  # the last run has an anchor
 
     def take(self, copies: Copies) -> None:
         """The next row that was found."""

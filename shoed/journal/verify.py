@@ -140,7 +140,7 @@ class Verification:
         first = self.tip.row + 1
         steps = self.reader.old_columns(self.table, first, run.row)
         events = self.reader.old_events(self.table, self.tip.sequence, run.sequence)
-        if seal_hash(self.tip.hash, steps, events) != run.hash:
+        if seal_hash(self.tip.hash, steps, events) != run.hash and not self.losses.concern(first, run.row):
             place = f"rows {first}-{run.row}, which an earlier version of shoed wrote"
             yield self.finding(place, AlterationKind.ALTERED, "they, their events or their seal differ from the seal")
         self.tip = run
