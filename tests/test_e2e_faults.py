@@ -10,15 +10,18 @@ from typing import Any, Final
 
 import pytest
 
+from shoed.bus.publisher import FRESH
 from tests.command_clients import client, line, shoed
+from tests.crash.clock import SteppedClock
 from tests.crash.disk import ANY, CHANGES, Call, FaultyDisk, File
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.http_client import SOCKET, fetch
+from tests.mqtt_proxy import Proxy
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
 
+DAY_S: Final = 86400.0
 OTHER: Final = "bac-902"
-CARDS: Final = len(ROUNDS[0].drawn)
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ async def reason(world: World, presence: str, text: str, table: str = TABLE) -> 
 
 async def stopped(world: World, shoe: TcpShoe, table: str = TABLE) -> str:
     """Deal until the table stops; return the reason."""
-    await shoe.say(ROUNDS[1].frames[0])
+    await shoe.repeat(ROUNDS[1].frames[:1])
     found = await reason(world, "offline", "journal failed: ", table)
     await shoe.deserted()
     return found
@@ -66,9 +69,13 @@ async def continued(world: World, shoe: TcpShoe, table: str = TABLE) -> Any:  # 
     """Wait until the table continues and has its shoe; return the data of the event with the gap."""
     await reason(world, "online", "journal available again; it could not be written from ", table)
     await shoe.connected()
-    offline = [each for each in world.recorder.of("device.offline", table) if "journal" in each["reason"]]
+
+    def gaps() -> list[Any]:
+        return [each for each in world.recorder.of("device.offline", table) if "journal" in each["reason"]]
+
+    found = await world.recorder.until(gaps)
     await world.recorder.event("device.online", table, number=len(world.recorder.of("device.offline", table)) + 1)
-    return offline[-1]
+    return found[-1]
 
 
 FAULTS: Final[dict[str, Callable[[FaultyDisk], None]]] = {
@@ -231,16 +238,72 @@ async def test_a_hang_of_reads_does_not_delay_the_daemon(world: World, disk: Fau
 
 async def test_a_journal_that_cannot_be_read_stops_its_table(world: World, disk: FaultyDisk) -> None:
     """The events that wait for the broker cannot be published, so the table does not deal. Later both continue."""
-    async with TcpShoe() as shoe:
-        daemon = await launch(world, disk, shoe, port=1)  # no broker
-        await shoe.connected()
-        for _ in range(9):  # more events than the publisher has in memory
-            await shoe.deal(*ROUNDS)
-        await daemon.looking(lambda: world.journal.count("round.confirmed") == 9 * len(ROUNDS))
-        assert await daemon.stop() == 0
-        daemon = await launch(world, disk, shoe)
+    async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
+        daemon = await launch(world, disk, shoe, port=proxy.port)
+        await world.recorder.event("device.online")
+        await proxy.shut()
+        await deal_many(world, daemon, shoe)
+        disk.fail(errno.EIO, Call.READ, File.DB | File.WAL)
+        await proxy.open()
+        assert "disk I/O error" in await reason(world, "offline", "journal failed: ")
+        await shoe.deserted()
+        disk.heal()
+        await continued(world, shoe)
         await world.all_published()
         assert await daemon.stop() == 0
+
+
+async def deal_many(world: World, daemon: Daemon, shoe: TcpShoe) -> None:
+    """Record more events than a publisher has in memory."""
+    for _ in range(9):
+        await shoe.deal(*ROUNDS)
+    await daemon.looking(lambda: world.journal.count("round.confirmed") == 9 * len(ROUNDS))
+    assert len(world.journal.events()) > FRESH
+
+
+async def test_a_day_without_a_broker_loses_nothing(world: World, tmp_path: Path) -> None:
+    """The events of the day follow in order, marked as historical. Only the newest of them are in memory."""
+    clock = SteppedClock(tmp_path)
+    async with TcpShoe() as shoe, Proxy(world.broker.host, world.broker.port) as proxy:
+        daemon = await world.launch(world.configure(shoe, port=proxy.port), clock.environment)
+        await daemon.ready()
+        await world.recorder.event("device.online")
+        await shoe.connected()
+        await proxy.shut()
+        await deal_many(world, daemon, shoe)
+        clock.step(DAY_S)
+        await shoe.deal(ROUNDS[0])
+        await proxy.open()
+        await world.recorder.event("round.confirmed", number=9 * len(ROUNDS) + 1)
+        await world.all_published()
+        assert all(each.get("historical") for each in world.recorder.events()[1:])
+        assert "the clock of the machine was set forward by 86400.0 s" in str(daemon)
+        assert await daemon.stop() == 0
+
+
+@pytest.mark.parametrize("step_s", [DAY_S, -DAY_S])
+async def test_a_step_of_the_clock_does_not_disturb_a_round(world: World, tmp_path: Path, step_s: float) -> None:
+    """In the middle of a hand: no report counts as missed, and the order is the sequence. The log has the size."""
+    clock = SteppedClock(tmp_path)
+    async with TcpShoe() as shoe:
+        daemon = await world.launch(world.configure(shoe), clock.environment)
+        await daemon.ready()
+        await world.recorder.event("device.online")
+        await shoe.connected()
+        await shoe.repeat(ROUNDS[0].frames[:1])
+        await world.recorder.event("card.drawn")
+        clock.step(step_s)
+        await shoe.repeat(ROUNDS[0].frames[1:])
+        await world.recorder.event("round.confirmed")
+        times = [each["time"] for each in world.recorder.events()]
+        assert (times == sorted(times)) == (step_s > 0)
+        assert not {"shoed.line.missed", "shoed.round.suspended"} & {each["type"] for each in world.recorder.events()}
+        await world.all_published()
+        assert await daemon.stop() == 0
+        way = "forward" if step_s > 0 else "back"
+        assert str(daemon).count(f"the clock of the machine was set {way} by 86400.0 s") == 1
+        checked = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
+        assert (checked.status, checked.err) == (0, "")
 
 
 async def test_a_deleted_journal_stops_the_table_until_a_restart(world: World, disk: FaultyDisk) -> None:
@@ -273,7 +336,7 @@ async def test_a_fault_of_one_table_does_not_end_the_other(world: World, disk: F
             )
             journal.commit()
         await shoe.deal(ROUNDS[0])
-        await other.say(ROUNDS[0].frames[0])
+        await other.repeat(ROUNDS[0].frames[:1])
         why = await reason(world, "offline", "table failed: ", OTHER)
         assert "a Step cannot be recorded: IntegrityError: not today" in why
         await world.recorder.event("round.confirmed")

@@ -30,6 +30,7 @@ from shoed.journal.recording import BatchResult, CursorMove, Deletion, Flush, Ha
 from shoed.journal.retention import RowCut
 from shoed.journal.store import Store
 from shoed.model.step import Step
+from shoed.ports.clock import ClockSteps
 from shoed.ports.threads import call_on_loop
 
 ROOM: Final = 1024  # Steps and observations that wait for the disk before a table waits: bounds the memory
@@ -62,6 +63,7 @@ class Writer:
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.waiting = 0
+        self.clock = ClockSteps()
         self.hanging_since: float | None = None  # monotonic: the beginning of a commit that takes longer than HANG_S
         self.timer: asyncio.TimerHandle | None = None  # detects a hang
         self.beating_since: float | None = None  # monotonic, for the watchdog: the thread has not answered since
@@ -74,6 +76,7 @@ class Writer:
 
     def submit(self, table: str, step: Step, state: msgspec.Struct, done: Callable[[], None] | None) -> None:
         """Queue a Step. `done` runs on the event loop after its commit. The order of calls is the order of commits."""
+        self.clock.look(step.now)
         self.waiting += weight(step)
         if self.waiting >= ROOM:
             self.has_room.clear()

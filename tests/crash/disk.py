@@ -72,18 +72,18 @@ JOURNAL: Final = File.DB | File.WAL
 ANY: Final = JOURNAL | File.SHM | File.DIRECTORY | File.OTHER
 
 
-def library() -> Path:
+def library(source: Path = SOURCE) -> Path:
     """The compiled library. Without a C compiler, skip the test; in CI, fail."""
     compiler = shutil.which("cc")
     if compiler is None:
         (pytest.fail if os.environ.get("HIL_REQUIRED") else pytest.skip)("a C compiler (cc) is not installed")
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
-    made = CACHE / f"shim-{digest}.so"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    made = CACHE / f"{source.stem}-{digest}.so"
     if not made.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as work:  # several runs may compile at once
             built = Path(work, made.name)
-            command = (compiler, *FLAGS, "-o", built, SOURCE, "-ldl", "-lpthread")
+            command = (compiler, *FLAGS, "-o", built, source, "-ldl", "-lpthread")
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             built.rename(made)
