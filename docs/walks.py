@@ -174,7 +174,7 @@ WALKS: Final[Mapping[str, Walk]] = {
         (
             *DEADLINES,
             deframe.expire,  # rejects a torn frame
-            *(threads.call_on_loop, Histogram.add),  # from the thread of the journal; measures the commit
+            *(clock.ClockSteps.look, threads.call_on_loop, Histogram.add),  # for the commit
             Counters.published,  # counts the event
             codec.form_of,  # names the form of the frame, for the evidence
             *(noise_budget.charged, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
@@ -189,7 +189,7 @@ WALKS: Final[Mapping[str, Walk]] = {
             # look for an answer under the same id, in a thread
             *(threads.off_loop, Desk.answer_on_record, Store.read, Reader.answer, Reader.close),
             clock.now,
-            *(threads.call_on_loop, Histogram.add),  # from the thread of the journal; measures the commit
+            *(clock.ClockSteps.look, threads.call_on_loop, Histogram.add),  # for the commit
             Counters.published,  # counts the event
             *(device_orders.ordered, AngelEyeSession.step),  # a command may be an order for the device
             *(noise_budget.renewed, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
