@@ -33,8 +33,8 @@ FAULTS: Final = (
         "the sequence has gaps",
         "sequence",
         "shoed/table/context.py",
-        "replace(self.state, sequence=self.state.sequence + 1)",
-        "replace(self.state, sequence=self.state.sequence + 2)",
+        "sequence=self.state.sequence + 1, journal=place",
+        "sequence=self.state.sequence + 2, journal=place",
     ),
     Fault(
         "a question lapses without an event",
