@@ -50,6 +50,7 @@ TASK_BORDERS: Final = {
     ("shoed/service/daemon.py", "reload"),
     ("shoed/service/reload.py", "run"),
     ("shoed/service/retention.py", "run"),
+    ("shoed/service/verification.py", "run"),
     ("shoed/service/metrics/endpoint.py", "run"),
     ("shoed/service/metrics/endpoint.py", "page"),
     ("shoed/service/log.py", "emit"),

@@ -8,7 +8,7 @@ them is read in a short transaction of its own. `require_rows` and `verified_eve
 publisher is about to use.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from hashlib import sha256
 from itertools import chain, groupby
@@ -35,7 +35,7 @@ from shoed.journal.rows import (
 
 HASH: Final = 9  # its place in the columns of a row
 PART: Final = 16_384  # rows of one transaction
-STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? AND row <= ? ORDER BY row LIMIT {PART}"  # noqa: S608 -- ours
+STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? AND row <= ? ORDER BY row LIMIT ?"  # noqa: S608 -- ours
 EVENTS: Final = (
     "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? AND sequence <= ?"
     " ORDER BY sequence"
@@ -66,11 +66,18 @@ class Alteration(msgspec.Struct, frozen=True):
 
 
 class Verification:
-    """The verification of one table. The counts and the tip are complete after the last finding."""
+    """The verification of one table. The counts and the tip are complete after the last finding.
 
-    def __init__(self, reader: Reader, table: str) -> None:
+    `part_rows`: the most rows of one transaction. `rest` is called after each transaction.
+    """
+
+    def __init__(
+        self, reader: Reader, table: str, part_rows: int = PART, rest: Callable[[], None] = lambda: None
+    ) -> None:
         self.reader = reader
         self.table = table
+        self.part_rows = part_rows
+        self.rest = rest
         with reader.one_moment():
             self.tip = reader.begin(table)
             self.last_row = reader.last_row(table)
@@ -120,8 +127,9 @@ class Verification:
 
     def sealed_rows(self) -> Iterator[Alteration]:
         anchors = [each for each in self.reader.anchors(self.table) if each.row > self.tip.row]
-        for run in self.reader.seals(self.table, self.tip.row + 1):
+        for run in list(self.reader.seals(self.table, self.tip.row + 1)):
             yield from self.sealed_run(run)
+            self.rest()
         for (row,) in self.reader.rows(
             "SELECT min(row) FROM step_4 WHERE table_name = ? AND row > ? HAVING min(row) NOTNULL",
             *(self.table, self.tip.row),
@@ -164,6 +172,7 @@ class Verification:
             before = self.tip.row
             with self.reader.one_moment():
                 yield from self.part()
+            self.rest()
         if self.tip.row < self.last_row:
             yield from self.missing(self.tip.row + 1, self.last_row, f"row {self.last_row} is known")
         remaining: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, self.tip.sequence, self.last_sequence)
@@ -181,7 +190,7 @@ class Verification:
         events: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, sequence, self.last_sequence)
         event = next(events, None)
         try:
-            for columns in self.reader.rows(STEPS, self.table, row, self.last_row):
+            for columns in self.reader.rows(STEPS, self.table, row, self.last_row, self.part_rows):
                 number, own = columns[1], []
                 if number != row + 1:
                     yield from self.missing(row + 1, number - 1, f"the next row is {number}")

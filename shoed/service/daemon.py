@@ -49,6 +49,7 @@ from shoed.service.watchdog import Systemd
 
 if TYPE_CHECKING:
     from shoed.service.metrics.endpoint import MetricsEndpoint
+    from shoed.service.verification import BackgroundVerification
 
 LOG: Final = logging.getLogger("shoed")
 
@@ -105,6 +106,7 @@ class Daemon(Generic[D]):
         self.log_level = config.log_level  # at present: `shoed log` changes it without the configuration
         self.note = ""  # the state of the last reload, for the status
         self.unexpected = log.UnexpectedErrors()
+        self.verification: BackgroundVerification | None = None
         self.installed = InstalledFiles()
 
     def desk_of(self, table: TableConfig) -> D:
@@ -157,6 +159,7 @@ class Daemon(Generic[D]):
         self.writer.on_change = self.journal_changed
         self.journal_changed()
         load_later_modules()
+        self.verify()
         self.key.prepare_in_thread(self.disk.state_dir)
         retaining = self.retaining()
         gc.freeze()  # a collection of the objects of the start would delay the event loop
@@ -168,6 +171,8 @@ class Daemon(Generic[D]):
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if self.damage is None:
             self.systemd.notify("STOPPING=1")
+        if self.verification is not None:
+            self.verification.stop()
         for task in (watching, reloading, *measuring, *retaining, *ends):
             task.cancel()
         await asyncio.wait([reloading])  # it starts and ends desks
@@ -216,6 +221,18 @@ class Daemon(Generic[D]):
     def end_if_every_table_failed(self) -> None:
         if self.desks and all(desk.ended is not None for desk in self.desks):
             self.every_table_failed.set()
+
+    def verify(self) -> None:
+        """Verify the record in the background."""
+        from shoed.service.verification import BackgroundVerification  # noqa: PLC0415 -- imported after READY
+
+        self.verification = BackgroundVerification(self.store)
+        self.verification.start()
+
+    @property
+    def altered(self) -> str:
+        """The first change of the journal that the verification in the background found."""
+        return "" if self.verification is None else self.verification.problem
 
     async def reload(self) -> None:
         while True:
@@ -298,7 +315,9 @@ class Daemon(Generic[D]):
 
     def status(self) -> str:
         problem = self.metrics.problem if self.metrics is not None else ""
-        return status_line(self.desks, "; ".join(filter(None, (self.notes, problem, self.unexpected.text))))
+        return status_line(
+            self.desks, "; ".join(filter(None, (self.notes, problem, self.altered, self.unexpected.text)))
+        )
 
 
 async def ended(tasks: Sequence[asyncio.Task[None]], limit_s: float | None = None) -> None:

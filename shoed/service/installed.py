@@ -15,9 +15,11 @@ import shoed
 
 LATER: Final = (
     "shoed.journal.replay",
+    "shoed.journal.seeds",
     "shoed.ports.recent_capture",
     "shoed.service.reload",
     "shoed.service.status",
+    "shoed.service.verification",
 )
 FILES: Final = (shoed.__file__, firmware_protocols.__file__)
 

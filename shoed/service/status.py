@@ -83,6 +83,7 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
     """The daemon and its tables. `broker`: its address. `note`: the changes that a reload has not applied, or empty.
 
     `unexpected_errors`: the number and the last of the errors with a traceback in the log; null without one.
+    `altered`: the first change of the journal that its verification in the background found; null without one.
     """
 
     version: str
@@ -94,6 +95,7 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
     tables: tuple[TableStatus, ...]
     note: str = ""
     unexpected_errors: str | None = None
+    altered: str | None = None
 
     @property
     def problems(self) -> list[str]:
@@ -106,6 +108,8 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
             found.append(reason)
         if (silent_s := self.journal.disk_silent_s or 0) > SLOW_S:
             found.append(f"the disk has not answered for {silent_s:.0f} s; check the disk of the state directory")
+        if self.altered:
+            found.append(self.altered)
         if self.unexpected_errors:
             found.append(self.unexpected_errors)
         return found
@@ -147,6 +151,7 @@ async def status_of(daemon: "Daemon[D]", desks: Sequence["Desk"], request: Statu
         tables=tuple(tables),
         note=daemon.notes,
         unexpected_errors=daemon.unexpected.text or None,
+        altered=daemon.altered or None,
     )
 
 

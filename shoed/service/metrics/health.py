@@ -49,7 +49,7 @@ def health(daemon: "Daemon[Any]") -> Health:
     failures += [f"{part}: no progress for {limit_s:g} s" for part in daemon.stuck_parts(limit_s)]
     failures += [f"{each.name}: {each.failure}" for each in tables if each.failure]
     warnings = [warning for each in tables for warning in absences(each)]
-    warnings += [daemon.unexpected.text] if daemon.unexpected.count else []
+    warnings += [each for each in (daemon.altered, daemon.unexpected.text) if each]
     status = FAILED if failures else WARNING if warnings else OK
     return Health(status, tuple(failures), tuple(warnings), VERSION, tables)
 

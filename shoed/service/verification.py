@@ -1,0 +1,74 @@
+"""The verification of the record in the background, after the start of the daemon.
+
+Theory of operation: a start verifies the rows from which play continues. A thread verifies all rows of each table
+later, from the first one. It reads a few rows in each transaction, so that the write-ahead log does not grow, and rests
+after each of them: it uses SHARE of a core. A change that it finds is an error in the log and a problem in the status.
+The end of the daemon ends the thread.
+"""
+
+import logging
+import threading
+from contextlib import closing
+from itertools import chain, islice
+from time import monotonic
+from typing import Final
+
+from shoed.errors import JournalError
+from shoed.journal import Store
+from shoed.journal.reader import Reader
+from shoed.journal.verify import AlterationKind, Verification
+
+PART: Final = 256  # rows of one transaction: 1 ms
+SHARE: Final = 0.02  # of a core
+CACHE_KB: Final = 256
+MOST: Final = 10  # findings of one table; later ones are usually consequences of the first
+
+LOG: Final = logging.getLogger("shoed.journal")
+
+
+class Stopped(Exception):
+    """The daemon ends."""
+
+
+class BackgroundVerification:
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.stopping = threading.Event()
+        self.worked_since = 0.0  # monotonic
+        self.problem = ""  # the first change that was found
+        self.thread = threading.Thread(target=self.run, name="verification", daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.stopping.set()
+
+    def run(self) -> None:
+        try:
+            with closing(self.store.read()) as reader:
+                reader.connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+                self.worked_since = monotonic()
+                for table in reader.tables:
+                    self.verify(reader, table)
+        except Stopped:
+            pass
+        except JournalError as error:
+            LOG.warning("the verification of the journal ends: %s", error)
+        except Exception:  # the border of the thread
+            LOG.exception("the verification of the journal ends; report this log")
+
+    def verify(self, reader: Reader, table: str) -> None:
+        verification, found = Verification(reader, table, PART, self.rest), 0
+        findings = chain(verification.row_findings(), verification.ends())
+        for finding in islice((each for each in findings if each.kind is not AlterationKind.LOST), MOST):
+            found += 1
+            LOG.error("%s; run: shoed journal verify", finding)
+            self.problem = self.problem or f"the journal was changed: {finding}"
+        counts = f"{verification.rows} rows and {verification.events} events"
+        LOG.info("%s: %s were verified: %s", table, counts, "see the errors" if found else "no change was found")
+
+    def rest(self) -> None:
+        if self.stopping.wait((monotonic() - self.worked_since) * (1 / SHARE - 1)):
+            raise Stopped
+        self.worked_since = monotonic()
