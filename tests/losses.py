@@ -6,7 +6,9 @@ never received one id with two contents, each event is valid JSON with the known
 gap, and a loss is named by `journal.continued`.
 """
 
+import asyncio
 import shutil
+from asyncio.subprocess import PIPE, STDOUT
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +17,7 @@ from tests.crash.laws import Contents
 from tests.crash.subscriber import Received
 from tests.foreign_shoe import COPIES, Shoe, endless
 from tests.witnesses import TABLE
-from tests.world import Daemon, World
+from tests.world import SHOED, Daemon, World
 
 JOURNAL: Final = ("journal.db", "journal.db-wal", "journal.db-shm")
 
@@ -74,6 +76,14 @@ class Site:
         else:
             assert await daemon.stop() == 0
         await self.shoe.deserted()
+
+    async def verified(self) -> None:
+        """The chain of the present journal is intact, and its recomputation gives the same events."""
+        for task in ("verify", "replay"):
+            command = (SHOED, "journal", task, "--state-dir", str(self.state_dir))
+            process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=STDOUT)
+            text, _ = await process.communicate()
+            assert process.returncode == 0, f"journal {task}: {text.decode()}"
 
     # --- the files
 

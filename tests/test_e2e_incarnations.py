@@ -53,6 +53,7 @@ async def test_a_restored_copy_begins_a_new_word(
     await site.play(12)  # a further start changes nothing
     assert len(site.continued()) == 1
     site.check()
+    await site.verified()
 
 
 async def test_a_copy_that_is_restored_twice_begins_two_words(tmp_path: Path, world: World, shoe: TcpShoe) -> None:
@@ -67,6 +68,8 @@ async def test_a_copy_that_is_restored_twice_begins_two_words(tmp_path: Path, wo
         site.forget_heads()
     site.check()
     assert len({each["id"].partition("-")[0] for each in site.events}) == 3
+    await site.play(5)
+    await site.verified()
 
 
 async def test_events_before_the_first_connection_have_the_new_word(
@@ -91,6 +94,7 @@ async def test_events_before_the_first_connection_have_the_new_word(
     site.check()
     (continued,) = site.continued()
     assert continued["kept"] == last[1]
+    await site.verified()
 
 
 async def test_a_deleted_journal_continues_the_numbers_of_shoes(world: World, shoe: TcpShoe) -> None:
@@ -102,6 +106,8 @@ async def test_a_deleted_journal_continues_the_numbers_of_shoes(world: World, sh
     site.check()
     (continued,) = site.continued()
     assert (continued["reason"], continued["kept"]) == ("damaged", 0)
+    assert world.recorder.of("round.started")[-1]["shoe"] == 2
+    await site.verified()
 
 
 @pytest.mark.parametrize("damage", ["no database", "first page", "cut", "unreadable schema"])
@@ -128,7 +134,8 @@ async def test_a_journal_that_cannot_be_opened_is_set_aside(world: World, shoe: 
     assert aside.read_bytes() == data
     assert str(aside) in continued["detail"]
     assert f"shoed journal salvage {aside}" in str(world.daemons[-1])
-    assert await world.daemons[-1].ended() == 0
+    assert world.recorder.of("round.started")[-1]["shoe"] == 2
+    await site.verified()
 
 
 @pytest.mark.parametrize("seed", range(WAL_TRIALS))
@@ -151,6 +158,7 @@ async def test_a_damaged_log_of_sqlite_never_gives_an_id_two_contents(world: Wor
     await site.play(10)
     site.check()
     assert site.continued() or site.last()[1] > known[1]
+    await site.verified()
 
 
 @pytest.mark.parametrize("seed", range(PAGE_TRIALS))
