@@ -121,6 +121,27 @@ def test_a_shoe_has_the_numbers_of_its_rounds(folder: Path, capsys: Capture) -> 
             assert plain(group).get(key) == own.get(key), (group["shoe"], key)
 
 
+def test_a_correction_of_an_earlier_round_is_not_counted(folder: Path, capsys: Capture) -> None:
+    """A round whose first result is before the selected time is not a round of the selection."""
+    events = raw(folder, "t1")
+    corrected = [each for each in events if each.type == "round.corrected" and each.data["outcome"]]
+    for each in corrected[:5]:
+        moment = f"{datetime.fromtimestamp(0, UTC) + timedelta(microseconds=each.utc_us):%Y-%m-%dT%H:%M:%S.%f}"
+        (group,) = counted(capsys, folder, "t1", "--from", moment)
+        first: dict[tuple[int, int], Raw] = {}
+        last: dict[tuple[int, int], Raw] = {}
+        for one in events:
+            key = (one.data.get("shoe"), one.data.get("round"))
+            if one.type in ("round.completed", "round.corrected", "round.voided", "round.abandoned"):
+                last[key] = one
+            if one.type == "round.completed":
+                first.setdefault(key, one)
+        own = [last[key].data for key, one in first.items() if one.utc_us >= each.utc_us]
+        assert group["complete"] == sum(data.get("outcome") is not None for data in own)
+        assert plain(group).get("outcomes", {}) == Counter(data["outcome"] for data in own if data.get("outcome"))
+    assert corrected
+
+
 def test_a_day_has_its_own_events_and_seconds(tmp_path: Path, capsys: Capture) -> None:
     """In the zone that the option names. An absence over midnight is in both days."""
     folder = record(tmp_path, Play(shoes=3, rounds=5))

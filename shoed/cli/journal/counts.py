@@ -164,7 +164,7 @@ class Counting:
         self.groups: dict[Group, Tally] = {}
         self.shoe: int | None = None
         self.closed: dict[str, int] = {}  # by device: the time since which its link is closed
-        self.last_us = 0
+        self.first = self.last_us = 0
         self.unfinished: dict[tuple[int, int], Tally] = {}  # by round: the group of its start
         self.abandoned: dict[tuple[int, int], Tally] = {}
 
@@ -191,7 +191,7 @@ class Counting:
 
     def add(self, event: EventRow) -> None:
         if not self.groups:
-            self.shoe = self.shoe_at(event.sequence)
+            self.shoe, self.first = self.shoe_at(event.sequence), event.sequence
         if event.type in ("shoe.started", "round.started"):
             self.shoe = event.data["shoe"]
         counts = self.of(event)
@@ -230,6 +230,8 @@ class Counting:
             elif event.type == "round.voided" and key in self.abandoned:  # a late void of an abandoned round
                 self.abandoned.pop(key).abandoned -= 1
             elif event.type in RESULTS:
+                if origin is not None and origin.sequence < self.first:  # a round before the selection
+                    return
                 counts = counts if origin is None else self.of(origin)
                 if event.data.get("outcome") is None:
                     self.unfinished[key] = counts
@@ -246,7 +248,7 @@ class Counting:
             if earlier.type not in RESULTS:
                 break
             origin = earlier
-        if replaced.data.get("outcome") is not None:
+        if replaced.data.get("outcome") is not None and origin.sequence >= self.first:
             self.of(origin).add_result(replaced.data, -1)
         return origin
 

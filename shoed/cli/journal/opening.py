@@ -21,7 +21,10 @@ def add_journal(parser: Parser) -> None:
     place = parser.add_mutually_exclusive_group()
     add_config(place)
     place.add_argument(
-        "--state-dir", type=Path, metavar="DIR", help="the state directory, or the file of a journal, not of --config"
+        "--state-dir",
+        type=Path,
+        metavar="DIR",
+        help="the state directory, or the file of a journal, in place of --config",
     )
 
 
