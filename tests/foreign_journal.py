@@ -139,8 +139,11 @@ class ForeignVerifier:
             " ORDER BY sequence",
             *(table, sequence),
         )
+        of_row: dict[int, list[list[Any]]] = {}
+        for each in events:
+            of_row.setdefault(each[-1], []).append(list(each[:-1]))
         for *content, state, hashed in self.ask("SELECT * FROM step WHERE table_name = ? ORDER BY row", table):
-            own = [list(event[:-1]) for event in events if event[-1] == content[1]]
+            own = of_row.get(content[1], [])
             if content[1] != row + 1 or digest(previous, [*content, state, own]) != hashed:
                 yield f"{table}: row {row + 1}"
             row, previous = content[1], hashed

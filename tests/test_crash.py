@@ -87,6 +87,8 @@ def test_a_subscriber_that_is_connected_all_the_time_holds_exactly_the_events_of
         ("UPDATE journal SET word = 'other'", "published"),
         ("DELETE FROM event WHERE sequence = 5", "gapless"),
         ("DELETE FROM step WHERE row = 5", "gapless"),
+        ("UPDATE step SET utc_us = utc_us + 1 WHERE row = 5", "chain"),
+        ("UPDATE checkpoint SET state = state || ' '", "chain"),
         ("DELETE FROM event WHERE table_name = 'bac-902' AND sequence > 9", "cards"),
         ("DELETE FROM event WHERE table_name = 'bac-901' AND sequence > 9", "published"),
         (DOUBLED, "cards"),
@@ -173,7 +175,7 @@ def test_a_loss_at_the_disk_is_reported_unless_the_journal_names_it(evidence: Ev
     renewed = Incarnation(2, "new", "the tail is lost", {table: len(events) for table, events in kept.items()})
     silent = lost._replace(incarnations=[*journal.incarnations, renewed._replace(reason="")])
     named = lost._replace(incarnations=[*journal.incarnations, renewed])
-    set_aside = Journal({}, {}, [renewed], [], ["journal-damaged-x.db"])
+    set_aside = Journal({}, {}, [renewed], [], [], ["journal-damaged-x.db"])
     assert [found(each) for each in (lost, silent)] == [{"cards", "published"}] * 2
     assert [found(each) for each in (named, set_aside)] == [set()] * 2
     assert found(named, damaged=False) == {"cards", "named", "published"}

@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+from tests.foreign_journal import ForeignVerifier
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAMAGED: Final = "journal-damaged-*.db"
 
@@ -55,6 +57,7 @@ class Journal(NamedTuple):
     rows: dict[str, tuple[int, int, int]]  # by table: the first and the last row, and their number
     incarnations: list[Incarnation]
     damages: list[str]  # that SQLite finds
+    altered: list[str]  # that a second verifier of the chain finds
     set_aside: list[str]  # earlier files
 
     @property
@@ -69,17 +72,19 @@ def read(state_dir: Path) -> Journal:
             if not path.name.endswith("-shm"):
                 shutil.copy(path, place)
         set_aside = sorted(path.name for path in state_dir.glob(DAMAGED))
-        with closing(sqlite3.connect(Path(place) / "journal.db", isolation_level=None)) as connection:
+        copy = Path(place) / "journal.db"
+        with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
             try:
-                return Reading(connection, set_aside).journal()
-            except sqlite3.DatabaseError as error:
-                return Journal({}, {}, [], [str(error)], set_aside)
+                reading = Reading(connection)
+                altered = ForeignVerifier(copy).problems() if "dictionary" in reading.present else ()
+                return reading.journal()._replace(altered=list(altered), set_aside=set_aside)
+            except (sqlite3.DatabaseError, ValueError) as error:
+                return Journal({}, {}, [], [str(error)], [], set_aside)
 
 
 class Reading:
-    def __init__(self, connection: sqlite3.Connection, set_aside: list[str]) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.set_aside = set_aside
         self.present = {name for (name,) in self.ask("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
@@ -87,7 +92,7 @@ class Reading:
 
     def journal(self) -> Journal:
         if "journal" not in self.present:  # the daemon was killed before its first commit
-            return Journal({}, {}, [], [], self.set_aside)
+            return Journal({}, {}, [], [], [], [])
         incarnations = self.incarnations()
         events: dict[str, list[Event]] = {}
         query = "SELECT table_name, sequence, type, utc_us, data FROM event ORDER BY table_name, sequence"
@@ -96,7 +101,7 @@ class Reading:
             name = f"{word}-{table}-{sequence}"
             events.setdefault(table, []).append(Event(name, table, sequence, kind, utc_us, json.loads(data)))
         damages = [text for (text,) in self.ask("PRAGMA integrity_check") if text != "ok"]
-        return Journal(events, self.rows(), incarnations, damages, self.set_aside)
+        return Journal(events, self.rows(), incarnations, damages, [], [])
 
     def incarnations(self) -> list[Incarnation]:
         """A journal without incarnations has one."""
