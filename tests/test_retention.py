@@ -392,7 +392,10 @@ port = "tcp://127.0.0.1:1"
     with closing(record.store.read()) as reader:
         size = size_of(reader, Keep(), 0)
         assert size.used_bytes / 12 * 0.9 < size.growth_bytes < size.used_bytes / 12 * 1.3
-        assert size.days_left is not None
+        days = size.days_left(Keep())
+        assert days is not None
+        assert size.days_left(Keep(days=round(days) // 2)) is None
+        assert size.days_left(Keep(days=round(days) * 2)) == days == size.days_left(Keep(mb=10**9))
         assert growth.startswith(f"growth: {size.growth_bytes / 1e6:.1f} MB a day (estimated); ")
     assert kept.startswith("kept: 5 days; next, the rows of bac-901 before row ")
     apply(record, Keep(days=5))

@@ -57,20 +57,26 @@ def lost(path: Path) -> int:
 
 def set_aside(path: Path, utc_us: int, error: JournalError) -> Path:
     """Rename the file with its log. Return the new name."""
+    aside = renamed(path, PREFIX, utc_us)
+    LOG.error(
+        "the journal is damaged: %s. It is set aside as %s, and a new journal begins. Keep the file; its readable part:"
+        " shoed journal salvage %s DEST",
+        *(error, aside, aside),
+    )
+    return aside
+
+
+def renamed(path: Path, prefix: str, utc_us: int) -> Path:
+    """Rename a journal with its log, to a name with the time that no other file has."""
     moment = datetime.fromtimestamp(utc_us / 1e6, UTC).strftime("%Y%m%dT%H%M%SZ")
-    aside = path.with_name(f"{PREFIX}{moment}.db")
+    aside = path.with_name(f"{prefix}{moment}.db")
     number = 1
     while aside.exists():
         number += 1
-        aside = path.with_name(f"{PREFIX}{moment}-{number}.db")
+        aside = path.with_name(f"{prefix}{moment}-{number}.db")
     for suffix in SUFFIXES:
         with suppress(FileNotFoundError):
             path.with_name(f"{path.name}{suffix}").rename(aside.with_name(f"{aside.name}{suffix}"))
-    LOG.error(
-        "the journal is damaged: %s. It is set aside as %s, and a new journal begins. Keep the file; its readable part:"
-        " shoed journal salvage %s",
-        *(error, aside, aside),
-    )
     return aside
 
 

@@ -10,11 +10,12 @@ import shutil
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
-from time import gmtime, strftime, time_ns
-from typing import NamedTuple
+from time import time_ns
+from typing import Final, NamedTuple
 
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal.backup import last_round
+from shoed.journal.damaged import renamed
 from shoed.journal.incarnations import begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
@@ -23,6 +24,8 @@ from shoed.journal.schema import unusable
 from shoed.journal.store import hold, unwritable
 from shoed.journal.verify import AlterationKind, Verification, file_findings
 from shoed.model.incarnations import Because
+
+PREFIX: Final = "journal-replaced-"
 
 
 class RestoredBackup(NamedTuple):
@@ -41,7 +44,7 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
         require_room(backup, state_dir)
         try:
             copy(reader, new, f"the backup {backup}")
-            aside = set_aside(target, "replaced")
+            aside = set_aside(target)
             new.rename(target)
             sync_directory(state_dir)
         except OSError as error:
@@ -94,14 +97,10 @@ def copy(reader: Reader, new: Path, detail: str) -> None:
         raise unusable(new, error) from error
 
 
-def set_aside(path: Path, word: str) -> Path | None:
-    """Rename a journal with its log. Return the new name."""
+def set_aside(path: Path) -> Path | None:
+    """Rename the present journal. Return the new name."""
     if not path.exists():
         return None
     with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    aside = path.with_name(f"journal-{word}-{strftime('%Y%m%dT%H%M%SZ', gmtime())}.db")
-    for suffix in ("-wal", "-shm", ""):
-        with suppress(FileNotFoundError):
-            path.with_name(f"{path.name}{suffix}").rename(f"{aside}{suffix}")
-    return aside
+    return renamed(path, PREFIX, time_ns() // 1000)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from shoed.journal.reader import Reader
-from shoed.journal.retention import DAY_US, Keep, RowCut, next_cut, used_bytes
+from shoed.journal.retention import DAY_US, MB, Keep, RowCut, next_cut, used_bytes
 
 RECENT_DAYS: Final = 7
 
@@ -37,11 +37,14 @@ class JournalSize(msgspec.Struct, frozen=True):
     tables: tuple[TableSize, ...]
     cut: RowCut | None  # the rows that the retention will delete first
 
-    @property
-    def days_left(self) -> float | None:
-        """Until the disk is full; None without growth."""
-        free = self.free_bytes + self.file_bytes - self.used_bytes
-        return free / self.growth_bytes if self.growth_bytes else None
+    def days_left(self, keep: Keep) -> float | None:
+        """Until the disk is full; None if the journal does not grow so far."""
+        room = self.free_bytes + self.file_bytes
+        limits = [keep.days * self.growth_bytes] if keep.days is not None else []
+        limits += [keep.mb * MB] if keep.mb is not None else []
+        if not self.growth_bytes or (limits and min(limits) < room):
+            return None
+        return max(0, room - self.used_bytes) / self.growth_bytes
 
 
 def size_of(reader: Reader, keep: Keep, now_us: int) -> JournalSize:

@@ -28,7 +28,7 @@ def status(arguments: argparse.Namespace) -> int:
         print(f"{reader.path}: {mb(size.file_bytes)}, {mb(size.used_bytes)} of it in use")
     for table in size.tables:
         print(line(table))
-    print(growth(size))
+    print(growth(size, keep))
     print(retention(size, keep))
     return 0
 
@@ -39,8 +39,9 @@ def line(table: TableSize) -> str:
     return f"{table.table}: {table.rows} rows, {table.events} events, {shoes}, {span}"
 
 
-def growth(size: JournalSize) -> str:
-    left = "" if size.days_left is None else f": full in {size.days_left:.0f} days"
+def growth(size: JournalSize, keep: Keep) -> str:
+    days = size.days_left(keep)
+    left = "" if days is None else f": full in {days:.0f} days"
     return f"growth: {mb(size.growth_bytes)} a day (estimated); {mb(size.free_bytes)} are free on the disk{left}"
 
 
