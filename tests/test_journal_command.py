@@ -137,7 +137,10 @@ async def test_every_task_reads_the_journal_of_a_running_daemon(dealt: World) ->
         assert (each["data"], str(each["sequence"])) == (event["data"], event["sequence"])
     assert f"<h1>{TABLE}: shoe 1</h1>" in shown[-2].out
     assert f"rounds          {len(ROUNDS)} started; {len(ROUNDS)} complete" in shown[2].out
+    assert re.search(r"Signed head: no signed head covers row \d+; the newest one is of row \d+\.", shown[-2].out)
     assert await dealt.daemons[-1].stop() == 0
+    signed = await journal(dealt, "report")
+    assert re.search(r"Signed head: row \d+, signed at \S+ with the key \S{44}\.", signed.out)
 
 
 @pytest.mark.parametrize(

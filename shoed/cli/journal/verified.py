@@ -41,9 +41,11 @@ def verified(reader: Reader, table: str, rows: Extent) -> Verified:
     except RowAltered as error:
         return Verified(str(error), "", is_good=False)
     hashed = reader.before(table, last + 1).hash.hex()
-    chain = f"rows {rows.first} to {last} and their events have the recorded hashes; row {last} has {hashed}"
+    chain = f"rows {rows.first} to {last} and their events have the recorded hashes; row {last} has the hash {hashed}"
     if head is None:
-        return Verified(chain, f"no signed head covers row {last}", is_good=True)
+        ((newest,),) = reader.rows("SELECT max(row) FROM head WHERE table_name = ?", table)
+        before = "the table has none" if newest is None else f"the newest one is of row {newest}"
+        return Verified(chain, f"no signed head covers row {last}; {before}", is_good=True)
     if head.hash != hashed or not is_genuine(head):
         return Verified(chain, f"the head of row {head.row} is not genuine", is_good=False)
     return Verified(chain, f"row {head.row}, signed at {head.time} with the key {head.key}", is_good=True)
