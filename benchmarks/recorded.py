@@ -1,9 +1,5 @@
-"""A long journal, made by the engine and the committer from the reports of a dealer; every row can be replayed.
+"""A long journal, made by the engine and the committer from the reports of a dealer; every row can be replayed."""
 
-`python -m benchmarks.recorded STATE_DIR ROWS` makes one at about 5,000 rows a second.
-"""
-
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -11,13 +7,13 @@ from typing import Final
 
 from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed import VERSION
-from shoed.engine import ENGINE
+from shoed.engine import ENGINE, QUIET_NS
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.store import Store
 from shoed.model.moments import Now
 from shoed.model.step import AnyInput, Configured, LinkUp, Received, Woken
 from shoed.rig.dealer import Pace, deal
-from shoed.service.config import Config, TableConfig, describe
+from shoed.service.config import TableConfig, describe
 from shoed.service.engines import engine_of
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 
@@ -27,7 +23,7 @@ START_US: Final = 1_700_000_000_000_000
 PACE: Final = Pace(card=(1.2, 1.5), round=(20.0, 30.0), shoe=(100.0, 200.0))
 BYTE_US: Final = 2083  # a serial line with 4800 baud
 BATCH: Final = 500  # Steps of a commit
-RIDE_US: Final = 1_000_000
+QUIET_US: Final = QUIET_NS / 1000
 
 
 def line(seed: int = SEED) -> Iterator[tuple[AnyInput, Now]]:
@@ -37,8 +33,8 @@ def line(seed: int = SEED) -> Iterator[tuple[AnyInput, Now]]:
     state = device.begin()
     for pause_s, due in deal(Random(seed), DECKS, PACE):
         state, data = device.say(state, due)
-        if pause_s * 1e6 > RIDE_US:
-            yield Woken(), moment(at_us + RIDE_US)
+        if pause_s * 1e6 > QUIET_US:
+            yield Woken(), moment(at_us + QUIET_US)
         at_us += pause_s * 1e6
         size = len(data) // settings.copies
         for begin in range(0, len(data), size):
@@ -72,17 +68,3 @@ def record(state_dir: Path, table: TableConfig, rows: int) -> None:
             committer.commit(entries, {table.name: state.table.sequence})
             entries.clear()
     connection.close()
-
-
-def main() -> None:
-    from benchmarks.footprint import configuration  # noqa: PLC0415
-    from shoed.service.config import load  # noqa: PLC0415
-
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    config: Config = load(str(configuration(folder, 1)))
-    record(folder / config.state_dir, config.tables[0], int(sys.argv[2]))
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Final
 
 NAMES: Final = ("latency", "footprint", "idle", "decoding", "judging", "rules", "replaying", "detection", "journal")
-OTHERS: Final = ("writes",)  # two minutes each: not in a run without names
+OTHERS: Final = ("writes", "restart")  # minutes each: not in a run without names
 
 chosen = sys.argv[1:] or NAMES
 if unknown := [name for name in chosen if name not in NAMES + OTHERS]:

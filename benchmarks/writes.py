@@ -24,6 +24,7 @@ from benchmarks.footprint import configuration
 from benchmarks.idle import QuietBroker
 from firmware_protocols.angel_eye import AngelEyeResult, AngelEyeSettings
 from firmware_protocols.family import Line
+from shoed.engine import QUIET_NS
 from shoed.rig.dealer import Pace, deal
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 
@@ -33,8 +34,8 @@ DECKS: Final = 8
 SEED: Final = 5
 LINE: Final = Line(4800)
 PACE: Final = Pace(card=(1.2, 1.5), round=(2.0, 2.5), shoe=(2.0, 2.5))
-RIDE_S: Final = 1.5  # the journal commits the last copies within this time
-BAR_KB: Final = 20.0  # kept for a round over a serial line
+QUIET_S: Final = QUIET_NS / 1e9 + 0.5  # the journal commits the last copies within this time
+BAR_KB: Final = 4.0  # kept for a round
 ROUNDS_A_DAY: Final = 1_500  # rounds of one table in 24 hours: one a minute
 
 
@@ -65,7 +66,7 @@ def play(shoe: socket.socket, reports: Iterator[tuple[float, list[bytes], bool]]
                 time.sleep(len(piece) * LINE.seconds_per_byte)
         rounds -= ends
         if not rounds:
-            time.sleep(RIDE_S)
+            time.sleep(QUIET_S)
             return
 
 
@@ -121,8 +122,7 @@ def run() -> None:
             f"(j) {how} at a time: {found.written:.0f} kB written and {found.kept:.1f} kB kept for a round;"
             f" {daily_mb:.0f} MB written and {found.kept * ROUNDS_A_DAY / 1e3:.0f} MB kept in {ROUNDS_A_DAY} rounds\n"
         )
-        if single:
-            report("(j) kept for a round over a serial line / 20 kB", found.kept, BAR_KB, 1.0, unit="kB")
+        report(f"(j) kept for a round, {how} at a time / {BAR_KB:g} kB", found.kept, BAR_KB, 1.0, unit="kB")
 
 
 if __name__ == "__main__":

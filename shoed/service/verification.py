@@ -26,7 +26,7 @@ MOST: Final = 10  # findings of one table; later ones are usually consequences o
 LOG: Final = logging.getLogger("shoed.journal")
 
 
-class Stopped(Exception):
+class DaemonEnds(Exception):
     """The daemon ends."""
 
 
@@ -51,7 +51,7 @@ class BackgroundVerification:
                 self.worked_since = monotonic()
                 for table in reader.tables:
                     self.verify(reader, table)
-        except Stopped:
+        except DaemonEnds:
             pass
         except JournalError as error:
             LOG.warning("the verification of the journal ends: %s", error)
@@ -70,5 +70,5 @@ class BackgroundVerification:
 
     def rest(self) -> None:
         if self.stopping.wait((monotonic() - self.worked_since) * (1 / SHARE - 1)):
-            raise Stopped
+            raise DaemonEnds
         self.worked_since = monotonic()
