@@ -210,7 +210,7 @@ class World:
 async def idle(desk: Desk) -> None:
     """Return when the broker has acknowledged everything."""
     publisher = desk.publisher
-    while publisher.stale or publisher.head_due or publisher.reading or publisher.busy_since is not None:  # noqa: ASYNC110 -- the desk has no event for it
+    while publisher.stale or publisher.head_due or publisher.reads.present or publisher.busy_since is not None:  # noqa: ASYNC110 -- the desk has no event for it
         await asyncio.sleep(0)
 
 

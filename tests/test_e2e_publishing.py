@@ -95,8 +95,8 @@ async def test_denied_events_are_kept(tmp_path: Path, version: str) -> None:
         assert world.journal.ask("SELECT * FROM cursor") == []
 
 
-async def test_a_journal_that_cannot_be_read_ends_the_daemon_with_a_reason(world: World) -> None:
-    """At the start. The log has the file; the exit status is 1."""
+async def test_a_journal_that_cannot_be_read_is_replaced(world: World) -> None:
+    """At the start. The new journal names the reason, and the table continues."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.deal(ROUNDS[0])
@@ -106,6 +106,6 @@ async def test_a_journal_that_cannot_be_read_ends_the_daemon_with_a_reason(world
         with world.journal.path.open("r+b") as file:
             file.seek((page - 1) * 4096)
             file.write(b"\xff" * 4096)
-        daemon = await world.launch(world.configure(shoe))
-        assert await daemon.ended() == 1
-        assert f"{world.journal.path}: database disk image is malformed" in str(daemon)
+        await world.start(shoe)
+        continued = await world.recorder.event("journal.continued", reason="damaged")
+        assert continued["known"] == len(world.recorder.events()) - 1

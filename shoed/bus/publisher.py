@@ -22,18 +22,19 @@ import logging
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 import msgspec
 
 from shoed.bus.client import Connection, MqttMessage, connect
+from shoed.bus.journal_reads import JournalReads
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.retained import outside_of
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
-from shoed.journal import Reader, Store, StoredEvent, Writer
+from shoed.journal import Store, StoredEvent, Writer
 from shoed.journal.heads import HEAD_MOMENTS, Head, newest_head
 from shoed.journal.incarnations import Outside, missing
 from shoed.journal.rows import text
@@ -42,10 +43,7 @@ from shoed.model.events import Event
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
-from shoed.ports.threads import off_loop
 from shoed.table import PublicQuestion, TableState, public_question, public_state
-
-T = TypeVar("T")
 
 LOG: Final = logging.getLogger("shoed.bus")
 
@@ -85,7 +83,6 @@ class Publisher:
     ) -> None:
         self.messages = messages
         self.broker = broker
-        self.store = store
         self.writer = writer
         self.news = asyncio.Event()
         self.offline_reason: str | None = "not connected yet"
@@ -96,7 +93,7 @@ class Publisher:
         self.is_readable = True  # the journal; otherwise the table is stopped
         self.is_compared = False  # with the retained state of the broker
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
-        self.reading: asyncio.Task[None] | None = None  # of the journal
+        self.reads = JournalReads(store, self.wake)
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
         self.progress = asyncio.Event()  # `acknowledged` has changed
@@ -236,7 +233,7 @@ class Publisher:
         elif not self.is_compared:
             found: list[bool] = []
             while not found and self.is_readable:
-                self.read(partial(missing, table=self.messages.table, outside=outside), found.append)
+                self.reads.ask(partial(missing, table=self.messages.table, outside=outside), found.append)
                 self.busy_since = None  # a disk that hangs is not a standstill of the broker
                 await self.news.wait()
                 self.news.clear()
@@ -287,11 +284,11 @@ class Publisher:
     async def is_complete(self, connection: Connection, sent: int) -> bool:
         """After the state, publish the head, or wait for news. Return whether all is published."""
         self.busy_since = None
-        if self.reading is not None:
+        if self.reads.present is not None:
             await self.news.wait()
         elif self.head_due and self.is_readable:
             self.head_due = False
-            self.read(partial(newest_head, table=self.messages.table), self.keep_head)
+            self.reads.ask(partial(newest_head, table=self.messages.table), self.keep_head)
         elif self.head is not None and self.head.sequence <= sent:  # otherwise it is due after newer events
             self.publish_head(connection, self.head, sent)
         elif self.final_reason is None:
@@ -338,33 +335,17 @@ class Publisher:
             return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
         if not self.stored or self.stored[0].sequence != sent + 1:
             self.stored.clear()
-            self.read(
+            self.reads.ask(
                 partial(verified_events, table=self.messages.table, after=sent, limit=READ_AHEAD), self.stored.extend
             )
         return [self.stored.popleft() for _ in range(min(limit, len(self.stored)))]
 
-    def read(self, ask: Callable[[Reader], T], received: Callable[[T], None]) -> None:
-        """Read the journal in a thread, unless an earlier answer is due. Meanwhile a status can be published."""
-
-        def answer() -> T:
-            with closing(self.store.read()) as reader:
-                return ask(reader)
-
-        async def receive() -> None:
-            received(await off_loop(answer))
-
-        if self.reading is None:
-            self.reading = asyncio.create_task(receive())
-            self.reading.add_done_callback(self.wake)
-
     def take_answer(self) -> None:
         """Process an answer of the journal that has arrived. If the journal cannot be read, the table stops."""
-        if self.reading is not None and self.reading.done():
-            reading, self.reading = self.reading, None
-            try:
-                reading.result()
-            except JournalError as error:
-                self.unreadable(error)
+        try:
+            self.reads.take()
+        except JournalError as error:
+            self.unreadable(error)
 
     def unreadable(self, error: JournalError) -> None:
         """Publish no further event until the table continues."""
