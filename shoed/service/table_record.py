@@ -37,7 +37,7 @@ AGAIN: Final = "journal available again; it could not be written from {since} to
 HANGS: Final = "journal waits: a commit has begun at {since} and is not complete; check the disk"
 
 
-class Stopped(msgspec.Struct, frozen=True):
+class StoppedBy(msgspec.Struct, frozen=True):
     """The error, and the time of the first Step that is not recorded."""
 
     error: str
@@ -48,17 +48,17 @@ class Stopped(msgspec.Struct, frozen=True):
         return f"journal failed: {self.error}"
 
 
-def stopped_by(error: JournalError, before: Stopped | None) -> Stopped:
+def stopped_by(error: JournalError, before: StoppedBy | None) -> StoppedBy:
     """A stopped table keeps the error of its commit, if it cannot be read either."""
     if before is None:
-        return Stopped(str(error), now().utc_us)
-    return before if isinstance(error, JournalUnusable) else Stopped(str(error), before.since_us)
+        return StoppedBy(str(error), now().utc_us)
+    return before if isinstance(error, JournalUnusable) else StoppedBy(str(error), before.since_us)
 
 
 class TableRecord:
     def __init__(self, desk: "Desk") -> None:
         self.desk = desk
-        self.stopped: Stopped | None = None
+        self.stopped: StoppedBy | None = None
         self.end: TableUnrecorded | None = None
         self.offline_since_us: int | None = None  # the table has published a stop or a hang
         self.is_going = asyncio.Event()
@@ -140,7 +140,7 @@ class TableRecord:
                 self.is_available = False
                 await self.resume(self.stopped)
 
-    async def resume(self, stopped: Stopped) -> None:
+    async def resume(self, stopped: StoppedBy) -> None:
         desk, writer = self.desk, self.desk.writer
         try:
             state = await off_loop(partial(self.read, desk.publisher.acknowledged))
