@@ -11,6 +11,8 @@ from tests.hil.guest import Guest, Heard
 
 pytestmark = pytest.mark.slow
 
+MAIN_PID = ("systemctl", "show", "--property", "MainPID", "--value", "shoed")
+
 STANDSTILL_S = 5.0
 ROUND = ["8S", "4D", "QH", "2C"]
 IN_TWO_PARTS = scenario("load = ''", deal(*ROUND[:2]), deal(*ROUND[2:], after_ms=8000))
@@ -54,18 +56,21 @@ async def test_a_power_cut_loses_no_published_event(guest: Guest) -> None:
     await guest.run("shoed", "journal", "replay", "--check", "bulk")
 
 
-async def test_a_full_disk_is_reported_and_loses_no_card(guest: Guest) -> None:
-    """Without space shoed publishes nothing that it cannot record, and states the reason. Later no card is lost."""
+async def test_a_full_disk_stops_the_table_and_loses_no_published_event(guest: Guest) -> None:
+    """Without space the table stops and states the reason. With space it continues by itself, and names the gap."""
     await guest.plug(1, *BULK.words, scenario=scenario("load = ''", deal(ROUND[0]), deal(*ROUND[1:], after_ms=8000)))
     await guest.event("bulk", "card.drawn")
+    pid = await guest.run(*MAIN_PID)
     await guest.shell("dd if=/dev/zero of=/full bs=64k || sync")
-    await guest.logged("the commit failed, and shoed publishes no events: database or disk is full")
-    await guest.until(lambda: any(is_journal_failure(each) for each in guest.messages))
+    await guest.logged("the commit failed, and the table stops: database or disk is full")
+    await guest.until(lambda: any(has_reason(each, "journal failed: ") for each in guest.messages))
     recorded = json.loads(await guest.run("python3", "-c", EVENTS))
     assert {each["sequence"] for each in guest.events("bulk")} <= {each[0] for each in recorded}
     await guest.run("rm", "/full")
+    await guest.until(lambda: any(has_reason(each, "journal available again; ") for each in guest.messages))
     await guest.event("bulk", "round.completed")
     assert guest.cards("bulk") == ROUND
+    assert await guest.run(*MAIN_PID) == pid
 
 
 @pytest.mark.parametrize("step", ["+1 day", "-1 day"])
@@ -93,6 +98,6 @@ async def test_a_paused_machine_continues_its_round(guest: Guest) -> None:
     assert guest.cards("bulk") == ROUND
 
 
-def is_journal_failure(message: Heard) -> bool:
+def has_reason(message: Heard, text: str) -> bool:
     status = message.payload if message.topic == "status" and message.table == "bulk" else {}
-    return "journal failed" in status.get("reason", "")
+    return text in status.get("reason", "")

@@ -87,7 +87,7 @@ CHECKS: Final[Mapping[CheckName, DoctorCheck]] = {
     ),
     CheckName.DISK_SPACE: DoctorCheck(
         "The disk of the state directory has free space and free inodes.",
-        "On a full disk the daemon ends, because no card may be published before it is recorded.",
+        "On a full disk the tables stop, because no card may be published before it is recorded.",
         "Free space on the disk, or move the state directory to a larger disk.",
         "the state directory cannot be read",
     ),
