@@ -108,6 +108,7 @@ class Publisher:
         self.fresh: deque[Event] = deque(maxlen=FRESH)  # the newest committed events
         self.stored: deque[StoredEvent] = deque()  # events that were read from the journal
         self.head_due = True  # the broker may not have the newest head
+        self.refusal_level = logging.WARNING  # of the log, for the first head that the broker refuses
         self.head: Head | None = None  # to publish
 
     def committed(self, events: tuple[Event, ...], table: TableState) -> None:
@@ -389,7 +390,8 @@ class Publisher:
         """An access list of an earlier version may deny the topic: the events continue."""
         error = acknowledged.exception()
         if isinstance(error, BrokerRefused):
-            LOG.warning("%s: %s; the events are published", self.messages.table, error)
+            LOG.log(self.refusal_level, "%s: %s; the events are published", self.messages.table, error)
+            self.refusal_level = logging.DEBUG
         elif error is not None:
             settled.set_exception(error)
             settled.exception()  # marks the exception as retrieved, or asyncio would log it
