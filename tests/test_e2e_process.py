@@ -110,13 +110,9 @@ async def test_one_daemon_at_a_time_locks_a_state_directory(world: World, shoe: 
     assert len(world.recorder.statuses()) == 1
 
 
-async def test_a_file_that_is_not_a_journal_is_not_changed(world: World, shoe: TcpShoe) -> None:
-    """A file that is not a database, and another database, are refused with their names."""
+async def test_the_database_of_another_program_is_not_changed(world: World, shoe: TcpShoe) -> None:
+    """The file is refused with its name."""
     world.state_dir.mkdir()
-    world.journal.path.write_bytes(b"This is a diary.\n" * 400)
-    assert str(world.journal.path) in await refused(world, shoe)
-    assert world.journal.path.read_bytes() == b"This is a diary.\n" * 400
-    world.journal.path.unlink()
     with closing(sqlite3.connect(world.journal.path)) as theirs:
         theirs.execute("CREATE TABLE diary (line TEXT)")
         theirs.commit()
@@ -134,19 +130,6 @@ async def test_a_journal_of_a_newer_schema_is_refused(world: World, shoe: TcpSho
     message = await refused(world, shoe)
     assert str(world.journal.path) in message
     assert "99" in message
-
-
-@pytest.mark.parametrize("keep", [0.1, 0.3, 0.5, 0.7])
-async def test_a_damaged_journal_is_refused_with_a_message(world: World, shoe: TcpShoe, keep: float) -> None:
-    """The pages after some offset are overwritten; the message has the name of the file."""
-    daemon = await world.serve(shoe)
-    await shoe.deal(*ROUNDS)
-    await world.recorder.event("round.confirmed", round=len(ROUNDS))
-    assert await daemon.stop() == 0
-    whole = world.journal.path.read_bytes()
-    good = max(4096, int(len(whole) * keep))
-    world.journal.path.write_bytes(whole[:good] + b"\xa5" * (len(whole) - good))
-    assert str(world.journal.path) in await refused(world, shoe)
 
 
 async def test_a_state_directory_that_cannot_be_written_is_refused(world: World, shoe: TcpShoe) -> None:
