@@ -50,8 +50,19 @@ class Site:
         await self.shoe.taken()
 
     async def fence(self) -> None:
-        """Wait until the events of all earlier reports are published."""
-        await self.world.settled(self.shoe)
+        """Wait until the events of all earlier reports are published. A host that closes the line loses reports."""
+        published = False
+        while not published:
+            await self.shoe.connected()
+            report = asyncio.create_task(self.world.settled(self.shoe))
+            away = asyncio.create_task(self.shoe.deserted())
+            await asyncio.wait((report, away), return_when=asyncio.FIRST_COMPLETED)
+            published = report.done()
+            for task in (report, away):
+                task.cancel()
+            await asyncio.gather(away, return_exceptions=True)
+            if published:
+                await report
         await self.caught_up()
 
     async def caught_up(self) -> None:
