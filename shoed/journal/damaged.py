@@ -80,6 +80,10 @@ def renamed(path: Path, prefix: str, utc_us: int) -> Path:
     return aside
 
 
+def set_aside_journals(state_dir: Path) -> list[Path]:
+    return sorted(state_dir.glob(f"{PREFIX}*.db"))
+
+
 def name_tail(store: Store, reader: Reader, state_dir: Path, dropped: int, utc_us: int) -> None:
     """Begin an incarnation if the end of the journal is lost."""
     outside = {table: each for table, each in of_heads(state_dir).items() if incarnations.missing(reader, table, each)}
@@ -93,7 +97,7 @@ def name_tail(store: Store, reader: Reader, state_dir: Path, dropped: int, utc_u
 
 def name_earlier(store: Store, state_dir: Path, aside: Path | None, tables: Sequence[str], utc_us: int) -> None:
     """Begin the first incarnation of a new journal with its reason, if there was a journal before it."""
-    earlier = aside or max(state_dir.glob(f"{PREFIX}*.db"), default=None)
+    earlier = aside or max(set_aside_journals(state_dir), default=None)
     outside = of_heads(state_dir)
     if earlier is not None:
         for table, each in of_file(earlier):
@@ -113,6 +117,7 @@ def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
     outside: Mapping[str, Outside],
     shared: Mapping[str, int],
 ) -> None:
+    store.note = f"the ids of events have a new word, {reason.value}: {detail}"
     LOG.warning("the ids of the next events have a new word, %s: %s", reason.value, detail)
     try:
         with closing(store.connect()) as connection:

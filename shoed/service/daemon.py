@@ -305,8 +305,8 @@ class Daemon(Generic[D]):
 
     @property
     def notes(self) -> str:
-        """The state of the last reload, and checkpoints that were not used."""
-        return "; ".join(filter(None, (self.note, *(desk.note for desk in self.desks))))
+        """The state of the last reload, a loss of the journal, and checkpoints that were not used."""
+        return "; ".join(filter(None, (self.note, self.store.note, *(desk.note for desk in self.desks))))
 
     @property
     def journal_failure(self) -> str | None:

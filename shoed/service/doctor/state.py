@@ -11,6 +11,7 @@ from typing import Final
 from shoed.engine import ENGINE
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader
+from shoed.journal.damaged import set_aside_journals
 from shoed.journal.keys import KEY_FILE, read_private
 from shoed.journal.schema import SCHEMAS
 from shoed.ports.key_file import TOO_OPEN, read_key
@@ -98,6 +99,10 @@ def check_journal(state_dir: Path) -> Iterator[CheckResult]:
             text = "there is no journal; the first start of the daemon makes it"
             yield CheckResult(CheckName.JOURNAL, Level.SKIPPED, str(path), text)
             return
+        for aside in set_aside_journals(state_dir):
+            text = "the daemon set a damaged journal aside"
+            remedy = f"run: shoed journal salvage {aside} DEST; then move the file to another directory"
+            yield CheckResult(CheckName.JOURNAL, Level.WARNING, str(aside), text, remedy)
         with closing(Reader(path)) as reader:
             yield version(reader)
             yield damages(reader)

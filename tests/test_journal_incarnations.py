@@ -1,0 +1,235 @@
+"""The words of a journal file: after which event a new word begins, and when a loss is recognised."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from shoed.errors import JournalUnusable
+from shoed.journal import Reader, Store, incarnations
+from shoed.journal.damaged import opened, set_aside, set_aside_journals
+from shoed.journal.head_log import HeadLog
+from shoed.journal.heads import Head
+from shoed.journal.incarnations import Outside
+from shoed.model.incarnations import Because, WordSince, word_of
+from shoed.model.moments import rfc3339
+
+TABLE = "t"
+NOW_US = 1_700_000_000_000_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def write(store: Store, *statements: tuple[str, tuple[object, ...]]) -> None:
+    with closing(store.connect()) as connection:
+        for statement, values in statements:
+            connection.execute(statement, values)
+
+
+def record(store: Store, *kinds: str) -> None:
+    """One row of each kind of input, each with one event."""
+    with closing(store.read()) as reader:
+        row, sequence = reader.last_row(TABLE), reader.last_sequence(TABLE)
+    for number, kind in enumerate(kinds, start=1):
+        at = NOW_US + row + number
+        step, event = (TABLE, row + number, at, kind, b"h"), (TABLE, sequence + number, row + number, at)
+        write(
+            store,
+            ("INSERT INTO step VALUES (?, ?, ?, 0, ?, NULL, NULL, x'', NULL, ?)", step),
+            ("INSERT INTO event VALUES (?, ?, ?, 'a.b', ?, '{}')", event),
+        )
+
+
+def acknowledge(store: Store, sequence: int) -> None:
+    write(store, ("INSERT OR REPLACE INTO cursor VALUES (?, ?)", (TABLE, sequence)))
+
+
+def begin(store: Store, reason: Because, **more: object) -> None:
+    with closing(store.connect()) as connection:
+        incarnations.begin(connection, reason, "detail", NOW_US, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def reader(store: Store) -> Iterator[Reader]:
+    with closing(store.read()) as reader:
+        yield reader
+
+
+def outside(store: Store, sequence: int, word: str = "", *, utc_us: int | None = None) -> Outside:
+    time = None if utc_us is None else rfc3339(utc_us)
+    return Outside(store.word, word or store.word, sequence, time, 7, 3)
+
+
+def test_a_new_journal_has_one_word(store: Store, reader: Reader) -> None:
+    """It is the word of the file, and nothing is pending."""
+    assert incarnations.words(reader, TABLE) == (WordSince(0, store.word),)
+    assert incarnations.pending(reader, TABLE) is None
+
+
+def test_an_incarnation_is_pending_until_the_table_has_a_row_in_it(store: Store, reader: Reader) -> None:
+    """It begins after the last event, and names the word before it."""
+    record(store, "Configured", "Received")
+    begin(store, Because.RESTORED, outside={TABLE: outside(store, 9)})
+    continued = incarnations.pending(reader, TABLE)
+    assert continued is not None
+    assert (continued.number, continued.reason, continued.detail) == (2, Because.RESTORED, "detail")
+    assert (continued.previous, continued.kept, continued.known) == (store.word, 2, 9)
+    assert (continued.shoe, continued.round) == (7, 3)
+    assert incarnations.words(reader, TABLE) == (WordSince(0, store.word), WordSince(2, continued.word))
+    assert incarnations.words(reader, "other") == (WordSince(0, store.word),)
+    record(store, "Configured")
+    assert incarnations.pending(reader, TABLE) is None
+
+
+def test_the_next_incarnation_names_the_word_of_the_last_one(store: Store, reader: Reader) -> None:
+    """Two restores, one after the other: only the newest one is pending."""
+    record(store, "Configured")
+    begin(store, Because.RESTORED)
+    first = incarnations.pending(reader, TABLE)
+    begin(store, Because.SALVAGED)
+    second = incarnations.pending(reader, TABLE)
+    assert first is not None
+    assert second is not None
+    assert (second.number, second.previous, second.known) == (3, first.word, None)
+    assert word_of(incarnations.words(reader, TABLE), 2) == second.word
+
+
+def test_the_reason_of_a_new_file_is_on_its_first_word(store: Store, reader: Reader) -> None:
+    """The word is not used yet, so it does not change."""
+    begin(store, Because.DAMAGED, outside={TABLE: Outside("old", "older", 40, None, 7, 3)})
+    continued = incarnations.pending(reader, TABLE)
+    assert continued is not None
+    assert (continued.number, continued.word, continued.previous, continued.kept) == (1, store.word, "older", 0)
+    assert incarnations.words(reader, TABLE) == (WordSince(0, store.word),)
+
+
+def test_an_event_outside_is_missing_if_the_journal_lacks_it_or_has_another(store: Store, reader: Reader) -> None:
+    """The time of the event is its content; without a time only its number counts."""
+    record(store, "Configured", "Received")
+    assert not incarnations.missing(reader, TABLE, outside(store, 2, utc_us=NOW_US + 2))
+    assert not incarnations.missing(reader, TABLE, outside(store, 2))
+    assert not incarnations.missing(reader, TABLE, outside(store, 0))
+    assert incarnations.missing(reader, TABLE, outside(store, 2, utc_us=NOW_US + 3))
+    assert incarnations.missing(reader, TABLE, outside(store, 3))
+
+
+def test_an_event_of_another_journal_is_not_missing(store: Store, reader: Reader) -> None:
+    """Of the same file, an unknown word is a loss: a later incarnation is not in this file."""
+    record(store, "Configured")
+    assert not incarnations.missing(reader, TABLE, Outside("other", "other", 9))
+    assert incarnations.missing(reader, TABLE, outside(store, 1, "later"))
+
+
+def test_a_loss_that_is_on_record_is_not_found_again(store: Store, reader: Reader) -> None:
+    """The retained state of the lost events remains until the next one."""
+    record(store, "Configured", "Received")
+    assert incarnations.missing(reader, TABLE, outside(store, 9))
+    begin(store, Because.TAIL_LOST)
+    assert not incarnations.missing(reader, TABLE, outside(store, 9))
+
+
+def test_a_row_with_another_hash_is_missing(store: Store, reader: Reader) -> None:
+    """A signed head has the hash of its row."""
+    record(store, "Configured", "Received")
+    head = Outside(store.word, store.word, 2, None, 1, 1, 2, b"h".hex())
+    assert not incarnations.missing(reader, TABLE, head)
+    assert incarnations.missing(reader, TABLE, Outside(store.word, store.word, 2, None, 1, 1, 2, b"g".hex()))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "cursor", "kept"),
+    [
+        (("Configured", "Received", "Received"), 0, 0),  # nothing is acknowledged
+        (("Configured", "Received", "Received"), 2, 3),  # the process of the cursor wrote the rest
+        (("Configured", "Received", "Configured", "Received"), 2, 2),  # a later process wrote the rest
+        (("Configured", "Received", "Configured", "Received"), 3, 4),
+        (("Configured", "Received", "Configured", "Received", "Configured"), 1, 2),
+    ],
+)
+def test_the_words_of_events_up_to_the_next_start_are_kept(
+    store: Store, reader: Reader, kinds: tuple[str, ...], cursor: int, kept: int
+) -> None:
+    """A file that was replaced or cut has no further event before the next start."""
+    record(store, *kinds)
+    acknowledge(store, cursor)
+    assert incarnations.kept(reader, TABLE) == kept
+
+
+# --- the opening of a journal
+
+
+def head(store: Store, sequence: int, row: int = 0) -> Head:
+    return Head(store.word, store.word, TABLE, row, sequence, 7, 3, rfc3339(NOW_US), "", "", "")
+
+
+def test_a_signed_head_after_the_end_of_the_journal_is_a_loss(store: Store, tmp_path: Path) -> None:
+    """It is found once. A head that the journal has is not a loss."""
+    record(store, "Configured", "Received")
+    acknowledge(store, 2)
+    HeadLog(tmp_path).append([head(store, 2)])
+    assert opened(tmp_path, [TABLE], NOW_US).note == ""
+    HeadLog(tmp_path).append([head(store, 5)])
+    found = opened(tmp_path, [TABLE], NOW_US)
+    assert f"tail-lost: the signed head {store.word}-t-5 is missing" in found.note
+    with closing(found.read()) as reader:
+        continued = incarnations.pending(reader, TABLE)
+    assert continued is not None
+    assert (continued.reason, continued.kept, continued.known, continued.shoe) == (Because.TAIL_LOST, 2, 5, 7)
+    assert opened(tmp_path, [TABLE], NOW_US).note == ""
+
+
+def test_a_damaged_file_is_set_aside(store: Store, tmp_path: Path) -> None:
+    """The new journal names the last readable event, for each table of the configuration."""
+    record(store, "Configured", "Received")
+    data = bytearray(store.path.read_bytes())
+    data[:16] = bytes(16)
+    store.path.write_bytes(data)
+    HeadLog(tmp_path).append([head(store, 2)])
+    found = opened(tmp_path, ["u"], NOW_US)
+    (aside,) = set_aside_journals(tmp_path)
+    assert aside.name == "journal-damaged-20231114T221320Z.db"
+    assert aside.read_bytes() == bytes(data)
+    assert found.word != store.word
+    with closing(found.read()) as reader:
+        of_table, of_other = incarnations.pending(reader, TABLE), incarnations.pending(reader, "u")
+    assert of_table is not None
+    assert of_other is not None
+    assert (of_table.previous, of_table.known, of_table.shoe, of_table.round) == (store.word, 2, 7, 3)
+    assert (of_other.previous, of_other.known, of_other.shoe) == (None, None, 0)
+
+
+def test_a_log_is_set_aside_with_its_file(tmp_path: Path) -> None:
+    """SQLite must never read it with another file."""
+    for suffix in ("", "-wal", "-shm"):
+        (tmp_path / f"journal.db{suffix}").write_text(suffix)
+    aside = set_aside(tmp_path / "journal.db", NOW_US, JournalUnusable("damaged"))
+    assert [Path(f"{aside}{suffix}").read_text() for suffix in ("", "-wal", "-shm")] == ["", "-wal", "-shm"]
+    assert list(tmp_path.glob("journal.db*")) == []
+
+
+def test_two_files_are_set_aside_under_two_names(tmp_path: Path) -> None:
+    """Both in the same second."""
+    for number in (1, 2):
+        (tmp_path / "journal.db").write_bytes(b"no database %d" % number * 100)
+        opened(tmp_path, [], NOW_US)
+    assert len(set_aside_journals(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("statement", ["PRAGMA application_id = 7", "PRAGMA user_version = 99"])
+def test_a_file_that_is_not_a_journal_of_this_shoed_is_not_touched(
+    store: Store, tmp_path: Path, statement: str
+) -> None:
+    """It is of another program, or of a newer shoed."""
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute(statement)
+    data = store.path.read_bytes()
+    with pytest.raises(JournalUnusable):
+        opened(tmp_path, [TABLE], NOW_US)
+    assert store.path.read_bytes() == data
+    assert set_aside_journals(tmp_path) == []
