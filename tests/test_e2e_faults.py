@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -17,6 +18,8 @@ from tests.crash.disk import ANY, CHANGES, Call, FaultyDisk, File
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.http_client import SOCKET, fetch
 from tests.mqtt_proxy import Proxy
+from tests.test_e2e_open_shoe import OpenShoe
+from tests.test_open_shoe_table import card
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
 
@@ -343,3 +346,72 @@ async def test_a_fault_of_one_table_does_not_end_the_other(world: World, disk: F
         assert world.recorder.statuses()[-1]["status"] == "online"
         assert "Traceback" in str(daemon)
         daemon.log.write_text("")  # the traceback is expected
+
+
+async def test_an_open_shoe_keeps_the_reports_of_a_stop(world: World, disk: FaultyDisk, tmp_path: Path) -> None:
+    """No report is acknowledged that is not committed. Afterwards each card is recorded once, and none is missed."""
+    async with OpenShoe(tmp_path / "tty") as shoe:
+        daemon = await world.launch(world.configure(shoe, protocol="open-shoe"), disk.environment)
+        await daemon.ready()
+        shoe.report(card("8S"))
+        await world.recorder.event("card.drawn")
+        await daemon.looking(lambda: not shoe.state.store.kept)
+        FAULTS["full"](disk)
+        shoe.report(card("3H"), card("JD"))
+        await reason(world, "offline", "journal failed: ")
+        assert len(shoe.state.store.kept) == 2
+        disk.heal()
+        await reason(world, "online", "journal available again")
+        await daemon.looking(lambda: not shoe.state.store.kept)
+        seen = [each for each in world.journal.events() if each.type in {"card.drawn", "card.set-aside"}]
+        assert [each.data["card"] for each in seen] == ["8S", "3H", "JD"]
+        assert world.journal.count("line.missed") == 0
+        await world.all_published()
+
+
+async def test_a_reload_during_a_stop_is_recorded_afterwards(world: World, disk: FaultyDisk) -> None:
+    """The table continues with the new settings, and the record can be computed again with them."""
+    async with TcpShoe() as shoe:
+        daemon = await serve(world, disk, shoe)
+        FAULTS["error"](disk)
+        await stopped(world, shoe)
+        path = world.place / "c.toml"
+        path.write_text(path.read_text().replace('game = "commission"', 'game = "super-six-plus"'))
+        daemon.process.send_signal(signal.SIGHUP)
+        await daemon.looking(lambda: f"{TABLE}: table.game: applied" in str(daemon))
+        disk.heal()
+        await continued(world, shoe)
+        await shoe.deal(ROUNDS[1])
+        await world.recorder.event("round.completed", game="super-six-plus")
+        await world.all_published()
+        assert await daemon.stop() == 0
+        checked = await shoed("journal", "replay", "--check", "--state-dir", world.state_dir)
+        assert (checked.status, checked.err) == (0, "")
+
+
+async def test_an_open_question_survives_a_stop(world: World, disk: FaultyDisk) -> None:
+    """The retained question is that of the last committed Step. The answer is refused, and later accepted."""
+    async with TcpShoe() as shoe:
+        daemon = await serve(world, disk, shoe)
+        await shoe.repeat(ROUNDS[0].frames[:2])
+        await shoe.repeat(ROUNDS[0].frames[3:4])  # a report is missing in the middle of the hand
+        await world.recorder.event("question.asked")
+        await world.recorder.until(lambda: world.recorder.on(f"{TABLE}/question")[-1].payload)
+        asked = world.recorder.on(f"{TABLE}/question")[-1].json
+        answer = {"question": asked["id"], "choice": asked["choices"][0], "revision": asked["revision"]}
+        FAULTS["error"](disk)
+        async with client(world.state_dir) as one_client:
+            refused = await one_client.request(line("1", "decide", **answer))
+            assert refused is not None
+            assert not refused.accepted
+            assert refused.detail.startswith("journal failed: ")
+            assert world.recorder.on(f"{TABLE}/question")[-1].json == asked
+            disk.heal()
+            await continued(world, shoe)
+            asked = world.recorder.on(f"{TABLE}/question")[-1].json
+            answer = {"question": asked["id"], "choice": asked["choices"][0], "revision": asked["revision"]}
+            accepted = await one_client.request(line("1", "decide", **answer))
+            assert accepted is not None
+            assert accepted.accepted, accepted.detail
+        await world.all_published()
+        assert await daemon.stop() == 0
