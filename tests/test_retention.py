@@ -281,6 +281,48 @@ def test_sealed_rows_are_deleted_in_runs(tmp_path: Path, monkeypatch: pytest.Mon
         assert findings(tmp_path / "backup" / FILE) == []
 
 
+@pytest.mark.parametrize("rests", [1, 3, 6])
+def test_a_cut_during_a_verification_is_not_a_change(record: LongRecord, rests: int) -> None:
+    """The verification continues after the deleted rows."""
+    left = rests
+
+    def rest() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            apply(record, Keep(days=2))
+
+    with closing(record.store.read()) as reader:
+        last = reader.last_row("bac-901")
+        verification = Verification(reader, "bac-901", 20, rest)
+        assert [str(each) for each in verification.findings()] == []
+        assert verification.tip.row == last
+    assert left <= 0
+    assert first_rows(record)["bac-901"] > 20 * rests
+
+
+@pytest.mark.parametrize("rests", [1, 4, 8])
+def test_a_cut_during_a_verification_of_sealed_rows_is_not_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rests: int
+) -> None:
+    """All sealed rows are deleted while they are verified."""
+    monkeypatch.setattr(seal, "RUN", 100)
+    left = rests
+    with sealed_record(tmp_path / "sealed", 750) as record, closing(record.store.read()) as reader:
+        record.deal(9)
+
+        def rest() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                assert apply(record, Keep(days=5)) != []
+
+        verification = Verification(reader, "bac-901", 20, rest)
+        assert [str(each) for each in verification.findings()] == []
+        assert verification.tip.row == reader.last_row("bac-901")
+    assert left <= 0
+
+
 # --- the daemon
 
 

@@ -128,7 +128,10 @@ class Verification:
     def sealed_rows(self) -> Iterator[Alteration]:
         anchors = [each for each in self.reader.anchors(self.table) if each.row > self.tip.row]
         for run in list(self.reader.seals(self.table, self.tip.row + 1)):
-            yield from self.sealed_run(run)
+            with self.reader.one_moment():
+                self.follow_cut()
+                if run.row > self.tip.row:
+                    yield from self.sealed_run(run)
             self.rest()
         for (row,) in self.reader.rows(
             "SELECT min(row) FROM step_4 WHERE table_name = ? AND row > ? HAVING min(row) NOTNULL",
@@ -138,11 +141,19 @@ class Verification:
         if self.rows and not anchors:
             yield self.finding(f"the seal of row {self.tip.row}", AlterationKind.MISSING, "the sealed rows remain")
         for anchor in anchors:
+            if self.tip.row >= anchor.row and self.tip.reason == "cut":
+                continue
             if anchor.row != self.tip.row:
                 place = f"the seal of row {anchor.row}"
                 yield self.finding(place, AlterationKind.ALTERED, f"the last sealed row is {self.tip.row}")
             yield from self.seal()
             self.tip = anchor
+
+    def follow_cut(self) -> None:
+        """Continue after the rows that the daemon deleted during the verification."""
+        begin = self.reader.begin(self.table)
+        if begin.row > self.tip.row:
+            self.tip = begin
 
     def sealed_run(self, run: ChainAnchor) -> Iterator[Alteration]:
         first = self.tip.row + 1
@@ -171,6 +182,7 @@ class Verification:
         while self.tip.row > before:
             before = self.tip.row
             with self.reader.one_moment():
+                self.follow_cut()
                 yield from self.part()
             self.rest()
         if self.tip.row < self.last_row:
