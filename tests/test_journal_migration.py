@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from shoed.engine import Engine
 from shoed.journal import Reader, Store
@@ -122,7 +123,8 @@ def test_an_old_journal_is_migrated_and_sealed(tmp_path: Path, schema: int) -> N
             restored = restore(reader, table, engine_of(schema), lambda _: engine_of(schema)).state
             assert restored is not None
             assert state is not None
-            assert (restored.row, restored.table) == (state.row, state.table)
+            # A checkpoint of an earlier version does not have the time of the last event.
+            assert (restored.row, replace(restored.table, journal=state.table.journal)) == (state.row, state.table)
         if schema == CHAINED - 1:
             answer = reader.answer("t", "7f3a")
             assert answer is not None
