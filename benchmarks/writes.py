@@ -2,7 +2,8 @@
 
 A shoe deals at the pace of a table, with a shorter pause between two rounds. A serial line delivers each byte alone;
 USB and TCP deliver whole reports. `written` is what the kernel writes to the block device for the daemon
-(/proc/PID/io): the write-ahead log, and its copy into the journal file. `kept` is the growth of the journal.
+(/proc/PID/io): the write-ahead log, and its copy into the journal file. `kept` is the growth of the rows, without the
+unused parts of their pages (SQLite's table dbstat).
 """
 
 import os
@@ -76,13 +77,10 @@ def written_kb(pid: int) -> float:
 
 
 def kept_kb(journal: Path) -> float:
-    """The pages of all rows; the write-ahead log may hold some of them."""
+    """The bytes of all rows in their pages; the write-ahead log may hold some of them."""
     with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as connection:
-        ((pages,),) = connection.execute(
-            "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count"
-        )
-        ((size,),) = connection.execute("PRAGMA page_size")
-    return float(pages * size) / 1e3
+        ((used,),) = connection.execute("SELECT sum(pgsize - unused) FROM dbstat")
+    return float(used) / 1e3
 
 
 def measure(*, single: bool) -> Written:
