@@ -162,10 +162,12 @@ class Site:
         self.counts["acknowledged cards"] += self.shoe.acknowledged
         self.counts["cards without acknowledgement"] += len(cards(journal, EYE))
         if not (self.damaged and await self.is_altered()):
-            for words in (VERIFY, REPLAY):
+            key, heads = self.state_dir / "journal.pub", self.state_dir / "heads.jsonl"
+            with_heads = () if self.damaged else ("--key", key, "--heads", heads)
+            for words in ((*VERIFY, *with_heads), REPLAY):
                 checked = await shoed(*words, "--state-dir", self.state_dir, patience_s=2 * PATIENCE_S)
                 if checked.status != 0:
-                    self.defects.append(f"{' '.join(words)}: status {checked.status}: {checked.out}{checked.err}")
+                    self.defects.append(f"{words[1]}: status {checked.status}: {checked.out}{checked.err}")
 
 
 @asynccontextmanager
