@@ -18,11 +18,11 @@ import pytest
 from shoed.engine import ENGINE
 from shoed.errors import RowAltered
 from shoed.journal import Store, Writer
-from shoed.journal.commit import CHECKPOINT_ROWS
+from shoed.journal.commit import CHECKPOINT_ROWS, Committer, Entry
 from shoed.journal.reader import Reader
 from shoed.journal.restore import restore
-from shoed.journal.verify import Verification, file_findings, verified_events
-from shoed.model.step import LinkDown, LinkUp, Received
+from shoed.journal.verify import PART, Verification, file_findings, verified_events
+from shoed.model.step import LinkDown, LinkUp, Received, Step
 from tests import foreign_journal
 from tests.altered import rewrite
 from tests.angel_eye_line import CONFIGURED, PORT, Inputs, at, card_report, traffic
@@ -466,3 +466,38 @@ def test_an_event_of_a_sealed_row_is_published_only_if_the_seal_holds(path: Path
     change(path, "UPDATE event SET data = '{}' WHERE table_name = 't' AND sequence = 3")
     with closing(Reader(path)) as reader, pytest.raises(RowAltered, match="t: rows 1-31"):
         verified_events(reader, SEALED, 9, 1)
+
+
+async def test_a_running_daemon_may_write_during_the_verification(folder: Path) -> None:
+    """The verified rows are those of the first moment. A new checkpoint replaces the one of that moment."""
+    store, state = await record(folder, SHORT)
+    with closing(store.read()) as reader:
+        verification = Verification(reader, "t")
+        await record(folder, [(Received(card_report("5", "P1", "9S")), at(9000)), (LinkDown("gone"), at(9001))])
+        assert list(verification.findings()) == []
+        assert verification.tip.row == state.row < reader.last_row("t")
+        assert list(Verification(reader, "t").findings()) == []
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A journal whose verification needs two transactions."""
+    store = Store(tmp_path_factory.mktemp("long"))
+    state = engine_for("{}").begin()
+    with closing(store.connect()) as connection:
+        steps = (Step(row=row, now=at(row), input=Received(b"\x05")) for row in range(1, PART + 10))
+        Committer(connection, ENGINE).commit([Entry("t", step, state, None) for step in steps], {})
+        connection.execute("PRAGMA journal_mode = DELETE")
+    return store.path.read_bytes()
+
+
+@pytest.mark.parametrize("row", [PART - 1, PART, PART + 1, PART + 2])
+def test_a_change_at_the_border_of_two_transactions_is_found(tmp_path: Path, long: bytes, row: int) -> None:
+    """It is found once, with its place."""
+    path = tmp_path / "journal.db"
+    path.write_bytes(long)
+    assert found(path) == []
+    change(path, f"UPDATE step SET mono_ns = mono_ns + 1 WHERE row = {row}")
+    assert [each.split(":")[1] for each in found(path)] == [f" row {row}"]
+    change(path, f"DELETE FROM step WHERE row = {row}")
+    assert found(path)[0] == f"t: row {row}: missing: the next row is {row + 1}"
