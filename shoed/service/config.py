@@ -6,6 +6,7 @@ two tables on one port, or a certificate without its key. The pass opens only th
 to verify that they can be read.
 """
 
+import errno
 import json
 import os
 import re
@@ -216,7 +217,10 @@ def _unwritable(directory: Path, purpose: Purpose) -> str | None:
         from shoed.service.files import write_problem  # noqa: PLC0415 -- only `shoed check` needs it
 
         return write_problem(directory)
-    return None if purpose is Purpose.CHECK or os.access(directory, os.W_OK | os.X_OK) else "Permission denied"
+    if purpose is Purpose.CHECK or os.access(directory, os.W_OK | os.X_OK):
+        return None
+    is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
+    return os.strerror(errno.EROFS if is_read_only else errno.EACCES)
 
 
 def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:
