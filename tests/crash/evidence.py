@@ -97,7 +97,8 @@ class Reading:
         events: dict[str, list[Event]] = {}
         query = "SELECT table_name, sequence, type, utc_us, data FROM event ORDER BY table_name, sequence"
         for table, sequence, kind, utc_us, data in self.ask(query):
-            word = [each.word for each in incarnations if each.after.get(table, 0) < sequence][-1]
+            first, *later = incarnations
+            word = [first.word, *(each.word for each in later if each.after.get(table, sequence) < sequence)][-1]
             name = f"{word}-{table}-{sequence}"
             events.setdefault(table, []).append(Event(name, table, sequence, kind, utc_us, json.loads(data)))
         damages = [text for (text,) in self.ask("PRAGMA integrity_check") if text != "ok"]
