@@ -214,6 +214,13 @@ async def idle(desk: Desk) -> None:
         await asyncio.sleep(0)
 
 
+async def verified(daemon: Daemon[Desk]) -> None:
+    """Return when the verification in the background has ended: it calls functions at any time."""
+    while daemon.verification is None:  # noqa: ASYNC110 -- the daemon has no event for it
+        await asyncio.sleep(0)
+    await asyncio.to_thread(daemon.verification.thread.join)
+
+
 async def session(place: Path, tracer: Tracer) -> Mapping[str, tuple[Call, ...]]:
     world = World()
     shoe = await asyncio.start_server(world.serve_shoe, LOOPBACK, 0)
@@ -225,7 +232,7 @@ async def session(place: Path, tracer: Tracer) -> Mapping[str, tuple[Call, ...]]
     with hold(state_dir), listening(state_dir) as listener:
         daemon = Daemon(config, Store(state_dir), Systemd(), listener, Desk)
         running = asyncio.create_task(daemon.run())
-        playing = asyncio.create_task(play(world, daemon.desks[0], state_dir, tracer))
+        playing = asyncio.create_task(play(world, daemon, state_dir, tracer))
         async with asyncio.timeout(LIMIT_S):
             await asyncio.wait((running, playing), return_when=asyncio.FIRST_COMPLETED)
             if not playing.done():
@@ -244,9 +251,11 @@ def port_of(server: asyncio.Server) -> int:
     return port
 
 
-async def play(world: World, desk: Desk, state_dir: Path, tracer: Tracer) -> Mapping[str, tuple[Call, ...]]:
+async def play(world: World, daemon: Daemon[Desk], state_dir: Path, tracer: Tracer) -> Mapping[str, tuple[Call, ...]]:
     """Deal the cards of a round, then send the notice and the answer."""
+    desk = daemon.desks[0]
     await world.published("event/device/online")
+    await verified(daemon)
     await deal(world, CARDS[0])
     await idle(desk)
     with tracer.span(TcpLink.data_received, DRAWN) as byte:
