@@ -14,9 +14,11 @@ import msgspec
 import pytest
 
 from shoed.model.commands import Answer
+from shoed.model.requests import StatusRequest, json_line
 from shoed.service.command_socket import NAME
 from tests.command_clients import Client, Finished, client, line, recorded_commands, shoed
 from tests.foreign_shoe import NATURAL, TcpShoe
+from tests.patience import PATIENCE_S
 from tests.witnesses import TABLE
 from tests.world import Daemon, World
 
@@ -206,13 +208,24 @@ async def test_an_answer_waits_for_its_commit(world: World, shoe: TcpShoe) -> No
         assert recorded(world, "1") == [answer]
 
 
+async def taken(world: World) -> None:
+    """Wait until a Step waits for its commit."""
+    async with client(world.state_dir) as one_client:
+        waiting = 0
+        while not waiting:
+            one_client.writer.write(json_line(StatusRequest("s", None)))
+            async with asyncio.timeout(PATIENCE_S):
+                waiting = msgspec.json.decode(await one_client.reader.readline())["journal"]["waiting"]
+
+
 async def test_a_stop_sends_the_due_answer(world: World, shoe: TcpShoe) -> None:
     """A taken command is recorded and answered; then the daemon ends with status 0."""
     daemon = await world.start(shoe)
+    await world.recorder.event("device.online")
     async with client(world.state_dir) as one_client:
         with world.journal.locked():
             pending = asyncio.ensure_future(one_client.request(line("1")))
-            await fence(world)
+            await taken(world)
             ending = asyncio.ensure_future(daemon.stop())
             await daemon.until(lambda: "STOPPING=1" in daemon.notified)
             assert not pending.done()

@@ -77,7 +77,9 @@ COMMIT_TO_ACKNOWLEDGEMENT: Final = Metric(
 JOURNAL_SIZE: Final = Metric("shoed_journal_size_bytes", GAUGE, "The size of the files of the journal.")
 DISK_FREE: Final = Metric("shoed_disk_free_bytes", GAUGE, "The free space of the disk of the journal, for the daemon.")
 DISK_SIZE: Final = Metric("shoed_disk_size_bytes", GAUGE, "The size of the disk of the journal.")
-JOURNAL_FAILED: Final = Metric("shoed_journal_failed", GAUGE, "1 while the journal cannot record a table.")
+JOURNAL_FAILED: Final = Metric(
+    "shoed_journal_failed", GAUGE, "1 while a table is stopped because its commits fail, and while a commit hangs."
+)
 JOURNAL_QUEUE: Final = Metric("shoed_journal_queue_length", GAUGE, "Steps and cursors that wait for the next commit.")
 COMMAND_QUEUE: Final = Metric("shoed_command_queue_length", GAUGE, "Commands that wait for their answer.", OF_TABLE)
 IN_FLIGHT: Final = Metric(
