@@ -78,7 +78,7 @@ def read(state_dir: Path) -> Journal:
                 reading = Reading(connection)
                 altered = ForeignVerifier(copy).problems() if "dictionary" in reading.present else ()
                 return reading.journal()._replace(altered=list(altered), set_aside=set_aside)
-            except (sqlite3.DatabaseError, ValueError) as error:
+            except (sqlite3.DatabaseError, ValueError, TypeError) as error:  # TypeError: NULL in a damaged page
                 return Journal({}, {}, [], [str(error)], [], set_aside)
 
 
