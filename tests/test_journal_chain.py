@@ -21,6 +21,7 @@ from shoed.journal import Store, Writer
 from shoed.journal.commit import CHECKPOINT_ROWS, Committer, Entry
 from shoed.journal.reader import Reader
 from shoed.journal.restore import restore
+from shoed.journal.rows import seal_hash, sealed_hash
 from shoed.journal.verify import PART, Verification, file_findings, verified_events
 from shoed.model.step import LinkDown, LinkUp, Received, Step
 from tests import foreign_journal
@@ -103,6 +104,23 @@ LAST_EVENT: Final = "FROM event WHERE table_name = 'u' ORDER BY sequence DESC LI
 OTHERS_OF_19: Final = "table_name, 20, utc_us, mono_ns, kind, command, bytes, body, state, hash"
 IN_NEW: Final = "WHERE table_name = 'u' AND row = 20"
 IN_OLD: Final = "WHERE table_name = 't' AND row = 20"
+
+
+def test_a_seal_of_more_rows_than_remain_is_found(path: Path) -> None:
+    """Its hashes fit: the seal was computed again, too."""
+    with closing(Reader(path)) as reader:
+        (anchor,) = reader.anchors(SEALED)
+        rows = [each for each in reader.old_columns(SEALED, 1, anchor.row) if each[1] != 20]
+        events = reader.old_events(SEALED, 0, anchor.sequence)
+        run = seal_hash(reader.begin(SEALED).hash, rows, events)
+    hashed = sealed_hash(run, SEALED, anchor.row, anchor.sequence, anchor.state, anchor.utc_us)
+    change(
+        path,
+        f"DELETE FROM step_4 {IN_OLD}",
+        ("UPDATE seal SET hash = ? WHERE table_name = 't'", (run,)),
+        ("UPDATE anchor SET hash = ? WHERE table_name = 't'", (hashed,)),
+    )
+    assert "t: row 20: missing: the seal is of the rows up to 31" in found(path)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,44 @@ def test_a_copy_of_an_old_journal_has_no_hashes(tmp_path: Path) -> None:
         verify(old(tmp_path), [], [], None)
 
 
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("PRAGMA user_version = 6", "a newer shoed wrote the journal"),
+        ("PRAGMA application_id = 1", "the file is not a journal of shoed"),
+        ("DROP TABLE event", "no such table: event; the table was removed, or the file is empty"),
+    ],
+)
+async def test_a_file_of_another_form_is_refused(tmp_path: Path, statement: str, text: str) -> None:
+    """The error has the reason and the remedy."""
+    await record(tmp_path, traffic(1), "one")
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        connection.execute(statement)
+    with pytest.raises(JournalUnusable, match=text):
+        verify(tmp_path, [], [], None)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    """The disk is not the reason."""
+    (tmp_path / "journal.db").touch()
+    with pytest.raises(JournalUnusable, match="the file is empty: it has no table"):
+        verify(tmp_path, [], [], None)
+
+
+async def test_named_gaps_are_not_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The summary has the verified rows only."""
+    await record(tmp_path, traffic(1), "one")
+    gap = "row > 1 AND row NOT IN (SELECT row FROM event) ORDER BY row LIMIT 1"
+    loss = "INSERT INTO loss SELECT table_name, row{0}, row{0}, '{1}', NULL, NULL FROM step WHERE "
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        ((last,),) = connection.execute("SELECT max(row) FROM step")
+    change(tmp_path, loss.format("", "missing") + gap)
+    change(tmp_path, loss.format(" + 1", "unproven") + gap)
+    change(tmp_path, "DELETE FROM step WHERE row IN (SELECT row FROM loss WHERE kind = 'missing')")
+    assert verify(tmp_path, [], [], None) == 1
+    assert f"one: {last - 2} of the rows 1-{last} and " in capsys.readouterr().out
+
+
 async def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
     """The error names the known tables."""
     await record(tmp_path, traffic(1), "one")

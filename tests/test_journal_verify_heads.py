@@ -62,6 +62,13 @@ def sql(statement: str, *values: object) -> Tamper:
     return run
 
 
+def removed(name: str, condition: str) -> Tamper:
+    def run(connection: sqlite3.Connection) -> None:
+        connection.execute(f"DELETE FROM {name} WHERE {condition}")  # noqa: S608
+
+    return run
+
+
 def rehash(connection: sqlite3.Connection, table: str = "t") -> None:
     """Compute all hashes of the table again, as docs/journal.md describes them."""
     ((word,),) = connection.execute("SELECT word FROM journal")
@@ -253,10 +260,138 @@ async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys
     assert f"{last.incarnation} begins before them: restored" in text
 
 
-async def test_heads_of_another_journal_are_not_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The witness has heads of an earlier journal of the machine."""
-    heads = [replace(head, journal="earlier") for head in logged_heads(place)]
+@pytest.mark.parametrize("own", [0, 8])
+async def test_heads_of_another_journal_are_not_compared(
+    place: Path, capsys: pytest.CaptureFixture[str], own: int
+) -> None:
+    """The witness has heads of an earlier journal of the machine. A file without any other head proves nothing."""
+    original = list(logged_heads(place))
+    heads = [*(replace(head, journal="earlier") for head in original), *original[:own]]
     (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, heads)))
     status, text = audited(place, capsys)
-    assert status == GOOD
+    assert (status, "no head could be compared with the journal" in text) == ((GOOD, False) if own else (WRONG, True))
     assert "8 heads of another journal, earlier, are not compared" in text
+
+
+@pytest.mark.parametrize("statement", ["UPDATE head SET key = 7", "DELETE FROM key"])
+async def test_a_head_of_an_unknown_key_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], statement: str
+) -> None:
+    """A complete rewrite without a key would otherwise have no head that contradicts it."""
+    attack(place, EDIT, rehash, sql(statement))
+    named = "t: 6 signed heads of rows 1-6: altered: the head names a key"
+    status, text = verify(place, capsys)
+    assert (status, named in text) == (WRONG, True), text
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, named in text) == (WRONG, True), text
+    assert "t: all signed heads: missing: no genuine head of a given key proves the rows up to 6" in text
+    assert "t: not signed: rows 1-6" in text
+
+
+async def test_rows_without_a_later_head_are_printed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A running table has them. It has no more than one round there, and no stop of a link."""
+    key, store = daemon_key(place, None), Store(place)
+    with closing(store.connect()) as connection:
+        committer = Committer(connection, 7, key)
+        for row in range(ROWS + 1, ROWS + 4):
+            committer.commit([Entry("t", part_of_a_frame(row), StateAfter(row), None)], {})
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, "t: not signed: rows 7-9" in text) == (GOOD, True), text
+    event = "INSERT INTO event VALUES ('t', ?, ?, ?, 1, '{}')"
+    attack(place, sql(event, 7, 7, "round.started"), sql(event, 8, 8, "round.note"), rehash)
+    assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == GOOD
+    attack(place, sql("UPDATE event SET type = 'round.started' WHERE table_name = 't' AND sequence = 8"), rehash)
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, "row 8: missing: a second round begins after the last genuine head" in text) == (WRONG, True), text
+    attack(place, sql("UPDATE step SET kind = 'LinkDown' WHERE table_name = 't' AND row = 8"), rehash)
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, "row 8: missing: a link closes in the row" in text) == (WRONG, True), text
+
+
+async def test_a_removed_table_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without any remains, only the witness knows the table. A file without any head is noticed by its key."""
+    names = ("step", "event", "head", "checkpoint", "cursor")
+    attack(place, *(removed(name, "table_name = 't'") for name in names))
+    witness = ("--heads", str(place / "witness.jsonl"))
+    assert verify(place, capsys)[0] == GOOD
+    status, text = verify(place, capsys, "t", *witness)
+    lost = "t: 6 signed heads of rows 1-6: missing: the journal does not have the table of the head"
+    assert (status, lost in text) == (WRONG, True), text
+    status, text = verify(place, capsys, "t")
+    assert (status, "t: no such table; known: u" in text) == (WRONG, True), text
+    attack(place, sql("INSERT INTO incarnation_table VALUES (1, 't', 3, 3, NULL, NULL, 0, 0)"))
+    status, text = verify(place, capsys, "t")
+    assert (status, "t: all rows: missing: the incarnation_table of the table remains" in text) == (WRONG, True), text
+    attack(place, *(removed(name, "true") for name in names))
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, "journal.db: all signed heads: missing: the key that signed them remains" in text) == (WRONG, True)
+    assert "journal.db: all tables: missing: no row has a head of a given key" in text
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "announced", "status", "text"),
+    [
+        (2, "the file was lost", None, GOOD, "key 2 was not announced by the key before it: the file was lost"),
+        (2, "", None, WRONG, "key 2: altered: it has no announcement, and no reason"),
+        (2, "it", bytes(64), WRONG, "key 2: altered: the key before it did not sign the announcement"),
+        (0, "it", None, WRONG, "key 0: inserted: its number must be 1"),
+    ],
+)
+async def test_a_wrong_announcement_is_named(  # noqa: PLR0913, PLR0917 -- fixtures
+    place: Path,
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+    reason: str,
+    announced: bytes | None,
+    status: int,
+    text: str,
+) -> None:
+    """Also without the public key. A lost key cannot announce its successor; the record has the reason."""
+    attack(place, sql("INSERT INTO key VALUES (?, ?, 1, ?, ?)", number, bytes(32), reason, announced))
+    found, printed = verify(place, capsys)
+    assert (found, f"journal.db: {text}" in printed) == (status, True), printed
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (lambda whole: whole[:0], "all heads: missing: no head could be compared"),
+        (lambda whole: whole + b"{}\n", "line 9: altered: it is not a signed head"),
+        (lambda whole: whole[:-50], "line 8: altered: it is not a signed head"),
+        (lambda whole: b"1\n\xff\n" + whole, "2 of the lines 1-2: altered: it is not a signed head"),
+    ],
+)
+async def test_a_damaged_file_of_heads_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], content: Callable[[bytes], bytes], text: str
+) -> None:
+    """The finding has the file and the line."""
+    file = place / "witness.jsonl"
+    file.write_bytes(content(file.read_bytes()))
+    status, printed = audited(place, capsys)
+    assert (status, f"{file}: {text}" in printed) == (WRONG, True), printed
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("UPDATE head SET utc_us = 1 << 62", "altered: the signature of the head is wrong"),
+        (
+            "INSERT INTO anchor VALUES ('t', 0, 0, x'00', NULL, 'cut', 1 << 62, NULL)",
+            "its signature is wrong or absent",
+        ),
+        ("DELETE FROM journal", "the table `journal` has no row, and must have one"),
+        ("INSERT INTO journal SELECT created, 'other' FROM journal", "the table `journal` has several rows"),
+        (
+            "INSERT INTO loss VALUES ('t', 3, 3, 'eaten', NULL, NULL)",
+            "t: the loss of row 3: altered: no salvage writes",
+        ),
+        ("DELETE FROM step WHERE table_name = 't' AND row = 3", "the journal does not have the row of the head"),
+    ],
+)
+async def test_a_value_that_shoed_never_writes_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], statement: str, text: str
+) -> None:
+    """The verification names its place, and does not fail."""
+    attack(place, sql(statement))
+    status, printed = verify(place, capsys)
+    assert (status, text in printed) == (WRONG, True), printed

@@ -135,13 +135,17 @@ def newest_head(reader: Reader, table: str) -> Head | None:
 
 
 def heads_of(reader: Reader, condition: str, *values: object) -> Iterator[Head]:
+    """The heads; `key` is empty if its number is not on record."""
     for journal, incarnation, table, row, sequence, shoe, number, utc_us, hashed, key, signature in reader.rows(
         "SELECT word, incarnation, table_name, row, sequence, shoe, round, head.utc_us, hash, public, signature"  # noqa: S608 -- ours
-        f" FROM head, journal, key WHERE key.number = head.key AND {condition}",
+        f" FROM journal, head LEFT JOIN key ON key.number = head.key WHERE {condition}",
         *values,
     ):
-        time = rfc3339(utc_us)
-        signed = (in_base64(each) for each in (key, signature))
+        try:
+            time = rfc3339(utc_us)
+        except OverflowError:
+            time = f"{utc_us} us"  # no signature fits
+        signed = (in_base64(each) for each in (key or b"", signature))
         yield Head(journal, incarnation, table, row, sequence, shoe, number, time, hashed.hex(), *signed)
 
 

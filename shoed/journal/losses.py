@@ -14,6 +14,7 @@ class LossKind(Enum):
     EVENTS = "events"  # missing before the first event of a row
 
 
+KINDS: Final = frozenset(each.value for each in LossKind)
 REASONS: Final = {
     LossKind.MISSING: "missing: the salvage did not find them",
     LossKind.UNPROVEN: "not proven: their hash does not follow from the row before them",
@@ -49,11 +50,20 @@ class Losses:
     def __init__(self, reader: Reader, table: str) -> None:
         query = "SELECT row, last_row, kind, sequence, last_sequence FROM loss WHERE table_name = ? ORDER BY row"
         found = reader.rows(query, table) if reader.is_chained else ()
-        self.all = [Loss(row, last_row, LossKind(kind), *events) for row, last_row, kind, *events in found]
+        self.all: list[Loss] = []
+        self.unknown: list[tuple[int, str]] = []  # the row and the kind of an entry that no salvage writes
+        for row, last_row, kind, *events in found:
+            if kind in KINDS:
+                self.all.append(Loss(row, last_row, LossKind(kind), *events))
+            else:
+                self.unknown.append((row, kind))
 
     def concern(self, first: int, last: int) -> bool:
         """Whether one of these rows is named."""
         return any(loss.row <= last and loss.last_row >= first for loss in self.all)
+
+    def count(self, kind: LossKind) -> int:
+        return sum(loss.last - loss.first + 1 for loss in self.all if loss.kind is kind)
 
     def has(self, kind: LossKind, first: int, last: int | None = None) -> bool:
         """Whether all these rows or events are named."""

@@ -97,8 +97,14 @@ class Reader:
 
     @property
     def word(self) -> str:
-        ((word,),) = self.rows("SELECT word FROM journal")
-        return str(word)
+        """The first word of the file."""
+        words = [str(word) for (word,) in self.rows("SELECT word FROM journal LIMIT 2")]
+        if len(words) != 1:
+            raise JournalUnusable(
+                f"{self.path}: the table `journal` has {'several rows' if words else 'no row'}, and must have one; keep"
+                " the file as evidence, and restore a backup"
+            )
+        return words[0]
 
     def close(self) -> None:
         self.connection.close()

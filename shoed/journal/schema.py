@@ -11,6 +11,7 @@ APPLICATION_ID: Final = 0x53484F45  # "SHOE", set by the first schema: identifie
 SQLITE_VERSION: Final = sqlite3.sqlite_version
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
 SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql")
+NO_TABLE: Final = "no such table"  # SQLite has no code for it
 NO_TEXT: Final = "Could not decode"  # Python reports a text with damaged bytes, without a code
 CHAINED: Final = 5  # the first schema with hashes
 
@@ -30,6 +31,8 @@ def is_damage(error: Exception) -> bool:
 def remedy_of(path: Path, error: Exception) -> str:
     if is_damage(error):
         return "keep the file as evidence: the daemon sets it aside, and begins a new journal"
+    if NO_TABLE in str(error):
+        return "the table was removed, or the file is empty: keep the file as evidence, and restore a backup"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_FULL:
             return f"free space on the disk of {path.parent}, or set another site.state_dir"

@@ -11,7 +11,7 @@ publisher is about to use.
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from hashlib import sha256
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -99,9 +99,18 @@ class Verification:
             return
         yield from self.ends()
 
+    @property
+    def proven_rows(self) -> str:
+        """The verified rows, in words."""
+        place = f"rows {self.first_row}-{self.tip.row}"
+        proven = self.rows - self.losses.count(LossKind.UNPROVEN)
+        return place if proven == self.tip.row - self.first_row + 1 else f"{proven} of the {place}"
+
     def row_findings(self) -> Iterator[Alteration]:
         for loss in self.losses.all:
             yield self.finding(str(loss), AlterationKind.LOST, REASONS[loss.kind])
+        for row, kind in self.losses.unknown:
+            yield self.finding(f"the loss of row {row}", AlterationKind.ALTERED, f"no salvage writes the kind {kind!r}")
         yield from self.begin()
         yield from self.sealed_rows()
         yield from self.chained_rows()
@@ -162,6 +171,10 @@ class Verification:
         if seal_hash(self.tip.hash, steps, events) != run.hash and not self.losses.concern(first, run.row):
             place = f"rows {first}-{run.row}, which an earlier version of shoed wrote"
             yield self.finding(place, AlterationKind.ALTERED, "they, their events or their seal differ from the seal")
+        for number, following in gaps([first - 1, *(each[1] for each in steps), run.row + 1]):
+            yield from self.missing(number, following, f"the seal is of the rows up to {run.row}")
+        for number, following in gaps([self.tip.sequence, *(each[0] for each in events), run.sequence + 1]):
+            yield from self.missing_events(number, following, f"the seal is of the events up to {run.sequence}")
         self.tip = run
         self.rows += len(steps)
         self.events += len(events)
@@ -285,6 +298,11 @@ class Verification:
             yield from self.missing_events(self.last_sequence + 1, self.cursor, "the broker has acknowledged them")
 
 
+def gaps(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last number of each gap."""
+    return ((before + 1, after - 1) for before, after in pairwise(numbers) if after > before + 1)
+
+
 def file_findings(reader: Reader) -> Iterator[Alteration]:
     """Changes that do not belong to one table: the dictionary, the first word, and tables without any row."""
     file = reader.path.name
@@ -296,11 +314,15 @@ def file_findings(reader: Reader) -> Iterator[Alteration]:
     if word != reader.word:
         yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")
     known = [*reader.tables, *(name for (name,) in reader.rows("SELECT DISTINCT table_name FROM loss"))]
-    for source in ("cursor", "checkpoint", "head"):
+    begun = "incarnation_table WHERE row > 0 OR sequence > 0"  # another one may begin before the first row of a table
+    for source in ("cursor", "checkpoint", "head", "anchor", "seal", begun):
         for (name,) in reader.rows(f"SELECT DISTINCT table_name FROM {source}"):  # noqa: S608 -- ours
             if name not in known:
-                yield Alteration(name, "all rows", AlterationKind.MISSING, f"the {source} of the table remains")
+                detail = f"the {source.split()[0]} of the table remains"
+                yield Alteration(name, "all rows", AlterationKind.MISSING, detail)
                 known = [*known, name]
+    if list(reader.rows("SELECT 1 FROM key LIMIT 1")) and not list(reader.rows("SELECT 1 FROM head LIMIT 1")):
+        yield Alteration(file, "all signed heads", AlterationKind.MISSING, "the key that signed them remains")
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:

@@ -9,6 +9,7 @@ kind are joined, so the memory does not depend on the number of heads. As in `ve
 
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -23,8 +24,8 @@ from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
 from shoed.journal.verify import PART, Alteration, AlterationKind
-from shoed.journal.witness import witnessed
-from shoed.model.events import TYPES
+from shoed.journal.witness import lines_of
+from shoed.model.events import TYPES, RoundStarted
 
 MOMENTS: Final = ", ".join(f"'{TYPES[each]}'" for each in HEAD_MOMENTS)
 WITHOUT_HEAD: Final = (
@@ -41,6 +42,15 @@ WORDS: Final = (
 )
 
 
+STOPS: Final = (
+    "SELECT row FROM step WHERE table_name = ?1 AND row > ?2 AND kind = 'LinkDown' AND NOT EXISTS"
+    " (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = step.row) ORDER BY row"
+)
+ROUNDS: Final = "SELECT row FROM event WHERE table_name = ? AND row > ? AND type = ? ORDER BY sequence LIMIT 1 OFFSET 1"
+KEYS: Final = "SELECT number, public, reason, announced FROM key ORDER BY number"
+LINE: Final = "line"
+
+
 class HeadRun(msgspec.Struct):
     """Findings of one kind, in rows that need not be adjacent."""
 
@@ -52,6 +62,9 @@ class HeadRun(msgspec.Struct):
     count: int = 1
 
     def finding(self, table: str) -> Alteration:
+        if self.what == LINE:
+            place = f"line {self.first}" if self.count == 1 else f"{self.count} of the lines {self.first}-{self.last}"
+            return Alteration(table, place, self.kind, self.detail)
         several = f"{self.count} {self.what}s of rows {self.first}-{self.last}"
         place = f"the {self.what} of row {self.first}" if self.count == 1 else several
         return Alteration(table, place, self.kind, self.detail)
@@ -81,6 +94,7 @@ class HeadVerification:
         self.notes: list[str] = []
         self.runs: dict[tuple[str, str], HeadRun] = {}  # by table and detail
         self.tables = {table: SignedTable(reader, table) for table in reader.tables}
+        self.unsigned = (1, 0)  # the first and the last row after the last genuine head
         self.compared = 0  # heads of the table, or of the file
         self.last = 0  # the last row with a genuine head
         self.lost = 0  # heads of rows that a salvage did not find, and named
@@ -90,36 +104,77 @@ class HeadVerification:
         """The findings for the heads in the journal."""
         self.begin()
         self.compare_cuts(table)
-        last = 0
+        last, end = 0, self.reader.last_row(table)
         while heads := list(islice(stored_heads(self.reader, table, last), PART)):
             for head in heads:
                 self.compare(head, "")
             last = heads[-1].row
+        self.unsigned = (max(self.last, self.tables[table].begin) + 1, end)
+        if self.requires_heads:
+            self.require(table)
+        yield from self.joined()
+        if self.requires_heads and not self.last:
+            detail = f"no genuine head of a given key proves the rows up to {end}"
+            yield Alteration(table, "all signed heads", AlterationKind.MISSING, detail)
+
+    def require(self, table: str) -> None:
+        """Each head moment has a head. After the last genuine head, at most one round begins."""
         begin, sequence = max((each.row for each in self.reader.anchors(table)), default=0), 0
-        while self.requires_heads and (without := list(self.reader.rows(WITHOUT_HEAD, table, sequence, begin))):
+        while without := list(self.reader.rows(WITHOUT_HEAD, table, sequence, begin)):
             for sequence, row in without:  # noqa: B007 -- the next part begins after it
                 self.add(table, AlterationKind.MISSING, row, "a round or a shoe begins or ends in the row")
-        yield from self.joined()
+        for (row,) in self.reader.rows(STOPS, table, begin):
+            if self.reader.event_columns(table, row):
+                self.add(table, AlterationKind.MISSING, row, "a link closes in the row, as at a stop")
+        for (row,) in self.reader.rows(ROUNDS, table, self.last, TYPES[RoundStarted]) if not self.runs else ():
+            detail = "a second round begins after the last genuine head, and no head was written between them"
+            self.add(table, AlterationKind.MISSING, row, detail)
 
-    def witnessed(self, path: Path) -> Iterator[Alteration]:
-        """The findings for the heads in a file of a witness or of the daemon."""
+    def of_file(self) -> Iterator[Alteration | str]:
+        """The findings that do not belong to one table, and notes: changes of the key."""
+        file, previous = self.reader.path.name, b""
+        for expected, (number, public, reason, announced) in enumerate(self.reader.rows(KEYS), 1):
+            place = f"key {number}"
+            if number != expected:
+                yield Alteration(file, place, AlterationKind.INSERTED, f"its number must be {expected}")
+            elif previous and announced and not is_announced(self.reader.word, previous, public, announced):
+                detail = "the key before it did not sign the announcement"
+                yield Alteration(file, place, AlterationKind.ALTERED, detail)
+            elif previous and not announced and not reason:
+                yield Alteration(file, place, AlterationKind.ALTERED, "it has no announcement, and no reason")
+            elif previous and not announced:
+                yield f"{file}: {place} was not announced by the key before it: {reason}"
+            previous = public
+        if self.requires_heads and not self.tables:
+            yield Alteration(file, "all tables", AlterationKind.MISSING, "no row has a head of a given key")
+
+    def witnessed(self, path: Path, names: Collection[str] = ()) -> Iterator[Alteration]:
+        """The findings for the heads in a file of a witness or of the daemon. `names`: the tables; empty: all."""
         self.begin()
         foreign: dict[str, int] = {}
-        for head in witnessed(path):
-            if head.journal != self.reader.word:
+        for number, head in lines_of(path):
+            if head is None:
+                detail = "it is not a signed head: it was damaged or cut off"
+                self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
+            elif head.journal != self.reader.word:
                 foreign[head.journal] = foreign.get(head.journal, 0) + 1
-            else:
+            elif not names or head.table in names:
                 self.compare(head, f" of {path}")
         for journal, count in foreign.items():
             self.notes.append(f"{path}: {count} heads of another journal, {journal}, are not compared")
         yield from self.joined()
+        if not self.compared and not self.runs:
+            detail = "no head could be compared with the journal, so the file proves nothing"
+            yield Alteration(str(path), "all heads", AlterationKind.MISSING, detail)
 
     def compare_cuts(self, table: str) -> None:
         """A person without the key could remove the oldest rows, as retention does."""
         keys = [b64decode(key) for key in self.trusted]
         for row, sequence, hashed, utc_us, signature in self.reader.rows(CUTS, table):
-            text = cut_text(self.reader.word, table, Run(row, sequence, hashed), utc_us)
-            if not any(is_signed(key, signature or b"", text) for key in keys):
+            text = b""
+            with suppress(OverflowError):  # a time that is out of range: no signature fits
+                text = cut_text(self.reader.word, table, Run(row, sequence, hashed), utc_us)
+            if not text or not any(is_signed(key, signature or b"", text) for key in keys):
                 self.add(table, AlterationKind.ALTERED, row, "its signature is wrong or absent", "cut")
 
     def begin(self) -> None:
@@ -128,7 +183,10 @@ class HeadVerification:
 
     def compare(self, head: Head, source: str) -> None:
         """Compare a head with the hash of its row."""
-        if head.key not in self.trusted:
+        if not head.key:
+            detail = f"the head{source} names a key that is not in the table `key` of the journal"
+            self.add(head.table, AlterationKind.ALTERED, head.row, detail)
+        elif head.key not in self.trusted:
             reason = self.others.get(head.key, "it is not in the table `key` of the journal")
             detail = f"the head{source} is signed by {head.key}, which no trusted key announced ({reason})"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
@@ -156,9 +214,9 @@ class HeadVerification:
         elif found is None and table.losses.has(LossKind.MISSING, head.row):
             self.lost += 1
         elif found is None:
-            self.add(
-                head.table, AlterationKind.MISSING, head.row, f"the journal ends before the row of the head{source}"
-            )
+            is_end = head.row > self.reader.last_row(head.table)
+            what = "the journal ends before the row" if is_end else "the journal does not have the row"
+            self.add(head.table, AlterationKind.MISSING, head.row, f"{what} of the head{source}")
         elif found.hex() != head.hash:
             detail = f"the hash of the row is not the hash in the head{source}: the journal was rewritten"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)

@@ -137,7 +137,15 @@ def place(head: Head) -> HeadPlace:
 
 def witnessed(path: Path) -> Iterator[WitnessedHead]:
     """The heads of a file of a witness or of the daemon. Lines that are not heads are left out."""
+    return (head for _, head in lines_of(path) if head is not None)
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, WitnessedHead | None]]:
+    """The number of each line with content, and its head; None for a line that is not a head."""
     with path.open("rb") as file:
-        for line in file:
+        for number, line in enumerate(file, 1):
+            head = None
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                yield msgspec.json.decode(line, type=WitnessedHead)
+                head = msgspec.json.decode(line, type=WitnessedHead)
+            if head is not None or line.strip():
+                yield number, head

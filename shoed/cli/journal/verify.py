@@ -1,7 +1,7 @@
 """`shoed journal verify`: verify the chain of hashes of a journal and its signed heads, and name each change."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from shoed.journal.losses import REASONS
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
 from shoed.journal.verify_heads import HeadVerification
+from shoed.journal.witness import witnessed
 
 SHOWN: Final = 10  # changes of each table
 REMEDY: Final = (
@@ -45,13 +46,10 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
     """Verify each table, and print the changes. Returns the exit status."""
     is_changed = is_incomplete = False
     with opened(place) as reader:
-        if reader.schema < CHAINED:
-            raise JournalUnusable(
-                f"{reader.path}: a journal of schema {reader.schema} has no hashes; the first start of this shoed adds"
-                " them; until then, run: shoed journal replay --check"
-            )
-        tables = chosen(reader, names)
-        for change in file_findings(reader):
+        require_chained(reader)
+        of_file = list(file_findings(reader))
+        tables = present(reader, names, file, {change.table for change in of_file})
+        for change in of_file:
             print(change)
             is_changed = True
         for name in tables:
@@ -76,17 +74,40 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
     return int(is_changed or is_incomplete)
 
 
+def require_chained(reader: Reader) -> None:
+    if not reader.verified_schema():
+        raise JournalUnusable(f"{reader.path}: the file is empty: it has no table; restore a backup")
+    if reader.schema < CHAINED:
+        raise JournalUnusable(
+            f"{reader.path}: a journal of schema {reader.schema} has no hashes; the first start of this shoed adds"
+            " them; until then, run: shoed journal replay --check"
+        )
+
+
+def present(reader: Reader, names: Sequence[str], file: Path | None, lost: Collection[str]) -> Sequence[str]:
+    """The tables to verify. A named table may be known only by its remains, or by the file of the witness."""
+    known, word = reader.tables, reader.word
+    own = (head.table for head in witnessed(file) if head.journal == word) if file is not None else ()
+    outside = {*lost, *own}
+    found = [name for name in names if name in known or name not in outside]
+    return chosen(reader, found) if found or not names else ()
+
+
 def verified_heads(
     heads: HeadVerification, tables: Sequence[str], file: Path | None, names: Sequence[str]
 ) -> Iterator[Alteration | str]:
     """The changes that the signed heads prove, and the number of heads. Without names, the file is for all tables."""
+    yield from heads.of_file()
     for table in tables:
         yield from heads.stored(table)
         yield f"{table}: {heads.compared} signed heads; the last genuine one is of row {heads.last}"
+        first, last = heads.unsigned
+        if first <= last:
+            yield f"{table}: not signed: {f'row {first}' if first == last else f'rows {first}-{last}'}"
         if heads.lost:
             yield f"{table}: {heads.lost} of them are of rows that a salvage did not find"
     if file is not None:
-        yield from (each for each in heads.witnessed(file) if not names or each.table in names)
+        yield from heads.witnessed(file, names)
         yield f"{file}: {heads.compared} signed heads were compared"
         if heads.cut:
             yield f"{file}: {heads.cut} of rows that retention has deleted are not compared"
@@ -98,7 +119,7 @@ def verified_heads(
 def summary(reader: Reader, verification: Verification) -> Iterator[str]:
     name, tip = verification.table, verification.tip
     yield (
-        f"{name}: rows {verification.first_row}-{tip.row} and {verification.events} events have their hashes;"
+        f"{name}: {verification.proven_rows} and {verification.events} events have their hashes;"
         f" the hash of row {tip.row} is {tip.hash.hex()}"
     )
     for anchor in reader.anchors(name):
