@@ -13,7 +13,10 @@ from shoed.journal import rows
 from shoed.journal.schema import SCHEMA_FILES, SCHEMAS
 from shoed.model.step import AnyInput
 
-SHOWN: Final = ("step", "event", "checkpoint", "anchor", "seal", "dictionary", "cursor")
+SHOWN: Final = (
+    *("step", "event", "checkpoint", "anchor", "seal", "dictionary", "cursor"),
+    *("journal", "head", "incarnation", "incarnation_table"),
+)
 COLUMN: Final = re.compile(r"^    (?P<name>[a-z_]+) (?P<rest>[A-Z][^-\n]*?),?(?: *-- (?P<comment>.*))?$", re.MULTILINE)
 COMMENTS: Final = {
     "table_name": "the name of the table",
@@ -27,6 +30,24 @@ COMMENTS: Final = {
     "number": "the first byte of `body`",
     "bytes": "the dictionary",
     "signature": "of a cut",
+}
+OWN: Final = {  # columns that have another content in this table
+    ("head", "sequence"): "the last event up to this row, 0 without one",
+    ("head", "shoe"): "of the last event with a shoe, 0 before the first one",
+    ("head", "round"): "of the same event, 0 without a round",
+    ("head", "utc_us"): "the time of the row",
+    ("head", "hash"): "the hash of the row",
+    ("head", "key"): "its number in the table `key`",
+    ("head", "signature"): "Ed25519, 64 bytes",
+    ("incarnation", "number"): "from 1: the journal itself",
+    ("incarnation", "word"): "the word in the event ids",
+    ("incarnation", "reason"): "as in `journal/continued`; `created` for the first one",
+    ("incarnation", "detail"): "the evidence, for a person",
+    ("incarnation_table", "number"): "of the incarnation",
+    ("incarnation_table", "row"): "the incarnation begins after this row, 0: with the first row",
+    ("incarnation_table", "sequence"): "the last event with an earlier word",
+    ("incarnation_table", "shoe"): "of the event `known`, or 0",
+    ("incarnation_table", "round"): "of the event `known`, or 0",
 }
 
 
@@ -47,7 +68,7 @@ def schema_tables() -> Iterator[str]:
                 (
                     f"`{column}`",
                     f"{kind}{'' if present else ', or null'}",
-                    comments.get(column) or COMMENTS.get(column, ""),
+                    OWN.get((name, column)) or comments.get(column) or COMMENTS.get(column, ""),
                 )
                 for _, column, kind, present, *_ in columns
             )
