@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeSettings
-from shoed.engine import QUIET_BYTES, QUIET_INPUTS, Engine, EngineState
+from shoed.engine import QUIET_BYTES, QUIET_INPUTS, Engine, EngineState, Plant, seed_of
 from shoed.model.cards import Card
 from shoed.model.events import CardDrawn, Event, Hand, RoundCompleted, RoundConfirmed, ShoeStarted
 from shoed.model.findings import DrawnTogether
@@ -41,7 +41,7 @@ from shoed.model.step import (
 )
 from shoed.session import SessionOutput, SessionState
 from shoed.session.families import DRIVERS
-from shoed.table import TableSettings, public_state
+from shoed.table import TableSettings, is_settled, public_state
 from shoed.watch import WatchSettings
 from tests.angel_eye_line import CONFIGURED, PORT, Reporter, at, report, traffic
 from tests.listener import Listener, state_without_rules
@@ -93,6 +93,18 @@ def run(incoming: list[tuple[AnyInput, Now]]) -> tuple[State, list[Step]]:
 
 def events_of(steps: list[Step]) -> list[Event]:
     return [event for step in steps for event in step.events]
+
+
+def test_a_table_continues_from_a_seed() -> None:
+    """Before its first round, the seed has the published state, and the open link of the seed receives reports."""
+    state, _ = run([(CONFIGURED, at(0)), (LinkUp(PORT), at(1))])
+    assert is_settled(state.table)
+    again = engine().begin_at(Plant(state.row, at(1), seed_of(state)))
+    assert public_state("commission", again.table) == public_state("commission", state.table)
+    after, step = engine().step(again, Received(HAND[0]), at(1000))
+    assert step is not None
+    assert [(step.row, event.type) for event in step.events] == [(3, "round.started"), (3, "card.drawn")]
+    assert not is_settled(after.table)
 
 
 def test_the_events_of_a_complete_round() -> None:

@@ -514,6 +514,9 @@ def test_the_state_without_any_input_has_every_field() -> None:
         "insurance": [],
         "shuffler": None,
         "questions": [],
+        "journal": None,
+        "incarnation": None,
+        "time": None,
     }
 
 
@@ -557,6 +560,9 @@ def test_a_late_subscriber_can_draw_the_table() -> None:
         "insurance": [],
         "shuffler": None,
         "questions": [],
+        "journal": None,
+        "incarnation": None,
+        "time": "2023-11-14T22:13:29.000000Z",
     }
 
 
