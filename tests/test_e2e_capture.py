@@ -200,7 +200,8 @@ async def test_the_daemon_returns_the_recent_traffic_of_a_shoe(world: World, sho
     assert "the link is open" in out.read_text()
     drawn = [each.data for each in golden.play(found.header, golden.script(found)).events if each.type == "card.drawn"]
     assert len(drawn) == world.journal.count("card.drawn") == sum(len(each.drawn) for each in ROUNDS)
-    assert {path.name.partition("-")[0] for path in world.state_dir.iterdir()} <= {"journal.db", "lock", NAME}
+    ours = {"journal.db", "journal.key", "journal.pub", "heads.jsonl", "lock", NAME}
+    assert {path.name.partition("-")[0] for path in world.state_dir.iterdir()} <= ours
 
 
 async def test_an_unknown_device_is_refused(world: World, shoe: TcpShoe) -> None:

@@ -276,6 +276,7 @@ async def test_a_day_without_a_broker_loses_nothing(world: World, tmp_path: Path
         await deal_many(world, daemon, shoe)
         clock.step(DAY_S)
         await shoe.deal(ROUNDS[0])
+        await daemon.looking(lambda: world.journal.count("round.confirmed") == 9 * len(ROUNDS) + 1)
         await proxy.open()
         await world.recorder.event("round.confirmed", number=9 * len(ROUNDS) + 1)
         await world.all_published()
