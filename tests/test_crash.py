@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import os
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,11 @@ from tests.crash.laws import Audit, Witness
 from tests.crash.site import EYE, OPEN, Site, site_on
 from tests.crash.subscriber import Received
 from tests.crash.trials import FAULTS, MOMENTS, Trial, fault
+
+# A fixture of a whole module cannot skip a test. In CI the compiler is required.
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None and not os.environ.get("HIL_REQUIRED"), reason="a C compiler (cc) is not installed"
+)
 
 SEED: Final = 1
 KILL_IN_PLAY: Final = next(
