@@ -97,7 +97,7 @@ def test_a_subscriber_that_is_connected_all_the_time_holds_exactly_the_events_of
         ("UPDATE checkpoint SET state = state || ' '", "chain"),
         ("DELETE FROM event WHERE table_name = 'bac-902' AND sequence > 9", "cards"),
         ("DELETE FROM event WHERE table_name = 'bac-901' AND sequence > 9", "published"),
-        (DOUBLED, "cards"),
+        (DOUBLED, "chain"),  # the next card of the shoe may have the same face
         ("UPDATE event SET data = replace(data, '8', '9') WHERE table_name = 'bac-901'", "cards"),
     ],
 )

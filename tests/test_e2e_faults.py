@@ -159,9 +159,11 @@ async def test_a_table_without_a_step_is_not_stopped(world: World, disk: FaultyD
     async with TcpShoe() as shoe, TcpShoe() as other:
         await serve(world, disk, shoe, other)
         FAULTS["full"](disk)
-        await stopped(world, shoe)
+        await shoe.repeat(ROUNDS[1].frames[:1])
+        await reason(world, "offline", "journal failed: ")
         assert world.recorder.statuses(OTHER)[-1]["status"] == "online"
         await stopped(world, other, OTHER)
+        await shoe.deserted()
         disk.heal()
         await continued(world, shoe)
         await continued(world, other, OTHER)

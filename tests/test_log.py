@@ -197,7 +197,7 @@ async def test_lines_about_a_table_have_its_fields(world: World, journal: System
         await world.recorder.event("line.missed")
         missed = next(each["id"] for each in world.recorder.events() if each["type"] == "shoed.line.missed")
         found: dict[str, dict[str, list[str]]] = {}
-        while "row" not in (message := (fields := journal.receive())["MESSAGE"][0]):
+        while " row " not in (message := (fields := journal.receive())["MESSAGE"][0]):
             found[message.partition(" ")[2]] = fields
     assert found[f"shoe: {port} is open"]["TABLE"] == ["bac-901"]
     assert found[f"started at mqtt://{world.broker.host}:{world.broker.port}"]["TABLE"] == ["bac-901"]
