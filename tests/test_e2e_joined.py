@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from shoed.cli.journal.opening import reading
+from shoed.cli.journal.opening import opened
 from tests.command_clients import shoed
 from tests.foreign_shoe import NATURAL, ROUNDS, PtyShoe, TcpShoe, result
 from tests.witnesses import TABLE
@@ -19,7 +19,7 @@ def received(world: World) -> bytes:
 
 def pieces(world: World) -> Iterator[bytes]:
     """The bytes as they were read from the line."""
-    with reading(world.state_dir) as reader:
+    with opened(world.state_dir) as reader:
         for step in reader.step(TABLE, 1, 10**9):
             yield from (each.input.data for each in step.quiet)
             if step.received is not None:

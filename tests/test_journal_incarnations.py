@@ -203,6 +203,29 @@ def test_a_damaged_file_is_set_aside(store: Store, tmp_path: Path) -> None:
     assert (of_other.previous, of_other.known, of_other.shoe) == (None, None, 0)
 
 
+@pytest.mark.parametrize(
+    ("statement", "detail"),
+    [
+        ("DELETE FROM journal", "the table `journal` has no row"),
+        ("INSERT INTO journal SELECT created, 'other' FROM journal", "the table `journal` has several rows"),
+        ("UPDATE dictionary SET bytes = x'00'", "dictionary 1 was altered"),
+        ("DELETE FROM dictionary", "dictionary 1 was altered"),
+        *((f"DROP TABLE {name}", f": {name}") for name in ("cursor", "event", "journal", "step")),
+        ("DROP INDEX step_configured", "step_configured was removed"),
+    ],
+)
+def test_a_file_without_a_readable_row_is_set_aside(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, statement: str, detail: str
+) -> None:
+    """Its contents are wrong, although SQLite finds no damage."""
+    record(store, "Configured", "Received")
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute(statement)
+    assert opened(tmp_path, [TABLE], NOW_US).word != store.word
+    assert len(set_aside_journals(tmp_path)) == 1
+    assert detail in caplog.text
+
+
 def test_a_log_is_set_aside_with_its_file(tmp_path: Path) -> None:
     """SQLite must never read it with another file."""
     for suffix in ("", "-wal", "-shm"):

@@ -7,8 +7,8 @@ digest of its checkpoint. A new checkpoint replaces the previous one, unless tha
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -72,35 +72,39 @@ class Committer:
         self.new_heads: list[Head] = []  # of the present commit
         self.heads: list[Head] = []  # committed, until `taken_heads`
 
-    def commit(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: after an error, the file and the ends of the chains are those before it."""
         self.new_heads = []
         try:
-            self.write(entries, cursors)
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield
+            self.connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):  # the connection may be lost
                 self.connection.execute("ROLLBACK")
             self.tips.clear()
             raise
+        self.heads += self.new_heads
 
-    def write(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
-        self.connection.execute("BEGIN IMMEDIATE")
+    def commit(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
         last = {entry.table: entry for entry in entries}
         due = {entry.table for entry in entries if is_checkpoint_moment(entry.step)}
-        for entry in entries:
-            self.append(entry, is_due=entry is last[entry.table] and entry.table in due)
-        self.connection.executemany(CURSOR, cursors.items())
-        self.connection.execute("COMMIT")
-        self.heads += self.new_heads
+        with self.transaction():
+            for entry in entries:
+                self.append(entry, is_due=entry is last[entry.table] and entry.table in due)
+            self.connection.executemany(CURSOR, cursors.items())
 
     def append(self, entry: Entry, *, is_due: bool) -> None:
         """Write the row of a Step, its events, and perhaps a checkpoint."""
         table, step = entry.table, entry.step
         tip = self.tips.get(table) or self.stored_tip(table)
         sequence = step.events[-1].sequence if step.events else tip.sequence
-        kept, checkpoint = is_kept(entry), None
-        if is_due or kept or tip.unchecked >= CHECKPOINT_ROWS:
-            place = (table, step.row, self.engine, sequence)
-            checkpoint = Checkpoint(*place, int(kept), seed(entry.state), text(entry.state))
+        begins_shoe, checkpoint = any(isinstance(event.data, ShoeStarted) for event in step.events), None
+        if is_due or begins_shoe or tip.unchecked >= CHECKPOINT_ROWS:
+            seed = seed_text(entry.state)
+            kept = int(begins_shoe and bool(seed))  # another engine can begin there
+            checkpoint = Checkpoint(table, step.row, self.engine, sequence, kept, seed, text(entry.state))
         events = [event_columns(event) for event in step.events]
         columns = (*step_columns(table, step, self.dictionary), checkpoint and checkpoint.digest)
         hashed = row_hash(tip.hash, columns, events)
@@ -119,27 +123,17 @@ class Committer:
         """Write a head for the last row of each table of this process, at a clean stop."""
         if self.head_writer is None:
             return
-        self.new_heads = []
-        self.connection.execute("BEGIN IMMEDIATE")
-        for table in self.tips:
-            for row, utc_us, hashed in self.connection.execute(UNSIGNED_END, (table,)).fetchall():
-                self.new_heads.append(self.head_writer.write(table, row, utc_us, hashed))
-        self.connection.execute("COMMIT")
-        self.heads += self.new_heads
+        with self.transaction():
+            for table in self.tips:
+                for row, utc_us, hashed in self.connection.execute(UNSIGNED_END, (table,)).fetchall():
+                    self.new_heads.append(self.head_writer.write(table, row, utc_us, hashed))
 
     def delete(self, cut: RowCut) -> bool:
         """Delete the first rows before a cut. Return whether further rows precede it."""
         if self.head_writer is None:
             raise JournalError("without a key, no cut can be signed, and no row is deleted")
-        try:
-            self.connection.execute("BEGIN IMMEDIATE")
-            more = delete_batch(self.connection, cut, self.head_writer.key)
-            self.connection.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # the connection may be lost
-                self.connection.execute("ROLLBACK")
-            raise
-        return more
+        with self.transaction():
+            return delete_batch(self.connection, cut, self.head_writer.key)
 
     def taken_heads(self) -> list[Head]:
         """The heads that were committed since the last call."""
@@ -158,10 +152,6 @@ def is_checkpoint_moment(step: Step) -> bool:
     return isinstance(step.input, LinkDown) or is_head_moment(step)
 
 
-def is_kept(entry: Entry) -> bool:
-    """Whether the checkpoint stays: a shoe begins, and no question is open. Another engine can begin there."""
-    return any(isinstance(event.data, ShoeStarted) for event in entry.step.events) and bool(seed(entry.state))
-
-
-def seed(state: msgspec.Struct) -> str:
+def seed_text(state: msgspec.Struct) -> str:
+    """The seed of a state; empty while a round or a question is open."""
     return text(seed_of(state)) if isinstance(state, EngineState) and is_settled(state.table) else ""

@@ -100,7 +100,7 @@ class Reader:
         """The first word of the file."""
         words = [str(word) for (word,) in self.rows("SELECT word FROM journal LIMIT 2")]
         if len(words) != 1:
-            raise JournalUnusable(
+            raise JournalDamaged(
                 f"{self.path}: the table `journal` has {'several rows' if words else 'no row'}, and must have one; keep"
                 " the file as evidence, and restore a backup"
             )
@@ -247,6 +247,11 @@ class Reader:
         names = ("step", "step_4", "anchor") if self.is_chained else ("step",)
         queries = (f"SELECT coalesce(max(row), 0) FROM {name} WHERE table_name = ?" for name in names)  # noqa: S608 -- ours
         return max(int(last) for query in queries for (last,) in self.rows(query, table))
+
+    def end(self, table: str) -> int:
+        """The last row with its Step or with an event."""
+        query = "SELECT row FROM event WHERE table_name = ? ORDER BY sequence DESC LIMIT 1"
+        return max(self.last_row(table), *(int(row) for (row,) in self.rows(query, table)), 0)
 
     def configured(self, table: str, most: int) -> Iterator[StoredStep]:
         """The rows of the settings up to a row, the newest first."""

@@ -9,7 +9,7 @@ for a checkpoint that cannot be used.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from operator import itemgetter
 from typing import Final
 
@@ -37,6 +37,11 @@ REJECTIONS_SINCE: Final = 7  # the first engine whose `line/rejected` counts the
 MEASURED_SINCE: Final = 8  # the first engine whose cards contain the device's measurements
 
 UNCONFIGURED: Final = Configured("", 0, "")  # before the first start on record
+
+PART: Final = 1_024  # rows of one transaction
+EVENTS: Final = (
+    "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? ORDER BY sequence"
+)
 
 RecordedEvents = tuple[tuple[int, str, int, str], ...]  # sequence, type, time, data
 
@@ -70,22 +75,40 @@ class Difference(msgspec.Struct, frozen=True):
     recomputed: str
 
 
-def rows(reader: Reader, table: str, last: int = 0, sequence: int = 0) -> Iterator[Row]:
-    """All rows after a row and an event, in order. An empty row marks a gap in the row numbers."""
-    steps = ((step.row, step) for step in reader.step(table, last + 1, LAST_ROW))
-    events = reader.rows(
-        "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? ORDER BY sequence",
-        table,
-        sequence,
-    )
-    for number, parts in groupby(merge(steps, events, key=itemgetter(0)), itemgetter(0)):
-        if number > last + 1:
-            yield Row(last + 1, None, ())
-        both = list(parts)
-        step = [part[1] for part in both if isinstance(part[1], StoredStep)]
-        published = tuple(part[1:] for part in both if not isinstance(part[1], StoredStep))
-        yield Row(number, recorded_step(table, step[0]) if step else None, published)
-        last = number
+def rows(reader: Reader, table: str, last: int = 0, sequence: int = 0, until: int = LAST_ROW) -> Iterator[Row]:
+    """The rows after a row and an event, in order. An empty row marks a gap in the row numbers.
+
+    The rows are those of the first moment. A part of them is read in a short transaction of its own: a running daemon
+    may write, and delete rows by its retention.
+    """
+    until = min(until, reader.end(table))
+    while last < until:
+        with reader.one_moment():
+            require_kept(reader, table, last)
+            steps = list(islice(reader.step(table, last + 1, until), PART))
+            end = steps[-1].row if len(steps) == PART else until
+            events = list(takewhile(lambda event: event[0] <= end, reader.rows(EVENTS, table, sequence)))  # noqa: B023 -- read here
+        both = merge(((step.row, step) for step in steps), events, key=itemgetter(0))
+        for number, parts in groupby(both, itemgetter(0)):
+            if number > last + 1:
+                yield Row(last + 1, None, ())
+            of_row = list(parts)
+            step = [part[1] for part in of_row if isinstance(part[1], StoredStep)]
+            published = tuple(part[1:] for part in of_row if not isinstance(part[1], StoredStep))
+            yield Row(number, recorded_step(table, step[0]) if step else None, published)
+            last = number
+        sequence = events[-1][1] if events else sequence
+        last = end
+
+
+def require_kept(reader: Reader, table: str, last: int) -> None:
+    """Raise JournalUnusable if retention has deleted the row after `last`."""
+    begin = reader.begin(table).row
+    if begin > last:
+        raise JournalUnusable(
+            f"{table}: row {last + 1} is needed, and the rows up to {begin} were deleted; if the daemon deleted them a"
+            " moment ago, run the command again"
+        )
 
 
 def recorded_step(table: str, step: StoredStep) -> Recorded:
@@ -139,9 +162,8 @@ def under_settings(
 ) -> Iterator[tuple[Engine[SessionState], Row]]:
     """Every row after `begin`, with the engine for the settings that applied to it."""
     engine = begin.engine if begin else None
-    for row in rows(reader, table, begin.state.row, begin.state.table.sequence) if begin else rows(reader, table):
-        if begin is not None and row.number > begin.until:
-            return
+    place = (begin.state.row, begin.state.table.sequence, begin.until) if begin else ()
+    for row in rows(reader, table, *place):
         if row.step is not None and isinstance(row.step.input, Configured):
             engine = engine_for(row.step.input.settings)
         if engine is None:

@@ -12,7 +12,13 @@ SQLITE_VERSION: Final = sqlite3.sqlite_version
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
 SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql")
 NO_TABLE: Final = "no such table"  # SQLite has no code for it
+DAMAGED: Final = "keep the file as evidence: the daemon sets it aside, and begins a new journal"
 NO_TEXT: Final = "Could not decode"  # Python reports a text with damaged bytes, without a code
+TABLES: Final = {
+    *("journal", "step", "step_4", "event", "checkpoint", "cursor", "dictionary", "anchor", "seal", "head", "key"),
+    *("incarnation", "incarnation_table", "loss"),
+}
+INDEXES: Final = {"answered", "step_command", "step_configured"}
 CHAINED: Final = 5  # the first schema with hashes
 
 
@@ -30,7 +36,7 @@ def is_damage(error: Exception) -> bool:
 
 def remedy_of(path: Path, error: Exception) -> str:
     if is_damage(error):
-        return "keep the file as evidence: the daemon sets it aside, and begins a new journal"
+        return DAMAGED
     if NO_TABLE in str(error):
         return "the table was removed, or the file is empty: keep the file as evidence, and restore a backup"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
@@ -55,7 +61,7 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
     """The schema of the file. Refuse a file of another program, and a newer schema."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    objects = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     if objects and application != APPLICATION_ID:
         raise JournalUnusable(f"{path}: the file is not a journal of shoed; set another site.state_dir")
     if version > len(SCHEMAS):
@@ -63,6 +69,9 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
             f"{path}: a newer shoed wrote the journal (schema {version}, and the newest schema of this shoed is"
             f" {len(SCHEMAS)}); install the newer shoed"
         )
+    removed = (TABLES | INDEXES) - objects
+    if version == len(SCHEMAS) and removed:
+        raise JournalDamaged(f"{path}: {', '.join(sorted(removed))} was removed from the file; {DAMAGED}")
     return int(version)
 
 

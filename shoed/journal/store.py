@@ -71,10 +71,11 @@ class Store:
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
                 migrate(connection, self.path)
-                (self.word,) = connection.execute("SELECT word FROM journal").fetchone()
             self.connect().close()
         except sqlite3.Error as error:
             raise unusable(self.path, error) from error
+        with closing(self.read()) as reader:
+            self.word, _ = reader.word, reader.dictionary  # with an altered dictionary, new rows would be unreadable
 
     def connect(self) -> sqlite3.Connection:
         """The writing connection, with explicit transactions. The writer's thread may use it."""

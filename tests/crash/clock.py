@@ -4,7 +4,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import Final
 
-from tests.crash.disk import library
+from tests.crash.disk import preloaded
 
 SOURCE: Final = Path(__file__).with_name("clock.c")
 
@@ -17,7 +17,7 @@ class SteppedClock:
         control.write_bytes(bytes(8))
         with control.open("r+b") as file:
             self._added = memoryview(mmap(file.fileno(), 8)).cast("q")
-        self.environment: Final = {"LD_PRELOAD": str(library(SOURCE)), "CLOCK_CONTROL": str(control)}
+        self.environment: Final = {**preloaded(SOURCE), "CLOCK_CONTROL": str(control)}
 
     def step(self, seconds: float) -> None:
         self._added[0] += round(seconds * 1e9)

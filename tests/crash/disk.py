@@ -90,6 +90,12 @@ def library(source: Path = SOURCE) -> Path:
     return made
 
 
+def preloaded(source: Path = SOURCE) -> dict[str, str]:
+    """The environment of a process with the library. A path in LD_PRELOAD must not contain a blank."""
+    made = library(source)
+    return {"LD_PRELOAD": made.name, "LD_LIBRARY_PATH": str(made.parent)}
+
+
 class FaultyDisk:
     """The files below `directory`; control file and log are in `place`, outside of it. One fault at a time."""
 
@@ -103,7 +109,7 @@ class FaultyDisk:
         with control.open("r+b") as file:
             self._fields = memoryview(mmap(file.fileno(), SIZE * len(FIELDS))).cast("q")
         self.environment: Final = {
-            "LD_PRELOAD": str(library()),
+            **preloaded(),
             "FAULTS_BELOW": str(self.directory),
             "FAULTS_CONTROL": str(control),
             "FAULTS_LOG": str(self.log),

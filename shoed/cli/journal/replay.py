@@ -1,4 +1,4 @@
-"""`shoed journal replay`: recompute a journal from its record. The check is of one moment."""
+"""`shoed journal replay`: recompute a journal from its record, while a daemon may write."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from shoed.cli.journal.opening import chosen, reading
+from shoed.cli.journal.opening import chosen, opened
 from shoed.cli.options import add_state_dir, state_dir_of
 from shoed.cli.parser import Parser
 from shoed.engine import ENGINE, Engine
@@ -40,15 +40,15 @@ def engine_for(word: str, settings: str) -> Engine[SessionState]:
 def check(state_dir: Path, names: Sequence[str]) -> int:
     """Recompute each table, and print the differences. Returns the exit status."""
     wrong = False
-    with reading(state_dir) as reader:
+    with opened(state_dir) as reader:
         for name in chosen(reader, names):
+            rows, events = reader.counts(name)  # at first: the rows that a running daemon adds are not counted
             found = [
                 difference
                 for way in (rehearse, decode_again)
                 for difference in islice(way(reader, name, partial(engine_for, reader.word)), SHOWN)
             ]
             wrong = wrong or bool(found)
-            rows, events = reader.counts(name)
             verdict = "these differ when recomputed:" if found else "recomputed without a difference"
             print(f"{name}: {rows} rows and {events} events on record; {verdict}")
             for difference in found:
