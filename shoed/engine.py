@@ -53,7 +53,17 @@ from shoed.table import (
 )
 from shoed.table import seed_of as table_seed
 from shoed.table import wake_at as table_wake_at
-from shoed.watch import Counts, FacesKnown, WatchSettings, WatchState, emptied, new_shoe, watch
+from shoed.watch import (
+    Counts,
+    ExpectedOrder,
+    FacesKnown,
+    KnownSets,
+    WatchSettings,
+    WatchState,
+    emptied,
+    new_shoe,
+    watch,
+)
 
 ENGINE: Final = 10  # a new number if the same inputs give other events
 READABLE: Final = frozenset({9, ENGINE})  # the engines whose states this engine can continue
@@ -85,6 +95,8 @@ class Seed(msgspec.Struct, frozen=True, omit_defaults=True):
     table: TableSeed
     counts: Counts = Counts()  # of the cards of the shoe
     missed: bool = False  # reports of the shoe were missed
+    sets: KnownSets = KnownSets()  # of the shuffler
+    order: ExpectedOrder = ExpectedOrder()  # of the set of the shoe
 
 
 class Plant(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -97,7 +109,8 @@ class Plant(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def seed_of(state: EngineState[S]) -> Seed:
-    return Seed(table_seed(state.table), state.watch.counts, state.watch.missed)
+    watch = state.watch
+    return Seed(table_seed(state.table), watch.counts, watch.missed, watch.sets, watch.order)
 
 
 class Stored(msgspec.Struct, Generic[S], frozen=True):
@@ -153,7 +166,9 @@ class Engine(Generic[S]):
         for device in seed.table.open_links:
             sensed = self.sensed(state, LinkUp("", device=device), plant.now)
             state = replace(state, session=sensed.session, shuffler=sensed.shuffler)
-        watched = WatchState(counts=seed.counts, cut=seed.table.cut, missed=seed.missed)
+        watched = WatchState(
+            counts=seed.counts, order=seed.order, sets=seed.sets, missed=seed.missed, cut=seed.table.cut
+        )
         return replace(state, row=plant.row, watch=watched, table=state_of(seed.table))
 
     def restore(self, state: str) -> EngineState[S]:

@@ -16,7 +16,8 @@ from shoed.journal.restore import Restored
 from shoed.journal.rows import text
 from shoed.model.step import Configured, LinkDown, LinkUp, Received
 from shoed.session import SessionState
-from shoed.table import public_state
+from shoed.table import TableSeed, public_state
+from shoed.table.seed import DeviceSeed
 from tests.angel_eye_line import CONFIGURED, PORT, Inputs, at, card_report
 from tests.patience import PATIENCE_S
 from tests.test_journal_replay import decoded, engine_for, old, record, rehearsed
@@ -126,6 +127,12 @@ async def test_a_record_without_events_in_its_last_rows_has_its_numbers(
     assert (found.state.row, found.state.table.sequence) == (before.row, before.table.sequence)
     assert found.state.table.shoe.number == before.table.shoe.number
     assert found.state.table.record.number == before.table.record.number
+
+
+def test_a_seed_of_events_states_that_the_sets_of_a_shuffler_are_not_known() -> None:
+    assert seeds.unknown(TableSeed(devices={"shoe": DeviceSeed()}), seeds.NO_LAST) == seeds.NO_LAST
+    with_shuffler = TableSeed(devices={"shoe": DeviceSeed(), "shuffler": DeviceSeed()})
+    assert seeds.unknown(with_shuffler, seeds.NO_LAST) == f"{seeds.NO_LAST}; {seeds.NO_SETS}"
 
 
 @pytest.mark.usefixtures("another_engine")

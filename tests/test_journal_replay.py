@@ -13,7 +13,7 @@ from firmware_protocols.angel_eye import AngelEyeSettings
 from shoed import VERSION
 from shoed.engine import ENGINE, Engine, EngineState
 from shoed.errors import JournalUnusable
-from shoed.journal import Store, Writer
+from shoed.journal import Store, Writer, replay
 from shoed.journal.commit import CHECKPOINT_ROWS
 from shoed.journal.reader import Reader
 from shoed.journal.replay import Difference, decode_again, rebuild, rehearse
@@ -124,6 +124,38 @@ async def test_the_journal_is_recomputed_without_a_difference(tmp_path: Path, se
         newest = next(reader.checkpoints("t"))
         assert restore(reader, "t", engine_for("{}"), engine_for) == Restored(state)
         assert newest.row == state.row or newest.row > state.row - CHECKPOINT_ROWS
+
+
+async def test_a_daemon_writes_and_empties_its_log_during_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replayed rows are those of the first moment."""
+    monkeypatch.setattr(replay, "PART", 7)
+    store, state = await record(tmp_path, traffic(1))
+    last = state.table.sequence
+    found: list[replay.Row] = []
+    with closing(store.read()) as reader, closing(store.connect()) as writer:
+        for row in replay.rows(reader, "t"):
+            found.append(row)
+            new = ("t", last + row.number, state.row + row.number, "error", 1, "{}")
+            writer.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", new)
+            ((is_busy, pages, _),) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            assert (is_busy, pages) == (0, 0)
+    assert [row.number for row in found] == list(range(1, state.row + 1))
+    assert sum(len(row.events) for row in found) == last
+
+
+async def test_rows_that_are_deleted_during_a_replay_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "PART", 7)
+    store, _ = await record(tmp_path, traffic(1))
+    with closing(store.read()) as reader, closing(store.connect()) as writer:
+        found = replay.rows(reader, "t")
+        next(found)
+        writer.execute("INSERT INTO anchor VALUES ('t', 9, 5, x'00', NULL, 'cut', 1, NULL)")
+        with pytest.raises(JournalUnusable, match=r"row 8 is needed, and the rows up to 9 were deleted"):
+            list(found)
 
 
 async def test_tables_are_recomputed_separately(tmp_path: Path) -> None:

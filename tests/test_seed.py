@@ -8,15 +8,20 @@ from msgspec.structs import replace
 
 from firmware_protocols.angel_eye import AngelEyeResult, AngelEyeSettings, StandBy
 from shoed.engine import EngineState, Plant, Seed, seed_of
+from shoed.model.cards import Card
 from shoed.model.events import ShoeStarted
+from shoed.model.findings import OrderAltered
 from shoed.model.moments import Now
 from shoed.model.step import AnyInput, LinkUp, Received, Step
 from shoed.rig.dealer import deal
 from shoed.session import SessionState
 from shoed.session.angel_eye_shoe import AngelEyeShoe
 from shoed.table import is_settled, public_state
+from shoed.watch import new_shoe
 from tests.angel_eye_line import CONFIGURED, PORT, at, traffic
+from tests.observed import LOADED, START
 from tests.test_engine import engine
+from tests.watching import Watching, burnt, delivery
 
 State = EngineState[SessionState]
 
@@ -97,3 +102,15 @@ def test_the_sessions_of_a_seed_receive_reports() -> None:
     for step, _ in later:
         state, again = engine().made(fold_quiet(state, step), step.input, step.now)
         assert [type(each) for each in again.observations] == [type(each) for each in step.observations]
+
+
+def test_a_seed_has_the_sets_that_the_shuffler_delivered() -> None:
+    """A card that is not in the delivered order is found, as without the seed."""
+    deck = tuple(Random(4).sample(list(Card), len(Card)))
+    watching = Watching()
+    watching.hear(delivery(*deck), LOADED)
+    before = replace(engine().begin(), watch=new_shoe(watching.state, announced=False, whole=True))
+    seed = msgspec.json.decode(msgspec.json.encode(seed_of(before)), type=Seed)
+    watching.state = engine().begin_at(Plant(1, START, seed)).watch
+    assert watching.hear(burnt(deck[0])) == []
+    assert [type(found) for found in watching.hear(burnt(deck[2]))] == [OrderAltered]

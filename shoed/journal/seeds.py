@@ -31,8 +31,8 @@ MOST: Final = 50_000  # rows after a seed: folded within some seconds
 LOOK: Final = 20_000  # events: a question is older than these very rarely
 NO_COUNTS: Final = "the counts of the faces of the shoe are not known, and the shoe is partial"
 NO_LAST: Final = "the last result is not known"
+NO_SETS: Final = "the sets that the shuffler delivered earlier are not known"
 OPEN: Final = "questions that were open are closed without an answer: {}"
-
 NO_ROUND: Final = "an open round or question is not known"
 
 CLOSED: Final = ("question.answered", "question.lapsed", "question.revised")
@@ -82,7 +82,7 @@ def published_plant(reader: Reader, table: str, last: int) -> Plant:
             break
         if event.type == "shoe.started" and row > event.row and not closed | asked_before(reader, table, event, known):
             seed = table_seed(reader, table, event.sequence, fields.shoe or 0, 0)
-            return Plant(event.row, now_of(reader, table, event.row), whole_seed(seed, fields), NO_LAST)
+            return Plant(event.row, now_of(reader, table, event.row), whole_seed(seed, fields), unknown(seed, NO_LAST))
         if event.type == "round.started" and found is None and event.row > 1:
             found = before_round(reader, table, event, fields, closed | asked_before(reader, table, event, known))
         if fields.id is not None and event.type == "question.asked":
@@ -119,8 +119,9 @@ def before_round(reader: Reader, table: str, event: SeedEvent, fields: SeedField
         *(table, event.sequence, event.row),
     )
     seed = table_seed(reader, table, int(sequence), fields.shoe or 0, max(0, (fields.round or 0) - 1))
-    lost = [NO_COUNTS, NO_LAST, *([OPEN.format(", ".join(sorted(was_open)))] if was_open else [])]
-    return Plant(row, now_of(reader, table, row), Seed(seed, missed=True), "; ".join(lost))
+    asked = (OPEN.format(", ".join(sorted(was_open))),) if was_open else ()
+    lost = unknown(seed, NO_COUNTS, NO_LAST, *asked)
+    return Plant(row, now_of(reader, table, row), Seed(seed, missed=True), lost)
 
 
 def at_the_end(reader: Reader, table: str, last: int) -> Plant:
@@ -131,7 +132,13 @@ def at_the_end(reader: Reader, table: str, last: int) -> Plant:
         if numbers.shoe is not None:
             break
     seed = table_seed(reader, table, reader.last_sequence(table), numbers.shoe or 0, numbers.round or 0)
-    return Plant(last, now_of(reader, table, last), Seed(seed, missed=True), f"{NO_COUNTS}; {NO_LAST}; {NO_ROUND}")
+    lost = unknown(seed, NO_COUNTS, NO_LAST, NO_ROUND)
+    return Plant(last, now_of(reader, table, last), Seed(seed, missed=True), lost)
+
+
+def unknown(seed: TableSeed, *facts: str) -> str:
+    """What a seed of events does not have."""
+    return "; ".join([*facts, *([NO_SETS] if Device.SHUFFLER.value in seed.devices else [])])
 
 
 def table_seed(reader: Reader, table: str, sequence: int, shoe: int, number: int) -> TableSeed:

@@ -40,7 +40,17 @@ from shoed.watch.settings import WatchSettings
 from shoed.watch.shuffle import Shuffle
 from shoed.watch.spacing import Spacing
 
-__all__ = ["Counts", "FacesKnown", "WatchSettings", "WatchState", "emptied", "new_shoe", "watch"]
+__all__ = [
+    "Counts",
+    "ExpectedOrder",
+    "FacesKnown",
+    "KnownSets",
+    "WatchSettings",
+    "WatchState",
+    "emptied",
+    "new_shoe",
+    "watch",
+]
 
 UNREAD: Final = {FaultMeaning.UNREAD, FaultMeaning.BAD_CODE}
 
