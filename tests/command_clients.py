@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -53,13 +55,16 @@ class Finished(NamedTuple):
     err: str
 
 
-async def shoed(*words: str | Path, patience_s: float = PATIENCE_S) -> Finished:
+async def shoed(
+    *words: str | Path, patience_s: float = PATIENCE_S, environment: Mapping[str, str] = MappingProxyType({})
+) -> Finished:
     """Run a `shoed` command to its end."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "shoed",
         *words,
+        env={**os.environ, **environment},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

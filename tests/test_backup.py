@@ -1,5 +1,6 @@
 """Backups: complete, incremental, verified, valid after a kill at any moment; and their restore."""
 
+import errno
 import re
 import shutil
 import signal
@@ -47,17 +48,25 @@ print(int(sys.argv[3]) - left)
 
 @pytest.fixture(scope="module")
 def dealt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The state directory of two tables with four shoes each."""
+    """The state directory of two tables with four shoes each, and an earlier backup."""
     folder = tmp_path_factory.mktemp("dealt")
-    with LongRecord(folder, TABLES) as record:
-        record.deal(4)
+    with LongRecord(folder / "state", TABLES) as record:
+        record.deal(1)
+        back_up(folder / "state" / FILE, folder / "backup")
+        record.deal(3)
     return folder
 
 
 @pytest.fixture
 def state(dealt: Path, tmp_path: Path) -> Path:
     """A copy that a test may change."""
-    return Path(shutil.copytree(dealt, tmp_path / "state"))
+    return Path(shutil.copytree(dealt / "state", tmp_path / "state"))
+
+
+@pytest.fixture
+def earlier(dealt: Path, tmp_path: Path) -> Path:
+    """A backup after the first shoe."""
+    return Path(shutil.copytree(dealt / "backup", tmp_path / "earlier"))
 
 
 def ask(folder: Path, query: str) -> list[tuple[Any, ...]]:
@@ -111,23 +120,26 @@ def test_a_further_backup_copies_the_new_rows_only(tmp_path: Path) -> None:
     assert findings(target) == []
 
 
-def test_a_killed_backup_is_a_backup_of_an_earlier_moment(state: Path, tmp_path: Path) -> None:
+def test_a_killed_backup_is_a_backup_of_an_earlier_moment(state: Path, earlier: Path, tmp_path: Path) -> None:
     """The process is killed at seeded moments. The next backup continues."""
     command = [sys.executable, "-c", KILLED, str(state / FILE)]
     whole = subprocess.run(
-        [*command, str(tmp_path / "whole"), str(10**9)], cwd=ROOT, capture_output=True, check=True, timeout=PATIENCE_S
+        [*command, shutil.copytree(earlier, tmp_path / "whole"), str(10**9)],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     rng, calls = Random(15), int(whole.stdout)
     sizes: set[tuple[int]] = set()
     for number in range(KILLS):
-        target = tmp_path / f"backup-{number}"
+        target = Path(shutil.copytree(earlier, tmp_path / f"backup-{number}"))
         killed = subprocess.run(
             [*command, str(target), str(rng.randrange(1, calls))], cwd=ROOT, check=False, timeout=PATIENCE_S
         )
         assert killed.returncode == -signal.SIGKILL
-        if (target / FILE).exists():
-            assert findings(target) == []
-            sizes |= set(ask(target, "SELECT count(*) FROM step"))
+        assert findings(target) == []
+        sizes |= set(ask(target, "SELECT count(*) FROM step"))
         back_up(state / FILE, target)
         assert content(target) == content(state)
     assert len(sizes) > 2
@@ -141,12 +153,14 @@ def test_a_killed_backup_is_a_backup_of_an_earlier_moment(state: Path, tmp_path:
         "DELETE FROM step WHERE table_name = 'bac-901' AND row = 40",
     ],
 )
-def test_a_changed_row_is_not_copied(state: Path, tmp_path: Path, statement: str) -> None:
-    """The backup ends before it, at the end of a chunk."""
+def test_a_changed_row_is_not_copied(state: Path, earlier: Path, tmp_path: Path, statement: str) -> None:
+    """The backup ends before it, at the end of a chunk. A first backup leaves no file that looks complete."""
     change(state, statement)
-    with pytest.raises(JournalError, match=r"bac-901: row 4\d of .* cannot be verified"):
-        back_up(state / FILE, tmp_path / "backup")
-    assert findings(tmp_path / "backup") == []
+    for target in (earlier, tmp_path / "backup"):
+        with pytest.raises(JournalError, match=r"bac-901: row 4\d of .* cannot be verified"):
+            back_up(state / FILE, target)
+    assert findings(earlier) == []
+    assert not (tmp_path / "backup" / FILE).exists()
 
 
 def test_the_backup_of_another_journal_is_not_changed(state: Path, tmp_path: Path) -> None:
@@ -217,11 +231,11 @@ def test_sealed_rows_are_verified_and_copied(sealed: Path, tmp_path: Path) -> No
 
 
 def test_a_changed_sealed_row_is_not_copied(sealed: Path, tmp_path: Path) -> None:
-    """The backup has the runs before it."""
+    """A run is verified as a whole."""
     change(sealed, "UPDATE step_4 SET observations = '[1]' WHERE row = 333")
     with pytest.raises(JournalError, match=r"bac-901: the rows 301 to 400 of .* cannot be verified"):
         back_up(sealed / FILE, tmp_path / "backup")
-    assert ask(tmp_path / "backup", "SELECT max(row) FROM step_4") == [(300,)]
+    assert not (tmp_path / "backup" / FILE).exists()
 
 
 # --- restore
@@ -273,3 +287,55 @@ def test_a_backup_can_continue_a_restored_journal(state: Path, tmp_path: Path) -
     restore(tmp_path / "backup" / FILE, state)
     assert sum(each.rows for each in back_up(state / FILE, tmp_path / "backup")) == 0
     assert content(tmp_path / "backup") == content(state)
+
+
+def test_a_restore_never_leaves_a_directory_without_a_journal(
+    state: Path, earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is interrupted before the restored file has its name. The next restore uses the second name again."""
+    before = content(state)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Path, "rename", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            restore(earlier / FILE, state)
+    assert content(state) == before
+    (second,) = state.glob("journal-replaced-*.db")
+    assert restore(earlier / FILE, state).set_aside == second
+    assert content(state)["step"] == content(earlier)["step"]
+    second.rename(state / FILE)
+    assert content(state) == before
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_file_system_without_second_names_is_supported(
+    state: Path, earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal is renamed."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    before = content(state)
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    aside = restore(earlier / FILE, state).set_aside
+    assert aside is not None
+    assert content(state)["step"] == content(earlier)["step"]
+    aside.rename(state / FILE)
+    assert content(state) == before
+
+
+def test_the_log_of_a_deleted_journal_is_not_read_with_the_restored_one(earlier: Path, tmp_path: Path) -> None:
+    """It is set aside."""
+    state = tmp_path / "live"
+    with LongRecord(state, TABLES) as record:
+        record.deal(2)
+        log = (state / f"{FILE}-wal").read_bytes()
+    (state / FILE).unlink()
+    (state / f"{FILE}-wal").write_bytes(log)
+    restore(earlier / FILE, state)
+    assert content(state)["step"] == content(earlier)["step"]
+    (aside,) = state.glob("journal-replaced-*.db-wal")
+    assert aside.read_bytes() == log

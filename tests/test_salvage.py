@@ -1,5 +1,6 @@
 """The salvage of a damaged journal: every row is found, or named; and only proven rows pass as proven."""
 
+import errno
 import re
 import shutil
 import sqlite3
@@ -22,6 +23,7 @@ from shoed.journal.restore import restore as start
 from shoed.journal.salvage import Salvage, salvage
 from shoed.journal.verify import AlterationKind, Verification
 from tests.command_clients import shoed
+from tests.crash.disk import Call, FaultyDisk, File
 from tests.long_record import LongRecord
 from tests.sealed_record import sealed_record
 from tests.test_retention import engine_of_settings
@@ -268,6 +270,21 @@ def test_a_damaged_log_costs_its_pages_only(with_log: Path, tmp_path: Path, seed
     shutil.copy(log, tmp_path / "other.db-wal")
     (by_sqlite,) = ask(tmp_path / "other.db", "SELECT count(*) FROM step")
     assert sum(table.rows for table in found.tables) >= by_sqlite[0]
+
+
+@pytest.mark.parametrize("call", [0, 1, 5])
+async def test_a_log_that_the_disk_cannot_read_is_reported(with_log: Path, tmp_path: Path, call: int) -> None:
+    """At its header and at its frames. The rows at the end of a record may be missing without a gap."""
+    source = Path(shutil.copytree(with_log.parent, tmp_path / "source"))
+    disk = FaultyDisk(source, tmp_path)
+    disk.fail(errno.EIO, Call.READ, File.WAL, after=call, times=1)
+    salvaged = await shoed("journal", "salvage", source / with_log.name, tmp_path / "new", environment=disk.environment)
+    assert disk.injected == 1
+    assert salvaged.status == 1
+    assert re.search("the disk could not read [1-9][0-9]* pages; the last rows may be missing, too", salvaged.out)
+    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+        kinds = {each.kind for table in reader.tables for each in Verification(reader, table).findings()}
+    assert kinds <= {AlterationKind.LOST}
 
 
 def test_a_transaction_that_was_not_committed_is_not_used(with_log: Path, tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 Theory of operation: a backup is a journal itself, with the same schema and the same rows. It is extended in chunks. A
 chunk is read in one short transaction, each of its rows is verified by its hash, and then it is written in one durable
-transaction. So the writer of the source never waits, and a backup that ends at any moment leaves the journal of an
-earlier moment. Rows that retention deletes from the source stay in the backup. A backup contains public keys only.
+transaction. So the writer of the source never waits, and a further backup that ends at any moment leaves the journal of
+an earlier moment. The first backup gets its name when it is complete. Rows that retention deletes from the source stay
+in the backup. A backup contains public keys only.
 """
 
 import sqlite3
@@ -17,13 +18,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from shoed.errors import JournalError
+from shoed.journal.files import remove_unfinished
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Losses, LossKind
 from shoed.journal.reader import ChainAnchor, Reader
 from shoed.journal.rows import Checkpoint, row_hash, seal_hash, sealed_hash
 from shoed.journal.scan import newest_starts, whole
 from shoed.journal.schema import SCHEMAS, migrate, unusable
-from shoed.journal.store import hold
+from shoed.journal.store import hold, unwritable
 
 CHUNK: Final = 2000  # rows of one transaction
 FILE: Final = "journal.db"
@@ -64,16 +66,23 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
         if target.exists() and target.samefile(source):
             raise JournalError(f"{target} is the journal itself; name another directory for the backup")
         try:
-            if not target.exists():
-                create(reader, target)
-            with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+            new = directory / f"{FILE}.new"
+            remove_unfinished(new)
+            is_first = not target.exists()
+            if is_first:
+                create(reader, new)
+            with closing(sqlite3.connect(new if is_first else target, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")  # without WAL, SQLite uses a rollback journal
                 connection.execute("PRAGMA synchronous = FULL")
                 copied = Backup(reader, connection).run()
                 connection.execute("PRAGMA journal_mode = DELETE")  # one file, which can be read on any medium
+            if is_first:
+                new.rename(target)
+            sync_directory(directory)
         except sqlite3.Error as error:
             raise unusable(target, error) from error
-        sync_directory(directory)
+        except OSError as error:
+            raise unwritable(directory, error) from error
     with closing(Reader(target)) as backup:
         for each in copied:
             each.last_round = last_round(backup, each.name)
@@ -86,10 +95,8 @@ def last_round(reader: Reader, table: str) -> str:
     return "none" if started is None else f"{started.shoe}.{started.round}"
 
 
-def create(reader: Reader, target: Path) -> None:
+def create(reader: Reader, new: Path) -> None:
     """An empty journal with the word of the source."""
-    new = target.with_name(f"{target.name}.new")
-    new.unlink(missing_ok=True)  # of a backup that was interrupted
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         migrate(connection, new)
@@ -98,8 +105,6 @@ def create(reader: Reader, target: Path) -> None:
             connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- ours
             insert(connection, name, reader.rows(f"SELECT * FROM {name}"))  # noqa: S608 -- ours
         connection.execute("COMMIT")
-    new.rename(target)
-    sync_directory(target.parent)
 
 
 def insert(connection: sqlite3.Connection, table: str, records: Iterable[Sequence[object]]) -> None:

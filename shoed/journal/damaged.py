@@ -67,16 +67,22 @@ def set_aside(path: Path, utc_us: int, error: JournalError) -> Path:
 
 
 def renamed(path: Path, prefix: str, utc_us: int) -> Path:
-    """Rename a journal with its log, to a name with the time that no other file has."""
+    """Rename a journal with its log, to a name with the time. Return the new name."""
+    aside = free_name(path, prefix, utc_us)
+    for suffix in SUFFIXES:
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{suffix}").rename(aside.with_name(f"{aside.name}{suffix}"))
+    return aside
+
+
+def free_name(path: Path, prefix: str, utc_us: int) -> Path:
+    """A name with the time that no other file has."""
     moment = datetime.fromtimestamp(utc_us / 1e6, UTC).strftime("%Y%m%dT%H%M%SZ")
     aside = path.with_name(f"{prefix}{moment}.db")
     number = 1
     while aside.exists():
         number += 1
         aside = path.with_name(f"{prefix}{moment}-{number}.db")
-    for suffix in SUFFIXES:
-        with suppress(FileNotFoundError):
-            path.with_name(f"{path.name}{suffix}").rename(aside.with_name(f"{aside.name}{suffix}"))
     return aside
 
 

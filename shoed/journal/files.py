@@ -1,4 +1,4 @@
-"""The files of an open journal: their identity, and the proof that their disk can be written.
+"""The files of a journal: their identity while it is open, the proof that their disk can be written, and their end.
 
 Theory of operation: SQLite does not notice that its open file was deleted or replaced. Its commits succeed, and no
 later start finds them. Therefore the writer compares the identity of the file and of its write-ahead log before each
@@ -13,6 +13,7 @@ from typing import Final
 
 from shoed.errors import JournalReplaced
 
+PARTS: Final = ("", "-journal", "-wal", "-shm")  # of a database of SQLite
 ROOM: Final = 256 * 1024  # bytes: about fifty rounds
 PROOF: Final = "journal-proof"
 
@@ -53,6 +54,12 @@ def replaced(path: Path) -> JournalReplaced:
         f"{path}: the file was deleted or replaced while shoed used it; move the original file back if it exists, and"
         " restart shoed"
     )
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove a file that an interrupted process has left, with its logs."""
+    for part in PARTS:
+        path.with_name(f"{path.name}{part}").unlink(missing_ok=True)
 
 
 def prove_room(state_dir: Path) -> None:

@@ -1,11 +1,13 @@
 """The restore of a backup into the state directory of a daemon that does not run.
 
 Theory of operation: the backup is verified and copied to a new file beside the journal. The copy has a pending
-incarnation, so that the daemon never repeats an event id (`incarnations.py`). Then the present journal is renamed, and
-the copy gets its name. The present journal is first brought into one file without a log, so that an end of the process
-between two renames loses nothing.
+incarnation, so that the daemon never repeats an event id (`incarnations.py`). The present journal is brought into one
+file without a log, and gets a second name. Then the copy replaces it under its first name. So the directory has a
+journal at every moment. A damaged journal may need its log, and a file may have only one name on some file systems: it
+is renamed instead.
 """
 
+import errno
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -15,17 +17,19 @@ from typing import Final, NamedTuple
 
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal.backup import last_round
-from shoed.journal.damaged import renamed
+from shoed.journal.damaged import free_name, renamed
+from shoed.journal.files import remove_unfinished
 from shoed.journal.incarnations import begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
-from shoed.journal.schema import unusable
+from shoed.journal.schema import is_damage, unusable
 from shoed.journal.store import hold, unwritable
 from shoed.journal.verify import AlterationKind, Verification, file_findings
 from shoed.model.incarnations import Because
 
 PREFIX: Final = "journal-replaced-"
+NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
 class RestoredBackup(NamedTuple):
@@ -50,7 +54,8 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
         except OSError as error:
             raise unwritable(state_dir, error) from error
         finally:
-            new.unlink(missing_ok=True)
+            with suppress(OSError):  # the next restore removes it
+                remove_unfinished(new)
         return RestoredBackup(
             [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables], aside
         )
@@ -84,7 +89,7 @@ def require_room(backup: Path, state_dir: Path) -> None:
 
 def copy(reader: Reader, new: Path, detail: str) -> None:
     """A durable copy with a pending incarnation."""
-    new.unlink(missing_ok=True)
+    remove_unfinished(new)
     try:
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             reader.connection.backup(connection)
@@ -98,9 +103,25 @@ def copy(reader: Reader, new: Path, detail: str) -> None:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename the present journal. Return the new name."""
-    if not path.exists():
-        return None
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return renamed(path, PREFIX, time_ns() // 1000)
+    """Keep the present journal under another name. Return this name."""
+    utc_us, log = time_ns() // 1000, path.with_name(f"{path.name}-wal")
+    if not path.exists():  # SQLite must not read its log with the restored file
+        return renamed(path, PREFIX, utc_us) if log.exists() else None
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise unusable(path, error) from error
+        return renamed(path, PREFIX, utc_us)
+    for earlier in path.parent.glob(f"{PREFIX}*.db"):
+        if earlier.samefile(path):  # of a restore that was interrupted
+            return earlier
+    aside = free_name(path, PREFIX, utc_us)
+    try:
+        aside.hardlink_to(path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        return renamed(path, PREFIX, utc_us)
+    return aside

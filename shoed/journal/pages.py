@@ -8,8 +8,9 @@ times, and a free page has old records. The format is described in https://www.s
 
 import struct
 from collections.abc import Callable, Iterator
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
 SqlValue = int | str | bytes | None
 Pages = Callable[[int], bytes | None]  # the content of a page by its number, from 1
@@ -23,13 +24,6 @@ INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 10, 13
 LONGEST: Final = 1 << 24  # bytes of a record; shoed writes none that is longer
 INTEGERS: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # by the serial type: the number of bytes
 CONSTANTS: Final[dict[int, int | None]] = {0: None, 8: 0, 9: 1}
-
-
-class Frames(NamedTuple):
-    """The pages of the log, by number: the place of the last committed content in the log."""
-
-    places: dict[int, int]
-    damaged: int  # frames that cannot be used
 
 
 def page_size_of(path: Path) -> int:
@@ -53,36 +47,39 @@ def _part(file: Path, place: int, width: int) -> bytes:
         return b""
 
 
-def frames_of(log: Path, size: int) -> Frames:
-    """The committed frames of a log. Damage costs one frame only: each checksum continues that of the frame before."""
+def frames_of(log: Path, size: int, unread: list[int]) -> dict[int, int]:
+    """The pages of a log, by number: the place of the last committed content in the log.
+
+    Damage costs one frame only: each checksum continues that of the frame before. `unread` gets a 0 for each frame that
+    the disk cannot read, and for a log without a readable header.
+    """
     places: dict[int, int] = {}
     waiting: dict[int, int] = {}  # the frames of a transaction whose last frame has not been read
-    damaged = 0
-    header = _part(log, 0, WAL_HEADER)
-    if len(header) < WAL_HEADER:
-        return Frames({}, 0)
-    order = ">" if int.from_bytes(header[:4]) & 1 else "<"
-    salts, before = header[16:24], struct.unpack(">II", header[24:32])
-    with log.open("rb") as stream:
-        place = WAL_HEADER
-        while True:
-            stream.seek(place)
-            frame = stream.read(FRAME_HEADER + size)
-            if len(frame) < FRAME_HEADER + size:
-                break
+    if not log.exists():
+        return places
+    with log.open("rb", buffering=0) as stream:
+        header = _bytes(stream, 0, WAL_HEADER)
+        if header is None:
+            unread.append(0)
+        if header is None or len(header) < WAL_HEADER:
+            return places
+        order = ">" if int.from_bytes(header[:4]) & 1 else "<"
+        salts, before = header[16:24], struct.unpack(">II", header[24:32])
+        for place in range(WAL_HEADER, log.stat().st_size - FRAME_HEADER - size + 1, FRAME_HEADER + size):
+            frame = _bytes(stream, place, FRAME_HEADER + size)
+            if frame is None or len(frame) < FRAME_HEADER + size:
+                unread.append(0)
+                continue
             number, pages = struct.unpack(">II", frame[:8])
             now = struct.unpack(">II", frame[16:24])
             if frame[8:16] == salts:  # otherwise a frame of an earlier use of the log
                 if now == checksum(order, before, frame[:8] + frame[FRAME_HEADER:]):
                     waiting[number] = place + FRAME_HEADER
-                else:
-                    damaged += 1
                 if pages:
                     places |= waiting
                     waiting = {}
             before = now
-            place += FRAME_HEADER + size
-    return Frames(places, damaged)
+    return places
 
 
 def checksum(order: str, before: tuple[int, ...], data: bytes) -> tuple[int, int]:
@@ -97,15 +94,15 @@ def checksum(order: str, before: tuple[int, ...], data: bytes) -> tuple[int, int
 def records(path: Path, unread: list[int]) -> Iterator[tuple[SqlValue, ...]]:
     """Every record of the file and of its log. `unread` gets the number of each page that the disk cannot read."""
     size = page_size_of(path)
-    frames = frames_of(log_of(path), size)
-    with path.open("rb") as file, (log_of(path) if frames.places else path).open("rb") as log:
-        pages = max(-(-path.stat().st_size // size), max(frames.places, default=0))
+    frames = frames_of(log_of(path), size, unread)
+    with path.open("rb") as file, (log_of(path) if frames else path).open("rb") as log:
+        pages = max(-(-path.stat().st_size // size), max(frames, default=0))
 
         def in_file(number: int) -> bytes | None:
             return _page(file, (number - 1) * size, size)
 
         def newest(number: int) -> bytes | None:
-            place = frames.places.get(number)
+            place = frames.get(number)
             return in_file(number) if place is None else _page(log, place, size)
 
         free = free_pages(newest, pages)
@@ -114,7 +111,7 @@ def records(path: Path, unread: list[int]) -> Iterator[tuple[SqlValue, ...]]:
                 continue
             if newest(number) is None:
                 unread.append(number)
-            for way in (newest, in_file) if number in frames.places else (newest,):
+            for way in (newest, in_file) if number in frames else (newest,):
                 if page := way(number):
                     yield from of_page(page, HEADER if number == 1 else 0, way)
 
@@ -140,12 +137,17 @@ def free_pages(pages: Pages, count: int) -> set[int]:
 
 def _page(stream: BinaryIO, place: int, size: int) -> bytes | None:
     """A page; the end of a truncated file is filled with zeros. None: the disk cannot read it, or it is not there."""
+    data = _bytes(stream, place, size)
+    return data.ljust(size, b"\0") if data else None
+
+
+def _bytes(stream: BinaryIO | FileIO, place: int, size: int) -> bytes | None:
+    """None: the disk cannot read them."""
     try:
         stream.seek(place)
-        data = stream.read(size)
+        return stream.read(size)
     except OSError:
         return None
-    return data.ljust(size, b"\0") if data else None
 
 
 def of_page(page: bytes, start: int, pages: Pages) -> Iterator[tuple[SqlValue, ...]]:

@@ -20,12 +20,14 @@ from typing import Any, Final
 
 import msgspec
 
+from shoed.journal.files import remove_unfinished
 from shoed.journal.incarnations import begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Loss, LossKind
 from shoed.journal.pages import SqlValue, records
 from shoed.journal.rows import Checkpoint, genesis, row_hash, seal_hash
 from shoed.journal.schema import migrate, unusable
+from shoed.journal.store import unwritable
 from shoed.model.incarnations import Because
 
 MOST_WAYS: Final = 64  # combinations of copies of one row; a row with more is not proven
@@ -83,9 +85,9 @@ def fits(record: tuple[SqlValue, ...], shape: tuple[Column, ...]) -> bool:
 def salvage(damaged: Path, target: Path) -> Salvage:
     """Write the readable rows of a damaged journal to a new file."""
     scratch, new = target.with_name("salvage.tmp"), target.with_name(f"{target.name}.new")
-    for file in (scratch, new):
-        file.unlink(missing_ok=True)  # of a salvage that was interrupted
     try:
+        for file in (scratch, new):
+            remove_unfinished(file)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             migrate(connection, new)
             connection.execute("ATTACH ? AS found", (str(scratch),))
@@ -96,13 +98,17 @@ def salvage(damaged: Path, target: Path) -> Salvage:
             tables = tuple(write_table(connection, name) for name in names_of(connection))
             begin(connection, Because.SALVAGED, f"the damaged file {damaged}", time_ns() // 1000)
             connection.execute("COMMIT")
+        scratch.unlink()
+        new.rename(target)
+        sync_directory(target.parent)
     except sqlite3.Error as error:
-        new.unlink(missing_ok=True)
         raise unusable(target, error) from error
+    except OSError as error:
+        raise unwritable(Path(error.filename or target.parent), error) from error
     finally:
-        scratch.unlink(missing_ok=True)
-    new.rename(target)
-    sync_directory(target.parent)
+        with suppress(OSError):  # the next salvage removes them
+            for file in (scratch, new):
+                remove_unfinished(file)
     return Salvage(tables, unread)
 
 

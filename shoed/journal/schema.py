@@ -41,7 +41,7 @@ def remedy_of(path: Path, error: Exception) -> str:
         return "the table was removed, or the file is empty: keep the file as evidence, and restore a backup"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_FULL:
-            return f"free space on the disk of {path.parent}, or set another site.state_dir"
+            return f"free space on the disk of {path.parent}, or use another directory (of the daemon: site.state_dir)"
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "stop the other program that locks the file"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:

@@ -50,12 +50,15 @@ def hold(state_dir: Path) -> Iterator[None]:
 def unwritable(state_dir: Path, error: OSError) -> JournalUnusable:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            remedy = "the state directory needs free space for the journal: free space on its disk"
+            remedy = "the journal needs free space: free space on the disk"
         case errno.EROFS:
             remedy = "the file system is read-only: check the disk and the kernel's log, then mount it for writing"
-        case _:
+        case errno.EACCES | errno.EPERM:
             remedy = "allow this user to write the directory"
-    return JournalUnusable(f"{state_dir}: {error.strerror}; {remedy}, or set another site.state_dir")
+        case _:
+            remedy = "check the disk and the kernel's log"
+    remedy += ", or use another directory (of the daemon: site.state_dir)"
+    return JournalUnusable(f"{state_dir}: {error.strerror}; {remedy}")
 
 
 JOURNAL: Final = "journal.db"

@@ -37,9 +37,9 @@ def run(damaged: Path, directory: Path) -> int:
         for table in found.tables:
             print("\n".join(lines(table, last_round(reader, table.name))))
     if found.unread_pages:
-        print(f"{path}: the disk could not read {found.unread_pages} pages")
+        print(f"{path}: the disk could not read {found.unread_pages} pages; the last rows may be missing, too")
     print(f"{target} is the new journal: read it with --state-dir {directory}, and keep {path} as evidence")
-    return int(any(table.losses for table in found.tables))
+    return int(found.unread_pages > 0 or any(table.losses for table in found.tables))
 
 
 def lines(table: SalvagedTable, last_round: str) -> Iterator[str]:
