@@ -2,6 +2,8 @@
 
 KILLS kills of the daemon in full play, and one fault of the disk for each five kills. A failed trial prints the command
 that repeats it alone. The state directory of a failed trial is kept in .cache/crash.
+
+`--kind operations` has KILLS trials of each operation on a whole journal instead (`operations.py`).
 """
 
 import argparse
@@ -17,6 +19,8 @@ from typing import Final
 
 from shoed.rig.broker import Broker, BrokerKind, running_broker
 from tests.crash.disk import CACHE
+from tests.crash.injuries import injury, ward
+from tests.crash.operations import OPERATIONS
 from tests.crash.site import keep, site_on
 from tests.crash.trials import FAULTS, Trial
 
@@ -106,19 +110,41 @@ async def crash(place: Path, trials: Sequence[Trial]) -> int:
     return 1 if run.failed else 0
 
 
+def injure(place: Path, seed: int, numbers: range, only: int | None) -> int:
+    """Trials of each operation. Those with one number are repeated with `--only`."""
+    failed: list[str] = []
+    for name in OPERATIONS:
+        began = monotonic()
+        with ward(name, place / name.replace(" ", "-")) as injured:
+            for number in numbers if only is None else (only,):
+                trial = injury(injured, seed, number)
+                defects = injured.run(trial)
+                if defects:
+                    failed.append(str(trial))
+                    print("\n".join([f"{trial}: FAILED", *defects[:10]]))
+                    print(f"repeat it with: ./dev crash --kind operations --seed {seed} --only {number}", flush=True)
+            calls = ", ".join(f"{each:,}" for each in injured.measured.values())
+        print(f"{name}: {calls} calls; {monotonic() - began:.0f} s", flush=True)
+    print(f"{len(failed)} trials failed" + "".join(f"; {each}" for each in failed))
+    return 1 if failed else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev crash", description="kills and disk faults in full play")
     parser.add_argument("kills", nargs="?", type=int, default=KILLS, help=f"the number of kills ({KILLS})")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, metavar="K", help="this trial alone")
     parser.add_argument("--first", type=int, metavar="K", default=0, help="begin with this trial")
-    parser.add_argument("--kind", help="only trials of this kind", choices=("kill", *FAULTS))
+    parser.add_argument("--kind", help="only trials of this kind", choices=("kill", *FAULTS, "operations"))
     given = parser.parse_args()
     if given.kills < 1:
         parser.error("the number of kills is at least 1")
     if shutil.which("cc") is None:
         print("./dev crash: a C compiler (cc) is not installed; on Debian run: sudo apt-get install -y gcc libc6-dev")
         return 77
+    if given.kind == "operations":
+        with tempfile.TemporaryDirectory(prefix="crash-") as place:
+            return injure(Path(place).resolve(), given.seed, range(given.first, given.kills), given.only)
     trials = plan(given.seed, given.kills)[given.first :]
     if given.only is not None:
         trials = [Trial(given.seed, given.only, kind(given.only))]

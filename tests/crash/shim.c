@@ -361,3 +361,16 @@ int rename(const char *path, const char *to)
 	after(with);
 	return result;
 }
+
+/* A second name: a rename for the faults. A power cut in the log does not know it. */
+int link(const char *path, const char *to)
+{
+	REAL(int, link, const char *, const char *);
+	int file = classify(to);
+	if (!file) return real_link(path, to);
+	int with = fault(RENAME, file, 0);
+	if (fails(with)) return -1;
+	int result = real_link(path, to);
+	after(with);
+	return result;
+}
