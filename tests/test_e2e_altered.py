@@ -121,3 +121,31 @@ async def test_a_changed_event_is_not_published(world: World, shoes: tuple[TcpSh
         assert (await world.recorder.event("card.drawn", table, shoe=2 if table == TABLE else 1))["index"] == 1
     assert world.recorder.statuses()[-1]["status"] == "online"
     assert await daemon.stop() == 0
+
+
+async def test_damage_that_a_commit_finds_begins_a_new_journal(world: World, shoes: tuple[TcpShoe, TcpShoe]) -> None:
+    """During play. The process continues; the card of the failed commit is not published, and the loss is named."""
+    daemon = await world.serve(*shoes)
+    for shoe, table in zip(shoes, (TABLE, OTHER), strict=True):
+        await shoe.deal(*ROUNDS[:2])
+        await world.recorder.event("round.confirmed", table, round=2)
+    await daemon.looking(lambda: str(daemon).count("no change was found") == len(shoes))  # no other reader finds it
+    events = len(world.recorder.events())
+    with closing(sqlite3.connect(world.journal.path)) as connection:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'event'")
+    with world.journal.path.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    await shoes[0].say(NATURAL[0])
+    await set_aside(world)
+    assert "the journal is damaged: " in str(daemon)
+    assert "database disk image is malformed" in str(daemon)
+    assert [each["type"] for each in world.recorder.events()[events:]][:1] == ["shoed.journal.continued"]
+    await shoes[0].connected()
+    await shoes[0].deal(ROUNDS[2])
+    await world.recorder.event("round.confirmed", shoe=2)
+    assert await daemon.stop() == 0
+    new = [each.data for each in world.journal.events()]
+    await world.recorder.until(lambda: len(world.recorder.events()) >= events + len(new))
+    assert [each["data"] for each in world.recorder.events()[events:]] == new

@@ -124,4 +124,5 @@ def set_aside(path: Path) -> Path | None:
         if error.errno not in NO_LINKS:
             raise
         return renamed(path, PREFIX, utc_us)
+    sync_directory(path.parent)  # after a power cut, the present journal has a name
     return aside
