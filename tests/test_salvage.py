@@ -350,6 +350,23 @@ def test_a_salvaged_journal_is_restored_if_its_end_is_complete(intact: Path, tmp
                 assert started.problems == ()
 
 
+@pytest.mark.parametrize("page_of_row", ["max", "min"])
+def test_a_salvaged_journal_is_salvaged_with_the_same_gaps(intact: Path, tmp_path: Path, page_of_row: str) -> None:
+    """Also a gap at the end, of which the rows of the salvaged journal have no trace."""
+    data, damaged = bytearray(intact.read_bytes()), tmp_path / "damaged.db"
+    ((row,),) = ask(intact, f"SELECT {page_of_row}(row) FROM step WHERE table_name = 'bac-902'")  # noqa: S608 -- above
+    ((hashed,),) = ask(intact, f"SELECT hash FROM step WHERE table_name = 'bac-902' AND row = {row}")  # noqa: S608 -- a number
+    zeroed(data, data.index(hashed) // PAGE + 1, Random(1))
+    damaged.write_bytes(data)
+    first, found = salvaged(damaged, tmp_path / "first")
+    assert content(first, "loss") != set()
+    second, again = salvaged(first, tmp_path / "second")
+    assert [each.losses for each in again.tables] == [each.losses for each in found.tables]
+    for name in ("loss", "step", "event", "head"):
+        assert content(second, name) == content(first, name), name
+    assert_honest(intact, second, again)
+
+
 def test_records_longer_than_a_page_are_read(tmp_path: Path) -> None:
     """Their rest is in a list of further pages. A damaged one costs this record only."""
     path, dice = tmp_path / "x.db", Random(1)

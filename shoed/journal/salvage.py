@@ -35,13 +35,20 @@ KINDS: Final[Mapping[str, type]] = {"TEXT": str, "INTEGER": int, "BLOB": bytes}
 EVENT_COLUMNS: Final = 6
 LAST: Final = 2**63 - 1  # of SQLite
 ROWS: Final = frozenset(
-    {"step", "step_4", "event", "checkpoint", "cursor"}
+    {"step", "step_4", "event", "checkpoint", "cursor", "loss"}
 )  # tables whose records are examined one by one
+
+ENDS: Final = (  # the columns with a row and an event of a table
+    ("main.head", "row", "sequence"),
+    ("found.checkpoint", "row", "sequence"),
+    ("found.loss", "last_row", "last_sequence"),  # of an earlier salvage
+)
 
 FoundRecord = tuple[Any, ...]
 
 
 class Column(msgspec.Struct, frozen=True):
+    name: str
     kind: type
     optional: bool
 
@@ -65,8 +72,8 @@ def shapes_of(connection: sqlite3.Connection) -> dict[str, tuple[Column, ...]]:
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     return {
         name: tuple(
-            Column(KINDS[kind], optional=not (required or key))
-            for _, _, kind, required, _, key in sorted(
+            Column(column, KINDS[kind], optional=not (required or key))
+            for _, column, kind, required, _, key in sorted(
                 connection.execute(f"PRAGMA table_info({name})"), key=lambda column: column[5] or len(names) + column[0]
             )
         )
@@ -128,7 +135,7 @@ def collect(connection: sqlite3.Connection, damaged: Path) -> int:
     unread: list[int] = []
     found = ((name, record) for record in records(damaged, unread) for name in shapes if fits(record, shapes[name]))
     for name, record in found:
-        insert(connection, f"found.{name}", record)
+        insert(connection, f"found.{name} ({', '.join(column.name for column in shapes[name])})", record)
     connection.execute("CREATE TABLE found.cursor_read (table_name, sequence)")
     for cursor in cursors_of(damaged):
         insert(connection, "found.cursor_read", cursor)
@@ -278,8 +285,8 @@ class Chain:
         """Name the missing rows and events at the end, and write what depends on the rows."""
         cursor = self.one("SELECT sequence FROM found.cursor_read WHERE table_name = ?") or 0
         known = [
-            [self.one(f"SELECT max({column}) FROM {name} WHERE table_name = ?") or 0 for column in ("row", "sequence")]  # noqa: S608 -- ours
-            for name in ("main.head", "found.checkpoint")
+            [self.one(f"SELECT max({column}) FROM {name} WHERE table_name = ?") or 0 for column in columns]  # noqa: S608 -- ours
+            for name, *columns in ENDS
         ]
         sequence = self.sequence
         self.skip_to(max(row for row, _ in known) + 1)
