@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SEED: Final = 1
-TRIALS: Final = 4
+TRIALS: Final = 3
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -2,8 +2,8 @@
 
 Theory of operation. The process reads requests from its standard input: a line of JSON with the words of a command and
 the path of a FIFO. It forks; the child writes its standard error to the FIFO and runs the command. The process prints
-the process id of the child, and later its exit status. Retention looks for old rows at once, and deletes them in small
-batches.
+the process id of the child, and after a further line its exit status. Until then the id belongs to the child. Retention
+looks for old rows at once, and deletes them in small batches.
 """
 
 import json
@@ -28,7 +28,7 @@ from shoed.journal import retention
 from shoed.service import retention as task
 
 retention.BATCH, task.FIRST_S, task.PAUSE_S = 60, 0, 0
-for line in sys.stdin:
+for line in iter(sys.stdin.readline, ""):
     request = json.loads(line)
     child = os.fork()
     if child == 0:
@@ -43,6 +43,7 @@ for line in sys.stdin:
             sys.stderr.flush()
             os._exit(status)
     print(child, flush=True)
+    sys.stdin.readline()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
@@ -102,4 +103,6 @@ class Forks:
                     os.kill(child, signal.SIGTERM)
                     until = never
         limit.cancel()
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
         return Finished(int(self.process.stdout.readline()), err)
