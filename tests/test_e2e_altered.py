@@ -102,6 +102,24 @@ async def test_play_does_not_continue_from_a_changed_row(world: World, shoes: tu
     assert await daemon.stop() == 0
 
 
+async def test_play_does_not_continue_before_an_added_event(world: World, shoes: tuple[TcpShoe, TcpShoe]) -> None:
+    """Its number is that of the next event, whose commit would fail at every start."""
+    await dealt(world, shoes)
+    change(
+        world,
+        "INSERT INTO event SELECT table_name, max(sequence) + 1, 5, type, utc_us, data FROM event"
+        " WHERE table_name = 'bac-901'",
+    )
+    daemon = await world.start(*shoes)
+    await set_aside(world)
+    assert "is after the last event" in str(daemon)
+    for shoe, table in zip(shoes, (TABLE, OTHER), strict=True):
+        await shoe.connected()
+        await shoe.say(NATURAL[0])
+        assert (await world.recorder.event("card.drawn", table, shoe=2 if table == TABLE else 1))["index"] == 1
+    assert await daemon.stop() == 0
+
+
 async def test_a_changed_event_is_not_published(world: World, shoes: tuple[TcpShoe, TcpShoe]) -> None:
     """The broker does not have the event yet. The same process sets the journal aside, and continues."""
     await dealt(world, shoes)

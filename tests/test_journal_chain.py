@@ -20,7 +20,7 @@ from shoed.errors import RowAltered
 from shoed.journal import Store, Writer
 from shoed.journal.commit import CHECKPOINT_ROWS, Committer, Entry
 from shoed.journal.reader import Reader
-from shoed.journal.restore import restore
+from shoed.journal.restore import Restored, restore
 from shoed.journal.rows import seal_hash, sealed_hash
 from shoed.journal.verify import PART, Verification, file_findings, verified_events
 from shoed.model.step import LinkDown, LinkUp, Received, Step
@@ -432,6 +432,89 @@ async def test_the_rows_after_a_checkpoint_are_verified_and_folded(folder: Path)
     rewrite(store, 4, "3H", "4H")
     with pytest.raises(RowAltered, match=r"t: row 4: the journal was changed"):
         restored(store)
+
+
+LAST: Final = "(SELECT max({0}) FROM {1})"
+LAST_ROW: Final = LAST.format("row", "step")
+LAST_SEQUENCE: Final = LAST.format("sequence", "event")
+
+
+def added_event(sequence: str, row: str) -> str:
+    return f"INSERT INTO event SELECT 't', {sequence}, {row}, type, utc_us, data FROM event LIMIT 1"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (added_event(f"{LAST_SEQUENCE} + 1", "2"), r"event \d+ is after the last event"),
+        (added_event(f"{LAST_SEQUENCE} + 1", LAST_ROW), r"row \d"),
+        (added_event(f"{LAST_SEQUENCE} + 1", f"{LAST_ROW} + 1"), r"event \d+ is after the last event"),
+        (added_event("99", "2"), r"events \d+-98"),
+        (added_event(str(2**63 - 1), "2"), r"events \d+-9223372036854775806"),
+        (f"DELETE FROM event WHERE sequence = {LAST_SEQUENCE}", r"(row|event) \d"),
+        (f"INSERT INTO cursor VALUES ('t', {LAST_SEQUENCE} + 1)", r"the cursor at event \d+ is after the last event"),
+        (
+            f"INSERT INTO head VALUES ('t', {LAST_ROW} + 1, 7, 1, 1, 0, x'00', 'w', 1, x'00')",
+            r"the signed head of row \d is after the last row",
+        ),
+        (
+            f"INSERT INTO incarnation_table VALUES (2, 't', {LAST_ROW} + 1, 7, NULL, NULL, 0, 0)",
+            r"the incarnation after row \d is after the last row",
+        ),
+        (
+            f"INSERT INTO incarnation_table VALUES (2, 't', 6, {LAST_SEQUENCE} + 1, NULL, NULL, 0, 0)",
+            r"the incarnation after event \d+ is after the last event",
+        ),
+        (
+            "INSERT INTO step SELECT 't', 99, utc_us, mono_ns, kind, NULL, bytes, body, state, hash FROM step LIMIT 1",
+            r"row \d is missing",
+        ),
+        (
+            f"INSERT INTO step_4 VALUES ('t', {LAST_ROW} + 1, 0, 0, '', NULL, '', '', '', x'', '[]', x'', 0, '')",
+            r"row \d of the sealed rows is after the seal",
+        ),
+        (
+            f"INSERT INTO anchor VALUES ('t', {LAST_ROW} + 1, 7, zeroblob(32), NULL, 'seal', 0, NULL)",
+            r"the seal of row \d",
+        ),
+    ],
+)
+@pytest.mark.parametrize("folded", [False, True])
+async def test_play_continues_only_at_the_end_of_the_file(
+    folder: Path, statement: str, expected: str, *, folded: bool
+) -> None:
+    """Anything after the last row or event is named: a later commit would fail, or an event would not be published."""
+    store, state = await record(folder, SHORT)
+    if folded:  # the last row is after the checkpoint
+        with closing(store.read()) as reader:
+            (checkpoint,) = reader.checkpoints("t")
+        store, state = await record(folder, [(Received(card_report("5", "P1", "9S")), at(9000))])
+        change(
+            store.path,
+            "DELETE FROM checkpoint",
+            ("INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(checkpoint)),
+        )
+    assert restored(store) == Restored(state)
+    change(store.path, statement)
+    with pytest.raises(RowAltered, match=f"t: ({expected})"):
+        restored(store)
+
+
+async def test_a_table_without_rows_does_not_begin_before_its_events(folder: Path) -> None:
+    """The rows and the checkpoint were removed. The number of an event is not used twice."""
+    store, _ = await record(folder, SHORT)
+    change(store.path, "DELETE FROM step", "DELETE FROM checkpoint")
+    with pytest.raises(RowAltered, match="t: event 7 is after the last event, 0"):
+        restored(store)
+
+
+async def test_an_added_checkpoint_is_replaced(folder: Path) -> None:
+    """It is not part of the record: the table plays on."""
+    store, _ = await record(folder, SHORT)
+    change(store.path, "INSERT INTO checkpoint SELECT table_name, 7, engine, sequence, 1, seed, state FROM checkpoint")
+    store, state = await record(folder, [(LinkDown("gone"), at(9000))])
+    assert restored(store) == Restored(state)
+    assert found(store.path) == []
 
 
 async def test_a_checkpoint_is_written_at_its_moments_only(folder: Path) -> None:

@@ -29,7 +29,7 @@ CHECKPOINT_ROWS: Final = 256  # a restart after a kill folds at most these rows
 STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 REPLACED: Final = "DELETE FROM checkpoint WHERE table_name = ? AND kept = 0"
-CHECKPOINT: Final = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)"
+CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)"  # a person may have added one
 CURSOR: Final = "INSERT OR REPLACE INTO cursor VALUES (?, ?)"
 LAST_HASH: Final = "SELECT hash FROM step WHERE table_name = ? ORDER BY row DESC LIMIT 1"
 LAST_ANCHOR: Final = "SELECT hash, sequence FROM anchor WHERE table_name = ? ORDER BY row DESC LIMIT 1"

@@ -223,10 +223,10 @@ class Reader:
 
     def events_from(self, table: str, row: int, sequence: int) -> list[EventColumns]:
         query = (
-            "SELECT sequence, type, utc_us, data, row FROM event WHERE table_name = ? AND sequence >= ?"
+            "SELECT sequence, type, utc_us, data, row FROM event WHERE table_name = ? AND sequence > ?"
             " ORDER BY sequence"
         )
-        return [each[:-1] for each in takewhile(lambda each: each[-1] == row, self.rows(query, table, sequence))]
+        return [each[:-1] for each in takewhile(lambda each: each[-1] == row, self.rows(query, table, sequence - 1))]
 
     def last_rows(self, table: str, rounds: int, most: int) -> tuple[int, int]:
         """The first and the last row of the newest rounds, or of the last rows if these rounds have more rows."""

@@ -184,7 +184,10 @@ def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Diff
         state = begun(reader, table, engine_for, engine, row) or state or engine.begin()
         concluded = engine.conclude(state, row.step.input, row.step.observations, row.step.now, row.number)
         state = replace(
-            state, row=row.number, watch=concluded.watch, table=with_recorded_sequence(concluded.table, row)
+            state,
+            row=row.number,
+            watch=concluded.watch,
+            table=with_recorded_sequence(concluded.table, row, state.table.sequence),
         )
         again = tuple(
             (event.sequence, event.type, event.utc_us, text(as_published(by.engine, event.data)))
@@ -291,7 +294,7 @@ def fold_bytes(
             concluded = engine.conclude(state, row.step.input, again, row.step.now, row.number)
             after = replace(after, watch=concluded.watch, table=concluded.table)
             after = engine.resumed(after, row.step.after_noise)
-        state = replace(after, table=with_recorded_sequence(after.table, row))
+        state = replace(after, table=with_recorded_sequence(after.table, row, state.table.sequence))
         yield row.number, row.step, state, again
 
 
@@ -306,6 +309,6 @@ def folded_quiet(
     return state, again
 
 
-def with_recorded_sequence(table: TableState, row: Row) -> TableState:
+def with_recorded_sequence(table: TableState, row: Row, before: int) -> TableState:
     """The table with the recorded last sequence number. Another engine may have published more or fewer events."""
-    return replace(table, sequence=row.events[-1][0]) if row.events else table
+    return replace(table, sequence=row.events[-1][0] if row.events else before)

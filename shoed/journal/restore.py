@@ -3,21 +3,31 @@
 Theory of operation: a checkpoint is valid if its row has the hash of its content and the digest of the checkpoint, and
 if this engine can read it. Otherwise the previous one is tried. Without a valid checkpoint, the state is made from a
 seed (`seeds.py`), or from the whole record if it is short. The rows after the checkpoint or the seed are verified and
-folded; after a clean stop there are none. Play never continues from a value that differs from its hash.
+folded; after a clean stop there are none. Play never continues from a value that differs from its hash, nor in a file
+that has anything after the last row or the last event: a later commit would fail, or an event would not be published.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
 from shoed.engine import ENGINE, READABLE, Engine, EngineState, Plant
 from shoed.errors import JournalUnusable, RowAltered
+from shoed.journal.losses import Losses, LossKind
 from shoed.journal.reader import LAST_ROW, Reader
 from shoed.journal.rows import Checkpoint
 from shoed.journal.verify import Verification, altered, digest_on_record, require_rows
 from shoed.model.step import Configured
 from shoed.session import SessionState
+
+ENDS: Final = (
+    ("the signed head of row", "SELECT max(row) FROM head WHERE table_name = ?", "row"),
+    ("the incarnation after row", "SELECT max(row) FROM incarnation_table WHERE table_name = ?", "row"),
+    ("the incarnation after event", "SELECT max(sequence) FROM incarnation_table WHERE table_name = ?", "event"),
+    ("the cursor at event", "SELECT max(sequence) FROM cursor WHERE table_name = ?", "event"),
+)
 
 EngineFor = Callable[[str], Engine[SessionState]]  # the argument: the recorded settings, as JSON
 
@@ -30,6 +40,40 @@ class Restored(msgspec.Struct, frozen=True):
 
 def restore(reader: Reader, table: str, engine: Engine[SessionState], engine_for: EngineFor) -> Restored:
     """The state after the last row, for an engine. Raise RowAltered if a row that is needed differs from its hash."""
+    require_sealed(reader, table)
+    restored = at_the_end(reader, table, engine, engine_for)
+    state = restored.state
+    require_end(reader, table, *((state.row, state.table.sequence) if state else (0, 0)))
+    return restored
+
+
+def require_sealed(reader: Reader, table: str) -> None:
+    """Raise RowAltered if a row of an earlier version is after the sealed rows: it has no hash, and would be folded."""
+    sealed = max((each.row for each in reader.anchors(table)), default=0)
+    query = "SELECT max(row) FROM step_4 WHERE table_name = ?"
+    for (row,) in reader.rows(query, table) if reader.is_chained else ():
+        if row is not None and row > sealed:
+            raise altered(table, f"row {row} of the sealed rows is after the seal")
+
+
+def require_end(reader: Reader, table: str, row: int, sequence: int) -> None:
+    """Raise RowAltered unless the file ends with this row and this event."""
+    if not reader.is_chained:
+        return
+    last = max(reader.last_sequence(table), reader.begin(table).sequence)
+    if last < sequence and not Losses(reader, table).has(LossKind.EVENTS, last + 1, sequence):
+        raise altered(table, f"event {last + 1} is missing")
+    if last > sequence:
+        raise altered(table, f"event {last} is after the last event, {sequence}")
+    for what, query, unit in ENDS:
+        end = row if unit == "row" else sequence
+        for (found,) in reader.rows(query, table):
+            if found is not None and found > end:
+                raise altered(table, f"{what} {found} is after the last {unit}, {end}")
+
+
+def at_the_end(reader: Reader, table: str, engine: Engine[SessionState], engine_for: EngineFor) -> Restored:
+    """The state after the last row."""
     problems: list[str] = []
     last = reader.last_row(table)
     for checkpoint in readable(reader, table, problems):
