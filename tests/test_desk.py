@@ -15,6 +15,8 @@ from firmware_protocols.family import Settings
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE
 from shoed.journal import Store, Writer
+from shoed.journal.backup import FILE, back_up
+from shoed.journal.from_backup import restore
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.irregularities import Role
 from shoed.model.step import Commanded, Configured
@@ -23,7 +25,9 @@ from shoed.service.config import ShoeConfig, ShufflerConfig, TableConfig, descri
 from shoed.service.desk import Desk
 from shoed.session.families import BUILT_IN, Driver
 from tests import shuffler
+from tests.crash import evidence
 from tests.foreign_shoe import TcpShoe
+from tests.long_record import LongRecord
 from tests.observed import fault
 from tests.patience import PATIENCE_S
 from tests.witnesses import Journal
@@ -163,3 +167,26 @@ async def test_a_desk_has_a_link_to_each_device(tmp_path: Path) -> None:
         *("device.online", "device.fault"),
         *("device.offline", "device.online", "device.offline"),
     ]
+
+
+# --- incarnations
+
+
+async def test_a_table_that_is_added_to_a_restored_journal_names_its_new_word(tmp_path: Path) -> None:
+    """Its first ids may be used: it may have been added before the restore, too. A further start changes nothing."""
+    with LongRecord(tmp_path / "original", ("bac-902",)) as record:
+        record.deal(1)
+    back_up(tmp_path / "original" / FILE, tmp_path / "backup")
+    restore(tmp_path / "backup" / FILE, tmp_path / "state")
+    async with desk(tmp_path / "state") as (table, journal):
+        table.configure()
+        await table.writer.flush()
+        first, *_ = journal.events()
+        assert (first.type, first.data["reason"], first.data["kept"]) == ("journal.continued", "restored", 0)
+        assert first.data["incarnation"] != table.store.word
+        published = [table.publisher.messages.event_id(event.sequence) for event in journal.events()]
+    assert published[0] == f"{first.data['incarnation']}-bac-901-1"
+    assert [event.id for event in evidence.read(tmp_path / "state").events["bac-901"]] == published
+    async with desk(tmp_path / "state") as (table, _):
+        assert table.continued is None
+        assert table.publisher.messages.event_id(1) == published[0]

@@ -81,9 +81,56 @@ def test_an_incarnation_is_pending_until_the_table_has_a_row_in_it(store: Store,
     assert (continued.previous, continued.kept, continued.known) == (store.word, 2, 9)
     assert (continued.shoe, continued.round) == (7, 3)
     assert incarnations.words(reader, TABLE) == (WordSince(0, store.word), WordSince(2, continued.word))
-    assert incarnations.words(reader, "other") == (WordSince(0, store.word),)
     record(store, "Configured")
     assert incarnations.pending(reader, TABLE) is None
+
+
+def test_a_table_without_a_record_begins_with_the_newest_word(store: Store, reader: Reader) -> None:
+    """The file may be an earlier copy: the table may have published events under each earlier word."""
+    record(store, "Configured")
+    begin(store, Because.RESTORED)
+    begin(store, Because.SALVAGED)
+    continued = incarnations.pending(reader, "other")
+    assert continued is not None
+    assert (continued.number, continued.reason, continued.previous) == (3, Because.SALVAGED, None)
+    assert (continued.kept, continued.known) == (0, None)
+    assert word_of(incarnations.words(reader, "other"), 1) == continued.word != store.word
+
+
+def test_a_table_with_a_record_keeps_its_word(store: Store, reader: Reader) -> None:
+    """Only another table has begun an incarnation, at the broker."""
+    record(store, "Configured")
+    write(
+        store,
+        ("INSERT INTO incarnation VALUES (2, 'later', 0, 'tail-lost', '')", ()),
+        ("INSERT INTO incarnation_table VALUES (2, 'other', 9, 9, NULL, NULL, 0, 0)", ()),
+    )
+    assert incarnations.words(reader, TABLE) == (WordSince(0, store.word),)
+    assert incarnations.pending(reader, TABLE) is None
+
+
+@pytest.mark.parametrize("source", ["head", "checkpoint", "cursor", "loss", "anchor", "incarnation_table"])
+def test_an_incarnation_is_of_each_table_of_which_anything_remains(store: Store, reader: Reader, source: str) -> None:
+    """Its rows and events are lost. Its next event has sequence 1, so it needs another word."""
+    values = {
+        "head": "('lost', 9, 9, 2, 3, 0, x'', 'a', 1, x'')",
+        "checkpoint": "('lost', 9, 1, 9, 0, '', '')",
+        "cursor": "('lost', 9)",
+        "loss": "('lost', 1, 9, 'missing', NULL, NULL)",
+        "anchor": "('lost', 9, 9, x'', NULL, 'cut', 0, NULL)",
+        "incarnation_table": "(1, 'lost', 0, 0, NULL, NULL, 0, 0)",
+    }
+    write(store, (f"INSERT INTO {source} VALUES {values[source]}", ()))  # noqa: S608 -- of this test
+    begin(store, Because.RESTORED)
+    continued = incarnations.pending(reader, "lost")
+    assert continued is not None
+    assert (continued.number, continued.previous, continued.kept) == (2, store.word, 0)
+
+
+def test_a_restored_journal_without_an_event_has_a_new_word(store: Store, reader: Reader) -> None:
+    """Its first word may be in the ids of later events of the original."""
+    begin(store, Because.RESTORED)
+    assert word_of(incarnations.words(reader, TABLE), 1) != store.word
 
 
 def test_the_next_incarnation_names_the_word_of_the_last_one(store: Store, reader: Reader) -> None:
@@ -181,6 +228,18 @@ def test_a_signed_head_after_the_end_of_the_journal_is_a_loss(store: Store, tmp_
     assert continued is not None
     assert (continued.reason, continued.kept, continued.known, continued.shoe) == (Because.TAIL_LOST, 2, 5, 7)
     assert opened(tmp_path, [TABLE], NOW_US).note == ""
+
+
+def test_an_early_copy_without_an_event_is_recognised_by_the_signed_heads(store: Store, tmp_path: Path) -> None:
+    """The word of the file is in the ids of the heads. Each further start changes nothing."""
+    HeadLog(tmp_path).append([head(store, 5)])
+    for _ in range(2):
+        with closing(opened(tmp_path, [TABLE], NOW_US).read()) as reader:
+            continued = incarnations.pending(reader, TABLE)
+            words = incarnations.words(reader, TABLE)
+        assert continued is not None
+        assert (continued.number, continued.reason, continued.known) == (2, Because.TAIL_LOST, 5)
+        assert word_of(words, 1) != store.word
 
 
 def test_a_damaged_file_is_set_aside(store: Store, tmp_path: Path) -> None:

@@ -40,11 +40,12 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
     except JournalDamaged as error:
         aside = set_aside(path, utc_us, error)
         store = Store(state_dir)
+    heads = of_heads(state_dir)
     with closing(store.read()) as reader:
-        if reader.tables:
-            name_tail(store, reader, state_dir, dropped, utc_us)
+        if incarnations.is_used(reader) or any(each.journal == store.word for each in heads.values()):
+            name_tail(store, reader, heads, dropped, utc_us)
         else:
-            name_earlier(store, state_dir, aside, tables, utc_us)
+            name_earlier(store, heads, aside, tables, utc_us)
     return store
 
 
@@ -90,9 +91,9 @@ def set_aside_journals(state_dir: Path) -> list[Path]:
     return sorted(state_dir.glob(f"{PREFIX}*.db"))
 
 
-def name_tail(store: Store, reader: Reader, state_dir: Path, dropped: int, utc_us: int) -> None:
+def name_tail(store: Store, reader: Reader, heads: Mapping[str, Outside], dropped: int, utc_us: int) -> None:
     """Begin an incarnation if the end of the journal is lost."""
-    outside = {table: each for table, each in of_heads(state_dir).items() if incarnations.missing(reader, table, each)}
+    outside = {table: each for table, each in heads.items() if incarnations.missing(reader, table, each)}
     details = [f"the signed head {each.word}-{table}-{each.sequence} is missing" for table, each in outside.items()]
     if dropped:
         details.append(f"SQLite dropped {dropped} damaged commits of the write-ahead log")
@@ -101,10 +102,12 @@ def name_tail(store: Store, reader: Reader, state_dir: Path, dropped: int, utc_u
         commit(store, Because.TAIL_LOST, "; ".join(details), utc_us, outside, shared)
 
 
-def name_earlier(store: Store, state_dir: Path, aside: Path | None, tables: Sequence[str], utc_us: int) -> None:
+def name_earlier(
+    store: Store, heads: Mapping[str, Outside], aside: Path | None, tables: Sequence[str], utc_us: int
+) -> None:
     """Begin the first incarnation of a new journal with its reason, if there was a journal before it."""
-    earlier = aside or max(set_aside_journals(state_dir), default=None)
-    outside = of_heads(state_dir)
+    earlier = aside or max(set_aside_journals(store.path.parent), default=None)
+    outside = dict(heads)
     if earlier is not None:
         for table, each in of_file(earlier):
             before = outside.get(table, each)

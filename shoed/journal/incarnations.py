@@ -8,12 +8,13 @@ A later one begins after the last event that this file certainly shares with the
 - `Publisher` compares the retained `state` of the broker with the journal at the first connection of a process. The
   table records the new incarnation as an input (`Configured`), and `record` writes it in the same commit.
 
-A table publishes `journal/continued` with its first Step of an incarnation. Until then the incarnation is `pending`.
+A table publishes `journal/continued` with its first Step of an incarnation. Until then the incarnation is `pending`. A
+table without a record begins with the newest incarnation, and its first Step records that.
 """
 
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,8 +29,25 @@ SCHEMA: Final = 5  # the first schema with incarnations
 REASONS: Final = frozenset(each.value for each in Because)
 WORD_BYTES: Final = 4  # as the first word of a file
 
+OF_TABLE: Final = (
+    "SELECT row, number, word, reason, detail, previous, sequence, known, shoe, round"
+    " FROM incarnation_table JOIN incarnation USING (number) WHERE table_name = ? ORDER BY number"
+)
+NEWEST: Final = (
+    "SELECT 0, number, word, reason, detail, NULL, 0, NULL, 0, 0 FROM incarnation"
+    " WHERE number > 1 ORDER BY number DESC LIMIT 1"
+)
+LAST_ROW: Final = (
+    "SELECT coalesce(max(row), 0) FROM (SELECT table_name, row FROM step UNION ALL SELECT table_name, row FROM anchor)"
+    " WHERE table_name = ?"
+)
 INCARNATION: Final = "INSERT OR IGNORE INTO incarnation VALUES (?, ?, ?, ?, ?)"
 TABLE: Final = "INSERT OR IGNORE INTO incarnation_table VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+NAMING: Final = (
+    *("step", "step_4", "event", "anchor", "seal", "head", "checkpoint", "cursor", "loss", "incarnation_table"),
+)
 
 
 class Outside(msgspec.Struct, frozen=True):
@@ -55,30 +73,34 @@ NO_TABLES: Final[Mapping[str, Any]] = MappingProxyType({})
 
 def words(reader: Reader, table: str) -> tuple[WordSince, ...]:
     """The words in the ids of a table, in order."""
-    first = WordSince(0, reader.word)
-    if reader.schema < SCHEMA:
-        return (first,)
-    later = reader.rows(
-        "SELECT sequence, word FROM incarnation_table JOIN incarnation USING (number)"
-        " WHERE table_name = ? AND number > 1 ORDER BY number",
-        table,
+    later = (
+        WordSince(after, word) for _, number, word, _, _, _, after, *_ in incarnations_of(reader, table) if number > 1
     )
-    return (first, *(WordSince(after, word) for after, word in later))
+    return (WordSince(0, reader.word), *later)
 
 
 def pending(reader: Reader, table: str) -> Continued | None:
     """The newest incarnation of the table, if the table has no Step in it."""
-    if reader.schema < SCHEMA:
-        return None
-    newest = reader.rows(
-        "SELECT row, number, word, reason, detail, previous, sequence, known, shoe, round"
-        " FROM incarnation_table JOIN incarnation USING (number) WHERE table_name = ? ORDER BY number DESC LIMIT 1",
-        table,
-    )
-    for row, number, word, reason, *rest in newest:
+    for row, number, word, reason, *rest in incarnations_of(reader, table)[-1:]:
         if reason in REASONS and reader.last_row(table) <= row:
             return Continued(number, word, Because(reason), *rest)
     return None
+
+
+def incarnations_of(reader: Reader, table: str) -> list[tuple[Any, ...]]:
+    """The incarnations of a table, in order.
+
+    A table without a record begins with the newest one: the file may be an earlier copy, and the same table may have
+    published events under an earlier word.
+    """
+    if reader.schema < SCHEMA:
+        return []
+    return list(reader.rows(OF_TABLE, table)) or ([] if reader.end(table) else list(reader.rows(NEWEST)))
+
+
+def is_used(reader: Reader) -> bool:
+    """Whether ids with the first word may exist: the file has events, or is a copy of another one."""
+    return bool(reader.tables or list(reader.rows(NEWEST)))
 
 
 def missing(reader: Reader, table: str, outside: Outside) -> bool:
@@ -142,33 +164,36 @@ def begin(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
     word; by default the last one of the file.
     """
     ask = connection.execute
-    tables = set(tables_of(connection))
-    if tables:
-        ((number,),) = ask("SELECT max(number) + 1 FROM incarnation")
-        ask(INCARNATION, (number, secrets.token_hex(WORD_BYTES), utc_us, reason.value, detail))
-    else:  # a new file: its first word is unused
+    is_new = reason is Because.DAMAGED  # the first word of a new journal is unused
+    if is_new:
         number = 1
         ask(
             "UPDATE incarnation SET utc_us = ?, reason = ?, detail = ? WHERE number = 1", (utc_us, reason.value, detail)
         )
-    for table in sorted(tables | outside.keys()):
+    else:
+        ((number,),) = ask("SELECT max(number) + 1 FROM incarnation")
+        ask(INCARNATION, (number, secrets.token_hex(WORD_BYTES), utc_us, reason.value, detail))
+    for table in sorted(named_tables(connection) | outside.keys()):
         found = outside.get(table, NOTHING)
-        ((row,),) = ask("SELECT coalesce(max(row), 0) FROM step WHERE table_name = ?", (table,))
+        ((row,),) = ask(LAST_ROW, (table,))
         ((last,),) = ask("SELECT coalesce(max(sequence), 0) FROM event WHERE table_name = ?", (table,))
-        previous = found.word or (newest_word(connection, table) if tables else None)
+        previous = found.word or (None if is_new else newest_word(connection, table))
         ask(
             TABLE,
             (number, table, row, shared.get(table, last), previous, found.sequence or None, found.shoe, found.round),
         )
 
 
-def tables_of(connection: sqlite3.Connection) -> Iterator[str]:
-    """The tables with events, by one look into the key for each."""
-    query = "SELECT min(table_name) FROM event WHERE table_name > ?"
-    ((name,),) = connection.execute(query, ("",))
-    while name is not None:
-        yield name
-        ((name,),) = connection.execute(query, (name,))
+def named_tables(connection: sqlite3.Connection) -> set[str]:
+    """The tables that have a row or an event, or of which anything remains; by one look into the key for each."""
+    found = set[str]()
+    for source in NAMING:
+        query = f"SELECT min(table_name) FROM {source} WHERE table_name > ?"  # noqa: S608 -- ours
+        ((name,),) = connection.execute(query, ("",))
+        while name is not None:
+            found.add(name)
+            ((name,),) = connection.execute(query, (name,))
+    return found
 
 
 def newest_word(connection: sqlite3.Connection, table: str) -> str:

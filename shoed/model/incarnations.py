@@ -33,7 +33,7 @@ class Continued(msgspec.Struct, frozen=True, omit_defaults=True):
     """A new incarnation, for one table. `kept`: the last event that keeps an earlier word.
 
     `known`: the last event of `previous` that others have, as far as shoed knows; `shoe` and `round` are its shoe and
-    its round. `previous` is None if the word of the damaged file cannot be read.
+    its round. `previous` is None if the word of the damaged file cannot be read, or the table has no record.
     """
 
     number: int
@@ -51,7 +51,7 @@ class JournalContinued(EventData, frozen=True, kw_only=True):
     """The ids of the following events begin with another word, because events of the journal may be lost.
 
     shoed publishes this event once for each table and each word. `incarnation`: the new word. `previous`: the word
-    before; null if it cannot be read. `kept`: the last sequence number with an earlier word. Events after `kept` with
+    before; null if it is not known. `kept`: the last sequence number with an earlier word. Events after `kept` with
     an earlier word are not in the journal, or the journal has other events with the same sequence numbers. `known`: the
     last sequence number with the word `previous` that was found outside the journal; null if none was found. `detail`:
     the evidence, for a person.

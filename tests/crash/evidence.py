@@ -47,7 +47,7 @@ class Incarnation(NamedTuple):
     number: int
     word: str
     reason: str
-    after: dict[str, int]  # by table: the sequence after which it begins
+    after: dict[str, int]  # by table: the sequence after which it begins; another table does not use its word
 
 
 class Journal(NamedTuple):

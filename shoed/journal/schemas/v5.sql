@@ -99,7 +99,7 @@ CREATE TABLE incarnation (
 ) STRICT;
 INSERT INTO incarnation SELECT 1, word, CAST(strftime('%s', created) AS INTEGER) * 1000000, 'created', '' FROM journal;
 
--- An incarnation begins after this row and event of a table; without a row here, at its beginning.
+-- An incarnation begins after this row and event of a table. A table without a row here does not use its word.
 CREATE TABLE incarnation_table (
     number INTEGER NOT NULL,
     table_name TEXT NOT NULL,
