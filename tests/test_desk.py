@@ -1,10 +1,11 @@
 """The desk of a table: the links of its devices, and the answers to commands when the table ends."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Final
+from threading import Barrier
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -14,9 +15,10 @@ from firmware_protocols.angel_eye import AngelEyeSettings
 from firmware_protocols.family import Settings
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE
-from shoed.journal import Store, Writer
+from shoed.journal import Reader, Store, Writer, incarnations
 from shoed.journal.backup import FILE, back_up
 from shoed.journal.from_backup import restore
+from shoed.journal.incarnations import Outside
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.irregularities import Role
 from shoed.model.step import Commanded, Configured
@@ -190,3 +192,37 @@ async def test_a_table_that_is_added_to_a_restored_journal_names_its_new_word(tm
     async with desk(tmp_path / "state") as (table, _):
         assert table.continued is None
         assert table.publisher.messages.event_id(1) == published[0]
+
+
+class MeetingReader(Reader):
+    """Two threads read the number of the next incarnation at the same time."""
+
+    meeting: Barrier
+
+    def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        if "max(number)" in query:
+            self.meeting.wait(PATIENCE_S)
+        return super().rows(query, *values)
+
+
+class MeetingStore(Store):
+    meeting = Barrier(2)
+
+    def read(self) -> Reader:
+        reader = MeetingReader(self.path)
+        reader.meeting = self.meeting
+        return reader
+
+
+async def test_tables_that_begin_an_incarnation_at_the_same_time_share_its_word(tmp_path: Path) -> None:
+    """Otherwise a table publishes ids with a word that the file does not have."""
+    store = MeetingStore(tmp_path)
+    writer = Writer(store, ENGINE)
+    tables = [
+        Desk(replace(TABLE, name=name), "rws", BrokerSettings("127.0.0.1", 1), store, writer)
+        for name in ("bac-901", "bac-902")
+    ]
+    await asyncio.gather(*(table.continue_journal(Outside(store.word, store.word, 9)) for table in tables))
+    await writer.close()
+    with closing(Reader(store.path)) as reader:
+        assert [table.words for table in tables] == [incarnations.words(reader, table.name) for table in tables]

@@ -70,7 +70,7 @@ class Store:
     def __init__(self, state_dir: Path) -> None:
         self.path = state_dir / JOURNAL
         self.note = ""  # about a loss that was found at the start, for the status
-        self.begun: tuple[int, str] | None = None  # the number and the word of an incarnation that this process began
+        self.incarnation: tuple[int, str] | None = None  # its number and its word, if this process began one
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
                 migrate(connection, self.path)

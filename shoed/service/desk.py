@@ -155,7 +155,9 @@ class Desk:
 
     async def continue_journal(self, outside: Outside) -> None:
         """Begin an incarnation of the journal: the broker has an event that the journal does not have."""
-        kept, (number, word) = await off_loop(self.next_incarnation)
+        kept, next_one = await off_loop(self.next_incarnation)
+        self.store.incarnation = self.store.incarnation or next_one  # on the event loop: all tables share it
+        number, word = self.store.incarnation
         missing = f"{outside.word}-{self.name}-{outside.sequence}"
         detail = f"the broker has the event {missing}, and the journal does not have it"
         LOG.warning(
@@ -179,11 +181,10 @@ class Desk:
         self.publisher.messages = self.messages()
 
     def next_incarnation(self) -> tuple[int, tuple[int, str]]:
-        """In a thread: the last event that keeps its word, and the number and the word of the next incarnation."""
+        """In a thread: the last event that keeps its word, and a number and a word for the next incarnation."""
         with closing(self.store.read()) as reader:
             kept = max(incarnations.kept(reader, self.name), self.publisher.acknowledged, self.words[-1].after)
-            self.store.begun = self.store.begun or incarnations.next_one(reader)
-        return kept, self.store.begun
+            return kept, incarnations.next_one(reader)
 
     def adopt(self, config: TableConfig) -> None:
         """Replace the settings of the running table. The links of the changed devices are closed."""
