@@ -163,6 +163,29 @@ def test_a_changed_row_is_not_copied(state: Path, earlier: Path, tmp_path: Path,
     assert not (tmp_path / "backup" / FILE).exists()
 
 
+@pytest.mark.parametrize("row", ["5", "(SELECT max(row) + 1 FROM step WHERE table_name = 'bac-901')"])
+def test_an_event_that_no_row_has_is_not_copied(tmp_path: Path, row: str) -> None:
+    """It is after the events of the last row: no hash covers it. The rows before it stay in the backup."""
+    state, target = tmp_path / "state", tmp_path / "backup"
+    with LongRecord(state) as record:
+        record.deal(1)
+        back_up(state / FILE, target)
+        for shoes in (0, 1):
+            record.deal(shoes)
+            change(
+                state,
+                f"INSERT INTO event SELECT table_name, max(sequence) + 1, {row}, type, utc_us, data FROM event",  # noqa: S608 -- ours
+            )
+            before = content(target)
+            with pytest.raises(JournalError, match=r"bac-901: event \d+ of .* cannot be verified"):
+                back_up(state / FILE, target)
+            assert findings(target) == []
+            assert content(target)["step"][: len(before["step"])] == before["step"]
+            change(state, "DELETE FROM event WHERE sequence = (SELECT max(sequence) FROM event)")
+            back_up(state / FILE, target)
+            assert content(target) == content(state)
+
+
 def test_the_backup_of_another_journal_is_not_changed(state: Path, tmp_path: Path) -> None:
     """The error names both words."""
     with LongRecord(tmp_path / "other") as record:

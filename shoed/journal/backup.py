@@ -21,7 +21,7 @@ from shoed.errors import JournalError
 from shoed.journal.files import remove_unfinished
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Losses, LossKind
-from shoed.journal.reader import ChainAnchor, Reader
+from shoed.journal.reader import LAST_ROW, ChainAnchor, Reader
 from shoed.journal.rows import Checkpoint, row_hash, seal_hash, sealed_hash
 from shoed.journal.scan import newest_starts, whole
 from shoed.journal.schema import SCHEMAS, migrate, unusable
@@ -229,9 +229,7 @@ class Backup:
         """The next rows with hashes."""
         with self.reader.one_moment():
             steps = list(self.reader.rows(STEPS, table, end.row, CHUNK))
-            if not steps:
-                return None
-            last = steps[-1][1]
+            last = steps[-1][1] if len(steps) == CHUNK else LAST_ROW
             events = list(takewhile(lambda event: event[1] <= last, self.reader.rows(EVENTS, table, end.sequence)))
         of_row: dict[int, list[tuple[object, ...]]] = defaultdict(list)
         for sequence, row, *rest in events:
@@ -245,8 +243,14 @@ class Backup:
             if row == first and not follows and not self.losses.has(LossKind.UNPROVEN, row):
                 raise self.not_proven(table, f"row {row}")
             before = step[-1]
-        sequence = events[-1][0] if events else end.sequence
-        return BackupPart(ChainAnchor(last, sequence, before), "step", steps, [(table, *event) for event in events])
+        for other in of_row.keys() - {step[1] for step in steps}:
+            if not self.losses.has(LossKind.MISSING, other):
+                raise self.not_proven(table, f"event {of_row[other][0][0]}")
+        if not steps:
+            return None
+        own = [event for event in events if event[1] <= row]
+        sequence = own[-1][0] if own else end.sequence
+        return BackupPart(ChainAnchor(row, sequence, before), "step", steps, [(table, *event) for event in own])
 
     def not_proven(self, table: str, what: str) -> JournalError:
         return JournalError(
