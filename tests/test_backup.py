@@ -160,7 +160,7 @@ def test_a_changed_row_is_not_copied(state: Path, earlier: Path, tmp_path: Path,
         with pytest.raises(JournalError, match=r"bac-901: row 4\d of .* cannot be verified"):
             back_up(state / FILE, target)
     assert findings(earlier) == []
-    assert not (tmp_path / "backup" / FILE).exists()
+    assert [file.name for file in (tmp_path / "backup").iterdir()] == ["lock"]
 
 
 @pytest.mark.parametrize("row", ["5", "(SELECT max(row) + 1 FROM step WHERE table_name = 'bac-901')"])
@@ -346,6 +346,24 @@ def test_a_file_system_without_second_names_is_supported(
     aside = restore(earlier / FILE, state).set_aside
     assert aside is not None
     assert content(state)["step"] == content(earlier)["step"]
+    aside.rename(state / FILE)
+    assert content(state) == before
+
+
+def test_a_journal_that_another_program_reads_keeps_its_log(earlier: Path, tmp_path: Path) -> None:
+    """SQLite cannot empty the log: the journal and its log are renamed, and the restored file has no log."""
+    state = tmp_path / "live"
+    with LongRecord(state, TABLES) as record:
+        record.deal(1)
+        with closing(sqlite3.connect(state / FILE, isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT count(*) FROM step").fetchall()
+            record.deal(1)
+            before = content(state)
+            aside = restore(earlier / FILE, state).set_aside
+    assert aside is not None
+    assert content(state)["step"] == content(earlier)["step"]
+    aside.with_name(f"{aside.name}-wal").rename(state / f"{FILE}-wal")
     aside.rename(state / FILE)
     assert content(state) == before
 

@@ -10,7 +10,7 @@ in the backup. A backup contains public keys only.
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -65,10 +65,9 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
             )
         if target.exists() and target.samefile(source):
             raise JournalError(f"{target} is the journal itself; name another directory for the backup")
+        new, is_first = directory / f"{FILE}.new", not target.exists()
         try:
-            new = directory / f"{FILE}.new"
             remove_unfinished(new)
-            is_first = not target.exists()
             if is_first:
                 create(reader, new)
             with closing(sqlite3.connect(new if is_first else target, isolation_level=None)) as connection:
@@ -83,6 +82,9 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
             raise unusable(target, error) from error
         except OSError as error:
             raise unwritable(directory, error) from error
+        finally:
+            with suppress(OSError):  # the next backup removes it
+                remove_unfinished(new)
     with closing(Reader(target)) as backup:
         for each in copied:
             each.last_round = last_round(backup, each.name)

@@ -3,8 +3,7 @@
 Theory of operation: the backup is verified and copied to a new file beside the journal. The copy has a pending
 incarnation, so that the daemon never repeats an event id (`incarnations.py`). The present journal is brought into one
 file without a log, and gets a second name. Then the copy replaces it under its first name. So the directory has a
-journal at every moment. A damaged journal may need its log, and a file may have only one name on some file systems: it
-is renamed instead.
+journal at every moment. A journal that needs its log, and one on a file system without second names, is renamed.
 """
 
 import errno
@@ -113,7 +112,10 @@ def set_aside(path: Path) -> Path | None:
     except sqlite3.Error as error:
         if not is_damage(error):
             raise unusable(path, error) from error
+    if log.exists() and log.stat().st_size:  # the journal is damaged, or another program reads it
         return renamed(path, PREFIX, utc_us)
+    for part in ("-wal", "-shm"):  # empty: SQLite must not use them with the restored file
+        path.with_name(f"{path.name}{part}").unlink(missing_ok=True)
     for earlier in path.parent.glob(f"{PREFIX}*.db"):
         if earlier.samefile(path):  # of a restore that was interrupted
             return earlier
