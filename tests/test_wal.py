@@ -3,13 +3,14 @@
 import random
 import shutil
 import sqlite3
+import tracemalloc
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from shoed.journal.wal import lost_commits
+from shoed.journal.wal import frames, lost_commits
 
 HEADER: Final = 32
 FRAME: Final = 24
@@ -104,3 +105,27 @@ def test_a_flipped_bit_is_found_if_a_later_commit_is_dropped(tmp_path: Path, see
         dropped = COMMITS + 1
     assert counted in ({0} if dropped == 0 else {dropped - 1, dropped})
     assert (counted > 0) or dropped <= 1
+
+
+def test_the_size_of_the_log_is_not_the_size_of_the_memory(tmp_path: Path) -> None:
+    """A retention or a long read lets the log grow. Only the headers of its frames are read."""
+    path = written(tmp_path)
+    with log_of(path).open("r+b") as log:
+        log.truncate(2**26)
+    tracemalloc.start()
+    try:
+        assert lost_commits(path) == 0
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**20
+
+
+@pytest.mark.parametrize("size", [2, 24, 513])
+def test_a_database_with_an_impossible_page_size_has_no_log(tmp_path: Path, size: int) -> None:
+    """SQLite refuses this file: it is damaged, whatever the log has."""
+    path = written(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[16:18] = size.to_bytes(2)
+    path.write_bytes(data)
+    assert list(frames(path)) == []

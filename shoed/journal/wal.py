@@ -6,6 +6,7 @@ same log follows it, the commit was complete: it is lost. The last frame alone p
 written it in part. A log that was cut at a commit cannot be recognised here; the heads and the broker can.
 """
 
+import os
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ HEADER: Final = 32
 FRAME: Final = struct.Struct(">6I")  # page, size of the database after a commit or 0, two salts, two checksums
 SALTS: Final = struct.Struct(">16x2I8x")
 PAGE_SIZE: Final = slice(16, 18)  # in the first page of the database
+PAGE_SIZES: Final = frozenset(2**power for power in range(9, 17))
 
 
 class LogFrame(msgspec.Struct, frozen=True):
@@ -42,18 +44,28 @@ def frames(path: Path) -> Iterator[LogFrame]:
     try:
         with path.open("rb") as database:
             size = int.from_bytes(database.read(18)[PAGE_SIZE]) or 4096
-        data = memoryview(log.read_bytes())
+        with log.open("rb") as file:
+            yield from of_log(file.fileno(), 65536 if size == 1 else size)
     except FileNotFoundError:
         return
-    size = 65536 if size == 1 else size
-    places = range(HEADER, len(data) - FRAME.size + 1, FRAME.size + size)
-    heads = [FRAME.unpack_from(data, place) for place in places]
-    if not heads:
+
+
+def of_log(log: int, size: int) -> Iterator[LogFrame]:
+    """The headers only: a log may have some hundred megabytes."""
+    if size not in PAGE_SIZES:
         return
-    present, first = SALTS.unpack(data[:HEADER]), heads[0][2:4]
+    places = range(HEADER, os.fstat(log).st_size - FRAME.size + 1, FRAME.size + size)
+    if not places:
+        return
+
+    def head(place: int) -> tuple[int, ...]:
+        return FRAME.unpack(os.pread(log, FRAME.size, place))
+
+    present, first = SALTS.unpack(os.pread(log, HEADER, 0)), head(HEADER)[2:4]
     is_new = present[0] == (first[0] + 1) % 2**32  # the log was begun again, and has no frame yet
-    if not is_new and all(each[2:4] != present for each in heads):
+    if not is_new and all(head(place)[2:4] != present for place in places):
         present = first  # the header of the log is damaged
-    for number, head in enumerate(heads, start=1):
-        if head[2:4] == present:
-            yield LogFrame(number, head[1] > 0)
+    for number, place in enumerate(places, start=1):
+        found = head(place)
+        if found[2:4] == present:
+            yield LogFrame(number, found[1] > 0)
