@@ -130,6 +130,7 @@ async def test_a_record_without_events_in_its_last_rows_has_its_numbers(
 
 
 def test_a_seed_of_events_states_that_the_sets_of_a_shuffler_are_not_known() -> None:
+    """A table without a shuffler has no sets."""
     assert seeds.unknown(TableSeed(devices={"shoe": DeviceSeed()}), seeds.NO_LAST) == seeds.NO_LAST
     with_shuffler = TableSeed(devices={"shoe": DeviceSeed(), "shuffler": DeviceSeed()})
     assert seeds.unknown(with_shuffler, seeds.NO_LAST) == f"{seeds.NO_LAST}; {seeds.NO_SETS}"

@@ -148,6 +148,7 @@ async def test_a_daemon_writes_and_empties_its_log_during_a_replay(
 async def test_rows_that_are_deleted_during_a_replay_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Retention cuts the table between two reads. The error names the first row that is needed."""
     monkeypatch.setattr(replay, "PART", 7)
     store, _ = await record(tmp_path, traffic(1))
     with closing(store.read()) as reader, closing(store.connect()) as writer:
