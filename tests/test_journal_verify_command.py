@@ -58,13 +58,17 @@ async def test_changes_are_named_with_the_remedy(tmp_path: Path, capsys: pytest.
 
 
 async def test_many_changes_are_not_all_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first changes of a table are sufficient."""
-    await record(tmp_path, traffic(1), "one")
+    """The first changes of a table are sufficient. The other tables and the heads are verified, too."""
+    for table in ("one", "two"):
+        await record(tmp_path, traffic(1), table)
     change(tmp_path, "UPDATE step SET utc_us = utc_us + 1")
     assert verify(tmp_path, [], [], None) == 1
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("one: ")]
-    assert lines[SHOWN] == "one: more changes follow"
-    assert not any("altered" in line for line in lines[SHOWN:])
+    out = capsys.readouterr().out.splitlines()
+    for table in ("one", "two"):
+        lines = [line for line in out if line.startswith(f"{table}: ")]
+        assert lines[SHOWN] == f"{table}: more changes follow"
+        assert not any("altered" in line for line in lines[SHOWN:])
+        assert f"{table}: 0 signed heads; the last genuine one is of row 0" in lines
 
 
 def test_a_copy_of_an_old_journal_has_no_hashes(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import astuple
 
 from shoed.engine import ENGINE, Engine
 from shoed.errors import JournalError
@@ -30,6 +31,7 @@ from shoed.journal.retention import (
     possible,
     used_bytes,
 )
+from shoed.journal.rows import Checkpoint
 from shoed.journal.verify import Verification
 from shoed.model.moments import rfc3339
 from shoed.service import retention as service
@@ -321,6 +323,62 @@ def test_a_cut_during_a_verification_of_sealed_rows_is_not_a_change(
         assert [str(each) for each in verification.findings()] == []
         assert verification.tip.row == reader.last_row("bac-901")
     assert left <= 0
+
+
+@pytest.mark.parametrize("rests", [0, 3, 7, 8])
+def test_a_cut_at_any_sealed_run_is_not_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rests: int) -> None:
+    """Retention deletes one run in each transaction, and a verification may see the record between any two of them."""
+    monkeypatch.setattr(seal, "RUN", 100)
+    with sealed_record(tmp_path / "sealed", 750) as record:
+        record.deal(9)
+        with closing(record.store.read()) as reader:
+            cut = next_cut(reader, Keep(days=5), today(record))
+    assert cut is not None
+    for batches in range(1, 10):
+        place = tmp_path / f"{batches}.db"
+        place.write_bytes((tmp_path / "sealed" / FILE).read_bytes())
+        left = rests
+        with closing(sqlite3.connect(place, isolation_level=None)) as connection, closing(Reader(place)) as reader:
+
+            def rest() -> None:
+                nonlocal left
+                left -= 1
+                if left == -1:
+                    connection.execute("BEGIN IMMEDIATE")
+                    for _ in range(batches):  # noqa: B023 -- as above
+                        delete_batch(connection, cut, KEY)
+                    connection.execute("COMMIT")
+
+            verification = Verification(reader, "bac-901", 20, rest)
+            if not left:
+                rest()
+            assert [str(each) for each in verification.findings()] == []
+            assert left < 0
+
+
+def test_a_verification_that_ends_early_leaves_no_transaction(record: LongRecord) -> None:
+    """The reader can verify the next table."""
+    record.connection.execute("UPDATE step SET mono_ns = mono_ns + 1")
+    with closing(record.store.read()) as reader:
+        several = [Verification(reader, table).findings() for table in TABLES]
+        found = [next(findings) for findings in several]
+    assert [(each.table, each.place) for each in found] == [(table, "row 1") for table in TABLES]
+
+
+def test_a_cut_has_no_checkpoint(record: LongRecord) -> None:
+    """Its column `state` is not signed, so it cannot prove one."""
+    apply(record, Keep(days=5))
+    record.connection.execute("UPDATE anchor SET state = x'00' WHERE table_name = 'bac-901'")
+    ((row,),) = record.connection.execute("SELECT row FROM anchor WHERE table_name = 'bac-901'")
+    assert findings(record.store.path) == [
+        f"bac-901: the cut of row {row}: altered: no checkpoint is of a cut, and it has the digest of one"
+    ]
+    of_cut = Checkpoint("bac-901", row, ENGINE, 0, 1, "{}", "{}")
+    record.connection.execute("UPDATE anchor SET state = ?", (of_cut.digest,))
+    record.connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(of_cut))
+    assert f"bac-901: the checkpoint of row {row}: altered: it differs from the digest in its row" in findings(
+        record.store.path
+    )
 
 
 # --- the daemon

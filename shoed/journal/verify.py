@@ -8,7 +8,7 @@ them is read in a short transaction of its own. `require_rows` and `verified_eve
 publisher is about to use.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from hashlib import sha256
 from itertools import chain, groupby, pairwise
@@ -91,7 +91,7 @@ class Verification:
     def findings(self) -> Iterator[Alteration]:
         try:
             yield from self.row_findings()
-            yield from self.checkpoints()
+            yield from self.in_one_moment(self.checkpoints)
         except JournalUnusable as error:
             yield self.finding(
                 f"the row after row {self.tip.row}", AlterationKind.ALTERED, f"it cannot be read: {error}"
@@ -118,8 +118,29 @@ class Verification:
     def finding(self, place: str, kind: AlterationKind, detail: str) -> Alteration:
         return Alteration(self.table, place, kind, detail)
 
+    def in_one_moment(self, part: Callable[[], Iterable[Alteration]]) -> Iterator[Alteration]:
+        """The findings of a part, after its transaction: the caller may stop at any finding."""
+        found: list[Alteration] = []
+        try:
+            with self.reader.one_moment():
+                self.follow_cut()
+                found.extend(part())
+        finally:
+            yield from found  # also those before a row that cannot be read
+        self.rest()
+
+    def follow_cut(self) -> None:
+        """Continue after the rows that the daemon deleted during the verification."""
+        begin = self.reader.begin(self.table)
+        if begin.row >= self.tip.row:
+            self.tip = begin
+
     def begin(self) -> Iterator[Alteration]:
-        """Nothing is on record before the beginning of the chain."""
+        """Nothing is on record before the beginning of the chain, and a cut has no checkpoint."""
+        for anchor in self.reader.anchors(self.table):
+            if anchor.reason == "cut" and anchor.state is not None:
+                detail = "no checkpoint is of a cut, and it has the digest of one"
+                yield self.finding(f"the cut of row {anchor.row}", AlterationKind.ALTERED, detail)
         for name, what, column, value in (
             ("step_4", "rows", "row", self.tip.row),
             ("step", "rows", "row", self.tip.row),
@@ -135,34 +156,26 @@ class Verification:
     # --- rows of schemas 1 to 4
 
     def sealed_rows(self) -> Iterator[Alteration]:
-        anchors = [each for each in self.reader.anchors(self.table) if each.row > self.tip.row]
         for run in list(self.reader.seals(self.table, self.tip.row + 1)):
-            with self.reader.one_moment():
-                self.follow_cut()
-                if run.row > self.tip.row:
-                    yield from self.sealed_run(run)
-            self.rest()
+            yield from self.in_one_moment(lambda: self.sealed_run(run) if run.row > self.tip.row else ())  # noqa: B023 -- called here
+        yield from self.in_one_moment(self.end_of_sealed_rows)
+
+    def end_of_sealed_rows(self) -> Iterator[Alteration]:
+        begin = self.reader.begin(self.table).row
+        anchors = [each for each in self.reader.anchors(self.table) if each.row > begin]
         for (row,) in self.reader.rows(
             "SELECT min(row) FROM step_4 WHERE table_name = ? AND row > ? HAVING min(row) NOTNULL",
             *(self.table, self.tip.row),
         ):
             yield self.finding(f"row {row} of the sealed rows", AlterationKind.INSERTED, "it is after the seal")
-        if self.rows and not anchors:
+        if self.rows and self.tip.row > begin and not anchors:
             yield self.finding(f"the seal of row {self.tip.row}", AlterationKind.MISSING, "the sealed rows remain")
         for anchor in anchors:
-            if self.tip.row >= anchor.row and self.tip.reason == "cut":
-                continue
             if anchor.row != self.tip.row:
                 place = f"the seal of row {anchor.row}"
                 yield self.finding(place, AlterationKind.ALTERED, f"the last sealed row is {self.tip.row}")
             yield from self.seal()
             self.tip = anchor
-
-    def follow_cut(self) -> None:
-        """Continue after the rows that the daemon deleted during the verification."""
-        begin = self.reader.begin(self.table)
-        if begin.row > self.tip.row:
-            self.tip = begin
 
     def sealed_run(self, run: ChainAnchor) -> Iterator[Alteration]:
         first = self.tip.row + 1
@@ -194,10 +207,7 @@ class Verification:
         before = -1
         while self.tip.row > before:
             before = self.tip.row
-            with self.reader.one_moment():
-                self.follow_cut()
-                yield from self.part()
-            self.rest()
+            yield from self.in_one_moment(self.part)
         if self.tip.row < self.last_row:
             yield from self.missing(self.tip.row + 1, self.last_row, f"row {self.last_row} is known")
         remaining: Iterator[EventOfRow] = self.reader.rows(EVENTS, self.table, self.tip.sequence, self.last_sequence)
@@ -305,6 +315,12 @@ def gaps(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def file_findings(reader: Reader) -> Iterator[Alteration]:
     """Changes that do not belong to one table: the dictionary, the first word, and tables without any row."""
+    with reader.one_moment():
+        found = list(file_changes(reader))
+    yield from found
+
+
+def file_changes(reader: Reader) -> Iterator[Alteration]:
     file = reader.path.name
     stored = [(number, sha256(each).digest()) for number, each in reader.rows("SELECT number, bytes FROM dictionary")]
     if stored != [(DICTIONARY, DICTIONARY_SHA256)]:
@@ -326,10 +342,11 @@ def file_findings(reader: Reader) -> Iterator[Alteration]:
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:
-    """The digest of the checkpoint in its row; of the last sealed row, in its anchor."""
+    """The digest of the checkpoint in its row; of the last sealed row, in its seal. The digest of a cut is unsigned."""
     for columns in reader.columns(checkpoint.table, checkpoint.row, checkpoint.row):
         return columns.state
-    return next((each.state for each in reader.anchors(checkpoint.table) if each.row == checkpoint.row), None)
+    seals = (each for each in reader.anchors(checkpoint.table) if each.reason != "cut")
+    return next((each.state for each in seals if each.row == checkpoint.row), None)
 
 
 # --- before a use
