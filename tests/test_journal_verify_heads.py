@@ -11,15 +11,18 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
+from shoed.cli.journal.verify import INCOMPLETE
 from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
 from shoed.journal.heads import Head, is_genuine, newest_head, stored_heads
 from shoed.journal.incarnations import begin
 from shoed.journal.keys import KEY_FILE, PREVIOUS_FILE, PUBLIC_FILE, SigningKey, daemon_key
+from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.rows import STEP, genesis, row_hash
+from shoed.journal.salvage import salvage
 from shoed.journal.seal import Run
 from shoed.model.incarnations import Because
 from tests.test_journal import StateAfter, part_of_a_frame, urgent, writing, written
@@ -326,6 +329,37 @@ async def test_a_removed_table_is_named(place: Path, capsys: pytest.CaptureFixtu
     status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
     assert (status, "journal.db: all signed heads: missing: the key that signed them remains" in text) == (WRONG, True)
     assert "journal.db: all tables: missing: no row has a head of a given key" in text
+
+
+ROWS_OF_T: Final = tuple(removed(name, "table_name = 't'") for name in ("step", "event", "checkpoint"))
+
+
+@pytest.mark.parametrize("words", [(), ("t",)])
+async def test_a_table_without_rows_is_verified_if_a_salvage_names_it(
+    place: Path, capsys: pytest.CaptureFixture[str], words: Sequence[str]
+) -> None:
+    """An entry of the table `loss` does not hide a removed table: only the rows and events that it names are a gap."""
+    attack(place, *ROWS_OF_T, sql("INSERT INTO loss VALUES ('t', 1, 1, 'missing', NULL, NULL)"))
+    attack(place, sql("INSERT OR REPLACE INTO cursor VALUES ('t', 6)"))
+    status, text = verify(place, capsys, *words)
+    assert status == WRONG
+    assert "t: row 1: missing: the salvage did not find them" in text
+    assert "t: events 1-6: missing: the broker has acknowledged them" in text
+    assert "t: 5 signed heads of rows 2-6: missing: the journal ends before the row of the head" in text
+
+
+async def test_the_salvage_of_a_lost_table_is_verified(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same gaps are printed, and no change."""
+    attack(place, *ROWS_OF_T, sql("PRAGMA wal_checkpoint(TRUNCATE)"))
+    (place / "new").mkdir()
+    found = salvage(place / "journal.db", place / "new" / "journal.db")
+    gaps = [f"{table.name}: {loss}: {REASONS[loss.kind]}" for table in found.tables for loss in table.losses]
+    assert gaps[0] == "t: rows 1-6: missing: the salvage did not find them"
+    for words in ((), ("--key", str(place / "auditor.pub"))):
+        status, text = verify(place / "new", capsys, *words)
+        printed = [line for line in text.splitlines() if "missing" in line or "altered" in line]
+        assert (status, sorted(printed)) == (WRONG, sorted(gaps))
+        assert INCOMPLETE in text
 
 
 @pytest.mark.parametrize(

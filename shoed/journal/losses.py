@@ -44,6 +44,12 @@ class Loss(msgspec.Struct):
         return f"{what} {self.first}" if self.first == self.last else f"{what}s {self.first}-{self.last}"
 
 
+def known_tables(reader: Reader) -> list[str]:
+    """The tables with a row or an event, and those of which a salvage did not find any."""
+    lost = reader.rows("SELECT DISTINCT table_name FROM loss") if reader.is_chained else ()
+    return sorted({*reader.tables, *(name for (name,) in lost)})
+
+
 class Losses:
     """The gaps of one table."""
 

@@ -8,7 +8,7 @@ them is read in a short transaction of its own. `require_rows` and `verified_eve
 publisher is about to use.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from enum import Enum
 from hashlib import sha256
 from itertools import chain, groupby, pairwise
@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from shoed.errors import JournalUnusable, RowAltered
-from shoed.journal.losses import REASONS, Losses, LossKind
+from shoed.journal.losses import REASONS, Losses, LossKind, known_tables
 from shoed.journal.reader import ChainAnchor, Reader
 from shoed.journal.rows import (
     DICTIONARY,
@@ -88,7 +88,7 @@ class Verification:
         self.rows = 0
         self.events = 0
 
-    def findings(self) -> Iterator[Alteration]:
+    def findings(self) -> Generator[Alteration]:
         try:
             yield from self.row_findings()
             yield from self.in_one_moment(self.checkpoints)
@@ -329,7 +329,7 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
     ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
     if word != reader.word:
         yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")
-    known = [*reader.tables, *(name for (name,) in reader.rows("SELECT DISTINCT table_name FROM loss"))]
+    known = known_tables(reader)
     begun = "incarnation_table WHERE row > 0 OR sequence > 0"  # another one may begin before the first row of a table
     for source in ("cursor", "checkpoint", "head", "anchor", "seal", begun):
         for (name,) in reader.rows(f"SELECT DISTINCT table_name FROM {source}"):  # noqa: S608 -- ours

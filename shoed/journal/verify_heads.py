@@ -4,12 +4,13 @@ Theory of operation: `shoed journal verify` first verifies the chain of each tab
 before it. Then each head is compared with the hash of its row: the heads in the journal, and the heads that a witness
 or the daemon kept in a file. Only the holder of the private key can sign a head, so no head fits a rewritten chain, and
 each end of a round without a head is noticed. A key that the given key did not announce is another key. Findings of one
-kind are joined, so the memory does not depend on the number of heads. As in `verify.py`, a running daemon may write.
+kind are joined, so the memory does not depend on the number of heads. As in `verify.py`, a running daemon may write:
+some heads are compared in each transaction, with the keys, incarnations and cuts of the same moment.
 """
 
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ import msgspec
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
-from shoed.journal.losses import Losses, LossKind
+from shoed.journal.losses import Losses, LossKind, known_tables
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
@@ -46,9 +47,13 @@ STOPS: Final = (
     "SELECT row FROM step WHERE table_name = ?1 AND row > ?2 AND kind = 'LinkDown' AND NOT EXISTS"
     " (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = step.row) ORDER BY row"
 )
-ROUNDS: Final = "SELECT row FROM event WHERE table_name = ? AND row > ? AND type = ? ORDER BY sequence LIMIT 1 OFFSET 1"
+ROUNDS: Final = (
+    "SELECT row FROM event WHERE table_name = ? AND row > ? AND row <= ? AND type = ?"
+    " ORDER BY sequence LIMIT 1 OFFSET 1"
+)
 KEYS: Final = "SELECT number, public, reason, announced FROM key ORDER BY number"
 LINE: Final = "line"
+HEADS: Final = 1024  # of one transaction
 
 
 class HeadRun(msgspec.Struct):
@@ -89,35 +94,49 @@ class HeadVerification:
 
     def __init__(self, reader: Reader, keys: Collection[bytes] = ()) -> None:
         self.reader = reader
-        self.trusted, self.others = trusted_keys(reader, keys)
+        self.keys = keys
+        self.trusted: set[str] = set()
+        self.others: Mapping[str, str] = {}
+        self.tables: dict[str, SignedTable] = {}
         self.requires_heads = bool(keys)  # a journal without any key is not signed
         self.notes: list[str] = []
         self.runs: dict[tuple[str, str], HeadRun] = {}  # by table and detail
-        self.tables = {table: SignedTable(reader, table) for table in reader.tables}
         self.unsigned = (1, 0)  # the first and the last row after the last genuine head
         self.compared = 0  # heads of the table, or of the file
         self.last = 0  # the last row with a genuine head
         self.lost = 0  # heads of rows that a salvage did not find, and named
         self.cut = 0  # heads of rows that retention deleted
 
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """The context of a comparison: the daemon may begin a key, a table or an incarnation, and delete rows."""
+        with self.reader.one_moment():
+            self.trusted, self.others = trusted_keys(self.reader, self.keys)
+            self.tables = {table: SignedTable(self.reader, table) for table in known_tables(self.reader)}
+            yield
+
     def stored(self, table: str) -> Iterator[Alteration]:
         """The findings for the heads in the journal."""
         self.begin()
-        self.compare_cuts(table)
-        last, end = 0, self.reader.last_row(table)
-        while heads := list(islice(stored_heads(self.reader, table, last), PART)):
-            for head in heads:
-                self.compare(head, "")
-            last = heads[-1].row
+        with self.one_moment():
+            self.compare_cuts(table)
+            end = self.reader.last_row(table)
+        last: int | None = 0
+        while last is not None:
+            with self.one_moment():
+                heads = list(islice(stored_heads(self.reader, table, last), HEADS))
+                for head in heads:
+                    self.compare(head, "")
+            last = heads[-1].row if heads else None
         self.unsigned = (max(self.last, self.tables[table].begin) + 1, end)
         if self.requires_heads:
-            self.require(table)
+            self.require(table, end)
         yield from self.joined()
-        if self.requires_heads and not self.last:
+        if self.requires_heads and end and not self.last:
             detail = f"no genuine head of a given key proves the rows up to {end}"
             yield Alteration(table, "all signed heads", AlterationKind.MISSING, detail)
 
-    def require(self, table: str) -> None:
+    def require(self, table: str, end: int) -> None:
         """Each head moment has a head. After the last genuine head, at most one round begins."""
         begin, sequence = max((each.row for each in self.reader.anchors(table)), default=0), 0
         while without := list(self.reader.rows(WITHOUT_HEAD, table, sequence, begin)):
@@ -126,7 +145,8 @@ class HeadVerification:
         for (row,) in self.reader.rows(STOPS, table, begin):
             if self.reader.event_columns(table, row):
                 self.add(table, AlterationKind.MISSING, row, "a link closes in the row, as at a stop")
-        for (row,) in self.reader.rows(ROUNDS, table, self.last, TYPES[RoundStarted]) if not self.runs else ():
+        rounds = self.reader.rows(ROUNDS, table, self.last, end, TYPES[RoundStarted])  # a later one may have its head
+        for (row,) in rounds if not self.runs else ():
             detail = "a second round begins after the last genuine head, and no head was written between them"
             self.add(table, AlterationKind.MISSING, row, detail)
 
@@ -145,21 +165,24 @@ class HeadVerification:
             elif previous and not announced:
                 yield f"{file}: {place} was not announced by the key before it: {reason}"
             previous = public
-        if self.requires_heads and not self.tables:
+        if self.requires_heads and not known_tables(self.reader):
             yield Alteration(file, "all tables", AlterationKind.MISSING, "no row has a head of a given key")
 
     def witnessed(self, path: Path, names: Collection[str] = ()) -> Iterator[Alteration]:
         """The findings for the heads in a file of a witness or of the daemon. `names`: the tables; empty: all."""
         self.begin()
         foreign: dict[str, int] = {}
-        for number, head in lines_of(path):
-            if head is None:
-                detail = "it is not a signed head: it was damaged or cut off"
-                self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
-            elif head.journal != self.reader.word:
-                foreign[head.journal] = foreign.get(head.journal, 0) + 1
-            elif not names or head.table in names:
-                self.compare(head, f" of {path}")
+        lines = lines_of(path)
+        while part := list(islice(lines, HEADS)):  # before the moment: the rows of these heads are committed
+            with self.one_moment():
+                for number, head in part:
+                    if head is None:
+                        detail = "it is not a signed head: it was damaged or cut off"
+                        self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
+                    elif head.journal != self.reader.word:
+                        foreign[head.journal] = foreign.get(head.journal, 0) + 1
+                    elif not names or head.table in names:
+                        self.compare(head, f" of {path}")
         for journal, count in foreign.items():
             self.notes.append(f"{path}: {count} heads of another journal, {journal}, are not compared")
         yield from self.joined()
@@ -208,11 +231,11 @@ class HeadVerification:
         self.compared += 1
         word, reason = table.incarnation(head.row)
         found = self.hash_of(head.table, head.row)
-        if word != head.incarnation:
+        if found is None and table.losses.has(LossKind.MISSING, head.row):
+            self.lost += 1
+        elif word != head.incarnation:
             detail = f"the rows of the incarnation {head.incarnation} are lost, {word} begins before them: {reason}"
             self.add(head.table, AlterationKind.MISSING, head.row, detail)
-        elif found is None and table.losses.has(LossKind.MISSING, head.row):
-            self.lost += 1
         elif found is None:
             is_end = head.row > self.reader.last_row(head.table)
             what = "the journal ends before the row" if is_end else "the journal does not have the row"

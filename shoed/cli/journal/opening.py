@@ -46,9 +46,9 @@ def reading(place: Path) -> Iterator[Reader]:
         yield reader
 
 
-def chosen(reader: Reader, names: Sequence[str]) -> Sequence[str]:
-    """The named tables; without a name all tables. A deleted beginning of a record is reported."""
-    known = reader.tables
+def chosen(reader: Reader, names: Sequence[str], known: Sequence[str] = ()) -> Sequence[str]:
+    """The named tables; without a name all `known` tables. A deleted beginning of a record is reported."""
+    known = known or reader.tables
     for name in names:
         if name not in known:
             raise NoSuchTable(name, known)

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
-from shoed.journal.losses import REASONS
+from shoed.journal.losses import REASONS, known_tables
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
 from shoed.journal.verify_heads import HeadVerification
@@ -57,8 +58,9 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
             for loss in verification.losses.all:
                 print(f"{name}: {loss}: {REASONS[loss.kind]}")
                 is_incomplete = True
-            others = (each for each in verification.findings() if each.kind is not AlterationKind.LOST)
-            found = [str(each) for each in islice(others, SHOWN + 1)]
+            with closing(verification.findings()) as findings:
+                others = (each for each in findings if each.kind is not AlterationKind.LOST)
+                found = [str(each) for each in islice(others, SHOWN + 1)]
             is_changed = is_changed or bool(found)
             for line in found[:SHOWN] if found else summary(reader, verification):
                 print(line)
@@ -86,11 +88,11 @@ def require_chained(reader: Reader) -> None:
 
 def present(reader: Reader, names: Sequence[str], file: Path | None, lost: Collection[str]) -> Sequence[str]:
     """The tables to verify. A named table may be known only by its remains, or by the file of the witness."""
-    known, word = reader.tables, reader.word
+    known, word = known_tables(reader), reader.word
     own = (head.table for head in witnessed(file) if head.journal == word) if file is not None else ()
     outside = {*lost, *own}
     found = [name for name in names if name in known or name not in outside]
-    return chosen(reader, found) if found or not names else ()
+    return chosen(reader, found, known) if found or not names else ()
 
 
 def verified_heads(
