@@ -24,7 +24,7 @@ from shoed.journal.losses import Losses, LossKind
 from shoed.journal.reader import LAST_ROW, ChainAnchor, Reader
 from shoed.journal.rows import Checkpoint, row_hash, seal_hash, sealed_hash
 from shoed.journal.scan import newest_starts, whole
-from shoed.journal.schema import SCHEMAS, migrate, unusable
+from shoed.journal.schema import SCHEMAS, Use, migrate, unusable
 from shoed.journal.store import hold, unwritable
 
 CHUNK: Final = 2000  # rows of one transaction
@@ -79,7 +79,7 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
                 new.rename(target)
             sync_directory(directory)
         except sqlite3.Error as error:
-            raise unusable(target, error) from error
+            raise unusable(target, error, Use.WRITTEN) from error
         except OSError as error:
             raise unwritable(directory, error) from error
         finally:
@@ -101,7 +101,7 @@ def create(reader: Reader, new: Path) -> None:
     """An empty journal with the word of the source."""
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
-        migrate(connection, new)
+        migrate(connection, new, Use.WRITTEN)
         connection.execute("BEGIN")
         for name in WHOLE:
             connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- ours

@@ -19,7 +19,7 @@ from shoed.journal import incarnations
 from shoed.journal.head_log import newest_heads
 from shoed.journal.incarnations import Outside
 from shoed.journal.reader import Reader
-from shoed.journal.schema import unusable
+from shoed.journal.schema import Use, unusable
 from shoed.journal.store import JOURNAL, Store
 from shoed.journal.wal import lost_commits
 from shoed.model.incarnations import Because
@@ -53,7 +53,7 @@ def lost(path: Path) -> int:
     try:
         return lost_commits(path)
     except sqlite3.Error as error:
-        raise unusable(path, error) from error
+        raise unusable(path, error, Use.DAEMON) from error
 
 
 def set_aside(path: Path, utc_us: int, error: JournalError) -> Path:
@@ -134,7 +134,7 @@ def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
             incarnations.begin(connection, reason, detail, utc_us, outside, shared)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise unusable(store.path, error) from error
+        raise unusable(store.path, error, Use.DAEMON) from error
 
 
 def of_heads(state_dir: Path) -> dict[str, Outside]:

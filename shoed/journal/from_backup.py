@@ -22,7 +22,7 @@ from shoed.journal.incarnations import begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
-from shoed.journal.schema import is_damage, unusable
+from shoed.journal.schema import Use, is_damage, unusable
 from shoed.journal.store import hold, unwritable
 from shoed.journal.verify import AlterationKind, Verification, file_findings
 from shoed.model.incarnations import Because
@@ -98,7 +98,7 @@ def copy(reader: Reader, new: Path, detail: str) -> None:
             begin(connection, Because.RESTORED, detail, time_ns() // 1000)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise unusable(new, error) from error
+        raise unusable(new, error, Use.WRITTEN) from error
 
 
 def set_aside(path: Path) -> Path | None:
@@ -111,7 +111,7 @@ def set_aside(path: Path) -> Path | None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
         if not is_damage(error):
-            raise unusable(path, error) from error
+            raise unusable(path, error, Use.WRITTEN) from error
     if log.exists() and log.stat().st_size:  # the journal is damaged, or another program reads it
         return renamed(path, PREFIX, utc_us)
     for part in ("-wal", "-shm"):  # empty: SQLite must not use them with the restored file

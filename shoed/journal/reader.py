@@ -31,7 +31,7 @@ from shoed.journal.rows import (
     stored_step,
     stored_step_4,
 )
-from shoed.journal.schema import CHAINED, absent, schema_of, unusable
+from shoed.journal.schema import CHAINED, Use, absent, schema_of, unusable
 from shoed.model.step import Configured
 
 ANSWERED: Final = 2  # the first schema with answers
@@ -93,7 +93,7 @@ class Reader:
         try:
             self.connection = connected(path)
         except sqlite3.Error as error:
-            raise unusable(path, error) from error
+            raise unusable(path, error, Use.READ) from error
 
     @property
     def word(self) -> str:
@@ -153,9 +153,9 @@ class Reader:
                 ((name,),) = self.rows(query, name)
         return sorted(found)
 
-    def verified_schema(self) -> int:
+    def verified_schema(self, use: Use = Use.READ) -> int:
         """The schema; an error if this shoed cannot read it."""
-        return schema_of(self.connection, self.path)
+        return schema_of(self.connection, self.path, use)
 
     @property
     def engine(self) -> int | None:
@@ -172,7 +172,7 @@ class Reader:
         except sqlite3.Error as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 return None
-            raise unusable(self.path, error) from error
+            raise unusable(self.path, error, Use.READ) from error
         finally:
             self.connection.set_progress_handler(None, 0)
         return [] if found == ["ok"] else found
@@ -277,7 +277,7 @@ class Reader:
             for row in self.connection.execute(query, values):  # noqa: UP028 -- `yield from` would close a cursor that may be closed already
                 yield row
         except sqlite3.Error as error:
-            raise unusable(self.path, error) from error
+            raise unusable(self.path, error, Use.READ) from error
 
     def event_rows(self, table: str, after: int, limit: int) -> list[tuple[int, int, str, int, str]]:
         """The next events: row, sequence, type, utc_us, data."""

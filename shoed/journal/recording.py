@@ -25,7 +25,7 @@ from shoed.journal.files import OpenFiles, prove_room
 from shoed.journal.head_log import HeadLog
 from shoed.journal.keys import SigningKey
 from shoed.journal.retention import RowCut
-from shoed.journal.schema import is_damage, remedy_of
+from shoed.journal.schema import Use, is_damage, remedy_of, unusable
 from shoed.journal.store import Store
 from shoed.model.step import Step
 
@@ -220,7 +220,11 @@ class Recording:
         except JournalError as error:
             result = error
         except UNAVAILABLE as error:
-            result = CommitFailed(f"{self.store.path}: {error}; {remedy_of(self.store.path, error)}")
+            result = (
+                unusable(self.store.path, error, Use.READ)  # play does not need these rows
+                if isinstance(error, sqlite3.Error) and is_damage(error)
+                else CommitFailed(f"{self.store.path}: {error}; {remedy_of(self.store.path, error)}")
+            )
         self.committing_since = None
         self.recorded(BatchResult([Flush(partial(item.done, result), last=False)], 0, None, {}))
 

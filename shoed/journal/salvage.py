@@ -26,7 +26,7 @@ from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Loss, LossKind
 from shoed.journal.pages import SqlValue, records
 from shoed.journal.rows import Checkpoint, genesis, row_hash, seal_hash
-from shoed.journal.schema import migrate, unusable
+from shoed.journal.schema import Use, migrate, unusable
 from shoed.journal.store import unwritable
 from shoed.model.incarnations import Because
 
@@ -96,7 +96,7 @@ def salvage(damaged: Path, target: Path) -> Salvage:
         for file in (scratch, new):
             remove_unfinished(file)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-            migrate(connection, new)
+            migrate(connection, new, Use.WRITTEN)
             connection.execute("ATTACH ? AS found", (str(scratch),))
             connection.execute("PRAGMA found.journal_mode = OFF")
             connection.execute("BEGIN")
@@ -109,7 +109,7 @@ def salvage(damaged: Path, target: Path) -> Salvage:
         new.rename(target)
         sync_directory(target.parent)
     except sqlite3.Error as error:
-        raise unusable(target, error) from error
+        raise unusable(target, error, Use.WRITTEN) from error
     except OSError as error:
         raise unwritable(Path(error.filename or target.parent), error) from error
     finally:

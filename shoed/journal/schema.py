@@ -1,7 +1,9 @@
 """The schemas of the journal: their numbers, the migration, and the errors of a file that cannot be used."""
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import suppress
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +14,6 @@ SQLITE_VERSION: Final = sqlite3.sqlite_version
 SCHEMA_FILES: Final = Path(__file__).with_name("schemas")
 SCHEMAS: Final = ("v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql")
 NO_TABLE: Final = "no such table"  # SQLite has no code for it
-DAMAGED: Final = "keep the file as evidence: the daemon sets it aside, and begins a new journal"
 NO_TEXT: Final = "Could not decode"  # Python reports a text with damaged bytes, without a code
 TABLES: Final = {
     *("journal", "step", "step_4", "event", "checkpoint", "cursor", "dictionary", "anchor", "seal", "head", "key"),
@@ -22,8 +23,28 @@ INDEXES: Final = {"answered", "step_command", "step_configured"}
 CHAINED: Final = 5  # the first schema with hashes
 
 
-def unusable(path: Path, error: sqlite3.Error) -> JournalUnusable:
-    return (JournalDamaged if is_damage(error) else JournalUnusable)(f"{path}: {error}; {remedy_of(path, error)}")
+class Use(Enum):
+    """Who uses a file: the remedy depends on it."""
+
+    DAEMON = auto()  # its journal, to write
+    READ = auto()  # by a command, or by the daemon
+    WRITTEN = auto()  # the destination of a command
+
+
+OTHER: Final[Mapping[Use, str]] = {
+    Use.DAEMON: "set another site.state_dir",
+    Use.READ: "name another file",
+    Use.WRITTEN: "name another directory",
+}
+DAMAGED: Final[Mapping[Use, str]] = {
+    Use.DAEMON: "keep the file as evidence: the daemon sets it aside, and begins a new journal",
+    Use.READ: 'keep the file as evidence, and follow "A damaged journal" in docs/backup.md',
+    Use.WRITTEN: "keep the file, and name another directory",
+}
+
+
+def unusable(path: Path, error: sqlite3.Error, use: Use) -> JournalUnusable:
+    return (JournalDamaged if is_damage(error) else JournalUnusable)(f"{path}: {error}; {remedy_of(path, error, use)}")
 
 
 def is_damage(error: Exception) -> bool:
@@ -34,14 +55,14 @@ def is_damage(error: Exception) -> bool:
     return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-def remedy_of(path: Path, error: Exception) -> str:
+def remedy_of(path: Path, error: Exception, use: Use = Use.DAEMON) -> str:
     if is_damage(error):
-        return DAMAGED
+        return DAMAGED[use]
     if NO_TABLE in str(error):
         return "the table was removed, or the file is empty: keep the file as evidence, and restore a backup"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_FULL:
-            return f"free space on the disk of {path.parent}, or use another directory (of the daemon: site.state_dir)"
+            return f"free space on the disk of {path.parent}, or {OTHER[use]}"
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "stop the other program that locks the file"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
@@ -57,13 +78,13 @@ def absent(path: Path) -> JournalUnusable:
     )
 
 
-def schema_of(connection: sqlite3.Connection, path: Path) -> int:
+def schema_of(connection: sqlite3.Connection, path: Path, use: Use) -> int:
     """The schema of the file. Refuse a file of another program, and a newer schema."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     objects = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     if objects and application != APPLICATION_ID:
-        raise JournalUnusable(f"{path}: the file is not a journal of shoed; set another site.state_dir")
+        raise JournalUnusable(f"{path}: the file is not a journal of shoed; {OTHER[use]}")
     if version > len(SCHEMAS):
         raise JournalUnusable(
             f"{path}: a newer shoed wrote the journal (schema {version}, and the newest schema of this shoed is"
@@ -71,13 +92,13 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
         )
     removed = (TABLES | INDEXES) - objects
     if version == len(SCHEMAS) and removed:
-        raise JournalDamaged(f"{path}: {', '.join(sorted(removed))} was removed from the file; {DAMAGED}")
+        raise JournalDamaged(f"{path}: {', '.join(sorted(removed))} was removed from the file; {DAMAGED[use]}")
     return int(version)
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
+def migrate(connection: sqlite3.Connection, path: Path, use: Use) -> None:
     """Apply the missing schemas in order, and seal the rows of schemas without hashes: all in one transaction."""
-    version = schema_of(connection, path)
+    version = schema_of(connection, path, use)
     if version == len(SCHEMAS):
         return
     scripts = [(SCHEMA_FILES / name).read_text() for name in SCHEMAS[version:]]

@@ -7,6 +7,7 @@ connection (`writer.py`) in WAL mode with `synchronous=FULL`: after a commit the
 
 import errno
 import fcntl
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ from typing import Final
 
 from shoed.errors import JournalLocked, JournalUnusable
 from shoed.journal.reader import Reader
-from shoed.journal.schema import migrate, unusable
+from shoed.journal.schema import Use, migrate, unusable
+
+LOG: Final = logging.getLogger("shoed.journal")
 
 CACHE_KB: Final = 512  # of the writer: eight tables write to 60 pages; further pages cost memory and save no time
 
@@ -71,12 +74,13 @@ class Store:
         self.path = state_dir / JOURNAL
         self.note = ""  # about a loss that was found at the start, for the status
         self.incarnation: tuple[int, str] | None = None  # its number and its word, if this process began one
+        self.damage = ""  # the first that a read found and that play does not need, for the status
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-                migrate(connection, self.path)
+                migrate(connection, self.path, Use.DAEMON)
             self.connect().close()
         except sqlite3.Error as error:
-            raise unusable(self.path, error) from error
+            raise unusable(self.path, error, Use.DAEMON) from error
         with closing(self.read()) as reader:
             self.word, _ = reader.word, reader.dictionary  # with an altered dictionary, new rows would be unreadable
 
@@ -95,3 +99,8 @@ class Store:
 
     def read(self) -> Reader:
         return Reader(self.path)
+
+    def report(self, problem: str) -> None:
+        """Report a part of the file that cannot be read, and that play does not need."""
+        LOG.error("%s", problem)
+        self.damage = self.damage or problem

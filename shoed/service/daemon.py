@@ -231,8 +231,9 @@ class Daemon(Generic[D]):
 
     @property
     def altered(self) -> str:
-        """The first change of the journal that the verification in the background found."""
-        return "" if self.verification is None else self.verification.problem
+        """The first change of the journal that its verification found, and the first part that cannot be read."""
+        changed = "" if self.verification is None else self.verification.problem
+        return "; ".join(filter(None, (changed, self.store.damage)))
 
     async def reload(self) -> None:
         while True:

@@ -21,7 +21,7 @@ from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
-from shoed.errors import CommitFailed, JournalError
+from shoed.errors import CommitFailed, JournalDamaged, JournalError
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside
 from shoed.journal.restore import restore
@@ -302,6 +302,8 @@ class Desk:
         try:
             answer = await off_loop(partial(self.answer_on_record, command))
         except JournalError as error:
+            if isinstance(error, JournalDamaged):
+                self.store.report(f"{self.name}: the recorded commands cannot be read, and play continues: {error}")
             answer = Answer(command.id, accepted=False, detail=self.refusal or f"journal failed: {error}")
         except BaseException:
             del self.pending[command.id]

@@ -12,7 +12,7 @@ from contextlib import closing
 from time import monotonic
 from typing import Final, Protocol
 
-from shoed.errors import JournalError
+from shoed.errors import JournalDamaged, JournalError
 from shoed.journal import Store, Writer
 from shoed.journal.retention import Keep, RowCut, next_cut
 from shoed.ports.clock import now
@@ -54,6 +54,8 @@ class Retention:
             try:
                 self.record_settings()
                 await self.delete()
+            except JournalDamaged as error:
+                self.store.report(f"old rows cannot be read or deleted, and play continues: {error}")
             except JournalError as error:
                 LOG.warning("old rows of the journal are not deleted now: %s", error)
             except Exception:  # the border of a task

@@ -83,7 +83,8 @@ class DaemonStatus(Answer, frozen=True, kw_only=True):
     """The daemon and its tables. `broker`: its address. `note`: the changes that a reload has not applied, or empty.
 
     `unexpected_errors`: the number and the last of the errors with a traceback in the log; null without one.
-    `altered`: the first change of the journal that its verification in the background found; null without one.
+    `altered`: the first change of the journal that its verification in the background found, and the first part of the
+    journal that cannot be read; null without them.
     """
 
     version: str

@@ -2,8 +2,8 @@
 
 Theory of operation: a start verifies the rows from which play continues. A thread verifies all rows of each table
 later, from the first one. It reads a few rows in each transaction, so that the write-ahead log does not grow, and rests
-after each of them: it uses SHARE of a core. A change that it finds is an error in the log and a problem in the status.
-The end of the daemon ends the thread.
+after each of them: it uses SHARE of a core. A change, or a row that cannot be read, is an error in the log, and a
+problem in the status. The end of the daemon ends the thread.
 """
 
 import logging
@@ -13,7 +13,7 @@ from itertools import chain, islice
 from time import monotonic
 from typing import Final
 
-from shoed.errors import JournalError
+from shoed.errors import JournalError, JournalUnusable
 from shoed.journal import Store
 from shoed.journal.reader import Reader
 from shoed.journal.verify import AlterationKind, Verification
@@ -54,19 +54,27 @@ class BackgroundVerification:
         except DaemonEnds:
             pass
         except JournalError as error:
-            LOG.warning("the verification of the journal ends: %s", error)
+            self.store.report(f"the verification of the journal ends: {error}")
         except Exception:  # the border of the thread
             LOG.exception("the verification of the journal ends; report this log")
 
     def verify(self, reader: Reader, table: str) -> None:
         verification, found = Verification(reader, table, PART, self.rest), 0
         findings = chain(verification.row_findings(), verification.ends())
-        for finding in islice((each for each in findings if each.kind is not AlterationKind.LOST), MOST):
-            found += 1
-            LOG.error("%s; run: shoed journal verify", finding)
-            self.problem = self.problem or f"the journal was changed: {finding}"
+        try:
+            for finding in islice((each for each in findings if each.kind is not AlterationKind.LOST), MOST):
+                found += 1
+                LOG.error("%s; run: shoed journal verify", finding)
+                self.problem = self.problem or f"the journal was changed: {finding}"
+        except JournalUnusable as error:
+            self.store.report(
+                f"{table}: the row after row {verification.tip.row} cannot be read, and play continues: {error}"
+            )
+            return
         counts = f"{verification.rows} rows and {verification.events} events"
-        LOG.info("%s: %s were verified: %s", table, counts, "see the errors" if found else "no change was found")
+        gaps = len(verification.losses.all)
+        good = f"no change was found, except {gaps} gaps that a salvage named" if gaps else "no change was found"
+        LOG.info("%s: %s were verified: %s", table, counts, "see the errors" if found else good)
 
     def rest(self) -> None:
         if self.stopping.wait((monotonic() - self.worked_since) * (1 / SHARE - 1)):

@@ -108,7 +108,7 @@ CHECKS: Final[Mapping[CheckName, DoctorCheck]] = {
     CheckName.JOURNAL: DoctorCheck(
         "The journal can be read, and SQLite finds no damage in it within a time limit.",
         "The record is damaged, or another program locks it.",
-        "Restart the service: it sets the file aside, and starts a new journal (docs/operation.md).",
+        'The daemon sets aside a file that play cannot use. Otherwise follow "A damaged journal" in docs/backup.md.',
         "the state directory cannot be read",
     ),
     CheckName.JOURNAL_VERSION: DoctorCheck(

@@ -13,7 +13,7 @@ from shoed.errors import JournalUnusable
 from shoed.journal import Reader
 from shoed.journal.damaged import set_aside_journals
 from shoed.journal.keys import KEY_FILE, read_private
-from shoed.journal.schema import SCHEMAS
+from shoed.journal.schema import DAMAGED, SCHEMAS, Use
 from shoed.ports.key_file import TOO_OPEN, read_key
 from shoed.service.config import Config
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused
@@ -113,7 +113,7 @@ def check_journal(state_dir: Path) -> Iterator[CheckResult]:
 def version(reader: Reader) -> CheckResult:
     where, newest = str(reader.path), len(SCHEMAS)
     try:
-        schema = reader.verified_schema()
+        schema = reader.verified_schema(Use.DAEMON)
     except JournalUnusable as error:
         return refused(CheckName.JOURNAL_VERSION, where, error)
     engine = reader.engine or ENGINE
@@ -135,8 +135,8 @@ def damages(reader: Reader, limit_s: float = CHECK_S) -> CheckResult:
         remedy = f"check the whole file while the disk is idle: sqlite3 -readonly {where} 'PRAGMA quick_check'"
         return CheckResult(CheckName.JOURNAL, Level.SKIPPED, where, text, remedy)
     if found:
-        remedy = "restart the service: it sets the file aside as evidence, and begins a new journal (docs/operation.md)"
-        return CheckResult(CheckName.JOURNAL, Level.PROBLEM, where, f"the file is damaged: {'; '.join(found)}", remedy)
+        text = f"the file is damaged: {'; '.join(found)}"
+        return CheckResult(CheckName.JOURNAL, Level.PROBLEM, where, text, DAMAGED[Use.READ])
     return CheckResult(CheckName.JOURNAL, Level.OK, where, f"readable and without damage ({megabytes:.1f} MB)")
 
 
