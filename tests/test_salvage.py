@@ -117,7 +117,8 @@ def assert_honest(intact: Path, file: Path, found: Salvage) -> None:
             elif sequence not in published and event[2] <= end:
                 assert sequence in named[LossKind.EVENTS] or sequence > max(published)
     with closing(Reader(file)) as reader:
-        seen = [each for table in reader.tables for each in Verification(reader, table).findings()]
+        assert set(reader.tables) <= {table.name for table in found.tables}
+        seen = [each for table in found.tables for each in Verification(reader, table.name).findings()]
     assert {each.kind for each in seen} <= {AlterationKind.LOST}
     assert len(seen) == sum(len(table.losses) for table in found.tables)
 
@@ -324,6 +325,47 @@ async def test_the_output_names_the_gaps(intact: Path, without_a_page: Path, tmp
     assert (again.status, again.out, again.err) == (1, "", f"{new / FILE} exists; name a new directory\n")
     complete = await shoed("journal", "salvage", intact, tmp_path / "complete")
     assert (complete.status, complete.err) == (0, "")
+
+
+REMAINS: Final = {
+    "event": (),
+    "checkpoint": (),
+    "cursor": (),
+    "head": ("INSERT INTO head VALUES ('bac-902', 40, 60, 2, 3, 0, x'', 'a', 1, x'')",),
+    "anchor": ("INSERT INTO anchor VALUES ('bac-902', 40, 60, x'', NULL, 'cut', 0, NULL)",),
+    "seal": ("INSERT INTO seal VALUES ('bac-902', 40, 60, x'')",),
+    "incarnation_table": ("INSERT INTO incarnation_table VALUES (2, 'bac-902', 40, 60, NULL, NULL, 0, 0)",),
+}
+
+
+def reduced(intact: Path, folder: Path, source: str) -> Path:
+    """A journal of which one table has only this source left; no freed page has a trace of the rest."""
+    file = Path(shutil.copy(intact, folder / "reduced.db"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for statement in REMAINS[source]:
+            connection.execute(statement)
+        for name in {"step", *REMAINS} - {source}:
+            connection.execute(f"DELETE FROM {name} WHERE table_name = 'bac-902'")  # noqa: S608 -- of this file
+        connection.execute("VACUUM")
+    return file
+
+
+@pytest.mark.parametrize("source", REMAINS)
+async def test_a_table_of_which_anything_remains_is_named(intact: Path, tmp_path: Path, source: str) -> None:
+    """With its lost rows or events, and the exit status of a gap."""
+    file = reduced(intact, tmp_path, source)
+    done = await shoed("journal", "salvage", file, tmp_path / "new")
+    assert (done.status, done.err) == (1, "")
+    of_table = next(line for line in done.out.splitlines() if line.startswith("bac-902: "))
+    rows, events = ask(intact, "SELECT count(*), max(sequence) FROM event WHERE table_name = 'bac-902'")[0]
+    found = rows if source == "event" else 0
+    assert of_table.startswith(f"bac-902: 0 rows and {found} events found; ")
+    lost_rows, lost_events = map(int, re.findall(r"(\d+) rows and (\d+) events lost", of_table)[0])
+    assert (lost_rows > 9) == (source != "cursor")
+    assert lost_events == {"event": 0, "checkpoint": events, "cursor": events}.get(source, 60)
+    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+        seen = list(Verification(reader, "bac-902").findings())
+    assert {each.kind for each in seen} == {AlterationKind.LOST}
 
 
 def test_a_salvaged_journal_is_restored_if_its_end_is_complete(intact: Path, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ ENDS: Final = (  # the columns with a row and an event of a table
     ("main.head", "row", "sequence"),
     ("found.checkpoint", "row", "sequence"),
     ("found.loss", "last_row", "last_sequence"),  # of an earlier salvage
+    *((f"main.{name}", "row", "sequence") for name in ("anchor", "seal", "incarnation_table")),
 )
 
 FoundRecord = tuple[Any, ...]
@@ -161,7 +162,8 @@ def copy_small_tables(connection: sqlite3.Connection) -> None:
 
 
 def names_of(connection: sqlite3.Connection) -> list[str]:
-    names = ("found.step", "found.step_4", "main.head")
+    """The tables of which anything was found."""
+    names = ("found.step", "found.step_4", "found.event", "found.cursor_read", *(name for name, *_ in ENDS))
     query = " UNION ".join(f"SELECT table_name FROM {name}" for name in names)  # noqa: S608 -- ours
     return [name for (name,) in connection.execute(f"{query} ORDER BY 1")]
 
