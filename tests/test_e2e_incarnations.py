@@ -4,12 +4,15 @@
 """
 
 import random
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from shoed.rig.broker import Broker, running_broker
+from tests.command_clients import shoed
 from tests.foreign_shoe import TcpShoe
 from tests.losses import Site
 from tests.mqtt_proxy import Proxy
@@ -94,6 +97,33 @@ async def test_events_before_the_first_connection_have_the_new_word(
     site.check()
     (continued,) = site.continued()
     assert continued["kept"] == last[1]
+    await site.verified()
+
+
+async def test_a_table_that_lost_all_rows_plays_after_a_salvage_and_a_restore(
+    tmp_path: Path, world: World, shoe: TcpShoe
+) -> None:
+    """Only its signed heads remain. The event names the last one, and new heads are signed at the same rows."""
+    site = Site(world, shoe)
+    await site.play(25)
+    with closing(sqlite3.connect(site.state_dir / "journal.db", isolation_level=None)) as connection:
+        for name in ("step", "event", "checkpoint"):
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- of this file
+        connection.execute("VACUUM")
+        *_, (known, shoes) = connection.execute("SELECT sequence, shoe FROM head ORDER BY row").fetchall()
+    damaged = site.copy(tmp_path / "damaged")
+    salvaged = await shoed("journal", "salvage", damaged, tmp_path / "salvaged")
+    assert "bac-901: 0 rows and 0 events found; " in salvaged.out
+    restored = await shoed("journal", "restore", tmp_path / "salvaged", "--state-dir", site.state_dir)
+    assert (restored.status, restored.err) == (0, "")
+    assert "bac-901: all rows are lost, and the table begins again; the last known round is " in restored.out
+    await site.play(25)
+    await site.play(12)
+    site.check()
+    (continued,) = site.continued()
+    assert (continued["reason"], continued["kept"], continued["known"]) == ("restored", 0, known)
+    assert world.recorder.of("round.started")[-1]["shoe"] > shoes
+    assert world.journal.ask("SELECT count(*) > 1 FROM head")[0][0]
     await site.verified()
 
 

@@ -17,6 +17,7 @@ from typing import Final
 from shoed.errors import JournalDamaged, JournalError
 from shoed.journal import incarnations
 from shoed.journal.head_log import newest_heads
+from shoed.journal.heads import Head
 from shoed.journal.incarnations import Outside
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, unusable
@@ -139,10 +140,11 @@ def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
 
 def of_heads(state_dir: Path) -> dict[str, Outside]:
     """By table: the last event of the newest signed head."""
-    return {
-        table: Outside(head.journal, head.incarnation, head.sequence, None, head.shoe, head.round, head.row, head.hash)
-        for table, head in newest_heads(state_dir).items()
-    }
+    return {table: of_head(head) for table, head in newest_heads(state_dir).items()}
+
+
+def of_head(head: Head) -> Outside:
+    return Outside(head.journal, head.incarnation, head.sequence, None, head.shoe, head.round, head.row, head.hash)
 
 
 def of_file(path: Path) -> Iterator[tuple[str, Outside]]:

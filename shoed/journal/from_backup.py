@@ -9,16 +9,19 @@ journal at every moment. A journal that needs its log, and one on a file system 
 import errno
 import shutil
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing, suppress
+from itertools import product
 from pathlib import Path
 from time import time_ns
 from typing import Final, NamedTuple
 
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal.backup import last_round
-from shoed.journal.damaged import free_name, renamed
+from shoed.journal.damaged import free_name, of_head, renamed
 from shoed.journal.files import remove_unfinished
-from shoed.journal.incarnations import begin
+from shoed.journal.heads import newest_head
+from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
@@ -33,6 +36,7 @@ NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 class RestoredBackup(NamedTuple):
     tables: list[tuple[str, int, str]]  # name, last row, last round
+    lost: Mapping[str, Outside]  # tables that begin again: the last known event
     set_aside: Path | None  # the previous journal
 
 
@@ -46,7 +50,8 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
         verify(reader)
         require_room(backup, state_dir)
         try:
-            copy(reader, new, f"the backup {backup}")
+            lost = lost_tables(reader)
+            copy(reader, new, f"the backup {backup}", lost)
             aside = set_aside(target)
             new.rename(target)
             sync_directory(state_dir)
@@ -56,7 +61,7 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
             with suppress(OSError):  # the next restore removes it
                 remove_unfinished(new)
         return RestoredBackup(
-            [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables], aside
+            [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables], lost, aside
         )
 
 
@@ -77,6 +82,13 @@ def verify(reader: Reader) -> None:
                 )
 
 
+def lost_tables(reader: Reader) -> dict[str, Outside]:
+    """The tables of which a salvage found no row: the event of the last signed head."""
+    named = {str(name) for (name,) in reader.rows("SELECT DISTINCT table_name FROM loss")}
+    heads = {table: newest_head(reader, table) for table in named - set(reader.tables)}
+    return {table: NOTHING if head is None else of_head(head) for table, head in heads.items()}
+
+
 def require_room(backup: Path, state_dir: Path) -> None:
     size, free = backup.stat().st_size, shutil.disk_usage(state_dir).free
     if size > free:
@@ -86,8 +98,8 @@ def require_room(backup: Path, state_dir: Path) -> None:
         )
 
 
-def copy(reader: Reader, new: Path, detail: str) -> None:
-    """A durable copy with a pending incarnation."""
+def copy(reader: Reader, new: Path, detail: str, lost: Mapping[str, Outside]) -> None:
+    """A durable copy with a pending incarnation. A lost table begins again with row 1: nothing may name later rows."""
     remove_unfinished(new)
     try:
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
@@ -95,7 +107,9 @@ def copy(reader: Reader, new: Path, detail: str) -> None:
             connection.execute("PRAGMA journal_mode = DELETE")  # one file, which can be renamed
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN")
-            begin(connection, Because.RESTORED, detail, time_ns() // 1000)
+            for table, source in product(lost, NAMING):
+                connection.execute(f"DELETE FROM {source} WHERE table_name = ?", (table,))  # noqa: S608 -- ours
+            begin(connection, Because.RESTORED, detail, time_ns() // 1000, lost)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise unusable(new, error, Use.WRITTEN) from error

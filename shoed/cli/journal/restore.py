@@ -18,6 +18,9 @@ def run(backup: Path, state_dir: Path) -> int:
     restored = restore(backup / FILE if backup.is_dir() else backup, state_dir)
     for name, row, played in restored.tables:
         print(f"{name}: restored up to row {row}; the last round is {played}")
+    for name, known in restored.lost.items():
+        last = f"{known.shoe}.{known.round}" if known.shoe else "none"
+        print(f"{name}: all rows are lost, and the table begins again; the last known round is {last}")
     if restored.set_aside is not None:
         print(f"{restored.set_aside}: the previous journal")
     print("the ids of all new events begin with a new word; start the daemon, then look at: shoed status")
