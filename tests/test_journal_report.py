@@ -223,6 +223,8 @@ def test_a_missing_event_is_named(folder: Path, capsys: Capture, tmp_path: Path)
         ("DELETE FROM step WHERE table_name = 't1' AND row = 20", "row 20 is missing"),
         ("UPDATE head SET signature = zeroblob(64)", "the head of row {row} is not genuine"),
         ("UPDATE head SET hash = zeroblob(32)", "the head of row {row} is not genuine"),
+        ("UPDATE head SET utc_us = 9000000000000000000", "the head of row {row} is not genuine"),
+        ("DELETE FROM key", "the head of row {row} is not genuine"),
         ("DELETE FROM head", "Signed head: no signed head covers row {row}; the table has none"),
     ],
 )

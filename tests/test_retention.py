@@ -11,8 +11,9 @@ from typing import Final
 import pytest
 from msgspec.structs import astuple
 
+from shoed.cli.journal.verified import verified
 from shoed.engine import ENGINE, Engine
-from shoed.errors import JournalError
+from shoed.errors import JournalError, JournalUnusable
 from shoed.journal import Reader, Writer, retention, seal
 from shoed.journal.backup import FILE, back_up
 from shoed.journal.ed25519 import is_signed
@@ -32,6 +33,7 @@ from shoed.journal.retention import (
     used_bytes,
 )
 from shoed.journal.rows import Checkpoint
+from shoed.journal.scan import Extent
 from shoed.journal.verify import Verification
 from shoed.model.moments import rfc3339
 from shoed.service import retention as service
@@ -354,6 +356,35 @@ def test_a_cut_at_any_sealed_run_is_not_a_change(tmp_path: Path, monkeypatch: py
                 rest()
             assert [str(each) for each in verification.findings()] == []
             assert left < 0
+
+
+def test_a_cut_during_a_report_is_not_a_change(record: LongRecord, tmp_path: Path) -> None:
+    """At any query about the rows of the report: they are verified, or the report ends and can be made again."""
+    with closing(record.store.read()) as reader:
+        cut = next_cut(reader, Keep(days=5), today(record))
+    assert cut is not None
+    record.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    place, at, queries, deleted = tmp_path / "copy.db", 0, 1, 0
+    while at < queries:
+        at, queries = at + 1, 0
+        place.write_bytes(record.store.path.read_bytes())
+        with closing(sqlite3.connect(place, isolation_level=None)) as connection, closing(Reader(place)) as reader:
+
+            def query(_: str) -> None:
+                nonlocal queries
+                queries += 1
+                if queries == at:  # noqa: B023 -- called here
+                    connection.execute("BEGIN IMMEDIATE")  # noqa: B023 -- as above
+                    delete_batch(connection, cut, KEY)  # noqa: B023 -- as above
+                    connection.execute("COMMIT")  # noqa: B023 -- as above
+
+            reader.connection.set_trace_callback(query)
+            try:
+                assert verified(reader, cut.table, Extent(1, 20)).is_good
+            except JournalUnusable as error:
+                assert "if the daemon deleted them a moment ago, run the command again" in str(error)
+                deleted += 1
+    assert 0 < deleted < queries
 
 
 def test_a_verification_that_ends_early_leaves_no_transaction(record: LongRecord) -> None:

@@ -355,11 +355,11 @@ class Reader:
         return list(self.rows(query, table, after, last))
 
     def before(self, table: str, row: int) -> ChainAnchor:
-        """The hash that the hash of a row, or of its run of sealed rows, follows from."""
+        """The hash that the hash of a row, or of its run of sealed rows, follows from; of a deleted row, the cut."""
         places = [self.begin(table), *self.anchors(table)]
         for query in (
             "SELECT row, 0, hash FROM step WHERE table_name = ? AND row < ? ORDER BY row DESC LIMIT 1",
             "SELECT row, sequence, hash FROM seal WHERE table_name = ? AND row < ? ORDER BY row DESC LIMIT 1",
         ):
             places += [ChainAnchor(*each) for each in self.rows(query, table, row)]
-        return max((each for each in places if each.row < row), key=lambda each: each.row)
+        return max((each for each in places if each.row < row), key=lambda each: each.row, default=places[0])

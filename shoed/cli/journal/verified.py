@@ -10,16 +10,12 @@ import msgspec
 
 from shoed.errors import RowAltered
 from shoed.journal import Reader
-from shoed.journal.heads import Head, in_base64, is_genuine
+from shoed.journal.heads import heads_of, is_genuine
+from shoed.journal.replay import require_kept
 from shoed.journal.scan import Extent
 from shoed.journal.verify import require_rows
-from shoed.model.moments import rfc3339
 
 CHUNK: Final = 256  # rows
-HEADS: Final = (
-    "SELECT word, incarnation, row, sequence, shoe, round, head.utc_us, hash, public, signature"
-    " FROM head JOIN key ON number = key JOIN journal WHERE table_name = ? AND row >= ? ORDER BY row LIMIT 1"
-)
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -31,9 +27,16 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 def verified(reader: Reader, table: str, rows: Extent) -> Verified:
+    found = compared(reader, table, rows)
+    if not found.is_good:
+        require_kept(reader, table, rows.first - 1)  # a running daemon may have deleted the rows
+    return found
+
+
+def compared(reader: Reader, table: str, rows: Extent) -> Verified:
     if not reader.is_chained:
         return Verified("the rows have no hashes: an earlier version of shoed wrote the journal", "", is_good=False)
-    head = first_head(reader, table, rows.last)
+    head = next(heads_of(reader, "table_name = ? AND row >= ? ORDER BY row LIMIT 1", table, rows.last), None)
     last = rows.last if head is None else head.row
     try:
         for first in range(rows.first, last + 1, CHUNK):
@@ -49,13 +52,3 @@ def verified(reader: Reader, table: str, rows: Extent) -> Verified:
     if head.hash != hashed or not is_genuine(head):
         return Verified(chain, f"the head of row {head.row} is not genuine", is_good=False)
     return Verified(chain, f"row {head.row}, signed at {head.time} with the key {head.key}", is_good=True)
-
-
-def first_head(reader: Reader, table: str, row: int) -> Head | None:
-    """The first signed head that covers the row."""
-    for word, incarnation, at, sequence, shoe, number, utc_us, hashed, public, signature in reader.rows(
-        HEADS, table, row
-    ):
-        time, key = rfc3339(utc_us), in_base64(public)
-        return Head(word, incarnation, table, at, sequence, shoe, number, time, hashed.hex(), key, in_base64(signature))
-    return None
