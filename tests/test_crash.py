@@ -17,11 +17,12 @@ import pytest
 import pytest_asyncio
 
 from shoed.rig.broker import Broker
+from tests.command_clients import Finished
 from tests.crash import site as sites
 from tests.crash.__main__ import kind, plan
 from tests.crash.evidence import Incarnation, Journal, read
 from tests.crash.laws import Audit, Witness
-from tests.crash.site import EYE, OPEN, Site, site_on
+from tests.crash.site import EYE, OPEN, Site, names_a_change, site_on
 from tests.crash.subscriber import Received
 from tests.crash.trials import FAULTS, MOMENTS, Trial, fault
 
@@ -125,6 +126,21 @@ def test_a_dropped_wal_is_reported(evidence: Evidence, tmp_path: Path) -> None:
     state_dir = evidence.copy(tmp_path)
     (state_dir / "journal.db-wal").unlink()
     assert laws_of(evidence.audit().defects(read(state_dir), evidence.witness, "after")) >= {"cards", "published"}
+
+
+def test_only_a_named_change_excuses_a_damaged_journal() -> None:
+    """Another error of `verify` excuses no defect."""
+    named = (
+        Finished(1, "bac-901: row 5: missing: the next row is 6\n", ""),
+        Finished(1, "bac-901: the seal of row 31: altered: it differs from the sealed rows\n", ""),
+        Finished(1, "", "shoed: journal.db: database disk image is malformed; keep the file as evidence\n"),
+    )
+    others = (
+        Finished(1, "", "shoed: journal.db: cannot start a transaction within a transaction; check the disk\n"),
+        Finished(1, "bac-901: rows 1-9 and 4 events have their hashes\n", ""),
+        Finished(0, named[0].out, ""),
+    )
+    assert [names_a_change(each) for each in (*named, *others)] == [True] * 3 + [False] * 3
 
 
 def test_a_damaged_page_is_reported(evidence: Evidence, tmp_path: Path) -> None:
