@@ -4,6 +4,7 @@
 """
 
 import random
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from shoed.journal.backup import FILE, back_up
 from shoed.rig.broker import Broker, running_broker
 from tests.command_clients import shoed
 from tests.foreign_shoe import TcpShoe
+from tests.long_record import LongRecord
 from tests.losses import Site
 from tests.mqtt_proxy import Proxy
 from tests.world import World
@@ -98,6 +101,29 @@ async def test_events_before_the_first_connection_have_the_new_word(
     (continued,) = site.continued()
     assert continued["kept"] == last[1]
     await site.verified()
+
+
+async def test_a_table_that_was_added_after_the_backup_begins_a_new_word(tmp_path: Path, shoe: TcpShoe) -> None:
+    """The backup has no trace of the table, and no head or retained state names its events."""
+    with LongRecord(tmp_path / "original", ("bac-902",)) as record:
+        record.deal(1)
+    back_up(tmp_path / "original" / FILE, tmp_path / "backup")
+    async with running_broker() as broker, World(tmp_path, broker) as world:
+        site = Site(world, shoe)
+        shutil.copytree(tmp_path / "original", site.state_dir)
+        await site.play(8)
+        site.remove()
+        site.forget_heads()
+        await broker.stop()
+        await broker.start()
+        await world.recorder.listen(broker)
+        restored = await shoed("journal", "restore", tmp_path / "backup", "--state-dir", site.state_dir)
+        assert (restored.status, restored.err) == (0, "")
+        await site.play(8)
+        site.check()
+        (continued,) = site.continued()
+        assert (continued["previous"], continued["reason"], continued["kept"]) == (None, "restored", 0)
+        await site.verified()
 
 
 async def test_a_table_that_lost_all_rows_plays_after_a_salvage_and_a_restore(

@@ -26,6 +26,7 @@ from tests.command_clients import shoed
 from tests.crash.disk import Call, FaultyDisk, File
 from tests.long_record import LongRecord
 from tests.sealed_record import sealed_record
+from tests.test_journal_verify_heads import play
 from tests.test_retention import engine_of_settings
 
 PAGE: Final = 4096
@@ -366,6 +367,22 @@ async def test_a_table_of_which_anything_remains_is_named(intact: Path, tmp_path
     with closing(Reader(tmp_path / "new" / FILE)) as reader:
         seen = list(Verification(reader, "bac-902").findings())
     assert {each.kind for each in seen} == {AlterationKind.LOST}
+
+
+@pytest.mark.parametrize("first_lost", [1, 4])
+async def test_signed_heads_of_lost_rows_are_no_further_finding(tmp_path: Path, first_lost: int) -> None:
+    """Of a table that lost its last rows, or all of them: verify prints the named gaps only."""
+    await play(tmp_path, 1, 6)
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as connection:
+        for name in ("step", "event", "checkpoint"):
+            connection.execute(f"DELETE FROM {name} WHERE row >= ?", (first_lost,))  # noqa: S608 -- of this file
+        connection.execute("VACUUM")
+    salvaged(tmp_path / FILE, tmp_path / "new")
+    verified = await shoed("journal", "verify", "--state-dir", tmp_path / "new")
+    assert (verified.status, verified.err) == (1, "")
+    assert f"t: rows {first_lost}-6: missing: the salvage did not find them" in verified.out
+    assert f"t: {7 - first_lost} of them are of rows that a salvage did not find" in verified.out
+    assert "All other rows are verified." in verified.out
 
 
 def test_a_salvaged_journal_is_restored_if_its_end_is_complete(intact: Path, tmp_path: Path) -> None:

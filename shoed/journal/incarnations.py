@@ -37,9 +37,9 @@ NEWEST: Final = (
     "SELECT 0, number, word, reason, detail, NULL, 0, NULL, 0, 0 FROM incarnation"
     " WHERE number > 1 ORDER BY number DESC LIMIT 1"
 )
-LAST_ROW: Final = (  # also of the rows that a salvage did not find
-    "SELECT coalesce(max(row), 0) FROM (SELECT table_name, row FROM step UNION ALL SELECT table_name, row FROM anchor"
-    " UNION ALL SELECT table_name, last_row FROM loss) WHERE table_name = ?"
+LAST_ROW: Final = (
+    "SELECT coalesce(max(row), 0) FROM (SELECT table_name, row FROM step UNION ALL SELECT table_name, row FROM anchor)"
+    " WHERE table_name = ?"
 )
 INCARNATION: Final = "INSERT OR IGNORE INTO incarnation VALUES (?, ?, ?, ?, ?)"
 TABLE: Final = "INSERT OR IGNORE INTO incarnation_table VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
