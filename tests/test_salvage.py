@@ -370,7 +370,7 @@ async def test_a_table_of_which_anything_remains_is_named(intact: Path, tmp_path
 
 
 @pytest.mark.parametrize("first_lost", [1, 4])
-async def test_signed_heads_of_lost_rows_are_no_further_finding(tmp_path: Path, first_lost: int) -> None:
+async def test_signed_heads_of_lost_rows_add_no_finding(tmp_path: Path, first_lost: int) -> None:
     """Of a table that lost its last rows, or all of them: verify prints the named gaps only."""
     await play(tmp_path, 1, 6)
     with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as connection:
