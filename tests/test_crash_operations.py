@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.crash.forks import Finished, Forks
-from tests.crash.injuries import Trial, injury, ward
+from tests.crash.injuries import READ, Trial, injury, ward
 from tests.crash.operations import FILE, OPERATIONS, PAGE, Backup
 
 pytestmark = pytest.mark.skipif(
@@ -29,6 +29,13 @@ def test_an_injured_operation_leaves_no_half_result_and_can_be_repeated(name: st
         for number in range(TRIALS):
             trial = injury(injured, SEED, number)
             assert injured.run(trial) == [], trial
+
+
+def test_a_read_that_fails_once_does_not_replace_the_journal(tmp_path: Path) -> None:
+    """At the start. SQLite reports it as damage, and the second attempt succeeds."""
+    with ward("migration of schema 4", tmp_path.resolve() / "ward") as injured:
+        for after in (2, 20):
+            assert injured.run(Trial("migration of schema 4", READ, after)) == []
 
 
 class Careless(Backup):

@@ -38,9 +38,13 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
     try:
         dropped = lost(path)
         store = Store(state_dir)
-    except JournalDamaged as error:
-        aside = set_aside(path, utc_us, error)
-        store = Store(state_dir)
+    except JournalDamaged:
+        try:  # SQLite also reports a read that fails once as damage
+            dropped = max(dropped, lost(path))
+            store = Store(state_dir)
+        except JournalDamaged as error:
+            aside = set_aside(path, utc_us, error)
+            store = Store(state_dir)
     heads = of_heads(state_dir)
     with closing(store.read()) as reader:
         if incarnations.is_used(reader) or any(each.journal == store.word for each in heads.values()):
