@@ -2,12 +2,15 @@
 
 import sqlite3
 from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from shoed.journal import Store
-from shoed.journal.rows import DICTIONARY, STEP, Columns, pack, unpack
+from shoed.journal.rows import DICTIONARY, STEP, Columns, genesis, pack, row_hash, unpack
 
 
 def doctor(store: Store, statement: str, *values: object) -> None:
@@ -34,3 +37,18 @@ def body_of(store: Store, row: int, table: str = "t") -> dict[str, object]:
     with closing(store.read()) as reader:
         (columns,) = reader.columns(table, row, row)
         return msgspec.json.decode(unpack(columns, reader.dictionary), type=dict[str, object])
+
+
+def rehash(file: Path) -> None:
+    """Compute all hashes again: the rows are then those of a journal that was written so."""
+    with closing(sqlite3.connect(file)) as connection:
+        ((word,),) = connection.execute("SELECT word FROM journal")
+        query = "SELECT table_name, row, sequence, type, utc_us, data FROM event ORDER BY table_name, sequence"
+        events = {key: [each[2:] for each in own] for key, own in groupby(connection.execute(query), itemgetter(0, 1))}
+        hashes: dict[str, bytes] = {}
+        for columns in connection.execute(f"SELECT {STEP} FROM step ORDER BY table_name, row").fetchall():  # noqa: S608 -- ours
+            table, row = columns[:2]
+            previous = hashes.get(table) or genesis(word, table)
+            hashes[table] = row_hash(previous, columns[:-1], events.get((table, row), []))
+            connection.execute("UPDATE step SET hash = ? WHERE table_name = ? AND row = ?", (hashes[table], table, row))
+        connection.commit()

@@ -22,6 +22,7 @@ from shoed.cli import main
 from shoed.cli.journal import export, selection
 from shoed.journal import Reader, scan
 from shoed.model.moments import rfc3339
+from tests.altered import rehash
 from tests.patience import PATIENCE_S
 from tests.recorded import Play, Raw, raw, record
 from tests.world import SHOED
@@ -39,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         values = ("t2", last.sequence + 1, last.row, "bets.late", last.utc_us, json.dumps(data))
         connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", values)
         connection.commit()
+    rehash(folder / "journal.db")
     return folder
 
 
@@ -361,12 +363,16 @@ def test_the_memory_does_not_grow_with_the_journal(
 
 
 def repeat(folder: Path, times: int) -> None:
-    last = raw(folder)[-1].sequence
+    last = raw(folder)[-1]
     with closing(sqlite3.connect(folder / "journal.db")) as connection:
+        ((rows,),) = connection.execute("SELECT max(row) FROM step")
         for number in range(1, times):
-            query = "INSERT INTO event SELECT table_name, sequence + ?, row, type, utc_us, data FROM event"
-            connection.execute(f"{query} WHERE sequence <= ?", (number * last, last))
+            step = "SELECT table_name, row + ?, utc_us, mono_ns, kind, NULL, bytes, body, state, hash FROM step"
+            connection.execute(f"INSERT INTO step {step} WHERE row <= ?", (number * rows, rows))
+            event = "SELECT table_name, sequence + ?, row + ?, type, utc_us, data FROM event WHERE sequence <= ?"
+            connection.execute(f"INSERT INTO event {event}", (number * last.sequence, number * rows, last.sequence))
         connection.commit()
+    rehash(folder / "journal.db")
 
 
 def peak_of(task: str, folder: Path) -> int:

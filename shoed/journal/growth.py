@@ -10,6 +10,7 @@ import msgspec
 
 from shoed.journal.reader import Reader
 from shoed.journal.retention import DAY_US, MB, Keep, RowCut, next_cut, used_bytes
+from shoed.journal.scan import named
 
 RECENT_DAYS: Final = 7
 
@@ -98,7 +99,7 @@ def time_of(reader: Reader, table: str, row: int) -> int:
 def shoe_of(reader: Reader, table: str, order: str) -> int:
     """The first or the last shoe with an event."""
     query = (
-        "SELECT json_extract(data, '$.shoe') AS shoe FROM event WHERE table_name = ? AND shoe NOTNULL"  # noqa: S608 -- ours
+        f"SELECT {named('shoe')} AS shoe FROM event WHERE table_name = ? AND shoe NOTNULL"  # noqa: S608 -- ours
         f" ORDER BY sequence {order} LIMIT 1"
     )
     return next((int(shoe) for (shoe,) in reader.rows(query, table)), 0)

@@ -248,6 +248,13 @@ class Reader:
         queries = (f"SELECT coalesce(max(row), 0) FROM {name} WHERE table_name = ?" for name in names)  # noqa: S608 -- ours
         return max(int(last) for query in queries for (last,) in self.rows(query, table))
 
+    def next_row(self, table: str, row: int) -> int | None:
+        """The first row with its Step that is not before this row."""
+        names = ("step", "step_4") if self.is_chained else ("step",)
+        queries = (f"SELECT min(row) FROM {name} WHERE table_name = ? AND row >= ?" for name in names)  # noqa: S608 -- ours
+        found = [next_one for query in queries for (next_one,) in self.rows(query, table, row) if next_one is not None]
+        return min(found, default=None)
+
     def end(self, table: str) -> int:
         """The last row with its Step or with an event."""
         query = "SELECT row FROM event WHERE table_name = ? ORDER BY sequence DESC LIMIT 1"

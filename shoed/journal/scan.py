@@ -85,24 +85,43 @@ def events(reader: Reader, table: str, span: Extent, which: EventFilter = ALL) -
         "SELECT sequence, row, type, utc_us, data FROM event"  # noqa: S608 -- conditions are ours, their values are bound
         f" WHERE table_name = ? AND sequence BETWEEN ? AND ? AND ({which.sql}) ORDER BY sequence"
     )
-    for first in range(span.first, span.last + 1, CHUNK):
+    for part in parts(reader, table, span):
+        yield from [EventRow(*row) for row in reader.rows(query, table, *part, *which.values)]
+
+
+def parts(reader: Reader, table: str, span: Extent) -> Iterator[Extent]:
+    """The chunks of the span. A gap in the sequence, which only a damaged journal has, is not searched in chunks."""
+    following = "SELECT min(sequence) FROM event WHERE table_name = ? AND sequence >= ?"
+    first = span.first
+    while first <= span.last:
         last = min(first + CHUNK - 1, span.last)
-        yield from [EventRow(*row) for row in reader.rows(query, table, first, last, *which.values)]
+        yield Extent(first, last)
+        if last == span.last:
+            return
+        ((found,),) = reader.rows(following, table, last + 1)
+        if found is None:
+            return
+        first = found
 
 
 def event_at(reader: Reader, table: str, sequence: int) -> EventRow | None:
     return next(events(reader, table, Extent(sequence, sequence)), None)
 
 
+def named(key: str) -> str:
+    """A value of the data in SQL. Damaged data have no value: they do not prevent the search for other events."""
+    return f"CASE WHEN json_valid(data) THEN json_extract(data, '$.{key}') END"
+
+
 def of_round(shoe: int, number: int | None = None) -> EventFilter:
     """The events that name a shoe, or a round."""
-    named = EventFilter("json_extract(data, '$.shoe') = ?", (shoe,))
-    return named if number is None else named & EventFilter("json_extract(data, '$.round') = ?", (number,))
+    of_shoe = EventFilter(f"{named('shoe')} = ?", (shoe,))
+    return of_shoe if number is None else of_shoe & EventFilter(f"{named('round')} = ?", (number,))
 
 
 OF_ROUND: Final = EventFilter("type = 'round.started'")
 OF_START: Final = EventFilter("type IN ('shoe.started', 'round.started')")
-OF_NO_SHOE: Final = EventFilter("json_extract(data, '$.shoe') IS NULL")
+OF_NO_SHOE: Final = EventFilter(f"{named('shoe')} IS NULL")
 
 
 # --- search by halves
@@ -171,7 +190,10 @@ def shoe_span(reader: Reader, table: str, span: Extent, shoe: int) -> Extent | N
 
 def newest_starts(reader: Reader, table: str, span: Extent, which: EventFilter = OF_START) -> Iterator[Start]:
     """The starts of the span, the newest first."""
-    for last in range(span.last, span.first - 1, -CHUNK):
+    before = "SELECT max(sequence) FROM event WHERE table_name = ? AND sequence <= ?"
+    last: int | None = span.last
+    while last is not None and last >= span.first:
         part = Extent(max(span.first, last - CHUNK + 1), last)
         found = list(events(reader, table, part, which))
         yield from map(start_of_event, reversed(found))
+        ((last,),) = reader.rows(before, table, part.first - 1)

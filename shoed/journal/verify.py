@@ -203,7 +203,7 @@ class Verification:
 
     # --- rows with a hash
 
-    def chained_rows(self) -> Iterator[Alteration]:
+    def chained_rows(self) -> Generator[Alteration]:
         before = -1
         while self.tip.row > before:
             before = self.tip.row

@@ -12,14 +12,14 @@ from itertools import islice
 from typing import BinaryIO, Final
 
 from shoed.cli.journal import parquet
+from shoed.cli.journal.checked import FEW, RowsRead, examined
 from shoed.cli.journal.exported import ExportedEvent, encode, exported
-from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.output import add_output, output
 from shoed.cli.journal.selection import Selection, add_selection, selected, selection_of, with_place
 from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
 from shoed.errors import UsageError
-from shoed.journal import Reader
 
 COLUMNS: Final = ("id", "table", "sequence", "row", "time", "type", "shoe", "round", "data")
 BATCH: Final = 2000  # events
@@ -48,16 +48,18 @@ def export(arguments: Namespace) -> int:
         parquet.libraries()  # an error before the file exists
         if arguments.out is None:
             raise UsageError("--format parquet: the file needs a name; add --out FILE")
-    with opened(state_dir_of(arguments)) as reader:
+    with examined(state_dir_of(arguments)) as reader:
+        read = RowsRead(reader, FEW)
         tables = with_place(reader, chosen(reader, arguments.tables), selection)
         with output(arguments) as file:
-            WRITERS[arguments.format](batches(reader, tables, selection), file)
-    return 0
+            WRITERS[arguments.format](batches(read, tables, selection), file)
+        return read.warn()
 
 
-def batches(reader: Reader, tables: Sequence[str], selection: Selection) -> Batches:
+def batches(read: RowsRead, tables: Sequence[str], selection: Selection) -> Batches:
     for table in tables:
-        found = (exported(reader, table, event) for event in selected(reader, table, selection))
+        events = read.noted(table, selected(read.reader, table, selection))
+        found = (exported(read.reader, table, event) for event in events)
         while batch := list(islice(found, BATCH)):
             yield batch
 

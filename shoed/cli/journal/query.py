@@ -3,8 +3,9 @@
 import sys
 from argparse import Namespace
 
+from shoed.cli.journal.checked import FEW, RowsRead, examined
 from shoed.cli.journal.exported import encode, exported
-from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.selection import (
     add_filters,
     add_selection,
@@ -32,10 +33,11 @@ def add_arguments(parser: Parser) -> None:
 
 def query(arguments: Namespace) -> int:
     selection, found = selection_of(arguments), False
-    with opened(state_dir_of(arguments)) as reader:
+    with examined(state_dir_of(arguments)) as reader:
+        read = RowsRead(reader, FEW)
         tables = with_place(reader, chosen(reader, arguments.tables), selection)
         for table in tables:
-            for event in selected(reader, table, selection):
+            for event in read.noted(table, selected(reader, table, selection)):
                 found = True
                 if arguments.json:
                     sys.stdout.buffer.write(encode(exported(reader, table, event)) + b"\n")
@@ -43,7 +45,7 @@ def query(arguments: Namespace) -> int:
                     print(line(table, event))
         if not found:
             raise JournalError(f"no event has all selected values; the journal has {existing_rounds(reader, tables)}")
-    return 0
+        return read.warn()
 
 
 def line(table: str, event: EventRow) -> str:

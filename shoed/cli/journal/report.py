@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from shoed import VERSION
+from shoed.cli import say
+from shoed.cli.journal.checked import RowsRead, examined
 from shoed.cli.journal.moments import Period, add_zone, day_of
-from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.output import add_output, output
 from shoed.cli.journal.page import PageHeader, page
 from shoed.cli.journal.reported import PeriodReport, day_report, last_shoe, shoe_report
@@ -35,7 +37,7 @@ def add_arguments(parser: Parser) -> None:
 def report(arguments: Namespace) -> int:
     shoe = None if arguments.shoe is None else number(arguments.shoe, "--shoe")
     day = None if arguments.day is None else day_of("--day", arguments.day, arguments.zone)
-    with opened(state_dir_of(arguments)) as reader:
+    with examined(state_dir_of(arguments)) as reader:
         tables = chosen(reader, arguments.tables)
         if day is None:
             found = [shoe_report(reader, each, last_shoe(reader, each) if shoe is None else shoe) for each in tables]
@@ -44,7 +46,19 @@ def report(arguments: Namespace) -> int:
         with output(arguments) as file:
             for part in page(head(reader, found), found):
                 file.write(part.encode())
-    return 0
+        return warn(reader, found)
+
+
+def warn(reader: Reader, found: Sequence[PeriodReport]) -> int:
+    """Print the changes of the rows, as the pages also have them. Returns the exit status."""
+    read, is_changed = RowsRead(reader), False
+    for each in found:
+        for event in each.events:
+            read.note(each.table, event)
+        if each.verified is not None and each.verified.head and not each.verified.is_good:
+            say(f"warning: {each.table}: {each.verified.head}; run: shoed journal verify")
+            is_changed = True
+    return read.warn() or int(is_changed)
 
 
 def of_day(reader: Reader, tables: Sequence[str], title: str, day: Period) -> Iterator[PeriodReport]:

@@ -21,6 +21,7 @@ from shoed.journal.scan import (
     EventRow,
     Extent,
     events,
+    named,
     newest_starts,
     of_round,
     shoe_span,
@@ -112,9 +113,7 @@ def day_report(reader: Reader, table: str, title: str, period: Period) -> Period
     names = [(event.data["shoe"], event.data["round"]) for event in found if event.type == "round.started"]
     for shoe, several in groupby(names, itemgetter(0)):
         numbers = [number for _, number in several]
-        of_shoe = of_round(shoe) & EventFilter(
-            "json_extract(data, '$.round') BETWEEN ? AND ?", (numbers[0], numbers[-1])
-        )
+        of_shoe = of_round(shoe) & EventFilter(f"{named('round')} BETWEEN ? AND ?", (numbers[0], numbers[-1]))
         found += events(reader, table, Extent(part.last + 1, span.last), of_shoe)
     known = set(names)
     own = [event for event in found if event.data.get("round") is None or place(event) in known]

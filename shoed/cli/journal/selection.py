@@ -24,6 +24,7 @@ from shoed.journal.scan import (
     Extent,
     event_at,
     events,
+    named,
     newest_starts,
     of_round,
     round_span,
@@ -106,17 +107,17 @@ def conditions(arguments: Namespace) -> Iterator[EventFilter]:
 
 def filters(arguments: Namespace) -> Iterator[EventFilter]:
     if arguments.card is not None:
-        yield EventFilter("type GLOB 'card.*' AND json_extract(data, '$.card') = ?", (card_of(arguments.card),))
+        yield EventFilter(f"type GLOB 'card.*' AND {named('card')} = ?", (card_of(arguments.card),))
     if arguments.irregularity is not None:
         yield EventFilter(
-            "(type GLOB 'irregularity.*' OR type = 'round.voided') AND json_extract(data, '$.kind') = ?",
+            f"(type GLOB 'irregularity.*' OR type = 'round.voided') AND {named('kind')} = ?",
             (arguments.irregularity,),
         )
     if arguments.author is not None:
-        yield EventFilter("json_extract(data, '$.author') = ?", (arguments.author,))
+        yield EventFilter(f"{named('author')} = ?", (arguments.author,))
     if arguments.role is not None:  # a role without an author is the role that a question needs
         yield EventFilter(
-            "json_extract(data, '$.author') IS NOT NULL AND coalesce(json_extract(data, '$.role'), ?) = ?",
+            f"{named('author')} IS NOT NULL AND coalesce({named('role')}, ?) = ?",
             (PLAYER, arguments.role),
         )
     if arguments.type:
@@ -184,9 +185,9 @@ def selected(reader: Reader, table: str, selection: Selection) -> Iterator[Event
     part = span_of(reader, table, span, selection)
     if part is None:
         return
-    named = of_round(selection.shoe, selection.round)
-    yield from events(reader, table, part, (named | OF_NO_SHOE) & selection.which)
-    yield from events(reader, table, Extent(part.last + 1, span.last), named & selection.which)
+    own = of_round(selection.shoe, selection.round)
+    yield from events(reader, table, part, (own | OF_NO_SHOE) & selection.which)
+    yield from events(reader, table, Extent(part.last + 1, span.last), own & selection.which)
 
 
 def span_of(reader: Reader, table: str, span: Extent, selection: Selection) -> Extent | None:

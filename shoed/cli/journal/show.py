@@ -1,15 +1,17 @@
 """`shoed journal show`: a round, the rounds of a shoe, or rows, for a person or as JSON."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import msgspec
 
 from shoed.cli.journal import shown_round
+from shoed.cli.journal.checked import RowPart, RowsRead, examined
 from shoed.cli.journal.exported import exported
-from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.played import RoundView, rounds
 from shoed.cli.journal.selection import rounds_of
 from shoed.cli.journal.shown_rows import row_lines, row_shown, steps
@@ -54,11 +56,13 @@ def show(arguments: Namespace) -> int:
         None if arguments.shoe is None else number(arguments.shoe, "--shoe"),
         None if arguments.rows is None else row_pair(arguments.rows),
     )
-    with opened(state_dir_of(arguments)) as reader:
+    with examined(state_dir_of(arguments)) as reader:
         (table,) = chosen(reader, [arguments.table])
-        for line in json_lines(reader, table, wanted) if arguments.json else lines(reader, table, wanted):
+        found = [] if wanted.rows is not None else views(reader, table, wanted)
+        status = rows_shown(reader, table, wanted, found).warn()  # before the first line
+        for line in json_lines(reader, table, wanted, found) if arguments.json else lines(reader, table, wanted, found):
             print(line)
-    return 0
+    return status
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -67,28 +71,41 @@ class Wanted(msgspec.Struct, frozen=True):
     rows: tuple[int, int] | None = None
 
 
-def lines(reader: Reader, table: str, wanted: Wanted) -> Iterator[str]:
+def lines(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]) -> Iterator[str]:
     if wanted.rows is not None:
         for step, published in existing(steps(reader, table, *wanted.rows), reader, table, rows_named(wanted.rows)):
             yield from row_lines(table, step, published)
     elif wanted.shoe is not None:
-        found = of_shoe(reader, table, wanted.shoe)
         yield f"{table} shoe {wanted.shoe}: {len(found)} rounds"
         yield from map(shown_round.list_line, found)
     else:
-        for position, view in enumerate(views(reader, table, wanted)):
+        for position, view in enumerate(found):
             yield from [""] if position else []
             yield from shown_round.lines(reader, table, view)
 
 
-def json_lines(reader: Reader, table: str, wanted: Wanted) -> Iterator[str]:
+def json_lines(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]) -> Iterator[str]:
     if wanted.rows is not None:
         for step, published in existing(steps(reader, table, *wanted.rows), reader, table, rows_named(wanted.rows)):
             yield text(row_shown(table, step, [encoded(exported(reader, table, each)) for each in published]))
     elif wanted.shoe is not None:
-        yield from (text(shown_round.listed(table, view)) for view in of_shoe(reader, table, wanted.shoe))
+        yield from (text(shown_round.listed(table, view)) for view in found)
     else:
-        yield from (text(shown_round.shown(reader, table, view)) for view in views(reader, table, wanted))
+        yield from (text(shown_round.shown(reader, table, view)) for view in found)
+
+
+def rows_shown(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]) -> RowsRead:
+    """The rows of the events, and those of the received bytes."""
+    read = RowsRead(reader)
+    if wanted.rows is not None:
+        first, last = wanted.rows[0], min(wanted.rows[1], reader.last_row(table))
+        begin = reader.begin(table).row + 1
+        read.parts += [RowPart(table, max(first, begin), last)] if first <= last >= begin else []
+    for event in sorted((event for view in found for event in view.events), key=attrgetter("sequence")):
+        read.note(table, event)
+    if wanted.shoe is None:
+        read.parts += [RowPart(table, row, row) for view in found for row in shown_round.card_rows(view)]
+    return read
 
 
 def encoded(value: object) -> msgspec.Raw:
@@ -103,6 +120,8 @@ def text(value: object) -> str:
 
 
 def views(reader: Reader, table: str, wanted: Wanted) -> list[RoundView]:
+    if wanted.shoe is not None:
+        return of_shoe(reader, table, wanted.shoe)
     return last_rounds(reader, table, RECENT) if wanted.round is None else [one_round(reader, table, *wanted.round)]
 
 

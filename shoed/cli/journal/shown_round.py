@@ -91,7 +91,7 @@ def list_line(view: RoundView) -> str:
 def cards(reader: Reader, table: str, view: RoundView) -> Iterator[CardShown]:
     for event in view.of(*CARDS):
         data = event.data
-        row = data.get("provenance", event.row)
+        row = row_of(event)
         received, source = source_of(reader, table, row)
         yield CardShown(
             event_id(reader, table, event.sequence),
@@ -104,6 +104,17 @@ def cards(reader: Reader, table: str, view: RoundView) -> Iterator[CardShown]:
             received,
             source,
         )
+
+
+def row_of(event: EventRow) -> int:
+    """The row of the report of the card."""
+    return int(event.data.get("provenance", event.row))
+
+
+def card_rows(view: RoundView) -> set[int]:
+    """The rows of the reports of the cards that are not rows of the round."""
+    own = {event.row for event in view.events}
+    return {row_of(event) for event in view.of(*CARDS)} - own
 
 
 def source_of(reader: Reader, table: str, row: int) -> tuple[str | None, str]:

@@ -21,7 +21,8 @@ def steps(reader: Reader, table: str, first: int, last: int) -> Iterator[tuple[S
     span = whole(reader, table)
     last = min(last, reader.last_row(table))
     sequence = from_row(reader, table, span, first)
-    for begin in range(first, last + 1, CHUNK):
+    end = first - 1
+    while end < last and (begin := reader.next_row(table, end + 1)) is not None:
         end = min(begin + CHUNK - 1, last)
         found = list(reader.step(table, begin, end))
         part = Extent(sequence, from_row(reader, table, Extent(sequence, span.last), end + 1) - 1)

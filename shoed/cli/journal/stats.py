@@ -6,9 +6,10 @@ from typing import Final
 
 import msgspec
 
+from shoed.cli.journal.checked import RowsRead, examined
 from shoed.cli.journal.counts import Counting, Group, Grouping, Tally
 from shoed.cli.journal.moments import add_zone, zone_of
-from shoed.cli.journal.opening import add_journal, chosen, opened
+from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.selection import add_selection, existing_rounds, selected, selection_of, with_place
 from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
@@ -36,11 +37,12 @@ def add_arguments(parser: Parser) -> None:
 def stats(arguments: Namespace) -> int:
     selection, by, zone = selection_of(arguments), Grouping(arguments.by), zone_of("--zone", arguments.zone)
     found = False
-    with opened(state_dir_of(arguments)) as reader:
+    with examined(state_dir_of(arguments)) as reader:
+        read = RowsRead(reader)
         tables = with_place(reader, chosen(reader, arguments.tables), selection)
         for table in tables:
             counting = Counting(reader, table, by, zone)
-            for event in selected(reader, table, selection):
+            for event in read.noted(table, selected(reader, table, selection)):
                 counting.add(event)
             for group, counts in counting.finished():
                 if arguments.json:
@@ -50,7 +52,7 @@ def stats(arguments: Namespace) -> int:
                 found = True
         if not found:
             raise JournalError(f"no event has all selected values; the journal has {existing_rounds(reader, tables)}")
-    return 0
+        return read.warn()
 
 
 def as_json(group: Group, counts: Tally) -> str:

@@ -39,8 +39,10 @@ def compared(reader: Reader, table: str, rows: Extent) -> Verified:
     head = next(heads_of(reader, "table_name = ? AND row >= ? ORDER BY row LIMIT 1", table, rows.last), None)
     last = rows.last if head is None else head.row
     try:
-        for first in range(rows.first, last + 1, CHUNK):
+        first: int | None = rows.first
+        while first is not None and first <= last:
             require_rows(reader, table, first, min(first + CHUNK - 1, last))
+            first = reader.next_row(table, first + CHUNK)
     except RowAltered as error:
         return Verified(str(error), "", is_good=False)
     hashed = reader.before(table, last + 1).hash.hex()
