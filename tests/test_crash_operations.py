@@ -32,9 +32,9 @@ def test_an_injured_operation_leaves_no_half_result_and_can_be_repeated(name: st
 
 
 def test_a_read_that_fails_once_does_not_replace_the_journal(tmp_path: Path) -> None:
-    """At the start. SQLite reports it as damage, and the second attempt succeeds."""
+    """At the start. SQLite reports it as damage, and the second attempt succeeds; or the error names the directory."""
     with ward("migration of schema 4", tmp_path.resolve() / "ward") as injured:
-        for after in (2, 20):
+        for after in (0, 2, 20):
             assert injured.run(Trial("migration of schema 4", READ, after)) == []
 
 

@@ -21,7 +21,7 @@ from shoed.journal.heads import Head
 from shoed.journal.incarnations import Outside
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, unusable
-from shoed.journal.store import JOURNAL, Store
+from shoed.journal.store import JOURNAL, Store, unwritable
 from shoed.journal.wal import lost_commits
 from shoed.model.incarnations import Because
 
@@ -59,6 +59,8 @@ def lost(path: Path) -> int:
         return lost_commits(path)
     except sqlite3.Error as error:
         raise unusable(path, error, Use.DAEMON) from error
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
 
 
 def set_aside(path: Path, utc_us: int, error: JournalError) -> Path:
