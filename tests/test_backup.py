@@ -19,6 +19,7 @@ from shoed.journal import Reader, hold, seal
 from shoed.journal.backup import FILE, back_up
 from shoed.journal.from_backup import restore
 from shoed.journal.verify import Verification
+from tests.command_clients import shoed
 from tests.long_record import LongRecord
 from tests.patience import PATIENCE_S
 from tests.sealed_record import sealed_record
@@ -380,3 +381,71 @@ def test_the_log_of_a_deleted_journal_is_not_read_with_the_restored_one(earlier:
     assert content(state)["step"] == content(earlier)["step"]
     (aside,) = state.glob("journal-replaced-*.db-wal")
     assert aside.read_bytes() == log
+
+
+# --- wrong paths
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("backup full --state-dir state", "full: No space left on device; free space on the disk, or name another"),
+        ("backup file --state-dir state", "file: this is not a directory; name another directory"),
+        ("backup text --state-dir state", "text/journal.db: file is not a database; keep the file, and name another"),
+        ("backup other --state-dir state", "other/journal.db: the file is not a journal of shoed; name another direct"),
+        ("backup no/a/b --state-dir state", "no/a/b: no/a is not a directory; mount its disk, or make it"),
+        ("restore nope --state-dir new", "there is no journal at nope; name the directory of a backup, or its file"),
+        ("restore text --state-dir new", "text/journal.db: file is not a database; keep the file as evidence, and"),
+        ("restore other --state-dir new", "other/journal.db: the file is not a journal of shoed; name another file"),
+        ("restore state --state-dir no/a", "no/a: no is not a directory; mount its disk, or make it"),
+        ("restore state --state-dir state", "state/journal.db is the journal of this state directory; name a backup"),
+        ("salvage state state", "state is the directory of the damaged file; name a new directory"),
+        ("salvage state no/a", "no/a: no is not a directory; mount its disk, or make it"),
+        ("salvage nope new", "there is no journal at nope; name the damaged file, or the directory with it"),
+        ("salvage state full", "full: No space left on device; free space on the disk, or name another directory"),
+        ("verify --state-dir begun", "there is no journal at begun/journal.db: a first backup, a salvage or a first"),
+        ("restore begun --state-dir new", "there is no journal at begun/journal.db: a first backup, a salvage or a"),
+    ],
+)
+async def test_a_wrong_path_is_named_with_its_remedy(
+    state: Path, monkeypatch: pytest.MonkeyPatch, words: str, error: str
+) -> None:
+    """No directory is made, except the last one of a path; no file is changed."""
+    monkeypatch.chdir(state.parent)
+    before = wrong_places(state.parent)
+    done = await shoed("journal", *words.split())
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith(error)
+    assert files(state.parent) == before
+
+
+def wrong_places(place: Path) -> dict[str, bytes]:
+    """A full disk, a file, a directory with another file, one with another database, and one without a journal."""
+    for name in ("full", "text", "other", "begun"):
+        (place / name).mkdir()
+    (place / "full" / "lock").symlink_to("/dev/full")
+    (place / "begun" / "lock").touch()
+    (place / "file").touch()
+    (place / "text" / FILE).write_text("text")
+    with closing(sqlite3.connect(place / "other" / FILE)) as connection:
+        connection.execute("CREATE TABLE other (number)")
+    return files(place)
+
+
+def files(place: Path) -> dict[str, bytes]:
+    """The directories and the files, except locks and the files of SQLite for a read."""
+    found = (each for each in place.rglob("*") if not each.name.endswith(("lock", "-wal", "-shm")))
+    return {str(each): each.read_bytes() if each.is_file() else b"" for each in found}
+
+
+@pytest.mark.parametrize("words", [("backup", "", "--state-dir", "state"), ("backup", "new", "--state-dir", "")])
+async def test_an_empty_path_is_not_the_present_directory(
+    state: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """It is wrong use."""
+    monkeypatch.chdir(state.parent)
+    before = files(state.parent)
+    done = await shoed("journal", *words)
+    assert done.status == 2
+    assert '"" is not a path; write the name of a file or a directory' in done.err
+    assert files(state.parent) == before

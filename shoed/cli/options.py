@@ -5,7 +5,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from shoed.cli.parser import positive, whole
+from shoed.cli.parser import path, positive, whole
 from shoed.errors import UsageError
 from shoed.ports.address import Address, parse_address
 
@@ -20,7 +20,7 @@ def add_config(parser: argparse._ActionsContainer) -> None:
 def add_state_dir(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
     add_config(place)
-    place.add_argument("--state-dir", type=Path, metavar="DIR", help="the state directory, in place of --config")
+    place.add_argument("--state-dir", type=path, metavar="DIR", help="the state directory, in place of --config")
 
 
 def state_dir_of(arguments: argparse.Namespace) -> Path:

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Never
 
 from shoed.settings import nearest, shown
@@ -83,6 +84,12 @@ def sentence(purpose: str) -> str:
 
 
 # --- values of options
+
+
+def path(text: str) -> Path:
+    if not text:  # otherwise it is the current directory
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a path; write the name of a file or a directory")
+    return Path(text)
 
 
 def positive(text: str) -> int:

@@ -24,7 +24,7 @@ from shoed.journal.losses import Losses, LossKind
 from shoed.journal.reader import LAST_ROW, ChainAnchor, Reader
 from shoed.journal.rows import Checkpoint, row_hash, seal_hash, sealed_hash
 from shoed.journal.scan import newest_starts, whole
-from shoed.journal.schema import SCHEMAS, Use, migrate, unusable
+from shoed.journal.schema import SCHEMAS, Use, migrate, schema_of, unusable
 from shoed.journal.store import hold, unwritable
 
 CHUNK: Final = 2000  # rows of one transaction
@@ -57,20 +57,22 @@ class BackupPart(NamedTuple):
 def back_up(source: Path, directory: Path) -> list[CopiedTable]:
     """Create or continue the backup of a journal in a directory."""
     target = directory / FILE
-    with closing(Reader(source)) as reader, hold(directory):
+    if target.exists() and target.samefile(source):
+        raise JournalError(f"{target} is the journal itself; name another directory for the backup")
+    with closing(Reader(source)) as reader, hold(directory, Use.WRITTEN):
         if reader.verified_schema() < len(SCHEMAS):
             raise JournalError(
                 f"{source}: an earlier shoed wrote the journal (schema {reader.schema}); start the daemon once, which"
                 " updates the journal, then repeat the backup"
             )
-        if target.exists() and target.samefile(source):
-            raise JournalError(f"{target} is the journal itself; name another directory for the backup")
         new, is_first = directory / f"{FILE}.new", not target.exists()
         try:
             remove_unfinished(new)
             if is_first:
                 create(reader, new)
             with closing(sqlite3.connect(new if is_first else target, isolation_level=None)) as connection:
+                if schema_of(connection, target, Use.WRITTEN) < len(SCHEMAS):
+                    raise JournalError(f"{target}: an earlier shoed wrote the backup; name another directory")
                 connection.execute("PRAGMA journal_mode = WAL")  # without WAL, SQLite uses a rollback journal
                 connection.execute("PRAGMA synchronous = FULL")
                 copied = Backup(reader, connection).run()

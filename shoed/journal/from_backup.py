@@ -25,7 +25,7 @@ from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
-from shoed.journal.schema import Use, is_damage, unusable
+from shoed.journal.schema import Use, absent, is_damage, unusable
 from shoed.journal.store import hold, unwritable
 from shoed.journal.verify import AlterationKind, Verification, file_findings
 from shoed.model.incarnations import Because
@@ -44,9 +44,9 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
     """Replace the journal of a state directory by a verified copy of a backup."""
     target = state_dir / "journal.db"
     new = target.with_name("journal.db.restoring")
-    with hold(state_dir), closing(Reader(backup)) as reader:
-        if target.exists() and target.samefile(backup):
-            raise JournalError(f"{backup} is the journal of this state directory; name a backup")
+    if target.exists() and backup.exists() and target.samefile(backup):
+        raise JournalError(f"{backup} is the journal of this state directory; name a backup")
+    with closing(opened(backup)) as reader, hold(state_dir, Use.WRITTEN):
         verify(reader)
         require_room(backup, state_dir)
         try:
@@ -63,6 +63,18 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
         return RestoredBackup(
             [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables], lost, aside
         )
+
+
+def opened(backup: Path) -> Reader:
+    if not backup.exists():
+        raise absent(backup, "name the directory of a backup, or its file")
+    reader = Reader(backup)
+    try:
+        reader.verified_schema()
+    except BaseException:
+        reader.close()
+        raise
+    return reader
 
 
 def verify(reader: Reader) -> None:

@@ -59,6 +59,8 @@ def remedy_of(path: Path, error: Exception, use: Use = Use.DAEMON) -> str:
     if is_damage(error):
         return DAMAGED[use]
     if NO_TABLE in str(error):
+        if use is Use.WRITTEN:
+            return f"the file is not a journal of shoed: {DAMAGED[use]}"
         return "the table was removed, or the file is empty: keep the file as evidence, and restore a backup"
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_FULL:
@@ -71,11 +73,19 @@ def remedy_of(path: Path, error: Exception, use: Use = Use.DAEMON) -> str:
             return f"check the disk of {path.parent}: its free space, its permissions and the kernel's log"
 
 
-def absent(path: Path) -> JournalUnusable:
-    return JournalUnusable(
-        f"there is no journal at {path}; give the configuration of the daemon with --config, or its state directory"
-        " with --state-dir; the first start of the daemon makes the journal"
-    )
+ABSENT: Final = (
+    "give the configuration of the daemon with --config, or its state directory with --state-dir; the first start of"
+    " the daemon makes the journal"
+)
+
+
+def absent(path: Path, remedy: str = ABSENT) -> JournalUnusable:
+    if path.with_name("lock").exists():
+        return JournalUnusable(
+            f"there is no journal at {path}: a first backup, a salvage or a first start of the daemon did not end;"
+            " repeat it"
+        )
+    return JournalUnusable(f"there is no journal at {path}; {remedy}")
 
 
 def schema_of(connection: sqlite3.Connection, path: Path, use: Use) -> int:

@@ -17,7 +17,7 @@ from typing import Final
 
 from shoed.errors import JournalLocked, JournalUnusable
 from shoed.journal.reader import Reader
-from shoed.journal.schema import Use, migrate, unusable
+from shoed.journal.schema import OTHER, Use, migrate, unusable
 
 LOG: Final = logging.getLogger("shoed.journal")
 
@@ -25,43 +25,48 @@ CACHE_KB: Final = 512  # of the writer: eight tables write to 60 pages; further 
 
 
 @contextmanager
-def hold(state_dir: Path) -> Iterator[None]:
-    """Lock the state directory for one shoed. The kernel releases the lock at the end of the process."""
+def hold(state_dir: Path, use: Use = Use.DAEMON) -> Iterator[None]:
+    """Lock the state directory for one shoed. The kernel releases the lock at the end of the process.
+
+    A command makes the last directory of its path only: the disk of the others may not be mounted.
+    """
     try:
+        if use is not Use.DAEMON and not state_dir.parent.is_dir():
+            raise JournalUnusable(f"{state_dir}: {state_dir.parent} is not a directory; mount its disk, or make it")
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise unwritable(state_dir, error) from error
+        raise unwritable(state_dir, error, use) from error
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
             raise JournalLocked(
-                f"{state_dir}: another shoed uses the directory (process {holder}); stop that process,"
-                " or set another site.state_dir"
+                f"{state_dir}: another shoed uses the directory (process {holder}); stop that process, or {OTHER[use]}"
             ) from None
         try:
             os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()}\n".encode(), 0))
         except OSError as error:
-            raise unwritable(state_dir, error) from error
+            raise unwritable(state_dir, error, use) from error
         yield
     finally:
         os.close(lock)
 
 
-def unwritable(state_dir: Path, error: OSError) -> JournalUnusable:
+def unwritable(directory: Path, error: OSError, use: Use = Use.WRITTEN) -> JournalUnusable:
     match error.errno:
+        case errno.EEXIST | errno.ENOTDIR:
+            return JournalUnusable(f"{directory}: this is not a directory; {OTHER[use]}")
         case errno.ENOSPC | errno.EDQUOT:
-            remedy = "the journal needs free space: free space on the disk"
+            remedy = "free space on the disk"
         case errno.EROFS:
             remedy = "the file system is read-only: check the disk and the kernel's log, then mount it for writing"
         case errno.EACCES | errno.EPERM:
             remedy = "allow this user to write the directory"
         case _:
             remedy = "check the disk and the kernel's log"
-    remedy += ", or use another directory (of the daemon: site.state_dir)"
-    return JournalUnusable(f"{state_dir}: {error.strerror}; {remedy}")
+    return JournalUnusable(f"{directory}: {error.strerror}; {remedy}, or {OTHER[use]}")
 
 
 JOURNAL: Final = "journal.db"

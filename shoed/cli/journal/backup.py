@@ -4,12 +4,12 @@ from pathlib import Path
 
 from shoed.cli.journal.opening import add_journal, file_of
 from shoed.cli.options import state_dir_of
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.journal.backup import FILE, back_up
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("directory", type=Path, metavar="DEST", help="the directory of the backup, new or earlier")
+    parser.add_argument("directory", type=path, metavar="DEST", help="the directory of the backup, new or earlier")
     add_journal(parser)
     parser.set_defaults(command=lambda arguments: run(file_of(state_dir_of(arguments)), arguments.directory))
 

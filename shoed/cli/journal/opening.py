@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shoed.cli import say
 from shoed.cli.options import add_config
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.errors import NoSuchTable, UsageError
 from shoed.journal import Reader
 from shoed.journal.growth import shoe_of
@@ -22,7 +22,7 @@ def add_journal(parser: Parser) -> None:
     add_config(place)
     place.add_argument(
         "--state-dir",
-        type=Path,
+        type=path,
         metavar="DIR",
         help="the state directory, or the file of a journal, in place of --config",
     )
@@ -62,7 +62,7 @@ def chosen(reader: Reader, names: Sequence[str], known: Sequence[str] = ()) -> S
 def add_public_keys(parser: Parser) -> None:
     parser.add_argument(
         "--key",
-        type=Path,
+        type=path,
         action="append",
         default=[],
         metavar="FILE",

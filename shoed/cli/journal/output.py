@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.errors import UsageError
 
 MODE: Final = 0o600  # the journal has this mode also
 
 
 def add_output(parser: Parser) -> None:
-    parser.add_argument("--out", type=Path, metavar="FILE", help="a new file (default: the standard output)")
+    parser.add_argument("--out", type=path, metavar="FILE", help="a new file (default: the standard output)")
 
 
 @contextmanager

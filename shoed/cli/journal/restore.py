@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from shoed.cli.options import add_state_dir, state_dir_of
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.journal.backup import FILE
 from shoed.journal.from_backup import restore
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("backup", type=Path, metavar="BACKUP", help="the directory of the backup, or its file")
+    parser.add_argument("backup", type=path, metavar="BACKUP", help="the directory of the backup, or its file")
     add_state_dir(parser)
     parser.set_defaults(command=lambda arguments: run(arguments.backup, state_dir_of(arguments)))
 

@@ -5,40 +5,48 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final
 
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.errors import JournalError
 from shoed.journal import Reader, hold
 from shoed.journal.backup import FILE, last_round
 from shoed.journal.losses import REASONS, LossKind
 from shoed.journal.salvage import SalvagedTable, salvage
-from shoed.journal.schema import absent
+from shoed.journal.schema import Use, absent
 
 SHOWN: Final = 20  # gaps of each table; `verify` prints all of them
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("damaged", type=Path, metavar="DAMAGED", help="the damaged file, or the directory with it")
-    parser.add_argument("directory", type=Path, metavar="DEST", help="a new directory for the new journal")
+    parser.add_argument("damaged", type=path, metavar="DAMAGED", help="the damaged file, or the directory with it")
+    parser.add_argument("directory", type=path, metavar="DEST", help="a new directory for the new journal")
     parser.set_defaults(command=lambda arguments: run(arguments.damaged, arguments.directory))
 
 
 def run(damaged: Path, directory: Path) -> int:
-    path, target = damaged / FILE if damaged.is_dir() else damaged, directory / FILE
-    if not path.exists():
-        raise absent(path)
+    file, target = damaged / FILE if damaged.is_dir() else damaged, directory / FILE
+    if not file.exists():
+        raise absent(file, "name the damaged file, or the directory with it")
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        raise JournalError(
+            f"{file}: {error.strerror}; name a file that can be read, or run as the user of the daemon"
+        ) from error
+    if directory.exists() and directory.samefile(file.parent):
+        raise JournalError(f"{directory} is the directory of the damaged file; name a new directory")
     with ExitStack() as held:
-        if path.name == FILE and (path.parent / "lock").exists():  # perhaps the journal of a running daemon
-            held.enter_context(hold(path.parent))
-        held.enter_context(hold(directory))
+        if file.name == FILE and (file.parent / "lock").exists():  # perhaps the journal of a running daemon
+            held.enter_context(hold(file.parent, Use.WRITTEN))
+        held.enter_context(hold(directory, Use.WRITTEN))
         if target.exists():
             raise JournalError(f"{target} exists; name a new directory")
-        found = salvage(path, target)
+        found = salvage(file, target)
     with closing(Reader(target)) as reader:
         for table in found.tables:
             print("\n".join(lines(table, last_round(reader, table.name))))
     if found.unread_pages:
-        print(f"{path}: the disk could not read {found.unread_pages} pages; the last rows may be missing, too")
-    print(f"{target} is the new journal: read it with --state-dir {directory}, and keep {path} as evidence")
+        print(f"{file}: the disk could not read {found.unread_pages} pages; the last rows may be missing, too")
+    print(f"{target} is the new journal: read it with --state-dir {directory}, and keep {file} as evidence")
     return int(found.unread_pages > 0 or any(table.losses for table in found.tables))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from shoed.cli.journal.opening import add_journal, add_public_keys, chosen, opened, public_keys_of
 from shoed.cli.options import state_dir_of
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
 from shoed.journal.losses import REASONS, known_tables
@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help="(default: all)")
     add_public_keys(parser)
     parser.add_argument(
-        "--heads", type=Path, metavar="FILE", help="compare with the signed heads in FILE, which a witness keeps"
+        "--heads", type=path, metavar="FILE", help="compare with the signed heads in FILE, which a witness keeps"
     )
     add_journal(parser)
     parser.set_defaults(command=run)

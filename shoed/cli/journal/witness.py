@@ -7,7 +7,6 @@ import argparse
 import asyncio
 import random
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from shoed.bus.settings import BrokerSettings, parse_url
@@ -15,7 +14,7 @@ from shoed.bus.subscriber import subscription
 from shoed.cli import ExitStatus
 from shoed.cli.journal.opening import add_public_keys, public_keys_of
 from shoed.cli.options import CONFIG, add_config
-from shoed.cli.parser import Parser
+from shoed.cli.parser import Parser, path
 from shoed.errors import BrokerLost, UsageError
 from shoed.journal.heads import in_base64
 from shoed.journal.witness import Witness
@@ -28,7 +27,7 @@ BACKOFF_MOST_S: Final = 5.0
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="heads are appended to it, one JSON object in each line"
+        "file", type=path, metavar="FILE", help="heads are appended to it, one JSON object in each line"
     )
     add_config(parser)
     parser.add_argument("--url", metavar="URL", help="the broker, in place of --config; requires --site")
