@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from shoed.journal.keys import PUBLIC_FILE, read_public
 from tests.command_clients import shoed
+from tests.foreign_journal import ForeignVerifier
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.long_record import LongRecord
 from tests.test_backup import findings
@@ -74,6 +76,7 @@ async def test_a_restored_journal_never_repeats_an_id(world: World) -> None:
     new = [int(event["sequence"]) for event in world.recorder.events() if event["id"] not in before]
     assert min(new) <= max(int(name.rpartition("-")[2]) for name in before), "the numbers continue after the backup"
     assert findings(world.state_dir) == []
+    assert list(ForeignVerifier(world.journal.path, [read_public(world.state_dir / PUBLIC_FILE)]).problems()) == []
 
 
 async def test_the_daemon_deletes_old_rows_while_it_deals(world: World) -> None:
@@ -106,6 +109,7 @@ async def test_the_daemon_deletes_old_rows_while_it_deals(world: World) -> None:
         await world.settled(shoe)
         assert await daemon.stop() == 0
     assert findings(world.state_dir) == []
+    assert list(ForeignVerifier(world.journal.path).problems()) == []
     out = await journal("status", "--state-dir", world.state_dir)
     assert f"{TABLE}: " in out
     assert "days" in out
