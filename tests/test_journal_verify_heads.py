@@ -264,16 +264,23 @@ async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys
 
 
 @pytest.mark.parametrize("own", [0, 8])
-async def test_heads_of_another_journal_are_not_compared(
-    place: Path, capsys: pytest.CaptureFixture[str], own: int
+@pytest.mark.parametrize("previous", ["earlier", "second", None])
+async def test_heads_of_another_journal_require_it(
+    place: Path, capsys: pytest.CaptureFixture[str], own: int, previous: str | None
 ) -> None:
-    """The witness has heads of an earlier journal of the machine. A file without any other head proves nothing."""
+    """A journal that another one replaced is a finding, unless this journal names it, by any of its words."""
+    begun = "INSERT INTO incarnation_table VALUES (1, 't', 0, 0, ?, 6, 1, 0)"
+    attack(place, sql(begun, previous))
     original = list(logged_heads(place))
-    heads = [*(replace(head, journal="earlier") for head in original), *original[:own]]
-    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, heads)))
+    heads = [replace(head, journal="earlier", incarnation="second") for head in original]
+    heads[0] = replace(heads[0], incarnation="earlier")
+    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *original[:own]])))
     status, text = audited(place, capsys)
-    assert (status, "no head could be compared with the journal" in text) == ((GOOD, False) if own else (WRONG, True))
-    assert "8 heads of another journal, earlier, are not compared" in text
+    assert (status, "no head could be compared" in text) == (GOOD if own and previous else WRONG, not own)
+    result = "not compared: this journal names it" if previous else "missing: this journal does not name it"
+    for table, count in (("t", ROWS), ("u", 2)):
+        place_of = f"{table}: {count} signed heads of the journal earlier, the last one of row {count}"
+        assert f"{place_of}: {result}" in text, text
 
 
 @pytest.mark.parametrize("statement", ["UPDATE head SET key = 7", "DELETE FROM key"])

@@ -51,6 +51,7 @@ ROUNDS: Final = (
     "SELECT row FROM event WHERE table_name = ? AND row > ? AND row <= ? AND type = ?"
     " ORDER BY sequence LIMIT 1 OFFSET 1"
 )
+PREVIOUS: Final = "SELECT DISTINCT previous FROM incarnation_table WHERE previous NOTNULL"
 KEYS: Final = "SELECT number, public, reason, announced FROM key ORDER BY number"
 LINE: Final = "line"
 HEADS: Final = 1024  # of one transaction
@@ -171,20 +172,32 @@ class HeadVerification:
     def witnessed(self, path: Path, names: Collection[str] = ()) -> Iterator[Alteration]:
         """The findings for the heads in a file of a witness or of the daemon. `names`: the tables; empty: all."""
         self.begin()
-        foreign: dict[str, int] = {}
+        foreign: dict[tuple[str, str], tuple[int, int]] = {}  # by journal and table: the number of heads, the last row
+        earlier = set[str]()  # the journals that this one names as earlier ones
         lines = lines_of(path)
         while part := list(islice(lines, HEADS)):  # before the moment: the rows of these heads are committed
             with self.one_moment():
+                previous = {word for (word,) in self.reader.rows(PREVIOUS)}
                 for number, head in part:
                     if head is None:
                         detail = "it is not a signed head: it was damaged or cut off"
                         self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
-                    elif head.journal != self.reader.word:
-                        foreign[head.journal] = foreign.get(head.journal, 0) + 1
-                    elif not names or head.table in names:
+                    elif names and head.table not in names:
+                        continue
+                    elif head.journal == self.reader.word:
                         self.compare(head, f" of {path}")
-        for journal, count in foreign.items():
-            self.notes.append(f"{path}: {count} heads of another journal, {journal}, are not compared")
+                    else:
+                        count, last = foreign.get((head.journal, head.table), (0, 0))
+                        foreign[head.journal, head.table] = count + 1, max(last, head.row)
+                        if not previous.isdisjoint({head.journal, head.incarnation}):
+                            earlier.add(head.journal)
+        for (journal, table), (count, last) in foreign.items():
+            place = f"{count} signed heads of the journal {journal}, the last one of row {last}"
+            if journal in earlier:
+                self.notes.append(f"{table}: {place}: not compared: this journal names it as an earlier one; verify it")
+            else:
+                detail = "this journal does not name it as an earlier one; the rows are in that journal only"
+                yield Alteration(table, place, AlterationKind.MISSING, detail)
         yield from self.joined()
         if not self.compared and not self.runs:
             detail = "no head could be compared with the journal, so the file proves nothing"
