@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
-from shoed.cli.journal.verify import INCOMPLETE
+from shoed.cli.journal.verify import INCOMPLETE, REMEDY
 from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
@@ -367,6 +367,51 @@ async def test_the_salvage_of_a_lost_table_is_verified(place: Path, capsys: pyte
         printed = [line for line in text.splitlines() if "missing" in line or "altered" in line]
         assert (status, sorted(printed)) == (WRONG, sorted(gaps))
         assert INCOMPLETE in text
+
+
+async def test_heads_that_a_salvage_did_not_find_are_a_gap(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their number is printed, and no change. A head of a later row is required."""
+    attack(place, removed("head", "table_name = 't' AND row < 6"), sql("PRAGMA wal_checkpoint(TRUNCATE)"))
+    (place / "new").mkdir()
+    salvage(place / "journal.db", place / "new" / "journal.db")
+    key = ("--key", str(place / "auditor.pub"))
+    status, text = verify(place / "new", capsys, *key)
+    assert (status, REMEDY in text, INCOMPLETE in text) == (WRONG, False, True), text
+    assert "t: signed heads: lost: 5 rows require a signed head, and the salvage did not find it" in text
+    await play(place / "new", 7, 8)
+    attack(place / "new", removed("head", "table_name = 't' AND row = 7"))
+    status, text = verify(place / "new", capsys, *key)
+    assert (status, "t: the signed head of row 7: missing: a round or a shoe begins" in text) == (WRONG, True), text
+
+
+@pytest.mark.parametrize("is_salvaged", [True, False])
+async def test_gaps_require_a_salvage(place: Path, capsys: pytest.CaptureFixture[str], *, is_salvaged: bool) -> None:
+    """A salvage begins an incarnation. Otherwise a person removed the rows, and wrote the table `loss`."""
+    rows = [removed(name, "table_name = 't' AND row = 3") for name in ("step", "event", "head", "checkpoint")]
+    gaps = [(3, 3, "missing", None, None), (4, 4, "unproven", None, None), (4, 4, "events", 3, 3)]
+    attack(place, *rows, *(sql("INSERT INTO loss VALUES ('t', ?, ?, ?, ?, ?)", *gap) for gap in gaps))
+    if is_salvaged:
+        attack(place, lambda connection: begin(connection, Because.SALVAGED, "the damaged file", 0))
+    status, text = verify(place, capsys)
+    assert (status, INCOMPLETE in text, REMEDY in text) == (WRONG, is_salvaged, not is_salvaged), text
+    assert ("journal.db: the table `loss`: inserted: it names gaps, and no" in text) is not is_salvaged
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [
+        ((3, 9, "missing", None, None), "the loss of rows 3-9: altered: step 3 is present"),
+        ((5, 5, "events", 2, 2), "the loss of event 2: altered: event 2 is present"),
+    ],
+)
+async def test_a_gap_of_present_rows_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], gap: tuple[object, ...], text: str
+) -> None:
+    """No salvage writes it: it would excuse a later removal."""
+    attack(place, lambda connection: begin(connection, Because.SALVAGED, "the damaged file", 0))
+    attack(place, sql("INSERT INTO loss VALUES ('t', ?, ?, ?, ?, ?)", *gap))
+    status, printed = verify(place, capsys)
+    assert (status, f"t: {text}" in printed, REMEDY in printed) == (WRONG, True, True), printed
 
 
 @pytest.mark.parametrize(

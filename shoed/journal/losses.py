@@ -54,6 +54,8 @@ class Losses:
     """The gaps of one table."""
 
     def __init__(self, reader: Reader, table: str) -> None:
+        self.reader = reader
+        self.table = table
         query = "SELECT row, last_row, kind, sequence, last_sequence FROM loss WHERE table_name = ? ORDER BY row"
         found = reader.rows(query, table) if reader.is_chained else ()
         self.all: list[Loss] = []
@@ -67,6 +69,20 @@ class Losses:
     def concern(self, first: int, last: int) -> bool:
         """Whether one of these rows is named."""
         return any(loss.row <= last and loss.last_row >= first for loss in self.all)
+
+    def present(self, loss: Loss) -> str | None:
+        """The first row or event that is in the journal, although the salvage did not find it."""
+        number, sources = {
+            LossKind.MISSING: ("row", ("step", "step_4")),
+            LossKind.EVENTS: ("sequence", ("event",)),
+            LossKind.UNPROVEN: ("row", ()),
+        }[loss.kind]
+        for name in sources:
+            query = f"SELECT min({number}) FROM {name} WHERE table_name = ? AND {number} BETWEEN ? AND ?"  # noqa: S608 -- ours
+            for (found,) in self.reader.rows(query, self.table, loss.first, loss.last):
+                if found is not None:
+                    return f"{name} {found}"
+        return None
 
     def count(self, kind: LossKind) -> int:
         return sum(loss.last - loss.first + 1 for loss in self.all if loss.kind is kind)

@@ -32,6 +32,7 @@ from shoed.journal.rows import (
     seal_hash,
     sealed_hash,
 )
+from shoed.model.incarnations import Because
 
 HASH: Final = 9  # its place in the columns of a row
 PART: Final = 16_384  # rows of one transaction
@@ -40,6 +41,7 @@ EVENTS: Final = (
     "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? AND sequence <= ?"
     " ORDER BY sequence"
 )
+SALVAGED: Final = f"SELECT 1 FROM incarnation WHERE reason = '{Because.SALVAGED.value}'"  # noqa: S608 -- ours
 REMEDY: Final = "run: shoed journal verify; keep a copy of the journal as evidence, then restore a backup"
 
 EventOfRow = tuple[int, int, str, int, str]  # row, sequence, type, utc_us, data
@@ -109,6 +111,8 @@ class Verification:
     def row_findings(self) -> Iterator[Alteration]:
         for loss in self.losses.all:
             yield self.finding(str(loss), AlterationKind.LOST, REASONS[loss.kind])
+            if (present := self.losses.present(loss)) is not None:
+                yield self.finding(f"the loss of {loss}", AlterationKind.ALTERED, f"{present} is present")
         for row, kind in self.losses.unknown:
             yield self.finding(f"the loss of row {row}", AlterationKind.ALTERED, f"no salvage writes the kind {kind!r}")
         yield from self.begin()
@@ -329,6 +333,9 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
     ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
     if word != reader.word:
         yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")
+    if list(reader.rows(f"SELECT 1 FROM loss WHERE NOT EXISTS ({SALVAGED}) LIMIT 1")):  # noqa: S608 -- ours
+        detail = "it names gaps, and no incarnation of the journal is `salvaged`"
+        yield Alteration(file, "the table `loss`", AlterationKind.INSERTED, detail)
     known = known_tables(reader)
     begun = "incarnation_table WHERE row > 0 OR sequence > 0"  # another one may begin before the first row of a table
     for source in ("cursor", "checkpoint", "head", "anchor", "seal", begun):

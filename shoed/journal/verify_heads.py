@@ -27,6 +27,7 @@ from shoed.journal.seal import Run
 from shoed.journal.verify import PART, Alteration, AlterationKind
 from shoed.journal.witness import lines_of
 from shoed.model.events import TYPES, RoundStarted
+from shoed.model.incarnations import Because
 
 MOMENTS: Final = ", ".join(f"'{TYPES[each]}'" for each in HEAD_MOMENTS)
 WITHOUT_HEAD: Final = (
@@ -84,6 +85,7 @@ class SignedTable:
         self.losses = Losses(reader, table)
         self.words = list(reader.rows(WORDS, table))  # the incarnations, the newest first
         self.first_word = reader.word
+        self.salvaged = max((row for row, _, reason in self.words if reason == Because.SALVAGED.value), default=0)
 
     def incarnation(self, row: int) -> tuple[str, str]:
         """The word of a row, and why it begins."""
@@ -106,6 +108,7 @@ class HeadVerification:
         self.compared = 0  # heads of the table, or of the file
         self.last = 0  # the last row with a genuine head
         self.lost = 0  # heads of rows that a salvage did not find, and named
+        self.without_head = 0  # rows that require a head, which a salvage did not find
         self.cut = 0  # heads of rows that retention deleted
 
     @contextmanager
@@ -140,13 +143,18 @@ class HeadVerification:
     def require(self, table: str, end: int) -> None:
         """Each head moment has a head. After the last genuine head, at most one round begins."""
         begin, sequence = max((each.row for each in self.reader.anchors(table)), default=0), 0
+        salvaged = self.tables[table].salvaged
         while without := list(self.reader.rows(WITHOUT_HEAD, table, sequence, begin)):
             for sequence, row in without:  # noqa: B007 -- the next part begins after it
-                self.add(table, AlterationKind.MISSING, row, "a round or a shoe begins or ends in the row")
-        for (row,) in self.reader.rows(STOPS, table, begin):
+                if row > salvaged:
+                    self.add(table, AlterationKind.MISSING, row, "a round or a shoe begins or ends in the row")
+                self.without_head += row <= salvaged
+        for (row,) in self.reader.rows(STOPS, table, max(begin, salvaged)):
             if self.reader.event_columns(table, row):
                 self.add(table, AlterationKind.MISSING, row, "a link closes in the row, as at a stop")
-        rounds = self.reader.rows(ROUNDS, table, self.last, end, TYPES[RoundStarted])  # a later one may have its head
+        rounds = self.reader.rows(
+            ROUNDS, table, max(self.last, salvaged), end, TYPES[RoundStarted]
+        )  # a later one may have its head
         for (row,) in rounds if not self.runs else ():
             detail = "a second round begins after the last genuine head, and no head was written between them"
             self.add(table, AlterationKind.MISSING, row, detail)
@@ -215,7 +223,7 @@ class HeadVerification:
 
     def begin(self) -> None:
         self.runs.clear()
-        self.compared = self.last = self.lost = self.cut = 0
+        self.compared = self.last = self.lost = self.without_head = self.cut = 0
 
     def compare(self, head: Head, source: str) -> None:
         """Compare a head with the hash of its row."""

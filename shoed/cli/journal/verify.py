@@ -68,7 +68,9 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
                 print(f"{name}: more changes follow")
         for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
             print(each)
-            is_changed = is_changed or isinstance(each, Alteration)
+            is_lost = isinstance(each, Alteration) and each.kind is AlterationKind.LOST
+            is_incomplete = is_incomplete or is_lost
+            is_changed = is_changed or (isinstance(each, Alteration) and not is_lost)
     if is_changed:
         print(REMEDY)
     elif is_incomplete:
@@ -108,6 +110,9 @@ def verified_heads(
             yield f"{table}: not signed: {f'row {first}' if first == last else f'rows {first}-{last}'}"
         if heads.lost:
             yield f"{table}: {heads.lost} of them are of rows that a salvage did not find"
+        if heads.without_head:
+            detail = f"{heads.without_head} rows require a signed head, and the salvage did not find it"
+            yield Alteration(table, "signed heads", AlterationKind.LOST, detail)
     if file is not None:
         yield from heads.witnessed(file, names)
         yield f"{file}: {heads.compared} signed heads were compared"
