@@ -75,8 +75,10 @@ class Site:
 
         await self.world.recorder.until(newest)
 
-    async def play(self, reports: int, *, kill: bool = False) -> None:
+    async def play(self, reports: int, *, kill: bool = False, after: int = 0) -> None:
+        """`after`: the number of incarnations in the complete history before the first report."""
         daemon = await self.start()
+        await self.world.recorder.until(lambda: len(self.continued()) >= after)
         await self.deal(reports)
         await self.fence()
         await self.end(daemon, kill=kill)
@@ -130,6 +132,11 @@ class Site:
         """The different events about an incarnation, in order."""
         found = {each["id"]: each["data"] for each in self.events if each["type"] == "shoed.journal.continued"}
         return list(found.values())
+
+    def rounds_are_unique(self) -> bool:
+        """Whether each number of a shoe and a round names one round."""
+        started = {each["id"]: each["data"] for each in self.events if each["type"] == "shoed.round.started"}
+        return len({(each["shoe"], each["round"]) for each in started.values()}) == len(started)
 
     def check(self) -> None:
         received = [Received(TABLE, each) for each in self.events]

@@ -5,11 +5,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shoed.journal.keys import PUBLIC_FILE, read_public
 from tests.command_clients import shoed
 from tests.foreign_journal import ForeignVerifier
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.long_record import LongRecord
+from tests.losses import Site
 from tests.test_backup import findings
 from tests.witnesses import TABLE, Journal
 from tests.world import World
@@ -77,6 +80,33 @@ async def test_a_restored_journal_never_repeats_an_id(world: World) -> None:
     assert min(new) <= max(int(name.rpartition("-")[2]) for name in before), "the numbers continue after the backup"
     assert findings(world.state_dir) == []
     assert list(ForeignVerifier(world.journal.path, [read_public(world.state_dir / PUBLIC_FILE)]).problems()) == []
+
+
+@pytest.mark.parametrize("beside", ["heads", "journal", "nothing"])
+async def test_after_a_restore_no_round_has_a_used_number(world: World, beside: str) -> None:
+    """The later rounds are known by the heads, by the replaced journal, or only by the broker."""
+    target = world.place / "backup"
+    async with TcpShoe() as shoe:
+        site = Site(world, shoe)
+        await site.play(8)
+        await journal("backup", target, "--state-dir", world.state_dir)
+        await site.play(25, kill=True)
+        if beside != "heads":
+            site.forget_heads()
+        if beside != "journal":
+            site.remove()
+        await journal("restore", target, "--state-dir", world.state_dir)
+        await site.play(25, after=2 if beside == "nothing" else 1)
+        site.check()
+        assert site.rounds_are_unique()
+        assert {each["reason"] for each in site.continued()} == {"restored"}
+        known = site.continued()
+        assert known[-1]["known"] is not None
+        (started,) = [each for each in world.recorder.of("shoe.started") if each["shoe_integrity"] == "partial"][-1:]
+        assert started["shoe"] == 2
+        await site.play(8)
+        assert site.continued() == known
+        await site.verified()
 
 
 async def test_the_daemon_deletes_old_rows_while_it_deals(world: World) -> None:

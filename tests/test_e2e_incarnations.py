@@ -150,6 +150,51 @@ async def test_a_table_that_lost_all_rows_plays_after_a_salvage_and_a_restore(
     assert (continued["reason"], continued["kept"], continued["known"]) == ("restored", 0, known)
     assert world.recorder.of("round.started")[-1]["shoe"] > shoes
     assert world.journal.ask("SELECT count(*) > 1 FROM head")[0][0]
+
+
+@pytest.mark.parametrize("heads", [True, False], ids=["heads", "broker"])
+async def test_a_copy_that_is_older_than_a_later_journal_begins_a_new_word(
+    tmp_path: Path, world: World, shoe: TcpShoe, *, heads: bool
+) -> None:
+    """The newest evidence is of the later journal. Neither a round nor an id has two contents."""
+    site = Site(world, shoe)
+    await site.play(8)
+    copy = site.copy(tmp_path / "copy")
+    await site.play(25)
+    site.remove()
+    await site.play(8)
+    later = site.last()
+    site.restore(copy)
+    if not heads:
+        site.forget_heads()
+    await site.play(25, after=2)
+    site.check()
+    _, continued = site.continued()
+    assert (continued["previous"], continued["reason"], continued["known"]) == (later[0], "tail-lost", later[1])
+    assert site.rounds_are_unique()
+    await site.play(8)
+    assert len(site.continued()) == 2, "a clean restart begins no word"
+    site.check()
+    await site.verified()
+
+
+async def test_a_new_journal_beside_a_broker_that_knows_another_continues_the_numbers_of_shoes(
+    world: World, shoe: TcpShoe
+) -> None:
+    """The complete state directory was deleted. The first event names the loss."""
+    site = Site(world, shoe)
+    await site.play(25)
+    known = site.last()
+    site.remove()
+    site.forget_heads()
+    await site.play(8, after=1)
+    site.check()
+    (continued,) = site.continued()
+    assert (continued["reason"], continued["previous"], continued["known"]) == ("damaged", *known)
+    assert world.recorder.of("round.started")[-1]["shoe"] == 2
+    assert site.rounds_are_unique()
+    await site.play(8)
+    assert len(site.continued()) == 1
     await site.verified()
 
 

@@ -12,7 +12,7 @@ from shoed.journal import Reader, Store, incarnations
 from shoed.journal.damaged import opened, set_aside, set_aside_journals
 from shoed.journal.head_log import HeadLog
 from shoed.journal.heads import Head
-from shoed.journal.incarnations import Outside
+from shoed.journal.incarnations import Loss, Outside
 from shoed.model.incarnations import Because, WordSince, word_of
 from shoed.model.moments import rfc3339
 
@@ -155,37 +155,61 @@ def test_the_reason_of_a_new_file_is_on_its_first_word(store: Store, reader: Rea
     assert incarnations.words(reader, TABLE) == (WordSince(0, store.word),)
 
 
+def shown(reader: Reader, outside: Outside) -> Loss:
+    return incarnations.loss(reader, TABLE, outside)
+
+
 def test_an_event_outside_is_missing_if_the_journal_lacks_it_or_has_another(store: Store, reader: Reader) -> None:
     """The time of the event is its content; without a time only its number counts."""
     record(store, "Configured", "Received")
-    assert not incarnations.missing(reader, TABLE, outside(store, 2, utc_us=NOW_US + 2))
-    assert not incarnations.missing(reader, TABLE, outside(store, 2))
-    assert not incarnations.missing(reader, TABLE, outside(store, 0))
-    assert incarnations.missing(reader, TABLE, outside(store, 2, utc_us=NOW_US + 3))
-    assert incarnations.missing(reader, TABLE, outside(store, 3))
+    assert shown(reader, outside(store, 2, utc_us=NOW_US + 2)) is Loss.NONE
+    assert shown(reader, outside(store, 2)) is Loss.NONE
+    assert shown(reader, outside(store, 0)) is Loss.NONE
+    assert shown(reader, outside(store, 2, utc_us=NOW_US + 3)) is Loss.NEW
+    assert shown(reader, outside(store, 3)) is Loss.NEW
 
 
-def test_an_event_of_another_journal_is_not_missing(store: Store, reader: Reader) -> None:
-    """Of the same file, an unknown word is a loss: a later incarnation is not in this file."""
+def test_an_unknown_word_is_a_loss(store: Store, reader: Reader) -> None:
+    """A later incarnation is not in this file, or another journal was used after it."""
     record(store, "Configured")
-    assert not incarnations.missing(reader, TABLE, Outside("other", "other", 9))
-    assert incarnations.missing(reader, TABLE, outside(store, 1, "later"))
+    assert shown(reader, Outside("other", "other", 1)) is Loss.NEW
+    assert shown(reader, outside(store, 1, "later")) is Loss.NEW
 
 
 def test_a_loss_that_is_on_record_is_not_found_again(store: Store, reader: Reader) -> None:
     """The retained state of the lost events remains until the next one."""
     record(store, "Configured", "Received")
-    assert incarnations.missing(reader, TABLE, outside(store, 9))
+    assert shown(reader, outside(store, 9)) is Loss.NEW
     begin(store, Because.TAIL_LOST)
-    assert not incarnations.missing(reader, TABLE, outside(store, 9))
+    assert shown(reader, outside(store, 9)) is Loss.RECORDED
+
+
+@pytest.mark.parametrize(("known", "acknowledged", "found"), [(9, 5, 1), (8, 2, 1), (8, 3, 2)])
+def test_a_loss_of_another_journal_is_recorded_up_to_its_last_known_event(
+    store: Store, reader: Reader, known: int, acknowledged: int, found: int
+) -> None:
+    """While no event of the new word is acknowledged, a later event of the other journal is not another loss."""
+    record(store, "Configured", "Received")
+    begin(store, Because.TAIL_LOST, outside={TABLE: Outside("other", "other", known)})
+    record(store, "Configured")
+    acknowledge(store, acknowledged)
+    assert shown(reader, Outside("other", "other", 9)) is Loss(found)
+
+
+def test_the_largest_loss_has_the_last_round_of_all_evidence(store: Store, reader: Reader) -> None:
+    """The head at the broker may be of a later round than the state."""
+    record(store, "Configured")
+    events = (Outside("other", "other", 9, None, 3, 4), Outside(store.word, store.word, 1, None, 5, 6))
+    found = incarnations.largest_loss(reader, TABLE, events)
+    assert found == (Loss.NEW, Outside("other", "other", 9, None, 5, 6))
 
 
 def test_a_row_with_another_hash_is_missing(store: Store, reader: Reader) -> None:
     """A signed head has the hash of its row."""
     record(store, "Configured", "Received")
     head = Outside(store.word, store.word, 2, None, 1, 1, 2, b"h".hex())
-    assert not incarnations.missing(reader, TABLE, head)
-    assert incarnations.missing(reader, TABLE, Outside(store.word, store.word, 2, None, 1, 1, 2, b"g".hex()))
+    assert shown(reader, head) is Loss.NONE
+    assert shown(reader, Outside(store.word, store.word, 2, None, 1, 1, 2, b"g".hex())) is Loss.NEW
 
 
 @pytest.mark.parametrize(
@@ -210,8 +234,8 @@ def test_the_words_of_events_up_to_the_next_start_are_kept(
 # --- the opening of a journal
 
 
-def head(store: Store, sequence: int, row: int = 0) -> Head:
-    return Head(store.word, store.word, TABLE, row, sequence, 7, 3, rfc3339(NOW_US), "", "", "")
+def head(store: Store, sequence: int, row: int = 0, *, word: str = "", shoe: int = 7) -> Head:
+    return Head(word or store.word, word or store.word, TABLE, row, sequence, shoe, 3, rfc3339(NOW_US), "", "", "")
 
 
 def test_a_signed_head_after_the_end_of_the_journal_is_a_loss(store: Store, tmp_path: Path) -> None:
@@ -240,6 +264,28 @@ def test_an_early_copy_without_an_event_is_recognised_by_the_signed_heads(store:
         assert continued is not None
         assert (continued.number, continued.reason, continued.known) == (2, Because.TAIL_LOST, 5)
         assert word_of(words, 1) != store.word
+
+
+def test_a_head_of_another_journal_after_all_others_is_a_loss(store: Store, tmp_path: Path) -> None:
+    """The file is older than that journal. The last shoe is that of all heads. A restart finds nothing further."""
+    record(store, "Configured", "Received")
+    acknowledge(store, 2)
+    HeadLog(tmp_path).append([head(store, 1), head(store, 9, word="other", shoe=8), head(store, 2, word="third")])
+    found = opened(tmp_path, [TABLE], NOW_US)
+    assert "tail-lost: the signed head third-t-2 is missing" in found.note
+    with closing(found.read()) as reader:
+        continued = incarnations.pending(reader, TABLE)
+    assert continued is not None
+    assert (continued.previous, continued.known, continued.shoe) == ("third", 2, 8)
+    record(store, "Configured")
+    assert opened(tmp_path, [TABLE], NOW_US).note == ""
+
+
+def test_a_head_of_another_journal_before_a_head_of_this_one_is_not_a_loss(store: Store, tmp_path: Path) -> None:
+    """The file is newer than that journal."""
+    record(store, "Configured", "Received")
+    HeadLog(tmp_path).append([head(store, 9, word="other"), head(store, 2)])
+    assert opened(tmp_path, [TABLE], NOW_US).note == ""
 
 
 def test_a_damaged_file_is_set_aside(store: Store, tmp_path: Path) -> None:

@@ -123,10 +123,18 @@ def test_a_table_with_an_older_round_starts_a_partial_shoe(shoe: int, number: in
 
 
 def test_a_round_that_is_dealt_since_the_start_continues() -> None:
-    """The loss is noticed at the first connection to the broker. The next shoe has a number that is not used."""
+    """The loss is noticed at the first connection to the broker. The next round begins a shoe with an unused number."""
     table = started(FIRST)
     table.hear_each(NATURAL[:2])
     lost = replace(LOST, shoe=7, round=3)
     published = table.step(incoming=configured(*WORDS, continued=lost, running=True))
     assert [each.type for each in published] == ["journal.continued"]
     assert table.hands == "8S / 3H"
+    table.hear(*NATURAL[2:])
+    for first_of_shoe in (True, False):
+        heard = table.hear(*NATURAL)
+        assert [each for each in heard if isinstance(each, ShoeStarted)] == [
+            ShoeStarted(shoe=8, shoe_integrity="partial")
+        ] * first_of_shoe
+        (begun,) = [each for each in heard if isinstance(each, RoundStarted)]
+        assert (begun.shoe, begun.round) == (8, 1 if first_of_shoe else 2)

@@ -87,8 +87,12 @@ class TableMessages(msgspec.Struct, frozen=True):
     def published_data(self, data: str) -> str:
         return with_present_ids(data, self.table, self.words)
 
+    @property
+    def head_topic(self) -> str:
+        return f"{self.root}/head"
+
     def head(self, head: Head) -> MqttMessage:
-        return MqttMessage(f"{self.root}/head", encode(head), retain=True, content_type=JSON)
+        return MqttMessage(self.head_topic, encode(head), retain=True, content_type=JSON)
 
     def event(self, event: StoredEvent, *, historical: bool) -> MqttMessage:
         envelope = CloudEvent(

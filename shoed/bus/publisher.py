@@ -31,12 +31,12 @@ import msgspec
 from shoed.bus.client import Connection, MqttMessage, connect
 from shoed.bus.journal_reads import JournalReads
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
-from shoed.bus.retained import outside_of
+from shoed.bus.retained import outside_of, outside_of_head
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Store, StoredEvent, Writer
 from shoed.journal.heads import HEAD_MOMENTS, Head, newest_head
-from shoed.journal.incarnations import Outside, missing
+from shoed.journal.incarnations import Loss, Outside, largest_loss
 from shoed.journal.rows import text
 from shoed.journal.verify import verified_events
 from shoed.model.events import Event
@@ -79,7 +79,7 @@ class Publisher:
         store: Store,
         writer: Writer,
         counts: EventCounts,
-        tail_lost: Callable[[Outside], Awaitable[None]],
+        tail_lost: Callable[[Loss, Outside], Awaitable[None]],
     ) -> None:
         self.messages = messages
         self.broker = broker
@@ -99,7 +99,7 @@ class Publisher:
         self.progress = asyncio.Event()  # `acknowledged` has changed
         self.proven = False  # whether the broker publishes our events; under MQTT 3.1.1 only a probe can prove it
         self.counts = counts
-        self.tail_lost = tail_lost  # begins an incarnation of the journal; sets `messages`
+        self.tail_lost = tail_lost  # begins an incarnation of the journal, if necessary; sets `messages`
         self.logged_reason = ""  # the last logged reason
         self.stale = True  # the broker does not have the newest state
         self.state_from = 0.0  # on the event loop's clock: the next state is not sent before
@@ -220,41 +220,40 @@ class Publisher:
             self.under_way.clear()
 
     async def compare(self, connection: Connection, born: Born) -> None:
-        """Compare the retained state with the journal, before the birth replaces it.
+        """Compare the retained state and head with the journal, before the birth replaces them.
 
         The retained state includes the last event that subscribers have. If the journal does not have this event, no
         further event can have the same word. Only the first connection decides: later ones find the state of this
         process, or of another shoed that publishes the same table. If the journal cannot be read or written, the state
         is kept at the broker for the next connection.
         """
-        payload = await connection.retained(self.messages.state_topic)
-        outside = outside_of(payload)
-        if outside is None:
-            self.is_compared = True
-        elif not self.is_compared:
-            found: list[bool] = []
-            while not found and self.is_readable:
-                self.reads.ask(partial(missing, table=self.messages.table, outside=outside), found.append)
+        state = outside_of(await connection.retained(self.messages.state_topic))
+        if not self.is_compared:
+            head = outside_of_head(await connection.retained(self.messages.head_topic))
+            outside = [each for each in (head, state) if each is not None]
+            found: list[tuple[Loss, Outside]] = []
+            while outside and not found and self.is_readable:
+                self.reads.ask(partial(largest_loss, table=self.messages.table, outside=outside), found.append)
                 self.busy_since = None  # a disk that hangs is not a standstill of the broker
                 await self.news.wait()
                 self.news.clear()
                 self.take_answer()
                 if (status := self.new_status(born)) is not None:
                     await connection.publish(status)
-            if any(found):
-                await self.continue_journal(outside)
+            for each in found:
+                await self.continue_journal(*each)
             self.is_compared = self.is_readable
             self.begin()
-        elif outside.word not in {each.word for each in self.messages.words}:
+        elif state is not None and state.word not in {each.word for each in self.messages.words}:
             LOG.warning(
                 "%s: another shoed published the state of this table (%s-%s-%d); stop that shoed, or give each site"
                 " its own name",
-                *(self.messages.table, outside.word, self.messages.table, outside.sequence),
+                *(self.messages.table, state.word, self.messages.table, state.sequence),
             )
 
-    async def continue_journal(self, outside: Outside) -> None:
+    async def continue_journal(self, loss: Loss, outside: Outside) -> None:
         try:
-            await self.tail_lost(outside)
+            await self.tail_lost(loss, outside)
         except JournalError as error:
             self.unreadable(error)
 

@@ -1,9 +1,10 @@
-"""The retained state of a table, as the broker has it before a birth."""
+"""The retained state and the retained head of a table, as the broker has them before a birth."""
 
 from contextlib import suppress
 
 import msgspec
 
+from shoed.journal.heads import Head
 from shoed.journal.incarnations import Outside
 
 
@@ -26,4 +27,12 @@ def outside_of(payload: bytes | None) -> Outside | None:
             return Outside(
                 state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
             )
+    return None
+
+
+def outside_of_head(payload: bytes | None) -> Outside | None:
+    """The last event of a retained head. Its signature is not verified: the journal may lack its key."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        head = msgspec.json.decode(payload or b"", type=Head)
+        return Outside(head.journal, head.incarnation, head.sequence, None, head.shoe, head.round, head.row, head.hash)
     return None

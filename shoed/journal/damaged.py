@@ -3,7 +3,8 @@
 Theory of operation: `opened` gives a journal that can be written, unless the file is not a journal of shoed or a newer
 shoed wrote it. Three kinds of evidence show that events are lost: SQLite finds damage (the file is set aside, and a new
 journal begins), SQLite drops commits of the write-ahead log (`wal.py`), or the file does not have a signed head that is
-in `heads.jsonl`. Each of them begins an incarnation. The publisher looks for further evidence at the broker.
+in `heads.jsonl`, also of another journal. Each of them begins an incarnation. The publisher looks for further evidence
+at the broker.
 """
 
 import logging
@@ -11,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +20,7 @@ from shoed.errors import JournalDamaged, JournalError
 from shoed.journal import incarnations
 from shoed.journal.head_log import newest_heads
 from shoed.journal.heads import Head
-from shoed.journal.incarnations import Outside
+from shoed.journal.incarnations import Loss, Outside, with_last_round
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, unusable
 from shoed.journal.store import JOURNAL, Store, unwritable
@@ -29,6 +31,8 @@ PREFIX: Final = "journal-damaged-"
 SUFFIXES: Final = ("-wal", "-shm", "")  # the log first: SQLite must never read it with another file
 
 LOG: Final = logging.getLogger("shoed.journal")
+
+OfHeads = Mapping[str, Sequence[Outside]]  # by table, in the order of writing
 
 
 def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
@@ -47,7 +51,7 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
             store = Store(state_dir)
     heads = of_heads(state_dir)
     with closing(store.read()) as reader:
-        if incarnations.is_used(reader) or any(each.journal == store.word for each in heads.values()):
+        if incarnations.is_used(reader) or any(each.journal == store.word for each in chain(*heads.values())):
             name_tail(store, reader, heads, dropped, utc_us)
         else:
             name_earlier(store, heads, aside, tables, utc_us)
@@ -98,9 +102,13 @@ def set_aside_journals(state_dir: Path) -> list[Path]:
     return sorted(state_dir.glob(f"{PREFIX}*.db"))
 
 
-def name_tail(store: Store, reader: Reader, heads: Mapping[str, Outside], dropped: int, utc_us: int) -> None:
-    """Begin an incarnation if the end of the journal is lost."""
-    outside = {table: each for table, each in heads.items() if incarnations.missing(reader, table, each)}
+def name_tail(store: Store, reader: Reader, heads: OfHeads, dropped: int, utc_us: int) -> None:
+    """Begin an incarnation if the end of the journal is lost, or if another journal was used after this file."""
+    outside = {
+        table: with_last_round(each[-1], each)
+        for table, each in heads.items()
+        if incarnations.loss(reader, table, each[-1]) is Loss.NEW
+    }
     details = [f"the signed head {each.word}-{table}-{each.sequence} is missing" for table, each in outside.items()]
     if dropped:
         details.append(f"SQLite dropped {dropped} damaged commits of the write-ahead log")
@@ -109,16 +117,10 @@ def name_tail(store: Store, reader: Reader, heads: Mapping[str, Outside], droppe
         commit(store, Because.TAIL_LOST, "; ".join(details), utc_us, outside, shared)
 
 
-def name_earlier(
-    store: Store, heads: Mapping[str, Outside], aside: Path | None, tables: Sequence[str], utc_us: int
-) -> None:
+def name_earlier(store: Store, heads: OfHeads, aside: Path | None, tables: Sequence[str], utc_us: int) -> None:
     """Begin the first incarnation of a new journal with its reason, if there was a journal before it."""
     earlier = aside or max(set_aside_journals(store.path.parent), default=None)
-    outside = dict(heads)
-    if earlier is not None:
-        for table, each in of_file(earlier):
-            before = outside.get(table, each)
-            outside[table] = max(before, each, key=lambda known: (known.shoe, known.round, known.sequence))
+    outside = last_known(heads, earlier)
     if outside or earlier is not None:
         detail = "the earlier journal is missing" if earlier is None else f"the earlier journal is set aside: {earlier}"
         outside |= {table: incarnations.NOTHING for table in tables if table not in outside}
@@ -144,9 +146,20 @@ def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
         raise unusable(store.path, error, Use.DAEMON) from error
 
 
-def of_heads(state_dir: Path) -> dict[str, Outside]:
-    """By table: the last event of the newest signed head."""
-    return {table: of_head(head) for table, head in newest_heads(state_dir).items()}
+def last_known(heads: OfHeads, earlier: Path | None) -> dict[str, Outside]:
+    """By table: the last event beside the journal, in the signed heads and in the earlier file."""
+    outside = {table: with_last_round(each[-1], each) for table, each in heads.items()}
+    if earlier is not None:
+        for table, each in of_file(earlier):
+            before = outside.get(table, each)
+            newest = each if each.word == before.word and each.sequence > before.sequence else before
+            outside[table] = with_last_round(newest, (before, each))
+    return outside
+
+
+def of_heads(state_dir: Path) -> OfHeads:
+    """By table: the last event of the newest signed head of each word, in the order of writing."""
+    return {table: [of_head(head) for head in heads] for table, heads in newest_heads(state_dir).items()}
 
 
 def of_head(head: Head) -> Outside:

@@ -9,7 +9,7 @@ journal at every moment. A journal that needs its log, and one on a file system 
 import errno
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import product
 from pathlib import Path
@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal.backup import last_round
-from shoed.journal.damaged import free_name, of_head, renamed
+from shoed.journal.damaged import free_name, last_known, of_head, of_heads, renamed
 from shoed.journal.files import remove_unfinished
 from shoed.journal.heads import newest_head
-from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin
+from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin, with_last_round
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
@@ -51,7 +51,9 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
         require_room(backup, state_dir)
         try:
             lost = lost_tables(reader)
-            copy(reader, new, f"the backup {backup}", lost)
+            known = last_known(of_heads(state_dir), target if target.exists() else None)
+            known = lost | {name: with_last_round(each, [lost.get(name, each)]) for name, each in known.items()}
+            copy(reader, new, f"the backup {backup}", list(lost), known)
             aside = set_aside(target)
             new.rename(target)
             sync_directory(state_dir)
@@ -61,7 +63,9 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
             with suppress(OSError):  # the next restore removes it
                 remove_unfinished(new)
         return RestoredBackup(
-            [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables], lost, aside
+            [(name, reader.last_row(name), last_round(reader, name)) for name in reader.tables],
+            {name: known[name] for name in lost},
+            aside,
         )
 
 
@@ -110,8 +114,11 @@ def require_room(backup: Path, state_dir: Path) -> None:
         )
 
 
-def copy(reader: Reader, new: Path, detail: str, lost: Mapping[str, Outside]) -> None:
-    """A durable copy with a pending incarnation. A lost table begins again with row 1: nothing may name later rows."""
+def copy(reader: Reader, new: Path, detail: str, lost: Sequence[str], known: Mapping[str, Outside]) -> None:
+    """A durable copy with a pending incarnation. A lost table begins again with row 1: nothing may name later rows.
+
+    `known`: the last known event of each table, also beside the backup.
+    """
     remove_unfinished(new)
     try:
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
@@ -121,7 +128,7 @@ def copy(reader: Reader, new: Path, detail: str, lost: Mapping[str, Outside]) ->
             connection.execute("BEGIN")
             for table, source in product(lost, NAMING):
                 connection.execute(f"DELETE FROM {source} WHERE table_name = ?", (table,))  # noqa: S608 -- ours
-            begin(connection, Because.RESTORED, detail, time_ns() // 1000, lost)
+            begin(connection, Because.RESTORED, detail, time_ns() // 1000, known)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise unusable(new, error, Use.WRITTEN) from error

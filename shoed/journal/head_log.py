@@ -3,7 +3,7 @@
 Theory of operation: after a commit, the thread of the journal appends each new head as one line of JSON, in the form of
 the retained message `head`. The file is not a part of the journal: a damaged or older journal is recognised by heads
 that it lacks. At LONGEST bytes the file becomes `heads.jsonl.1`, and the new file begins with the newest head of each
-table. A line is not synced to the disk: after a power cut the file may lack heads that the journal has.
+table and word. A line is not synced to the disk: after a power cut the file may lack heads that the journal has.
 """
 
 import logging
@@ -52,7 +52,7 @@ class HeadLog:
     def rotate(self) -> None:
         newest = newest_heads(self.path.parent)
         trial = self.path.with_name(f"{NAME}.new")
-        trial.write_bytes(b"".join([encode(head) + b"\n" for head in newest.values()]))
+        trial.write_bytes(b"".join([encode(head) + b"\n" for heads in newest.values() for head in heads]))
         self.path.rename(earlier(self.path))
         trial.rename(self.path)
 
@@ -71,6 +71,13 @@ def logged_heads(state_dir: Path) -> Iterator[Head]:
                     yield decode(line)
 
 
-def newest_heads(state_dir: Path) -> dict[str, Head]:
-    """By table: the head that was written last."""
-    return {head.table: head for head in logged_heads(state_dir)}
+def newest_heads(state_dir: Path) -> dict[str, list[Head]]:
+    """By table: the newest head of each word, in the order of writing."""
+    newest: dict[tuple[str, str], Head] = {}
+    for head in logged_heads(state_dir):
+        newest.pop((head.table, head.incarnation), None)
+        newest[head.table, head.incarnation] = head
+    found: dict[str, list[Head]] = {}
+    for head in newest.values():
+        found.setdefault(head.table, []).append(head)
+    return found

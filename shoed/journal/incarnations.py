@@ -14,11 +14,13 @@ table without a record begins with the newest incarnation, and its first Step re
 
 import secrets
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from shoed.journal.reader import Reader
 from shoed.model.incarnations import Because, Continued, WordSince, word_of
@@ -103,25 +105,66 @@ def is_used(reader: Reader) -> bool:
     return bool(reader.tables or list(reader.rows(NEWEST)))
 
 
-def missing(reader: Reader, table: str, outside: Outside) -> bool:
-    """Whether the journal does not have this event of the same journal file.
+class Loss(IntEnum):
+    """What an event outside the journal shows about the journal."""
 
-    If a later incarnation of this file has begun before the event, the loss is on record already.
+    NONE = 0  # the journal has this event
+    RECORDED = 1  # an incarnation after this loss is on record
+    NEW = 2
+
+
+def loss(reader: Reader, table: str, outside: Outside) -> Loss:
+    """Whether the journal lacks this event.
+
+    A word that the file does not have is a loss, also if the event is of another journal: then this file is older than
+    that journal, or new.
     """
+    if reader.schema < SCHEMA or not outside.sequence:
+        return Loss.NONE
     own = words(reader, table)
-    if reader.schema < SCHEMA or outside.journal != own[0].word or not outside.sequence:
-        return False
-    if outside.word not in {each.word for each in own}:  # an incarnation that this file does not have
-        return True
+    if is_recorded(reader, table, outside):
+        return Loss.RECORDED
+    if outside.word not in {each.word for each in own}:
+        return Loss.NEW
     if outside.word != word_of(own, outside.sequence):
-        return False
+        return Loss.RECORDED
+    return Loss.NONE if has(reader, table, outside) else Loss.NEW
+
+
+def is_recorded(reader: Reader, table: str, outside: Outside) -> bool:
+    """Whether an incarnation after this event is on record, or the newest one is after its word and not published."""
+    return any(
+        known >= outside.sequence or (is_newest and reader.cursor(table) <= after)
+        for after, known, is_newest in reader.rows(
+            "SELECT sequence, coalesce(known, 0),"
+            " number = (SELECT max(number) FROM incarnation_table WHERE table_name = ?1)"
+            " FROM incarnation_table WHERE table_name = ?1 AND previous = ?2",
+            table,
+            outside.word,
+        )
+    )
+
+
+def has(reader: Reader, table: str, outside: Outside) -> bool:
+    """Whether the journal has this event and this row with the same content."""
     for (hashed,) in reader.rows("SELECT hash FROM step WHERE table_name = ? AND row = ?", table, outside.row):
         if hashed.hex() != outside.hash:
-            return True
+            return False
     (event, *_) = reader.events(table, outside.sequence - 1, 1) or (None,)
     if event is None or event.sequence != outside.sequence:
-        return True
-    return outside.time is not None and outside.time != rfc3339(event.utc_us)
+        return False
+    return outside.time is None or outside.time == rfc3339(event.utc_us)
+
+
+def largest_loss(reader: Reader, table: str, outside: Sequence[Outside]) -> tuple[Loss, Outside]:
+    """The largest loss that these events show. The last one of several, with the last round of all."""
+    _, index = max((loss(reader, table, each), index) for index, each in enumerate(outside))
+    return loss(reader, table, outside[index]), with_last_round(outside[index], outside)
+
+
+def with_last_round(known: Outside, others: Iterable[Outside]) -> Outside:
+    shoe, number = max((each.shoe, each.round) for each in (known, *others))
+    return replace(known, shoe=shoe, round=number)
 
 
 def kept(reader: Reader, table: str) -> int:

@@ -23,7 +23,7 @@ from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
 from shoed.errors import CommitFailed, JournalDamaged, JournalError
 from shoed.journal import Store, Writer, incarnations
-from shoed.journal.incarnations import Outside
+from shoed.journal.incarnations import Loss, Outside
 from shoed.journal.restore import restore
 from shoed.journal.rows import text
 from shoed.model.commands import Answer
@@ -107,6 +107,7 @@ class Desk:
         with closing(self.store.read()) as reader:
             self.words = incarnations.words(reader, self.name)
             self.continued = incarnations.pending(reader, self.name)  # until the first Step records it
+        self.reason = self.continued.reason if self.continued is not None else None  # of a loss that the start found
 
     def messages(self) -> TableMessages:
         config, custom = self.config, self.engine.table_settings.custom
@@ -153,22 +154,27 @@ class Desk:
         begun, self.begun = self.begun, ""
         return Configured(settings, ENGINE, VERSION, running, self.words, self.continued, begun)
 
-    async def continue_journal(self, outside: Outside) -> None:
-        """Begin an incarnation of the journal: the broker has an event that the journal does not have."""
+    async def continue_journal(self, loss: Loss, outside: Outside) -> None:
+        """Begin an incarnation of the journal if the broker has an event or a round that the journal does not have."""
+        if loss is not Loss.NEW and not (loss is Loss.RECORDED and self.lags(outside)):
+            return
         kept, next_one = await off_loop(self.next_incarnation)
         self.store.incarnation = self.store.incarnation or next_one  # on the event loop: all tables share it
         number, word = self.store.incarnation
-        missing = f"{outside.word}-{self.name}-{outside.sequence}"
-        detail = f"the broker has the event {missing}, and the journal does not have it"
+        is_own = outside.journal == self.words[0].word
+        event = f"{outside.word}-{self.name}-{outside.sequence}{'' if is_own else ' of another journal'}"
+        place = f"in shoe {outside.shoe}, round {outside.round}"
+        detail = f"the broker has the event {event}, {place}, and the journal does not have it"
+        reason = self.reason or (Because.TAIL_LOST if kept or is_own else Because.DAMAGED)
         LOG.warning(
-            "%s: %s: events are lost, or another shoed has a copy of the journal; the ids of all events that are not"
-            " published yet begin with %s",
-            *(self.name, detail, word),
+            "%s: %s, %s: events are lost, or another shoed has a copy of the journal; the ids of all events that are"
+            " not published yet begin with %s",
+            *(self.name, reason.value, detail, word),
         )
         self.continued = Continued(
             number,
             word,
-            Because.TAIL_LOST,
+            reason,
             detail,
             *(outside.word, kept, outside.sequence, outside.shoe, outside.round),
         )
@@ -179,6 +185,13 @@ class Desk:
             self.words = before
             raise CommitFailed(stopped.error)
         self.publisher.messages = self.messages()
+
+    def lags(self, outside: Outside) -> bool:
+        """Whether the next round may have the number of a round that is known outside the journal."""
+        table = self.state.table
+        present = table.record.shoe, table.record.number
+        numbered = not table.shoe.number and table.journal.shoes_elsewhere >= outside.shoe  # by the first shoe
+        return present < (outside.shoe, outside.round) and not numbered
 
     def next_incarnation(self) -> tuple[int, tuple[int, str]]:
         """In a thread: the last event that keeps its word, and a number and a word for the next incarnation."""

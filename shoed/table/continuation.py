@@ -29,8 +29,11 @@ def configured(table: Table, entry: Configured, at: Now) -> None:
     )
     table.emit(at, data)
     lags = (table.record.shoe, table.record.number) < (continued.shoe, continued.round)
-    if table.state.shoe.number and lags and not is_played(table, entry):
-        start_shoe(table, at, whole=False)  # the rounds of the present shoe may have been numbered otherwise
+    if table.state.shoe.number and lags:  # the rounds of the present shoe may have been numbered otherwise
+        if is_played(table, entry):
+            table.state = replace(table.state, journal=replace(table.state.journal, rounds_elsewhere=True))
+        else:
+            start_shoe(table, at, whole=False)
 
 
 def is_played(table: Table, entry: Configured) -> bool:

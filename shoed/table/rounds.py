@@ -52,6 +52,8 @@ MOST_PAST: Final = 8  # rounds with open questions; the questions of older round
 
 
 def open_round(table: Table, at: Now, opened_by: str) -> None:
+    if table.state.journal.rounds_elsewhere:
+        start_shoe(table, at, whole=False)
     overtake(table, at)
     last = table.state.last
     if last is not None and last.answer is Comparison.AWAITED and not last.void:
@@ -289,7 +291,10 @@ def start_shoe(table: Table, at: Now, *, whole: bool, set_id: str = "") -> None:
     continuity = RoundContinuity(beyond=None if ended.continuity.beyond is None else 0)
     matters = (*about_other_sets, *carried)
     record = Record(started.number, matters=matters, earlier_matters=ended.last_matter, continuity=continuity)
-    table.state = replace(table.state, shoe=started, record=record, last_card=None, past=tuple(past_rounds))
+    journal = replace(table.state.journal, rounds_elsewhere=False)
+    table.state = replace(
+        table.state, shoe=started, record=record, last_card=None, past=tuple(past_rounds), journal=journal
+    )
     table.emit(at, events.ShoeStarted(shoe=started.number, shoe_integrity=started.integrity))
     for each in about_sets:
         if each not in about_other_sets:

@@ -179,6 +179,7 @@ class JournalPlace(msgspec.Struct, frozen=True, omit_defaults=True):
     utc_us: int | None = None  # the time of the event
     words: tuple[WordSince, ...] = ()  # in the ids of all events
     shoes_elsewhere: int = 0  # the highest number of a shoe that may be missing from the journal
+    rounds_elsewhere: bool = False  # also rounds of the present shoe: the next round begins another shoe
 
 
 class TableState(msgspec.Struct, frozen=True):
