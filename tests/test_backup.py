@@ -18,6 +18,7 @@ from shoed.errors import JournalError, JournalLocked, JournalUnusable
 from shoed.journal import Reader, hold, seal
 from shoed.journal.backup import FILE, back_up
 from shoed.journal.from_backup import restore
+from shoed.journal.salvage import salvage
 from shoed.journal.verify import Verification
 from tests.command_clients import shoed
 from tests.long_record import LongRecord
@@ -285,6 +286,21 @@ def test_a_restored_journal_is_the_backup_with_a_new_incarnation(state: Path, tm
     assert re.fullmatch(r"journal-replaced-\d{8}T\d{6}Z\.db", restored.set_aside.name)
     restored.set_aside.rename(tmp_path / "new" / FILE)
     assert content(tmp_path / "new") == before
+
+
+def test_a_restored_salvage_has_the_reason_of_the_salvage(state: Path, tmp_path: Path) -> None:
+    """A backup of the journal that continues it is a backup like any other."""
+    (tmp_path / "salvaged").mkdir()
+    salvage(state / FILE, tmp_path / "salvaged" / FILE)
+    restore(tmp_path / "salvaged" / FILE, tmp_path / "new")
+    with closing(sqlite3.connect(tmp_path / "new" / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE incarnation_table SET row = row - 1")  # the table has a row after it
+    back_up(tmp_path / "new" / FILE, tmp_path / "backup")
+    restore(tmp_path / "backup" / FILE, tmp_path / "new")
+    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+        reasons = list(reader.rows("SELECT reason, detail FROM incarnation WHERE number > 2 ORDER BY number"))
+    salvaged = f"the damaged file {state / FILE}, by {tmp_path / 'salvaged' / FILE}"
+    assert reasons == [("salvaged", salvaged), ("restored", f"the backup {tmp_path / 'backup' / FILE}")]
 
 
 def test_a_restore_requires_a_stopped_daemon(state: Path, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ async def test_a_table_that_lost_all_rows_plays_after_a_salvage_and_a_restore(
     await site.play(12)
     site.check()
     (continued,) = site.continued()
-    assert (continued["reason"], continued["kept"], continued["known"]) == ("restored", 0, known)
+    assert (continued["reason"], continued["kept"], continued["known"]) == ("salvaged", 0, known)
     assert world.recorder.of("round.started")[-1]["shoe"] > shoes
     assert world.journal.ask("SELECT count(*) > 1 FROM head")[0][0]
 
@@ -190,6 +190,9 @@ async def test_a_new_journal_beside_a_broker_that_knows_another_continues_the_nu
     await site.play(8, after=1)
     site.check()
     (continued,) = site.continued()
+    assert f"bac-901: the ids of the next events have a new word, damaged: {continued['detail']}" in str(
+        world.daemons[-1]
+    )
     assert (continued["reason"], continued["previous"], continued["known"]) == ("damaged", *known)
     assert world.recorder.of("round.started")[-1]["shoe"] == 2
     assert site.rounds_are_unique()

@@ -251,6 +251,20 @@ def test_a_signed_head_after_the_end_of_the_journal_is_a_loss(store: Store, tmp_
         continued = incarnations.pending(reader, TABLE)
     assert continued is not None
     assert (continued.reason, continued.kept, continued.known, continued.shoe) == (Because.TAIL_LOST, 2, 5, 7)
+    record(store, "Configured")
+    assert opened(tmp_path, [TABLE], NOW_US).note == ""
+
+
+@pytest.mark.parametrize("reason", Because)
+def test_a_new_word_is_in_the_log_and_in_the_status_until_the_table_uses_it(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, reason: Because
+) -> None:
+    """Also the word of a restore, which the command wrote."""
+    record(store, "Configured")
+    begin(store, reason)
+    assert opened(tmp_path, [TABLE], NOW_US).note == f"the ids of events have a new word, {reason.value}: detail"
+    assert f"the ids of the next events have a new word, {reason.value}: detail" in caplog.text
+    record(store, "Configured")
     assert opened(tmp_path, [TABLE], NOW_US).note == ""
 
 

@@ -55,6 +55,7 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
             name_tail(store, reader, heads, dropped, utc_us)
         else:
             name_earlier(store, heads, aside, tables, utc_us)
+        name_words(store, reader, tables)
     return store
 
 
@@ -127,6 +128,15 @@ def name_earlier(store: Store, heads: OfHeads, aside: Path | None, tables: Seque
         commit(store, Because.DAMAGED, detail, utc_us, outside, {})
 
 
+def name_words(store: Store, reader: Reader, tables: Sequence[str]) -> None:
+    """State each new word that is not in use yet: of this start, or of a restore before it."""
+    found = filter(None, (incarnations.pending(reader, table) for table in tables))
+    reasons = dict.fromkeys(f"{each.reason.value}: {each.detail}" for each in found)
+    for reason in reasons:
+        LOG.warning("the ids of the next events have a new word, %s", reason)
+    store.note = "; ".join(f"the ids of events have a new word, {reason}" for reason in reasons)
+
+
 def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
     store: Store,
     reason: Because,
@@ -135,8 +145,6 @@ def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
     outside: Mapping[str, Outside],
     shared: Mapping[str, int],
 ) -> None:
-    store.note = f"the ids of events have a new word, {reason.value}: {detail}"
-    LOG.warning("the ids of the next events have a new word, %s: %s", reason.value, detail)
     try:
         with closing(store.connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")

@@ -21,7 +21,7 @@ from shoed.journal.backup import last_round
 from shoed.journal.damaged import free_name, last_known, of_head, of_heads, renamed
 from shoed.journal.files import remove_unfinished
 from shoed.journal.heads import newest_head
-from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin, with_last_round
+from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin, pending, with_last_round
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
@@ -53,7 +53,7 @@ def restore(backup: Path, state_dir: Path) -> RestoredBackup:
             lost = lost_tables(reader)
             known = last_known(of_heads(state_dir), target if target.exists() else None)
             known = lost | {name: with_last_round(each, [lost.get(name, each)]) for name, each in known.items()}
-            copy(reader, new, f"the backup {backup}", list(lost), known)
+            copy(reader, new, list(lost), known)
             aside = set_aside(target)
             new.rename(target)
             sync_directory(state_dir)
@@ -114,7 +114,7 @@ def require_room(backup: Path, state_dir: Path) -> None:
         )
 
 
-def copy(reader: Reader, new: Path, detail: str, lost: Sequence[str], known: Mapping[str, Outside]) -> None:
+def copy(reader: Reader, new: Path, lost: Sequence[str], known: Mapping[str, Outside]) -> None:
     """A durable copy with a pending incarnation. A lost table begins again with row 1: nothing may name later rows.
 
     `known`: the last known event of each table, also beside the backup.
@@ -128,10 +128,18 @@ def copy(reader: Reader, new: Path, detail: str, lost: Sequence[str], known: Map
             connection.execute("BEGIN")
             for table, source in product(lost, NAMING):
                 connection.execute(f"DELETE FROM {source} WHERE table_name = ?", (table,))  # noqa: S608 -- ours
-            begin(connection, Because.RESTORED, detail, time_ns() // 1000, known)
+            begin(connection, *reason_of(reader, lost), time_ns() // 1000, known)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise unusable(new, error, Use.WRITTEN) from error
+
+
+def reason_of(reader: Reader, lost: Sequence[str]) -> tuple[Because, str]:
+    """The reason of the incarnation, and its detail. A salvage that no daemon has used remains the reason."""
+    for each in (pending(reader, table) for table in (*reader.tables, *lost)):
+        if each is not None and each.reason is Because.SALVAGED:
+            return Because.SALVAGED, f"{each.detail}, by {reader.path}"
+    return Because.RESTORED, f"the backup {reader.path}"
 
 
 def set_aside(path: Path) -> Path | None:

@@ -166,10 +166,11 @@ class Desk:
         place = f"in shoe {outside.shoe}, round {outside.round}"
         detail = f"the broker has the event {event}, {place}, and the journal does not have it"
         reason = self.reason or (Because.TAIL_LOST if kept or is_own else Because.DAMAGED)
+        stated = f"the ids of the next events have a new word, {reason.value}: {detail}"
+        self.note = self.note or f"{self.name}: {stated}"
         LOG.warning(
-            "%s: %s, %s: events are lost, or another shoed has a copy of the journal; the ids of all events that are"
-            " not published yet begin with %s",
-            *(self.name, reason.value, detail, word),
+            "%s: %s: events are lost, or another shoed has a copy of the journal; the word is %s",
+            *(self.name, stated, word),
         )
         self.continued = Continued(
             number,
