@@ -12,11 +12,15 @@ from random import Random
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader, seal
 from shoed.journal.backup import FILE
 from shoed.journal.from_backup import restore
+from shoed.journal.head_log import HeadLog
+from shoed.journal.heads import Head, HeadWriter, in_base64
+from shoed.journal.keys import SigningKey
 from shoed.journal.losses import LossKind
 from shoed.journal.pages import records
 from shoed.journal.restore import restore as start
@@ -29,6 +33,7 @@ from tests.sealed_record import sealed_record
 from tests.test_journal_verify_heads import play
 from tests.test_retention import engine_of_settings
 
+KEY: Final = SigningKey(bytes(range(32)), "")
 PAGE: Final = 4096
 LEAF: Final = 10  # the kind of a page
 TABLES: Final = ("bac-901", "bac-902")
@@ -424,6 +429,58 @@ def test_a_salvaged_journal_is_salvaged_with_the_same_gaps(intact: Path, tmp_pat
     for name in ("loss", "step", "event", "head"):
         assert content(second, name) == content(first, name), name
     assert_honest(intact, second, again)
+
+
+@pytest.fixture
+def without_end(intact: Path, tmp_path: Path) -> Path:
+    """A journal without its last rows, and without any trace of them."""
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(intact, damaged)
+    with closing(sqlite3.connect(damaged, isolation_level=None)) as connection:
+        for name in ("step", "event", "checkpoint"):
+            connection.execute(f"DELETE FROM {name} WHERE row > 100")  # noqa: S608 -- above
+        connection.execute("UPDATE cursor SET sequence = 0")
+        connection.execute("VACUUM")
+    return damaged
+
+
+def last_head(intact: Path, copy: Path) -> Head:
+    """A signed head of the last row of the first table."""
+    shutil.copy(intact, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        query = "SELECT row, utc_us, hash, word FROM step, journal WHERE table_name = ? ORDER BY row DESC"
+        row, utc_us, hashed, word = connection.execute(query, TABLES[:1]).fetchone()
+        return HeadWriter(connection, KEY, word).write(TABLES[0], row, utc_us, hashed)
+
+
+async def test_a_missing_end_is_named_by_the_heads_beside_the_file(
+    intact: Path, without_end: Path, tmp_path: Path
+) -> None:
+    """The gap reaches to the row of the newest head. A table without a head may have lost further rows."""
+    head = last_head(intact, tmp_path / "copy.db")
+    HeadLog(tmp_path).append([head])
+    done = await shoed("journal", "salvage", without_end, tmp_path / "new")
+    assert f"    rows 101-{head.row}: missing: the salvage did not find them" in done.out
+    assert re.search(f"    events [0-9]+-{head.sequence}: missing", done.out)
+    assert "bac-901: rows may be missing at the end" not in done.out
+    assert (
+        "bac-902: rows may be missing at the end: heads.jsonl beside the file has no head of this journal" in done.out
+    )
+    assert done.status == 1
+    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+        assert {each.kind for each in Verification(reader, "bac-901").findings()} == {AlterationKind.LOST}
+
+
+@pytest.mark.parametrize("other", [{"journal": "abad1dea"}, {"incarnation": "abad1dea"}, {"row": 10_000}])
+def test_a_head_of_another_journal_names_no_missing_end(
+    intact: Path, without_end: Path, tmp_path: Path, other: dict[str, Any]
+) -> None:
+    """Nor does one of another incarnation, as after a restore, or one without a signature."""
+    head = replace(last_head(intact, tmp_path / "copy.db"), **other)
+    signature = head.signature if "row" in other else in_base64(KEY.sign(head.text))
+    HeadLog(tmp_path).append([replace(head, signature=signature)])
+    _, found = salvaged(without_end, tmp_path / "new")
+    assert [(table.losses, table.has_head) for table in found.tables] == [([], False), ([], False)]
 
 
 def test_records_longer_than_a_page_are_read(tmp_path: Path) -> None:

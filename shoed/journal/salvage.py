@@ -21,7 +21,9 @@ from typing import Any, Final
 import msgspec
 
 from shoed.journal.files import remove_unfinished
-from shoed.journal.incarnations import begin
+from shoed.journal.head_log import logged_heads
+from shoed.journal.heads import Head, is_genuine
+from shoed.journal.incarnations import begin, newest_word
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Loss, LossKind
 from shoed.journal.pages import SqlValue, records
@@ -42,6 +44,7 @@ ENDS: Final = (  # the columns with a row and an event of a table
     ("main.head", "row", "sequence"),
     ("found.checkpoint", "row", "sequence"),
     ("found.loss", "last_row", "last_sequence"),  # of an earlier salvage
+    ("found.logged", "row", "sequence"),  # of `heads.jsonl`
     *((f"main.{name}", "row", "sequence") for name in ("anchor", "seal", "incarnation_table")),
 )
 
@@ -55,12 +58,13 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class SalvagedTable(msgspec.Struct):
-    """`rows` and `events`: those in the new journal."""
+    """`rows` and `events`: those in the new journal. `has_head`: a head beside the damaged file names the last row."""
 
     name: str
     rows: int = 0
     events: int = 0
     losses: list[Loss] = []
+    has_head: bool = False
 
 
 class Salvage(msgspec.Struct, frozen=True):
@@ -103,6 +107,7 @@ def salvage(damaged: Path, target: Path) -> Salvage:
             connection.execute("BEGIN")
             unread = collect(connection, damaged)
             copy_small_tables(connection)
+            write_logged_heads(connection, damaged.parent)
             tables = tuple(write_table(connection, name) for name in names_of(connection))
             begin(connection, Because.SALVAGED, f"the damaged file {damaged}", time_ns() // 1000)
             connection.execute("COMMIT")
@@ -159,6 +164,19 @@ def copy_small_tables(connection: sqlite3.Connection) -> None:
             connection.execute(f"INSERT OR IGNORE INTO main.{name} SELECT DISTINCT * FROM found.{name}")  # noqa: S608 -- ours
     if not connection.execute("SELECT 1 FROM found.journal").fetchall():
         connection.execute("UPDATE journal SET word = (SELECT word FROM incarnation WHERE number = 1)")
+
+
+def write_logged_heads(connection: sqlite3.Connection, place: Path) -> None:
+    """The newest head of each table in `heads.jsonl`, of the newest incarnation of the damaged file."""
+    connection.execute("CREATE TABLE found.logged (table_name, row, sequence)")
+    ((word,),) = connection.execute("SELECT word FROM journal").fetchall()
+    newest: dict[str, Head] = {}
+    with suppress(OSError):  # as without the file
+        for head in logged_heads(place):
+            if head.journal == word and head.incarnation == newest_word(connection, head.table):
+                newest[head.table] = head
+    for head in filter(is_genuine, newest.values()):
+        insert(connection, "found.logged", (head.table, head.row, head.sequence))
 
 
 def names_of(connection: sqlite3.Connection) -> list[str]:
@@ -285,6 +303,7 @@ class Chain:
 
     def finish(self) -> None:
         """Name the missing rows and events at the end, and write what depends on the rows."""
+        self.result.has_head = self.one("SELECT 1 FROM found.logged WHERE table_name = ?") is not None
         cursor = self.one("SELECT sequence FROM found.cursor_read WHERE table_name = ?") or 0
         known = [
             [self.one(f"SELECT max({column}) FROM {name} WHERE table_name = ?") or 0 for column in columns]  # noqa: S608 -- ours

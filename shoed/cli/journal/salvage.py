@@ -9,6 +9,7 @@ from shoed.cli.parser import Parser, path
 from shoed.errors import JournalError
 from shoed.journal import Reader, hold
 from shoed.journal.backup import FILE, last_round
+from shoed.journal.head_log import NAME
 from shoed.journal.losses import REASONS, LossKind
 from shoed.journal.salvage import SalvagedTable, salvage
 from shoed.journal.schema import Use, absent
@@ -59,6 +60,8 @@ def lines(table: SalvagedTable, last_round: str) -> Iterator[str]:
         f"{table.name}: {table.rows} rows and {table.events} events found; {missing} rows and {events} events lost;"
         f" {unproven} rows are not proven; the last round is {last_round}"
     )
+    if not table.has_head:
+        yield f"{table.name}: rows may be missing at the end: {NAME} beside the file has no head of this journal"
     for loss in table.losses[:SHOWN]:
         yield f"    {loss}: {REASONS[loss.kind]}"
     if len(table.losses) > SHOWN:
