@@ -129,6 +129,17 @@ def test_root_tries_the_user_of_the_unit(place: Path, capsys: pytest.CaptureFixt
     assert f"; tried as {UNIT_USER}\n" in shown or f"; tried as root (there is no user {UNIT_USER})\n" in shown
 
 
+@only_root
+def test_the_rights_of_root_are_tried_without_the_user_of_the_unit(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The system makes the files in /proc."""
+    file = place / "shoed.toml"
+    file.write_text(file.read_text().replace('state_dir = "state"', 'state_dir = "/proc"'))
+    assert main(["check", str(file)]) == ExitStatus.WRONG
+    assert 'site.state_dir: "/proc" cannot be used: ' in capsys.readouterr().err
+
+
 def test_the_user_of_the_unit_has_the_groups_of_the_unit() -> None:
     """The unit gives the service a group that the user need not have."""
     unit = (ROOT / "systemd" / "shoed.service").read_text()

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from tests.command_clients import shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
 from tests.test_e2e_faults import continued, reason
 from tests.world import World
@@ -87,6 +88,8 @@ async def test_a_read_only_file_system_at_the_start_is_reported(world: World, sm
         assert await daemon.ended() == 1
         assert str(small_disk) in str(daemon)
         assert "Read-only file system" in str(daemon)
+        checked = await shoed("check", world.place / "c.toml")
+        assert (checked.status, "Read-only file system" in checked.err) == (1, True)
         mount("-o", "remount,rw", str(small_disk))
         await shoe.deserted()
         await world.start(shoe)

@@ -69,7 +69,8 @@ def check(arguments: argparse.Namespace) -> int:
     file = file_of(arguments)
     user = chosen_user(arguments.user)
     if user is None:
-        found, tried_as = findings(file, Purpose.CHECK), name_of(os.geteuid())
+        purpose = Purpose.CHECK if os.geteuid() else Purpose.SERVE  # root without the user of the unit runs the daemon
+        found, tried_as = findings(file, purpose), name_of(os.geteuid())
     else:
         found, tried_as = findings_of(file, user), user.name
     if arguments.json:

@@ -13,6 +13,7 @@ from shoed.journal.retention import DAY_US, MB, Keep, RowCut, next_cut, used_byt
 from shoed.journal.scan import named
 
 RECENT_DAYS: Final = 7
+FEW_BYTES, FEWEST_BYTES = 1000 * MB, 100 * MB  # free on the disk: a month of one table, and a few days
 
 
 class TableSize(msgspec.Struct, frozen=True):
@@ -29,21 +30,27 @@ class TableSize(msgspec.Struct, frozen=True):
 
 
 class JournalSize(msgspec.Struct, frozen=True):
-    """In bytes: the file, the pages in use, the growth per day, and the free space of the disk."""
+    """In bytes: the file, the pages in use, the free space of the disk, and the growth per day, or None."""
 
     file_bytes: int
     used_bytes: int
     free_bytes: int
-    growth_bytes: float
+    growth_bytes: float | None
     tables: tuple[TableSize, ...]
     cut: RowCut | None  # the rows that the retention will delete first
 
+    @property
+    def is_disk_full(self) -> bool:
+        return self.free_bytes < FEWEST_BYTES
+
     def days_left(self, keep: Keep) -> float | None:
-        """Until the disk is full; None if the journal does not grow so far."""
+        """Until the disk is full; None if the journal does not grow so far, or if its growth is not known."""
+        if not self.growth_bytes:
+            return None
         room = self.free_bytes + self.file_bytes
         limits = [keep.days * self.growth_bytes] if keep.days is not None else []
         limits += [keep.mb * MB] if keep.mb is not None else []
-        if not self.growth_bytes or (limits and min(limits) < room):
+        if limits and min(limits) < room:
             return None
         return max(0, room - self.used_bytes) / self.growth_bytes
 
@@ -52,13 +59,14 @@ def size_of(reader: Reader, keep: Keep, now_us: int) -> JournalSize:
     tables = tuple(table_size(reader, table) for table in reader.tables)
     used, rows = used_bytes(reader), sum(each.rows for each in tables)
     disk = os.statvfs(reader.path)
+    is_known = any(each.last_us - each.first_us >= DAY_US for each in tables)
     return JournalSize(
         file_bytes=sum(
             file.stat().st_size for file in reader.path.parent.glob(f"{reader.path.name}*") if file.exists()
         ),
         used_bytes=used,
         free_bytes=disk.f_bavail * disk.f_frsize,
-        growth_bytes=used / max(rows, 1) * sum(each.rows_a_day for each in tables),
+        growth_bytes=used / rows * sum(each.rows_a_day for each in tables) if is_known and rows else None,
         tables=tables,
         cut=next_cut(reader, keep, now_us),
     )

@@ -217,10 +217,11 @@ def _unwritable(directory: Path, purpose: Purpose) -> str | None:
         from shoed.service.files import write_problem  # noqa: PLC0415 -- only `shoed check` needs it
 
         return write_problem(directory)
+    if os.statvfs(directory).f_flag & os.ST_RDONLY:  # for every user
+        return os.strerror(errno.EROFS)
     if purpose is Purpose.CHECK or os.access(directory, os.W_OK | os.X_OK):
         return None
-    is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
-    return os.strerror(errno.EROFS if is_read_only else errno.EACCES)
+    return os.strerror(errno.EACCES)
 
 
 def _broker(mqtt: TomlTable, purpose: Purpose) -> BrokerSettings:

@@ -2,13 +2,16 @@
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from shoed.cli.journal.opening import add_journal, opened
 from shoed.cli.parser import Parser
 from shoed.journal.growth import JournalSize, TableSize, size_of
-from shoed.journal.retention import Keep
+from shoed.journal.retention import MB, Keep
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
+
+MOST_DAYS: Final = 3650
 
 
 def add_arguments(parser: Parser) -> None:
@@ -17,20 +20,20 @@ def add_arguments(parser: Parser) -> None:
 
 
 def status(arguments: argparse.Namespace) -> int:
-    place, keep = arguments.state_dir, Keep()
+    place, keep = arguments.state_dir, None  # only the configuration has the limits
     if place is None:
         from shoed.service import config
 
         found = config.load(arguments.config)
         place, keep = Path(found.state_dir), found.journal.keep
     with opened(place) as reader:
-        size = size_of(reader, keep, now().utc_us)
+        size = size_of(reader, keep or Keep(), now().utc_us)
         print(f"{reader.path}: {mb(size.file_bytes)}, {mb(size.used_bytes)} of it in use")
     for table in size.tables:
         print(line(table))
-    print(growth(size, keep))
+    print(growth(size, keep or Keep()))
     print(retention(size, keep))
-    return 0
+    return int(size.is_disk_full)
 
 
 def line(table: TableSize) -> str:
@@ -40,21 +43,31 @@ def line(table: TableSize) -> str:
 
 
 def growth(size: JournalSize, keep: Keep) -> str:
+    a_day = (
+        f"{mb(size.growth_bytes)} a day (estimated)" if size.growth_bytes else "not known on the first day of a record"
+    )
     days = size.days_left(keep)
-    left = "" if days is None else f": full in {days:.0f} days"
-    return f"growth: {mb(size.growth_bytes)} a day (estimated); {mb(size.free_bytes)} are free on the disk{left}"
+    if size.is_disk_full:
+        left = ": free space on it, or move the state directory"
+    elif days is None:
+        left = ""
+    else:
+        left = f": full in {days:.0f} days" if days <= MOST_DAYS else f": full in more than {MOST_DAYS} days"
+    return f"growth: {a_day}; {mb(size.free_bytes)} are free on the disk{left}"
 
 
-def retention(size: JournalSize, keep: Keep) -> str:
-    limits = [f"{keep.days} days"] * (keep.days is not None) + [f"{keep.mb} MB"] * (keep.mb is not None)
-    kept = (
-        f"kept: {' and at most '.join(limits)}" if limits else "kept: all rows; keep_days and keep_mb limit the journal"
-    )
-    return (
-        kept
-        if size.cut is None
-        else f"{kept}; next, the rows of {size.cut.table} before row {size.cut.row} are deleted"
-    )
+def retention(size: JournalSize, keep: Keep | None) -> str:
+    if keep is None:
+        return "kept: not known; --config FILE names the configuration with keep_days and keep_mb"
+    limits = [f"{keep.days} days"] * (keep.days is not None) + [f"at most {keep.mb} MB"] * (keep.mb is not None)
+    if not limits:
+        return "kept: all rows; keep_days and keep_mb limit the journal"
+    kept = f"kept: {' and '.join(limits)}"
+    if size.cut is not None:
+        return f"{kept}; next, the rows of {size.cut.table} before row {size.cut.row} are deleted"
+    if keep.mb is not None and size.used_bytes > keep.mb * MB:
+        return f"{kept}; {mb(size.used_bytes)} are in use, and no further row can be deleted now (docs/backup.md)"
+    return kept
 
 
 def mb(size: float) -> str:

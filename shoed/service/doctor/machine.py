@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from shoed.journal.growth import FEW_BYTES, FEWEST_BYTES
 from shoed.ports.identity import SYS, sysfs_value
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level
 
 MB: Final = 1_000_000
-FEW_BYTES, FEWEST_BYTES = 1000 * MB, 100 * MB  # a month of one table, and a few days
 FEW_INODES: Final = 1000
 
 WRITES: Final = 12
