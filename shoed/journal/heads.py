@@ -141,12 +141,8 @@ def heads_of(reader: Reader, condition: str, *values: object) -> Iterator[Head]:
         f" FROM journal, head LEFT JOIN key ON key.number = head.key WHERE {condition}",
         *values,
     ):
-        try:
-            time = rfc3339(utc_us)
-        except OverflowError:
-            time = f"{utc_us} us"  # no signature fits
         signed = (in_base64(each) for each in (key or b"", signature))
-        yield Head(journal, incarnation, table, row, sequence, shoe, number, time, hashed.hex(), *signed)
+        yield Head(journal, incarnation, table, row, sequence, shoe, number, rfc3339(utc_us), hashed.hex(), *signed)
 
 
 def in_base64(data: bytes) -> str:

@@ -39,5 +39,9 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True):
 
 
 def rfc3339(utc_us: int) -> str:
-    """UTC as in events and state, with six decimals."""
-    return f"{(EPOCH + timedelta(microseconds=utc_us)).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    """UTC as in events and state, with six decimals. A changed journal may have a time that no calendar has."""
+    try:
+        moment = EPOCH + timedelta(microseconds=utc_us)
+    except OverflowError:
+        return f"{utc_us} us"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

@@ -164,7 +164,7 @@ def event_table(events: Sequence[EventRow]) -> Iterator[str]:
 
 def time(event: EventRow) -> str:
     """UTC with milliseconds."""
-    return rfc3339(event.utc_us).replace("T", " ")[:-4]
+    return rfc3339(event.utc_us).replace("T", " ")[: len("2026-11-19 22:00:00.000")]
 
 
 def place(event: EventRow) -> str:
