@@ -330,7 +330,9 @@ async def test_a_deleted_journal_stops_the_table_until_a_restart(world: World, d
         kept = world.place / "journal.db"
         world.journal.path.rename(kept)
         why = await stopped(world, shoe)
-        assert "the file was deleted or replaced while shoed used it; move the original file back" in why
+        assert (
+            "the file was deleted or replaced while shoed used it; move the original file back, and the tables" in why
+        )
         assert len(world.recorder.events()) == events
         kept.rename(world.journal.path)
         await continued(world, shoe)

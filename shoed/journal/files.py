@@ -51,8 +51,8 @@ def identity(path: Path) -> Inode:
 
 def replaced(path: Path) -> JournalReplaced:
     return JournalReplaced(
-        f"{path}: the file was deleted or replaced while shoed used it; move the original file back if it exists, and"
-        " restart shoed"
+        f"{path}: the file was deleted or replaced while shoed used it; move the original file back, and the"
+        " tables continue; if it is lost, restart shoed"
     )
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from shoed.cli.parser import Parser, path
 from shoed.errors import UsageError
 
-MODE: Final = 0o600  # the journal has this mode also
+MODE: Final = 0o600  # other users may not read the cards
 
 
 def add_output(parser: Parser) -> None:
