@@ -16,9 +16,10 @@ import pytest
 
 from shoed.errors import JournalError, JournalLocked, JournalUnusable
 from shoed.journal import Reader, hold, seal
-from shoed.journal.backup import FILE, back_up
+from shoed.journal.backup import back_up
 from shoed.journal.from_backup import restore
 from shoed.journal.salvage import salvage
+from shoed.journal.store import JOURNAL
 from shoed.journal.verify import Verification
 from tests.command_clients import shoed
 from tests.long_record import LongRecord
@@ -54,7 +55,7 @@ def dealt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dealt")
     with LongRecord(folder / "state", TABLES) as record:
         record.deal(1)
-        back_up(folder / "state" / FILE, folder / "backup")
+        back_up(folder / "state" / JOURNAL, folder / "backup")
         record.deal(3)
     return folder
 
@@ -72,12 +73,12 @@ def earlier(dealt: Path, tmp_path: Path) -> Path:
 
 
 def ask(folder: Path, query: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(folder / FILE)) as connection:
+    with closing(sqlite3.connect(folder / JOURNAL)) as connection:
         return connection.execute(query).fetchall()
 
 
 def change(folder: Path, statement: str) -> None:
-    with closing(sqlite3.connect(folder / FILE)) as connection:
+    with closing(sqlite3.connect(folder / JOURNAL)) as connection:
         assert connection.execute(statement).rowcount > 0
         connection.commit()
 
@@ -89,7 +90,7 @@ def content(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def findings(folder: Path) -> list[str]:
-    with closing(Reader(folder / FILE)) as reader:
+    with closing(Reader(folder / JOURNAL)) as reader:
         return [str(each) for table in reader.tables for each in Verification(reader, table).findings()]
 
 
@@ -98,12 +99,12 @@ def findings(folder: Path) -> list[str]:
 
 def test_a_backup_has_the_whole_journal(state: Path, tmp_path: Path) -> None:
     """The backup is one file, and is verified like any journal."""
-    copied = back_up(state / FILE, tmp_path / "backup")
+    copied = back_up(state / JOURNAL, tmp_path / "backup")
     rows = dict(ask(state, "SELECT table_name, count(*) FROM step GROUP BY 1"))
     assert {each.name: each.rows for each in copied} == rows
     assert [(each.last_row, each.last_round) for each in copied] == [(rows[name], "4.3") for name in TABLES]
     assert content(tmp_path / "backup") == content(state)
-    assert {file.name for file in (tmp_path / "backup").iterdir()} == {FILE, "lock"}
+    assert {file.name for file in (tmp_path / "backup").iterdir()} == {JOURNAL, "lock"}
     assert findings(tmp_path / "backup") == []
 
 
@@ -113,18 +114,18 @@ def test_a_further_backup_copies_the_new_rows_only(tmp_path: Path) -> None:
     with LongRecord(state, TABLES) as record:
         record.deal(2)
         (before,) = ask(state, "SELECT count(*) FROM step")
-        assert sum(each.rows for each in back_up(state / FILE, target)) == before[0]
+        assert sum(each.rows for each in back_up(state / JOURNAL, target)) == before[0]
         record.deal(2)
         (after,) = ask(state, "SELECT count(*) FROM step")
-        assert sum(each.rows for each in back_up(state / FILE, target)) == after[0] - before[0] > 0
+        assert sum(each.rows for each in back_up(state / JOURNAL, target)) == after[0] - before[0] > 0
         assert content(target) == content(state)
-        assert sum(each.rows for each in back_up(state / FILE, target)) == 0
+        assert sum(each.rows for each in back_up(state / JOURNAL, target)) == 0
     assert findings(target) == []
 
 
 def test_a_killed_backup_is_a_backup_of_an_earlier_moment(state: Path, earlier: Path, tmp_path: Path) -> None:
     """The process is killed at seeded moments. The next backup continues."""
-    command = [sys.executable, "-c", KILLED, str(state / FILE)]
+    command = [sys.executable, "-c", KILLED, str(state / JOURNAL)]
     whole = subprocess.run(
         [*command, shutil.copytree(earlier, tmp_path / "whole"), str(10**9)],
         cwd=ROOT,
@@ -142,7 +143,7 @@ def test_a_killed_backup_is_a_backup_of_an_earlier_moment(state: Path, earlier: 
         assert killed.returncode == -signal.SIGKILL
         assert findings(target) == []
         sizes |= set(ask(target, "SELECT count(*) FROM step"))
-        back_up(state / FILE, target)
+        back_up(state / JOURNAL, target)
         assert content(target) == content(state)
     assert len(sizes) > 2
 
@@ -160,7 +161,7 @@ def test_a_changed_row_is_not_copied(state: Path, earlier: Path, tmp_path: Path,
     change(state, statement)
     for target in (earlier, tmp_path / "backup"):
         with pytest.raises(JournalError, match=r"bac-901: row 4\d of .* cannot be verified"):
-            back_up(state / FILE, target)
+            back_up(state / JOURNAL, target)
     assert findings(earlier) == []
     assert [file.name for file in (tmp_path / "backup").iterdir()] == ["lock"]
 
@@ -171,7 +172,7 @@ def test_an_event_that_no_row_has_is_not_copied(tmp_path: Path, row: str) -> Non
     state, target = tmp_path / "state", tmp_path / "backup"
     with LongRecord(state) as record:
         record.deal(1)
-        back_up(state / FILE, target)
+        back_up(state / JOURNAL, target)
         for shoes in (0, 1):
             record.deal(shoes)
             change(
@@ -180,11 +181,11 @@ def test_an_event_that_no_row_has_is_not_copied(tmp_path: Path, row: str) -> Non
             )
             before = content(target)
             with pytest.raises(JournalError, match=r"bac-901: event \d+ of .* cannot be verified"):
-                back_up(state / FILE, target)
+                back_up(state / JOURNAL, target)
             assert findings(target) == []
             assert content(target)["step"][: len(before["step"])] == before["step"]
             change(state, "DELETE FROM event WHERE sequence = (SELECT max(sequence) FROM event)")
-            back_up(state / FILE, target)
+            back_up(state / JOURNAL, target)
             assert content(target) == content(state)
 
 
@@ -192,20 +193,20 @@ def test_the_backup_of_another_journal_is_not_changed(state: Path, tmp_path: Pat
     """The error names both words."""
     with LongRecord(tmp_path / "other") as record:
         record.deal(1)
-    back_up(tmp_path / "other" / FILE, tmp_path / "backup")
+    back_up(tmp_path / "other" / JOURNAL, tmp_path / "backup")
     before = content(tmp_path / "backup")
     with pytest.raises(JournalError, match="the backup is of the journal "):
-        back_up(state / FILE, tmp_path / "backup")
+        back_up(state / JOURNAL, tmp_path / "backup")
     assert content(tmp_path / "backup") == before
 
 
 def test_a_backup_with_more_rows_shows_that_the_journal_lost_rows(state: Path, tmp_path: Path) -> None:
     """The backup keeps the lost rows."""
-    back_up(state / FILE, tmp_path / "backup")
+    back_up(state / JOURNAL, tmp_path / "backup")
     before = content(tmp_path / "backup")
     change(state, "DELETE FROM step WHERE table_name = 'bac-902' AND row > 30")
     with pytest.raises(JournalError, match=r"bac-902: the backup has row \d+, and the journal ends with row 30"):
-        back_up(state / FILE, tmp_path / "backup")
+        back_up(state / JOURNAL, tmp_path / "backup")
     assert content(tmp_path / "backup") == before
 
 
@@ -214,18 +215,18 @@ def test_a_journal_that_continued_separately_is_refused(tmp_path: Path) -> None:
     state, target = tmp_path / "state", tmp_path / "backup"
     with LongRecord(state) as record:
         record.deal(1)
-        back_up(state / FILE, target)
+        back_up(state / JOURNAL, target)
         record.deal(1, rounds=1)
-        back_up(state / FILE, target)
+        back_up(state / JOURNAL, target)
     change(state, "UPDATE step SET hash = zeroblob(32) WHERE row = (SELECT max(row) FROM step)")
     with pytest.raises(JournalError, match="of the journal and of the backup differ"):
-        back_up(state / FILE, target)
+        back_up(state / JOURNAL, target)
 
 
 def test_the_journal_itself_is_not_a_backup(state: Path) -> None:
     """Also while no daemon runs."""
     with pytest.raises(JournalError, match="is the journal itself"):
-        back_up(state / FILE, state)
+        back_up(state / JOURNAL, state)
 
 
 def test_a_full_disk_is_named(state: Path, tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_a_full_disk_is_named(state: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "lock").symlink_to("/dev/full")
     with pytest.raises(JournalUnusable, match=r"No space left on device; .*free space"):
-        back_up(state / FILE, tmp_path / "full")
+        back_up(state / JOURNAL, tmp_path / "full")
 
 
 @pytest.fixture
@@ -247,20 +248,20 @@ def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_sealed_rows_are_verified_and_copied(sealed: Path, tmp_path: Path) -> None:
     """They are copied once, in runs."""
-    (copied,) = back_up(sealed / FILE, tmp_path / "backup")
+    (copied,) = back_up(sealed / JOURNAL, tmp_path / "backup")
     ((rows,),) = ask(sealed, "SELECT count(*) FROM step")
     assert copied.rows == 750 + rows
     assert content(tmp_path / "backup") == content(sealed)
     assert findings(tmp_path / "backup") == []
-    assert back_up(sealed / FILE, tmp_path / "backup")[0].rows == 0
+    assert back_up(sealed / JOURNAL, tmp_path / "backup")[0].rows == 0
 
 
 def test_a_changed_sealed_row_is_not_copied(sealed: Path, tmp_path: Path) -> None:
     """A run is verified as a whole."""
     change(sealed, "UPDATE step_4 SET observations = '[1]' WHERE row = 333")
     with pytest.raises(JournalError, match=r"bac-901: the rows 301 to 400 of .* cannot be verified"):
-        back_up(sealed / FILE, tmp_path / "backup")
-    assert not (tmp_path / "backup" / FILE).exists()
+        back_up(sealed / JOURNAL, tmp_path / "backup")
+    assert not (tmp_path / "backup" / JOURNAL).exists()
 
 
 # --- restore
@@ -268,11 +269,11 @@ def test_a_changed_sealed_row_is_not_copied(sealed: Path, tmp_path: Path) -> Non
 
 def test_a_restored_journal_is_the_backup_with_a_new_incarnation(state: Path, tmp_path: Path) -> None:
     """The previous journal is renamed."""
-    back_up(state / FILE, tmp_path / "backup")
+    back_up(state / JOURNAL, tmp_path / "backup")
     with LongRecord(tmp_path / "new") as record:
         record.deal(1)
     before = content(tmp_path / "new")
-    restored = restore(tmp_path / "backup" / FILE, tmp_path / "new")
+    restored = restore(tmp_path / "backup" / JOURNAL, tmp_path / "new")
     assert [(name, played) for name, _, played in restored.tables] == [(name, "4.3") for name in TABLES]
     after, backup = content(tmp_path / "new"), content(tmp_path / "backup")
     for name in backup:
@@ -280,52 +281,52 @@ def test_a_restored_journal_is_the_backup_with_a_new_incarnation(state: Path, tm
             assert after[name] == backup[name]
     (*_, newest) = after["incarnation"]
     assert newest[1] != backup["incarnation"][0][1]
-    assert newest[3:] == ("restored", f"the backup {tmp_path / 'backup' / FILE}")
+    assert newest[3:] == ("restored", f"the backup {tmp_path / 'backup' / JOURNAL}")
     assert findings(tmp_path / "new") == []
     assert restored.set_aside is not None
     assert re.fullmatch(r"journal-replaced-\d{8}T\d{6}Z\.db", restored.set_aside.name)
-    restored.set_aside.rename(tmp_path / "new" / FILE)
+    restored.set_aside.rename(tmp_path / "new" / JOURNAL)
     assert content(tmp_path / "new") == before
 
 
 def test_a_restored_salvage_has_the_reason_of_the_salvage(state: Path, tmp_path: Path) -> None:
     """A backup of the journal that continues it is a backup like any other."""
     (tmp_path / "salvaged").mkdir()
-    salvage(state / FILE, tmp_path / "salvaged" / FILE)
-    restore(tmp_path / "salvaged" / FILE, tmp_path / "new")
-    with closing(sqlite3.connect(tmp_path / "new" / FILE, isolation_level=None)) as connection:
+    salvage(state / JOURNAL, tmp_path / "salvaged" / JOURNAL)
+    restore(tmp_path / "salvaged" / JOURNAL, tmp_path / "new")
+    with closing(sqlite3.connect(tmp_path / "new" / JOURNAL, isolation_level=None)) as connection:
         connection.execute("UPDATE incarnation_table SET row = row - 1")  # the table has a row after it
-    back_up(tmp_path / "new" / FILE, tmp_path / "backup")
-    restore(tmp_path / "backup" / FILE, tmp_path / "new")
-    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+    back_up(tmp_path / "new" / JOURNAL, tmp_path / "backup")
+    restore(tmp_path / "backup" / JOURNAL, tmp_path / "new")
+    with closing(Reader(tmp_path / "new" / JOURNAL)) as reader:
         reasons = list(reader.rows("SELECT reason, detail FROM incarnation WHERE number > 2 ORDER BY number"))
-    salvaged = f"the damaged file {state / FILE}, by {tmp_path / 'salvaged' / FILE}"
-    assert reasons == [("salvaged", salvaged), ("restored", f"the backup {tmp_path / 'backup' / FILE}")]
+    salvaged = f"the damaged file {state / JOURNAL}, by {tmp_path / 'salvaged' / JOURNAL}"
+    assert reasons == [("salvaged", salvaged), ("restored", f"the backup {tmp_path / 'backup' / JOURNAL}")]
 
 
 def test_a_restore_requires_a_stopped_daemon(state: Path, tmp_path: Path) -> None:
     """The state directory is locked while a daemon runs."""
-    back_up(state / FILE, tmp_path / "backup")
+    back_up(state / JOURNAL, tmp_path / "backup")
     with hold(state), pytest.raises(JournalLocked):
-        restore(tmp_path / "backup" / FILE, state)
+        restore(tmp_path / "backup" / JOURNAL, state)
 
 
 def test_an_altered_backup_is_not_restored(state: Path, tmp_path: Path) -> None:
     """The journal stays as it is."""
-    back_up(state / FILE, tmp_path / "backup")
+    back_up(state / JOURNAL, tmp_path / "backup")
     change(tmp_path / "backup", "UPDATE step SET bytes = x'00' WHERE row = 40")
     before = content(state)
     with pytest.raises(JournalUnusable, match=r"row 40: altered.*nothing was restored"):
-        restore(tmp_path / "backup" / FILE, state)
+        restore(tmp_path / "backup" / JOURNAL, state)
     assert content(state) == before
     assert [file.name for file in state.iterdir() if file.suffix not in (".db", "") and "-" not in file.name] == []
 
 
 def test_a_backup_can_continue_a_restored_journal(state: Path, tmp_path: Path) -> None:
     """The restored rows are those of the backup."""
-    back_up(state / FILE, tmp_path / "backup")
-    restore(tmp_path / "backup" / FILE, state)
-    assert sum(each.rows for each in back_up(state / FILE, tmp_path / "backup")) == 0
+    back_up(state / JOURNAL, tmp_path / "backup")
+    restore(tmp_path / "backup" / JOURNAL, state)
+    assert sum(each.rows for each in back_up(state / JOURNAL, tmp_path / "backup")) == 0
     assert content(tmp_path / "backup") == content(state)
 
 
@@ -337,12 +338,12 @@ def test_a_restore_never_leaves_a_directory_without_a_journal(
     with monkeypatch.context() as interrupted:
         interrupted.setattr(Path, "rename", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            restore(earlier / FILE, state)
+            restore(earlier / JOURNAL, state)
     assert content(state) == before
     (second,) = state.glob("journal-replaced-*.db")
-    assert restore(earlier / FILE, state).set_aside == second
+    assert restore(earlier / JOURNAL, state).set_aside == second
     assert content(state)["step"] == content(earlier)["step"]
-    second.rename(state / FILE)
+    second.rename(state / JOURNAL)
     assert content(state) == before
 
 
@@ -360,10 +361,10 @@ def test_a_file_system_without_second_names_is_supported(
 
     before = content(state)
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    aside = restore(earlier / FILE, state).set_aside
+    aside = restore(earlier / JOURNAL, state).set_aside
     assert aside is not None
     assert content(state)["step"] == content(earlier)["step"]
-    aside.rename(state / FILE)
+    aside.rename(state / JOURNAL)
     assert content(state) == before
 
 
@@ -372,16 +373,16 @@ def test_a_journal_that_another_program_reads_keeps_its_log(earlier: Path, tmp_p
     state = tmp_path / "live"
     with LongRecord(state, TABLES) as record:
         record.deal(1)
-        with closing(sqlite3.connect(state / FILE, isolation_level=None)) as other:
+        with closing(sqlite3.connect(state / JOURNAL, isolation_level=None)) as other:
             other.execute("BEGIN")
             other.execute("SELECT count(*) FROM step").fetchall()
             record.deal(1)
             before = content(state)
-            aside = restore(earlier / FILE, state).set_aside
+            aside = restore(earlier / JOURNAL, state).set_aside
     assert aside is not None
     assert content(state)["step"] == content(earlier)["step"]
-    aside.with_name(f"{aside.name}-wal").rename(state / f"{FILE}-wal")
-    aside.rename(state / FILE)
+    aside.with_name(f"{aside.name}-wal").rename(state / f"{JOURNAL}-wal")
+    aside.rename(state / JOURNAL)
     assert content(state) == before
 
 
@@ -390,10 +391,10 @@ def test_the_log_of_a_deleted_journal_is_not_read_with_the_restored_one(earlier:
     state = tmp_path / "live"
     with LongRecord(state, TABLES) as record:
         record.deal(2)
-        log = (state / f"{FILE}-wal").read_bytes()
-    (state / FILE).unlink()
-    (state / f"{FILE}-wal").write_bytes(log)
-    restore(earlier / FILE, state)
+        log = (state / f"{JOURNAL}-wal").read_bytes()
+    (state / JOURNAL).unlink()
+    (state / f"{JOURNAL}-wal").write_bytes(log)
+    restore(earlier / JOURNAL, state)
     assert content(state)["step"] == content(earlier)["step"]
     (aside,) = state.glob("journal-replaced-*.db-wal")
     assert aside.read_bytes() == log
@@ -442,8 +443,8 @@ def wrong_places(place: Path) -> dict[str, bytes]:
     (place / "full" / "lock").symlink_to("/dev/full")
     (place / "begun" / "lock").touch()
     (place / "file").touch()
-    (place / "text" / FILE).write_text("text")
-    with closing(sqlite3.connect(place / "other" / FILE)) as connection:
+    (place / "text" / JOURNAL).write_text("text")
+    with closing(sqlite3.connect(place / "other" / JOURNAL)) as connection:
         connection.execute("CREATE TABLE other (number)")
     return files(place)
 

@@ -16,9 +16,10 @@ from firmware_protocols.family import Settings
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE
 from shoed.journal import Reader, Store, Writer, incarnations
-from shoed.journal.backup import FILE, back_up
+from shoed.journal.backup import back_up
 from shoed.journal.from_backup import restore
 from shoed.journal.incarnations import Loss, Outside
+from shoed.journal.store import JOURNAL
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.irregularities import Role
 from shoed.model.step import Commanded, Configured
@@ -178,8 +179,8 @@ async def test_a_table_that_is_added_to_a_restored_journal_names_its_new_word(tm
     """Its first ids may be used: it may have been added before the restore, too. A further start changes nothing."""
     with LongRecord(tmp_path / "original", ("bac-902",)) as record:
         record.deal(1)
-    back_up(tmp_path / "original" / FILE, tmp_path / "backup")
-    restore(tmp_path / "backup" / FILE, tmp_path / "state")
+    back_up(tmp_path / "original" / JOURNAL, tmp_path / "backup")
+    restore(tmp_path / "backup" / JOURNAL, tmp_path / "state")
     async with desk(tmp_path / "state") as (table, journal):
         table.configure()
         await table.writer.flush()

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shoed.journal.backup import FILE, back_up
+from shoed.journal.backup import back_up
+from shoed.journal.store import JOURNAL
 from shoed.rig.broker import Broker, running_broker
 from tests.command_clients import shoed
 from tests.foreign_shoe import TcpShoe
@@ -107,7 +108,7 @@ async def test_a_table_that_was_added_after_the_backup_begins_a_new_word(tmp_pat
     """The backup has no trace of the table, and no head or retained state names its events."""
     with LongRecord(tmp_path / "original", ("bac-902",)) as record:
         record.deal(1)
-    back_up(tmp_path / "original" / FILE, tmp_path / "backup")
+    back_up(tmp_path / "original" / JOURNAL, tmp_path / "backup")
     async with running_broker() as broker, World(tmp_path, broker) as world:
         site = Site(world, shoe)
         shutil.copytree(tmp_path / "original", site.state_dir)

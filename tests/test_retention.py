@@ -15,7 +15,7 @@ from shoed.cli.journal.verified import verified
 from shoed.engine import ENGINE, Engine
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal import Reader, Writer, retention, seal
-from shoed.journal.backup import FILE, back_up
+from shoed.journal.backup import back_up
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.growth import size_of
 from shoed.journal.keys import SigningKey
@@ -34,6 +34,7 @@ from shoed.journal.retention import (
 )
 from shoed.journal.rows import Checkpoint
 from shoed.journal.scan import Extent
+from shoed.journal.store import JOURNAL
 from shoed.journal.verify import Verification
 from shoed.model.moments import rfc3339
 from shoed.service import retention as service
@@ -248,12 +249,12 @@ def test_a_backup_keeps_the_deleted_rows(record: LongRecord, tmp_path: Path) -> 
     apply(record, Keep(days=5))
     record.deal(1)
     back_up(record.store.path, tmp_path / "archive")
-    assert findings(tmp_path / "archive" / FILE) == []
-    with closing(sqlite3.connect(tmp_path / "archive" / FILE)) as connection:
+    assert findings(tmp_path / "archive" / JOURNAL) == []
+    with closing(sqlite3.connect(tmp_path / "archive" / JOURNAL)) as connection:
         rows = connection.execute("SELECT table_name, min(row), max(row), count(*) FROM step GROUP BY 1").fetchall()
     assert all(first == 1 and count == last for _, first, last, count in rows)
     back_up(record.store.path, tmp_path / "new")
-    assert findings(tmp_path / "new" / FILE) == []
+    assert findings(tmp_path / "new" / JOURNAL) == []
 
 
 def test_a_backup_that_ends_before_the_cut_cannot_continue(tmp_path: Path) -> None:
@@ -265,7 +266,7 @@ def test_a_backup_that_ends_before_the_cut_cannot_continue(tmp_path: Path) -> No
         apply(other, Keep(days=3))
         with pytest.raises(JournalError, match="the next rows are not in the journal any more"):
             back_up(other.store.path, tmp_path / "backup")
-    assert findings(tmp_path / "backup" / FILE) == []
+    assert findings(tmp_path / "backup" / JOURNAL) == []
 
 
 def test_sealed_rows_are_deleted_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +283,7 @@ def test_sealed_rows_are_deleted_in_runs(tmp_path: Path, monkeypatch: pytest.Mon
         record.deal(2)
         assert findings(record.store.path) == []
         back_up(record.store.path, tmp_path / "backup")
-        assert findings(tmp_path / "backup" / FILE) == []
+        assert findings(tmp_path / "backup" / JOURNAL) == []
 
 
 @pytest.mark.parametrize("rests", [1, 3, 6])
@@ -338,7 +339,7 @@ def test_a_cut_at_any_sealed_run_is_not_a_change(tmp_path: Path, monkeypatch: py
     assert cut is not None
     for batches in range(1, 10):
         place = tmp_path / f"{batches}.db"
-        place.write_bytes((tmp_path / "sealed" / FILE).read_bytes())
+        place.write_bytes((tmp_path / "sealed" / JOURNAL).read_bytes())
         left = rests
         with closing(sqlite3.connect(place, isolation_level=None)) as connection, closing(Reader(place)) as reader:
 
@@ -532,7 +533,7 @@ port = "tcp://127.0.0.1:1"
     assert kept.startswith("kept: 5 days; next, the rows of bac-901 before row ")
     apply(record, Keep(days=5))
     done = await shoed("journal", "status", "--state-dir", place)
-    assert "kept: not known; --config FILE names the configuration with keep_days and keep_mb\n" in done.out
+    assert "kept: not known; --config JOURNAL names the configuration with keep_days and keep_mb\n" in done.out
     assert f"bac-901: {rows - first_rows(record)['bac-901'] + 1} rows" in done.out
 
 

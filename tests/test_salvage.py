@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader, seal
-from shoed.journal.backup import FILE
 from shoed.journal.from_backup import restore
 from shoed.journal.head_log import HeadLog
 from shoed.journal.heads import Head, HeadWriter, in_base64
@@ -25,6 +24,7 @@ from shoed.journal.losses import LossKind
 from shoed.journal.pages import records
 from shoed.journal.restore import restore as start
 from shoed.journal.salvage import Salvage, salvage
+from shoed.journal.store import JOURNAL
 from shoed.journal.verify import AlterationKind, Verification
 from tests.command_clients import shoed
 from tests.crash.disk import Call, FaultyDisk, File
@@ -46,7 +46,7 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("intact")
     with LongRecord(folder, TABLES) as record:
         record.deal(6, rounds=10)
-    return folder / FILE
+    return folder / JOURNAL
 
 
 def ask(file: Path, query: str) -> list[tuple[Any, ...]]:
@@ -91,7 +91,7 @@ def truncated(data: bytearray, page: int, dice: Random) -> None:
 
 def salvaged(damaged: Path, folder: Path) -> tuple[Path, Salvage]:
     folder.mkdir()
-    return folder / FILE, salvage(damaged, folder / FILE)
+    return folder / JOURNAL, salvage(damaged, folder / JOURNAL)
 
 
 def assert_honest(intact: Path, file: Path, found: Salvage) -> None:
@@ -197,7 +197,7 @@ def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(seal, "RUN", 100)
     with sealed_record(tmp_path / "sealed", 750) as record:
         record.deal(2)
-    return tmp_path / "sealed" / FILE
+    return tmp_path / "sealed" / JOURNAL
 
 
 def test_sealed_rows_are_found(sealed: Path, tmp_path: Path) -> None:
@@ -242,37 +242,37 @@ def with_log(tmp_path: Path) -> Path:
         record.deal(2)
         record.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         record.deal(2)
-        for file in (FILE, f"{FILE}-wal"):
+        for file in (JOURNAL, f"{JOURNAL}-wal"):
             shutil.copy(folder / file, tmp_path / file)
-    return tmp_path / FILE
+    return tmp_path / JOURNAL
 
 
 def test_rows_in_the_log_are_found(with_log: Path, tmp_path: Path) -> None:
     """They are committed rows like any other."""
     _, found = salvaged(with_log, tmp_path / "new")
     assert all(table.losses == [] for table in found.tables)
-    assert content(tmp_path / "new" / FILE, "step") == content(tmp_path / "live" / FILE, "step")
+    assert content(tmp_path / "new" / JOURNAL, "step") == content(tmp_path / "live" / JOURNAL, "step")
 
 
 def test_a_missing_log_leaves_an_earlier_moment(with_log: Path, tmp_path: Path) -> None:
     """The rows before the log are complete."""
-    with_log.with_name(f"{FILE}-wal").unlink()
+    with_log.with_name(f"{JOURNAL}-wal").unlink()
     file, found = salvaged(with_log, tmp_path / "new")
     assert all(table.losses == [] and table.rows > 0 for table in found.tables)
-    assert content(file, "step") < content(tmp_path / "live" / FILE, "step")
+    assert content(file, "step") < content(tmp_path / "live" / JOURNAL, "step")
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_damaged_log_costs_its_pages_only(with_log: Path, tmp_path: Path, seed: int) -> None:
     """SQLite ignores all frames after a damaged one. The salvage continues after it."""
-    dice, log = Random(seed), with_log.with_name(f"{FILE}-wal")
+    dice, log = Random(seed), with_log.with_name(f"{JOURNAL}-wal")
     data = bytearray(log.read_bytes())
     frame = 32 + (24 + PAGE) * dice.randrange(len(data) // (24 + PAGE) // 2)
     for _ in range(9):
         data[frame + 24 + dice.randrange(PAGE)] ^= 0xFF
     log.write_bytes(data)
     file, found = salvaged(with_log, tmp_path / "new")
-    assert_honest(tmp_path / "live" / FILE, file, found)
+    assert_honest(tmp_path / "live" / JOURNAL, file, found)
     shutil.copy(with_log, tmp_path / "other.db")
     shutil.copy(log, tmp_path / "other.db-wal")
     (by_sqlite,) = ask(tmp_path / "other.db", "SELECT count(*) FROM step")
@@ -289,14 +289,14 @@ async def test_a_log_that_the_disk_cannot_read_is_reported(with_log: Path, tmp_p
     assert disk.injected == 1
     assert salvaged.status == 1
     assert re.search("the disk could not read [1-9][0-9]* pages; the last rows may be missing, too", salvaged.out)
-    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+    with closing(Reader(tmp_path / "new" / JOURNAL)) as reader:
         kinds = {each.kind for table in reader.tables for each in Verification(reader, table).findings()}
     assert kinds <= {AlterationKind.LOST}
 
 
 def test_a_transaction_that_was_not_committed_is_not_used(with_log: Path, tmp_path: Path) -> None:
     """A kill during a commit leaves frames without their last one."""
-    log = with_log.with_name(f"{FILE}-wal")
+    log = with_log.with_name(f"{JOURNAL}-wal")
     data = log.read_bytes()
     log.write_bytes(data[: 32 + (24 + PAGE) * (len(data) // (24 + PAGE) - 1)])
     file, _ = salvaged(with_log, tmp_path / "new")
@@ -328,7 +328,7 @@ async def test_the_output_names_the_gaps(intact: Path, without_a_page: Path, tmp
     assert [each.partition(": ")[2] for each in verified.out.splitlines()[:2]] == gaps
     assert "All other rows are verified." in verified.out
     again = await shoed("journal", "salvage", without_a_page, new)
-    assert (again.status, again.out, again.err) == (1, "", f"{new / FILE} exists; name a new directory\n")
+    assert (again.status, again.out, again.err) == (1, "", f"{new / JOURNAL} exists; name a new directory\n")
     complete = await shoed("journal", "salvage", intact, tmp_path / "complete")
     assert (complete.status, complete.err) == (0, "")
 
@@ -369,7 +369,7 @@ async def test_a_table_of_which_anything_remains_is_named(intact: Path, tmp_path
     lost_rows, lost_events = map(int, re.findall(r"(\d+) rows and (\d+) events lost", of_table)[0])
     assert (lost_rows > 9) == (source != "cursor")
     assert lost_events == {"event": 0, "checkpoint": events, "cursor": events}.get(source, 60)
-    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+    with closing(Reader(tmp_path / "new" / JOURNAL)) as reader:
         seen = list(Verification(reader, "bac-902").findings())
     assert {each.kind for each in seen} == {AlterationKind.LOST}
 
@@ -378,11 +378,11 @@ async def test_a_table_of_which_anything_remains_is_named(intact: Path, tmp_path
 async def test_signed_heads_of_lost_rows_add_no_finding(tmp_path: Path, first_lost: int) -> None:
     """Of a table that lost its last rows, or all of them: verify prints the named gaps only."""
     await play(tmp_path, 1, 6)
-    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(tmp_path / JOURNAL, isolation_level=None)) as connection:
         for name in ("step", "event", "checkpoint"):
             connection.execute(f"DELETE FROM {name} WHERE row >= ?", (first_lost,))  # noqa: S608 -- of this file
         connection.execute("VACUUM")
-    salvaged(tmp_path / FILE, tmp_path / "new")
+    salvaged(tmp_path / JOURNAL, tmp_path / "new")
     verified = await shoed("journal", "verify", "--state-dir", tmp_path / "new")
     assert (verified.status, verified.err) == (1, "")
     assert f"t: rows {first_lost}-6: missing: the salvage did not find them" in verified.out
@@ -405,7 +405,7 @@ def test_a_salvaged_journal_is_restored_if_its_end_is_complete(intact: Path, tmp
                 restore(file, tmp_path / "state")
             continue
         restore(file, tmp_path / "state")
-        with LongRecord(intact.parent, TABLES) as record, closing(Reader(tmp_path / "state" / FILE)) as reader:
+        with LongRecord(intact.parent, TABLES) as record, closing(Reader(tmp_path / "state" / JOURNAL)) as reader:
             for dealer in record.dealers:
                 engine_for = partial(engine_of_settings, reader.word)
                 started = start(reader, dealer.table, dealer.engine, engine_for)
@@ -467,7 +467,7 @@ async def test_a_missing_end_is_named_by_the_heads_beside_the_file(
         "bac-902: rows may be missing at the end: heads.jsonl beside the file has no head of this journal" in done.out
     )
     assert done.status == 1
-    with closing(Reader(tmp_path / "new" / FILE)) as reader:
+    with closing(Reader(tmp_path / "new" / JOURNAL)) as reader:
         assert {each.kind for each in Verification(reader, "bac-901").findings()} == {AlterationKind.LOST}
 
 

@@ -25,10 +25,9 @@ from shoed.journal.reader import LAST_ROW, ChainAnchor, Reader
 from shoed.journal.rows import Checkpoint, row_hash, seal_hash, sealed_hash
 from shoed.journal.scan import newest_starts, whole
 from shoed.journal.schema import SCHEMAS, Use, migrate, schema_of, unusable
-from shoed.journal.store import hold, unwritable
+from shoed.journal.store import JOURNAL, hold, unwritable
 
 CHUNK: Final = 2000  # rows of one transaction
-FILE: Final = "journal.db"
 WHOLE: Final = ("journal", "dictionary", "key", "incarnation")  # tables without a column for the table of the site
 SMALL: Final = ("seal", "incarnation_table", "loss")  # tables with few rows for each table of the site
 LARGE: Final = ("head", "checkpoint")
@@ -56,7 +55,7 @@ class BackupPart(NamedTuple):
 
 def back_up(source: Path, directory: Path) -> list[CopiedTable]:
     """Create or continue the backup of a journal in a directory."""
-    target = directory / FILE
+    target = directory / JOURNAL
     if target.exists() and target.samefile(source):
         raise JournalError(f"{target} is the journal itself; name another directory for the backup")
     with closing(Reader(source)) as reader, hold(directory, Use.WRITTEN):
@@ -65,7 +64,7 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
                 f"{source}: an earlier shoed wrote the journal (schema {reader.schema}); start the daemon once, which"
                 " updates the journal, then repeat the backup"
             )
-        new, is_first = directory / f"{FILE}.new", not target.exists()
+        new, is_first = directory / f"{JOURNAL}.new", not target.exists()
         try:
             remove_unfinished(new)
             if is_first:

@@ -26,7 +26,7 @@ from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, absent, is_damage, unusable
-from shoed.journal.store import hold, unwritable
+from shoed.journal.store import JOURNAL, hold, unwritable
 from shoed.journal.verify import AlterationKind, Verification, file_findings
 from shoed.model.incarnations import Because
 
@@ -42,8 +42,8 @@ class RestoredBackup(NamedTuple):
 
 def restore(backup: Path, state_dir: Path) -> RestoredBackup:
     """Replace the journal of a state directory by a verified copy of a backup."""
-    target = state_dir / "journal.db"
-    new = target.with_name("journal.db.restoring")
+    target = state_dir / JOURNAL
+    new = target.with_name(f"{JOURNAL}.restoring")
     if target.exists() and backup.exists() and target.samefile(backup):
         raise JournalError(f"{backup} is the journal of this state directory; name a backup")
     with closing(opened(backup)) as reader, hold(state_dir, Use.WRITTEN):

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from shoed.journal.store import JOURNAL
 from shoed.ports.threads import off_loop
 
 DISK_S: Final = 1.0  # the time limit of an answer
@@ -51,7 +52,7 @@ class Disk:
 def disk_of(state_dir: Path) -> DiskStatus:
     system = os.statvfs(state_dir)
     size = 0
-    for file in state_dir.glob("journal.db*"):
+    for file in state_dir.glob(f"{JOURNAL}*"):
         with suppress(FileNotFoundError):  # SQLite has removed it
             size += file.stat().st_size
     return DiskStatus(system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize, size)

@@ -5,7 +5,8 @@ from pathlib import Path
 from shoed.cli.journal.opening import add_journal, file_of
 from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser, path
-from shoed.journal.backup import FILE, back_up
+from shoed.journal.backup import back_up
+from shoed.journal.store import JOURNAL
 
 
 def add_arguments(parser: Parser) -> None:
@@ -19,6 +20,6 @@ def run(source: Path, directory: Path) -> int:
         print(
             f"{table.name}: {table.rows} rows copied, up to row {table.last_row}; the last round is {table.last_round}"
         )
-    path = directory / FILE
+    path = directory / JOURNAL
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; every row was verified")
     return 0

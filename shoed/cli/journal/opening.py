@@ -15,6 +15,7 @@ from shoed.errors import NoSuchTable, UsageError
 from shoed.journal import Reader
 from shoed.journal.growth import shoe_of
 from shoed.journal.keys import read_public
+from shoed.journal.store import JOURNAL
 
 
 def add_journal(parser: Parser) -> None:
@@ -29,20 +30,13 @@ def add_journal(parser: Parser) -> None:
 
 
 def file_of(place: Path) -> Path:
-    return place if place.is_file() else place / "journal.db"
+    return place if place.is_file() else place / JOURNAL
 
 
 @contextmanager
 def opened(place: Path) -> Iterator[Reader]:
     """A reader without a transaction: each of its queries reads the record of its own moment."""
     with closing(Reader(file_of(place))) as reader:
-        yield reader
-
-
-@contextmanager
-def reading(place: Path) -> Iterator[Reader]:
-    """A reader of one moment. Its transaction stays open: the WAL of a running daemon grows until it ends."""
-    with opened(place) as reader, reader.one_moment():
         yield reader
 
 

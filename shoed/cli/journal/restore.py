@@ -4,8 +4,8 @@ from pathlib import Path
 
 from shoed.cli.options import add_state_dir, state_dir_of
 from shoed.cli.parser import Parser, path
-from shoed.journal.backup import FILE
 from shoed.journal.from_backup import restore
+from shoed.journal.store import JOURNAL
 
 
 def add_arguments(parser: Parser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(backup: Path, state_dir: Path) -> int:
-    restored = restore(backup / FILE if backup.is_dir() else backup, state_dir)
+    restored = restore(backup / JOURNAL if backup.is_dir() else backup, state_dir)
     for name, row, played in restored.tables:
         print(f"{name}: restored up to row {row}; the last round is {played}")
     for name, known in restored.lost.items():

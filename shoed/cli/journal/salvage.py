@@ -8,11 +8,12 @@ from typing import Final
 from shoed.cli.parser import Parser, path
 from shoed.errors import JournalError
 from shoed.journal import Reader, hold
-from shoed.journal.backup import FILE, last_round
+from shoed.journal.backup import last_round
 from shoed.journal.head_log import NAME
 from shoed.journal.losses import REASONS, LossKind
 from shoed.journal.salvage import SalvagedTable, salvage
 from shoed.journal.schema import Use, absent
+from shoed.journal.store import JOURNAL
 
 SHOWN: Final = 20  # gaps of each table; `verify` prints all of them
 
@@ -24,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(damaged: Path, directory: Path) -> int:
-    file, target = damaged / FILE if damaged.is_dir() else damaged, directory / FILE
+    file, target = damaged / JOURNAL if damaged.is_dir() else damaged, directory / JOURNAL
     if not file.exists():
         raise absent(file, "name the damaged file, or the directory with it")
     try:
@@ -36,7 +37,7 @@ def run(damaged: Path, directory: Path) -> int:
     if directory.exists() and directory.samefile(file.parent):
         raise JournalError(f"{directory} is the directory of the damaged file; name a new directory")
     with ExitStack() as held:
-        if file.name == FILE and (file.parent / "lock").exists():  # perhaps the journal of a running daemon
+        if file.name == JOURNAL and (file.parent / "lock").exists():  # perhaps the journal of a running daemon
             held.enter_context(hold(file.parent, Use.WRITTEN))
         held.enter_context(hold(directory, Use.WRITTEN))
         if target.exists():

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader
+from shoed.journal.store import JOURNAL
 from shoed.model.observations import Device
 from shoed.ports.address import HidrawAddress, SerialAddress, parse_address
 from shoed.ports.holders import holders
@@ -174,7 +175,7 @@ def check_versions(state_dir: Path, devices: Sequence[ConfiguredDevice]) -> Iter
     if not stating:
         return
     try:
-        with closing(Reader(state_dir / "journal.db")) as reader:
+        with closing(Reader(state_dir / JOURNAL)) as reader:
             for of in stating:
                 yield firmware(of, stated(reader, of))
     except JournalUnusable as error:

@@ -14,6 +14,7 @@ from shoed.journal import Reader
 from shoed.journal.damaged import set_aside_journals
 from shoed.journal.keys import KEY_FILE, read_private
 from shoed.journal.schema import DAMAGED, SCHEMAS, Use
+from shoed.journal.store import JOURNAL
 from shoed.ports.key_file import TOO_OPEN, read_key
 from shoed.service.config import Config
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused
@@ -93,7 +94,7 @@ def user_of(pid: int | None) -> int | None:
 
 
 def check_journal(state_dir: Path) -> Iterator[CheckResult]:
-    path = state_dir / "journal.db"
+    path = state_dir / JOURNAL
     try:
         if not path.exists():
             text = "there is no journal; the first start of the daemon makes it"
