@@ -209,7 +209,7 @@ class ForeignVerifier:
             if not self.keys or (is_announced and previous in self.trusted):
                 self.trusted.add(public)
             previous = public
-        if keys and not self.ask("SELECT 1 FROM head LIMIT 1"):
+        if (keys or self.keys) and not self.ask("SELECT 1 FROM head LIMIT 1"):
             yield "no head"
 
     def cuts(self, table: str) -> Iterator[str]:
@@ -274,7 +274,7 @@ class ForeignVerifier:
         closed = {row for (row,) in self.ask("SELECT row FROM step WHERE table_name = ? AND kind = 'LinkDown'", table)}
         moments = {row for row, kind in events if kind in HEAD_MOMENTS} | (closed & with_events)
         yield from (f"{table}: no head of row {row}" for row in sorted(moments - signed) if row > anchor)
-        if not last or sum(kind == "round.started" and row > last for row, kind in events) > 1:
+        if sum(kind == "round.started" and row > last for row, kind in events) > 1:
             yield f"{table}: no head after row {last}"
 
     def sealed(self, table: str) -> Iterator[str]:

@@ -16,7 +16,9 @@ from shoed.journal.losses import known_tables
 from shoed.journal.retention import Keep, next_cut
 from shoed.journal.verify import Verification, file_findings
 from shoed.journal.verify_heads import HeadVerification
+from tests.foreign_journal import ForeignVerifier
 from tests.long_record import Dealer, LongRecord
+from tests.test_journal_verify_heads import rehash
 from tests.test_retention import today
 
 TABLES: Final = ("bac-901", "bac-902")
@@ -97,6 +99,22 @@ def running(tmp_path: Path) -> Iterator[Running]:
     with LongRecord(tmp_path, TABLES) as record:
         record.connection.execute("PRAGMA synchronous = OFF")
         yield Running(tmp_path, record)
+
+
+def test_a_new_table_is_not_accused(running: Running) -> None:
+    """It has no head before its first shoe, also after a kill. A second round without a head is a change."""
+    young = Dealer(running.record.store, running.record.committer, "young")
+    young.settings()
+    assert running.verify(0)[0] == []
+    assert list(ForeignVerifier(running.place / "journal.db", [running.public], running.place / NAME).problems()) == []
+    running.record.committer = young.committer = Committer(running.record.connection, ENGINE)
+    young.deal(2)
+    running.record.connection.execute(
+        "UPDATE event SET type = 'x' WHERE table_name = 'young' AND type <> 'round.started'"
+    )
+    rehash(running.record.connection, "young")
+    assert any("a second round begins after the last genuine head" in each for each in running.verify(0)[0])
+    assert "young: no head after row 0" in ForeignVerifier(running.place / "journal.db", [running.public]).problems()
 
 
 def test_a_running_daemon_is_not_accused(running: Running) -> None:

@@ -136,7 +136,7 @@ class HeadVerification:
         if self.requires_heads:
             self.require(table, end)
         yield from self.joined()
-        if self.requires_heads and end and not self.last:
+        if self.requires_heads and self.runs and not self.last:
             detail = f"no genuine head of a given key proves the rows up to {end}"
             yield Alteration(table, "all signed heads", AlterationKind.MISSING, detail)
 
@@ -176,6 +176,8 @@ class HeadVerification:
             previous = public
         if self.requires_heads and not known_tables(self.reader):
             yield Alteration(file, "all tables", AlterationKind.MISSING, "no row has a head of a given key")
+        elif self.requires_heads and not list(self.reader.rows("SELECT 1 FROM head LIMIT 1")):
+            yield Alteration(file, "all signed heads", AlterationKind.MISSING, "no table has a head of a given key")
 
     def witnessed(self, path: Path, names: Collection[str] = ()) -> Iterator[Alteration]:
         """The findings for the heads in a file of a witness or of the daemon. `names`: the tables; empty: all."""
