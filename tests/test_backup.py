@@ -223,6 +223,19 @@ def test_a_journal_that_continued_separately_is_refused(tmp_path: Path) -> None:
         back_up(state / JOURNAL, target)
 
 
+def test_a_backup_is_not_continued_after_another_restore(earlier: Path, tmp_path: Path) -> None:
+    """The rows are the same, and the next ids have another word."""
+    site, second = tmp_path / "site", tmp_path / "second"
+    site.mkdir()
+    restore(earlier / JOURNAL, site)
+    back_up(site / JOURNAL, second)
+    restore(earlier / JOURNAL, site)
+    before = content(second)
+    with pytest.raises(JournalError, match="an older journal was restored; keep this backup"):
+        back_up(site / JOURNAL, second)
+    assert content(second) == before
+
+
 def test_the_journal_itself_is_not_a_backup(state: Path) -> None:
     """Also while no daemon runs."""
     with pytest.raises(JournalError, match="is the journal itself"):

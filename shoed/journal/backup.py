@@ -128,8 +128,19 @@ class Backup:
                 f"the backup is of the journal {word}, and {self.reader.path} is the journal {self.reader.word};"
                 " name another directory for this backup"
             )
+        self.require_same_words()
         known = {name for (name,) in self.connection.execute("SELECT DISTINCT table_name FROM cursor")}
         return [self.copy_table(name) for name in sorted({*known, *self.reader.tables})]
+
+    def require_same_words(self) -> None:
+        """Two restores of one backup may have the same rows, and other words for the next ones."""
+        own = dict(self.connection.execute("SELECT number, word FROM incarnation"))
+        for number, word in self.reader.rows("SELECT number, word FROM incarnation"):
+            if own.get(number, word) != word:
+                raise JournalError(
+                    f"the journal continues with the word {word} in its ids, and the backup with {own[number]}: an"
+                    " older journal was restored; keep this backup, and name another directory"
+                )
 
     def copy_table(self, table: str) -> CopiedTable:
         copied = CopiedTable(table)
