@@ -86,6 +86,16 @@ async def test_parts_have_the_findings_of_the_whole(tmp_path: Path, monkeypatch:
     assert found.problem == f"the journal was changed: {whole[0]}"
 
 
+async def test_an_object_that_is_not_of_the_schema_is_found(tmp_path: Path) -> None:
+    """A trigger could change events as they are written."""
+    store, _ = await record(tmp_path, shoes(1)[:20])
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("CREATE TRIGGER other AFTER INSERT ON event BEGIN SELECT 1; END")
+    found = BackgroundVerification(store)
+    found.run()
+    assert "journal.db: the trigger other: inserted: the schema of shoed does not have it" in found.problem
+
+
 async def test_the_end_of_the_daemon_ends_a_long_verification(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -96,6 +96,28 @@ async def test_a_file_of_another_form_is_refused(tmp_path: Path, statement: str,
         verify(tmp_path, [], [], None)
 
 
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("CREATE TRIGGER step AFTER INSERT ON event BEGIN SELECT 1; END", "the trigger step"),
+        ("CREATE VIEW later AS SELECT * FROM event", "the view later"),
+        ("CREATE TABLE other (value)", "the table other"),
+        ("CREATE INDEX other ON event (type)", "the index other"),
+        ("ANALYZE", ""),
+    ],
+)
+async def test_an_object_that_is_not_of_the_schema_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], statement: str, text: str
+) -> None:
+    """Also a trigger with the name of a table. The statistics of SQLite are harmless."""
+    await record(tmp_path, traffic(1), "one")
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        connection.execute(statement)
+    assert verify(tmp_path, [], [], None) == bool(text)
+    line = f"journal.db: {text}: inserted: the schema of shoed does not have it"
+    assert (line in capsys.readouterr().out.splitlines()) == bool(text)
+
+
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     """The disk is not the reason."""
     (tmp_path / "journal.db").touch()

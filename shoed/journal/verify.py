@@ -32,6 +32,7 @@ from shoed.journal.rows import (
     seal_hash,
     sealed_hash,
 )
+from shoed.journal.schema import INDEXES, TABLES
 from shoed.model.incarnations import Because
 
 HASH: Final = 9  # its place in the columns of a row
@@ -40,6 +41,10 @@ STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? AND ro
 EVENTS: Final = (
     "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? AND sequence <= ?"
     " ORDER BY sequence"
+)
+OTHER_OBJECTS: Final = (  # `sqlite_`: of SQLite itself
+    "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
+    " OR name NOT IN (SELECT value FROM json_each(?)) AND name NOT GLOB 'sqlite_*' ORDER BY name"
 )
 SALVAGED: Final = f"SELECT 1 FROM incarnation WHERE reason = '{Because.SALVAGED.value}'"  # noqa: S608 -- ours
 REMEDY: Final = "run: shoed journal verify; keep a copy of the journal as evidence, then restore a backup"
@@ -318,7 +323,7 @@ def gaps(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def file_findings(reader: Reader) -> Iterator[Alteration]:
-    """Changes that do not belong to one table: the dictionary, the first word, and tables without any row."""
+    """Changes that do not belong to one table: in the schema, the dictionary, the first word; tables without a row."""
     with reader.one_moment():
         found = list(file_changes(reader))
     yield from found
@@ -330,6 +335,8 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
     if stored != [(DICTIONARY, DICTIONARY_SHA256)]:
         detail = "the compressed bodies of the rows have other contents"
         yield Alteration(file, "the dictionary", AlterationKind.ALTERED, detail)
+    for kind, name in reader.rows(OTHER_OBJECTS, msgspec.json.encode(sorted(TABLES | INDEXES)).decode()):
+        yield Alteration(file, f"the {kind} {name}", AlterationKind.INSERTED, "the schema of shoed does not have it")
     ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
     if word != reader.word:
         yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")

@@ -8,6 +8,7 @@ problem in the status. The end of the daemon ends the thread.
 
 import logging
 import threading
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain, islice
 from time import monotonic
@@ -16,7 +17,7 @@ from typing import Final
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal import Store
 from shoed.journal.reader import Reader
-from shoed.journal.verify import AlterationKind, Verification
+from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
 
 PART: Final = 256  # rows of one transaction: 1 ms
 SHARE: Final = 0.02  # of a core
@@ -49,6 +50,7 @@ class BackgroundVerification:
             with closing(self.store.read()) as reader:
                 reader.connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
                 self.worked_since = monotonic()
+                self.verify_file(reader)
                 for table in reader.tables:
                     self.verify(reader, table)
         except DaemonEnds:
@@ -58,14 +60,18 @@ class BackgroundVerification:
         except Exception:  # the border of the thread
             LOG.exception("the verification of the journal ends; report this log")
 
+    def verify_file(self, reader: Reader) -> None:
+        """The schema, the dictionary, and the remains of tables without a row."""
+        try:
+            self.take(file_findings(reader))
+        except JournalUnusable as error:
+            self.store.report(f"a part of the journal cannot be read, and play continues: {error}")
+
     def verify(self, reader: Reader, table: str) -> None:
-        verification, found = Verification(reader, table, PART, self.rest), 0
+        verification = Verification(reader, table, PART, self.rest)
         findings = chain(verification.row_findings(), verification.ends())
         try:
-            for finding in islice((each for each in findings if each.kind is not AlterationKind.LOST), MOST):
-                found += 1
-                LOG.error("%s; run: shoed journal verify", finding)
-                self.problem = self.problem or f"the journal was changed: {finding}"
+            found = self.take(findings)
         except JournalUnusable as error:
             self.store.report(
                 f"{table}: the row after row {verification.tip.row} cannot be read, and play continues: {error}"
@@ -75,6 +81,15 @@ class BackgroundVerification:
         gaps = len(verification.losses.all)
         good = f"no change was found, except {gaps} gaps that a salvage named" if gaps else "no change was found"
         LOG.info("%s: %s were verified: %s", table, counts, "see the errors" if found else good)
+
+    def take(self, findings: Iterable[Alteration]) -> int:
+        """Report the findings. Return their number."""
+        found = 0
+        for finding in islice((each for each in findings if each.kind is not AlterationKind.LOST), MOST):
+            found += 1
+            LOG.error("%s; run: shoed journal verify", finding)
+            self.problem = self.problem or f"the journal was changed: {finding}"
+        return found
 
     def rest(self) -> None:
         if self.stopping.wait((monotonic() - self.worked_since) * (1 / SHARE - 1)):
