@@ -1,6 +1,7 @@
 """A journal whose hashes were computed again: the signed heads contradict it."""
 
 import sqlite3
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -118,7 +119,7 @@ def audited(place: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     return verify(place, capsys, *words)
 
 
-EDIT: Final = sql("""UPDATE event SET data = replace(data, '4', '9') WHERE table_name = 't' AND sequence = 4""")
+EDIT: Final = sql("UPDATE event SET utc_us = utc_us + 1 WHERE table_name = 't' AND sequence = 4")
 WITHOUT_TAIL: Final = tuple(
     sql(f"DELETE FROM {name} WHERE table_name = 't' AND row > 3")  # noqa: S608
     for name in ("step", "event", "head", "checkpoint")
@@ -281,6 +282,25 @@ async def test_heads_of_another_journal_require_it(
     for table, count in (("t", ROWS), ("u", 2)):
         place_of = f"{table}: {count} signed heads of the journal earlier, the last one of row {count}"
         assert f"{place_of}: {result}" in text, text
+
+
+@pytest.mark.parametrize("change", [{"sequence": 4}, {"sequence": 6}, {"sequence": 0}, {"shoe": 9}, {"round": 9}])
+async def test_the_place_in_a_head_is_that_of_the_record(
+    place: Path, capsys: pytest.CaptureFixture[str], change: dict[str, int]
+) -> None:
+    """Also if the key of the daemon signed a false place. The hash is genuine."""
+    heads = [head for head in logged_heads(place) if head.table == "t"]
+    false = replace(heads[4], **change)
+    signature = daemon_key(place, None).sign(false.text)
+    false = replace(false, signature=b64encode(signature).decode())
+    (place / "witness.jsonl").write_bytes(msgspec.json.encode(false))
+    status, text = audited(place, capsys)
+    named = "the signed head of row 5: altered: the sequence, the shoe or the round in the head"
+    assert (status, f"t: {named} of {place / 'witness.jsonl'} is not" in text) == (WRONG, True), text
+    values = (false.sequence, false.shoe, false.round, signature)
+    attack(place, sql("UPDATE head SET (sequence, shoe, round, signature) = (?, ?, ?, ?) WHERE row = 5", *values))
+    status, text = verify(place, capsys)
+    assert (status, f"t: {named} is not" in text) == (WRONG, True), text
 
 
 @pytest.mark.parametrize("statement", ["UPDATE head SET key = 7", "DELETE FROM key"])

@@ -53,6 +53,16 @@ ROUNDS: Final = (
     " ORDER BY sequence LIMIT 1 OFFSET 1"
 )
 PREVIOUS: Final = "SELECT DISTINCT previous FROM incarnation_table WHERE previous NOTNULL"
+AROUND: Final = (
+    "SELECT (SELECT row FROM event WHERE table_name = ?1 AND sequence = ?2),"
+    " (SELECT row FROM event WHERE table_name = ?1 AND sequence > ?2 ORDER BY sequence LIMIT 1)"
+)
+PLAYED: Final = (
+    "SELECT json_extract(data, '$.shoe'), coalesce(json_extract(data, '$.round'), 0) FROM event"
+    " WHERE table_name = ? AND sequence <= ?"
+    " AND CASE WHEN json_valid(data) THEN json_extract(data, '$.shoe') END NOTNULL"
+    " ORDER BY sequence DESC LIMIT 1"
+)
 KEYS: Final = "SELECT number, public, reason, announced FROM key ORDER BY number"
 LINE: Final = "line"
 HEADS: Final = 1024  # of one transaction
@@ -81,7 +91,7 @@ class SignedTable:
     """What the comparison of a head requires of its table."""
 
     def __init__(self, reader: Reader, table: str) -> None:
-        self.begin = reader.begin(table).row
+        self.begin, self.begin_sequence, *_ = msgspec.structs.astuple(reader.begin(table))
         self.losses = Losses(reader, table)
         self.words = list(reader.rows(WORDS, table))  # the incarnations, the newest first
         self.first_word = reader.word
@@ -152,9 +162,8 @@ class HeadVerification:
         for (row,) in self.reader.rows(STOPS, table, max(begin, salvaged)):
             if self.reader.event_columns(table, row):
                 self.add(table, AlterationKind.MISSING, row, "a link closes in the row, as at a stop")
-        rounds = self.reader.rows(
-            ROUNDS, table, max(self.last, salvaged), end, TYPES[RoundStarted]
-        )  # a later one may have its head
+        last = max(self.last, salvaged)
+        rounds = self.reader.rows(ROUNDS, table, last, end, TYPES[RoundStarted])  # a later one may have its head
         for (row,) in rounds if not self.runs else ():
             detail = "a second round begins after the last genuine head, and no head was written between them"
             self.add(table, AlterationKind.MISSING, row, detail)
@@ -266,8 +275,21 @@ class HeadVerification:
         elif found.hex() != head.hash:
             detail = f"the hash of the row is not the hash in the head{source}: the journal was rewritten"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
+        elif not self.has_place(head, table):
+            detail = f"the sequence, the shoe or the round in the head{source} is not of the last events up to the row"
+            self.add(head.table, AlterationKind.ALTERED, head.row, detail)
         else:
             self.last = max(self.last, head.row)
+
+    def has_place(self, head: Head, table: SignedTable) -> bool:
+        """Whether the events up to the row have the place in the head, as far as they are in the journal."""
+        if table.losses.all:
+            return True
+        ((own, following),) = self.reader.rows(AROUND, head.table, head.sequence)
+        is_known = head.sequence in {0, table.begin_sequence} or (own is not None and own <= head.row)
+        played = next(self.reader.rows(PLAYED, head.table, head.sequence), (0, 0))
+        is_played = (head.shoe, head.round) == played or (table.begin > 0 and played == (0, 0))
+        return is_known and (following is None or following > head.row) and is_played
 
     def hash_of(self, table: str, row: int) -> bytes | None:
         for name in ("step", "anchor"):
