@@ -32,7 +32,7 @@ from shoed.cli import doctor
 from shoed.cli.journal import show, shown_round, shown_rows
 from shoed.cli.journal.opening import opened
 from shoed.cli.options import CONFIG
-from shoed.cli.parser import duration
+from shoed.cli.parser import duration, path
 from shoed.engine import ENGINE
 from shoed.errors import BundleError, ShoedError, TellError
 from shoed.journal import Reader
@@ -82,8 +82,8 @@ class Part(Struct, frozen=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help="(default: %(default)s)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="a new file (default: shoed-SITE-TIME.tar.gz)")
+    parser.add_argument("--config", default=CONFIG, type=path, metavar="FILE", help="(default: %(default)s)")
+    parser.add_argument("--output", type=path, metavar="FILE", help="a new file (default: shoed-SITE-TIME.tar.gz)")
     parser.add_argument("--unit", default="shoed", metavar="UNIT", help="the systemd unit (default: %(default)s)")
     parser.add_argument(
         "--listen",
