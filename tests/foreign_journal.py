@@ -173,6 +173,7 @@ class ForeignVerifier:
             if self.ask("SELECT word FROM incarnation WHERE number = 1") != [(self.word,)]:
                 yield "the word of the journal"
             yield from self.keys_on_record()
+            yield from self.other_journals()
             witnessed = [head for head in self.witnessed() if head["journal"] == self.word]
             names = {name for (name,) in self.ask(NAMES)} | {head["table"] for head in witnessed}
             for table in sorted(names):
@@ -196,6 +197,16 @@ class ForeignVerifier:
 
     def witnessed(self) -> list[dict[str, Any]]:
         return [] if self.heads is None else [json.loads(line) for line in self.heads.read_text().splitlines() if line]
+
+    def other_journals(self) -> Iterator[str]:
+        """The journals of the witness that this one does not name as earlier ones."""
+        previous = {word for (word,) in self.ask("SELECT previous FROM incarnation_table")}
+        words: dict[str, set[str]] = {}
+        for head in self.witnessed():
+            words.setdefault(head["journal"], set()).update((head["journal"], head["incarnation"]))
+        for journal in words.keys() - {self.word}:
+            if words[journal].isdisjoint(previous):
+                yield f"the heads of the journal {journal}"
 
     def keys_on_record(self) -> Iterator[str]:
         """The keys, their announcements, and which of them are trusted."""

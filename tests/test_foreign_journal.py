@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shoed.journal import Reader
 from shoed.journal.head_log import NAME
+from shoed.journal.verify_heads import HeadVerification
 from tests.foreign_journal import ForeignVerifier, is_signed
 from tests.long_record import LongRecord
 from tests.test_journal_verify_running import RESTARTS, TABLES, Running
@@ -106,6 +107,26 @@ def test_a_removed_table_is_found_by_both(running: Running, tmp_path: Path) -> N
             if number < sources.index("cursor") or number == len(sources) - 1:
                 assert foreign, name
                 assert ours, name
+
+
+@pytest.mark.parametrize(("previous", "is_named"), [("before", True), ("other", False)])
+def test_heads_of_another_journal_are_found_by_both(
+    running: Running, tmp_path: Path, previous: str, *, is_named: bool
+) -> None:
+    """Unless the journal names it as an earlier one."""
+    path, heads = tmp_path / "journal.db", tmp_path / NAME
+    path.write_bytes((running.place / "journal.db").read_bytes())
+    own = (running.place / NAME).read_text()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        ((word,),) = connection.execute("SELECT word FROM journal")
+        connection.execute(
+            "INSERT OR REPLACE INTO incarnation_table VALUES (1, 'bac-901', 0, 0, ?, NULL, 0, 0)", (previous,)
+        )
+    heads.write_text(own + own.replace(f'"journal":"{word}"', '"journal":"before"'))
+    foreign = list(ForeignVerifier(path, [running.public], heads).problems())
+    with closing(Reader(path)) as reader:
+        ours = list(HeadVerification(reader, [running.public]).witnessed(heads))
+    assert (not foreign, not ours) == (is_named, is_named)
 
 
 def test_both_verify_the_same_signatures() -> None:
