@@ -17,7 +17,7 @@ from shoed.errors import JournalError, JournalUnusable
 from shoed.journal import Reader, Writer, retention, seal
 from shoed.journal.backup import back_up
 from shoed.journal.ed25519 import is_signed
-from shoed.journal.growth import size_of
+from shoed.journal.growth import shoe_of, size_of
 from shoed.journal.keys import SigningKey
 from shoed.journal.replay import beginning, decode_again, rehearse
 from shoed.journal.restore import restore
@@ -42,9 +42,11 @@ from shoed.service.config import recall
 from shoed.service.engines import engine_of
 from shoed.service.retention import Retention
 from shoed.session import SessionState
+from shoed.table.public_state import unfinished
+from shoed.table.state import Shoe, TableState
 from tests.angel_eye_line import START
 from tests.command_clients import shoed
-from tests.long_record import LongRecord
+from tests.long_record import Dealer, LongRecord
 from tests.patience import PATIENCE_S
 from tests.sealed_record import sealed_record
 from tests.test_journal import StateAfter, urgent
@@ -423,6 +425,7 @@ class ServedTable:
         self.name = unfinished or "idle"
         self.is_served = True
         self.unfinished = unfinished
+        self.committed = TableState(shoe=Shoe(number=1))
         self.configured = 0
 
     def configure(self, *, running: bool = False) -> None:
@@ -477,18 +480,58 @@ async def test_a_failed_deletion_stops_no_table(record: LongRecord) -> None:
     assert findings(record.store.path) == []
 
 
-async def test_the_settings_are_recorded_again_each_day(record: LongRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only between two rounds: the settings of a table are the place of a cut."""
+async def test_the_settings_are_recorded_again_in_each_shoe(record: LongRecord) -> None:
+    """Once, and only between two rounds: the settings of a table are the place of a cut."""
     writer = Writer(record.store, ENGINE, KEY)
     idle, busy = ServedTable(None), ServedTable("the end of round 1.1")
     task = Retention(record.store, writer, Keep(days=5), lambda: [idle, busy])
     task.record_settings()
     assert (idle.configured, busy.configured) == (0, 0), "the start of the daemon recorded them"
-    monkeypatch.setattr(service, "SETTINGS_S", 0)
+    for table in (idle, busy):
+        table.committed = TableState(shoe=Shoe(number=2))
     task.record_settings()
     task.record_settings()
-    assert (idle.configured, busy.configured) == (2, 0)
+    assert (idle.configured, busy.configured) == (1, 0)
+    busy.unfinished = None
+    task.record_settings()
+    assert (idle.configured, busy.configured) == (1, 1)
     await asyncio.wait_for(writer.close(), PATIENCE_S)
+
+
+class DealtTable(ServedTable):
+    """A table that deals."""
+
+    def __init__(self, dealer: Dealer) -> None:
+        super().__init__(None)
+        self.dealer = dealer
+
+    def configure(self, *, running: bool = False) -> None:
+        super().configure(running=running)
+        self.dealer.settings()
+
+
+async def test_every_shoe_of_one_day_can_be_deleted(tmp_path: Path) -> None:
+    """The daemon runs since the first shoe, and the size is the only limit. The rest is verified and recomputed."""
+    with LongRecord(tmp_path / "state") as record:
+        (dealer,) = record.dealers
+        dealer.settings()
+        writer, table = Writer(record.store, ENGINE, KEY), DealtTable(dealer)
+        task = Retention(record.store, writer, Keep(mb=0), lambda: [table])
+        await asyncio.wait_for(writer.close(), PATIENCE_S)
+        for _ in range(8):
+            dealer.deal(3)
+            table.committed = dealer.state.table
+            table.unfinished = unfinished("commission", table.committed)
+            task.record_settings()
+        record.acknowledge()
+        assert dealer.state.table.shoe.number == 8
+        apply(record, Keep(mb=0))
+        assert findings(record.store.path) == []
+        with closing(record.store.read()) as reader:
+            assert shoe_of(reader, dealer.table, "ASC") == 6, "the last two shoes, and the shoe with their settings"
+            engine_for = partial(engine_of_settings, reader.word)
+            assert [*rehearse(reader, dealer.table, engine_for), *decode_again(reader, dealer.table, engine_for)] == []
+            assert restore(reader, dealer.table, dealer.engine, engine_for).state == dealer.state
 
 
 # --- the size
@@ -533,7 +576,7 @@ port = "tcp://127.0.0.1:1"
     assert kept.startswith("kept: 5 days; next, the rows of bac-901 before row ")
     apply(record, Keep(days=5))
     done = await shoed("journal", "status", "--state-dir", place)
-    assert "kept: not known; --config JOURNAL names the configuration with keep_days and keep_mb\n" in done.out
+    assert "kept: not known; --config FILE names the configuration with keep_days and keep_mb\n" in done.out
     assert f"bac-901: {rows - first_rows(record)['bac-901'] + 1} rows" in done.out
 
 

@@ -1,7 +1,7 @@
 """Retention: which rows of the journal are old enough to be deleted, and their deletion.
 
 Theory of operation: the start of a shoe without an open question has a checkpoint, from which replay can begin. A table
-is cut before the settings that apply at such a start; the daemon records the settings once a day. The rows before it
+is cut before the settings that apply at such a start; the daemon records the settings in each shoe. The rows before it
 are deleted in batches, each in its own transaction of the only writer. The same transaction writes a signed row in the
 table `anchor`: the hash of the last deleted row, from which the rest of the chain is verified. So the record is
 complete after every batch. The file does not shrink: SQLite uses the freed pages for new rows.

@@ -1,8 +1,8 @@
 """The retention task of the daemon: it deletes the old rows of the journal while the tables play.
 
-Theory of operation: the task looks FIRST_S after READY, and then every hour. The policy is in `journal/retention.py`. A
-reader in another thread finds the next rows, and the writer of the journal deletes them in batches, with a pause after
-each batch. A cut requires recorded settings: a table whose last settings are older than a day records them again.
+Theory of operation: the task deletes FIRST_S after READY, and then every hour. The policy is in `journal/retention.py`.
+A reader in another thread finds the next rows, and the writer of the journal deletes them in batches, with a pause
+after each batch. A cut requires recorded settings: a table records them again in each shoe, between two rounds.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from shoed.journal import Store, Writer
 from shoed.journal.retention import Keep, RowCut, next_cut
 from shoed.ports.clock import now
 from shoed.ports.threads import off_loop
+from shoed.table.state import TableState
 
 FIRST_S: Final = 10.0
 EVERY_S: Final = 3600.0
+LOOK_S: Final = 60.0  # between two looks for a new shoe
 PAUSE_S: Final = 0.1  # after a batch, which takes some milliseconds: a commit waits for one batch at most
-SETTINGS_S: Final = 86_400.0
 
 LOG: Final = logging.getLogger("shoed.journal")
 
@@ -30,6 +31,7 @@ class CutTable(Protocol):
     """A desk."""
 
     name: str
+    committed: TableState
 
     @property
     def is_served(self) -> bool: ...
@@ -46,28 +48,32 @@ class Retention:
         self.writer = writer
         self.keep = keep
         self.tables = tables
-        self.recorded: dict[str, float] = {}  # by table: the time of its settings, monotonic
+        self.recorded: dict[str, int] = {}  # by table: the shoe of its last settings
 
     async def run(self) -> None:
         await asyncio.sleep(FIRST_S)
+        due = monotonic()
         while True:
             try:
                 self.record_settings()
-                await self.delete()
+                if monotonic() >= due:
+                    due = monotonic() + EVERY_S
+                    await self.delete()
             except JournalDamaged as error:
                 self.store.report(f"old rows cannot be read or deleted, and play continues: {error}")
             except JournalError as error:
                 LOG.warning("old rows of the journal are not deleted now: %s", error)
             except Exception:  # the border of a task
                 LOG.exception("old rows of the journal are not deleted; report this log")
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(LOOK_S)
 
     def record_settings(self) -> None:
         """A replay can begin only at recorded settings."""
         for table in self.tables():
-            recorded = self.recorded.setdefault(table.name, monotonic())
-            if monotonic() - recorded >= SETTINGS_S and table.is_served and table.unfinished is None:
-                self.recorded[table.name] = monotonic()
+            shoe = table.committed.shoe.number
+            recorded = self.recorded.setdefault(table.name, shoe)
+            if shoe != recorded and table.is_served and table.unfinished is None:
+                self.recorded[table.name] = shoe
                 table.configure(running=True)
 
     async def delete(self) -> None:
