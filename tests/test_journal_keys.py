@@ -177,6 +177,47 @@ def test_the_previous_key_announces_the_next_one(tmp_path: Path) -> None:
     assert enrolled(first, daemon_key(tmp_path, None))[1][4] is None
 
 
+def test_an_announced_change_of_the_key_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is not a lost key: nothing is restored from a copy. The old key must be the key of the journal."""
+    first = daemon_key(tmp_path, None)
+    first.prepare(tmp_path)
+    (tmp_path / KEY_FILE).rename(tmp_path / PREVIOUS_FILE)
+    second = daemon_key(tmp_path, None, first.public)
+    second.prepare(tmp_path)
+    renamed = (
+        f"{tmp_path / KEY_FILE} was renamed to {PREVIOUS_FILE}, and shoed made a new key, which the old key announces"
+    )
+    assert second.reason == renamed
+    assert second.note == f"the key of the journal has changed: {renamed}"
+    assert "restore the file" not in caplog.text
+    (tmp_path / KEY_FILE).unlink()
+    assert "did not exist" in daemon_key(tmp_path, None, bytes(32)).reason
+
+
+def test_a_journal_of_another_key_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It was restored on another machine, which has no key, or its own."""
+    for start in ("makes the key", "reads the key"):
+        caplog.clear()
+        key = daemon_key(tmp_path, None, bytes(32))
+        key.prepare(tmp_path)
+        assert key.note == f"the key of the journal has changed: {key.reason}", start
+        assert key.note in caplog.text
+        assert ("did not exist, and shoed made a new key; restore the file" in caplog.text) is (
+            start == "makes the key"
+        )
+    key = daemon_key(tmp_path, None, key.public)
+    key.prepare(tmp_path)
+    assert key.note == ""
+
+
+def test_the_first_key_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is not a warning."""
+    caplog.set_level(logging.INFO)
+    daemon_key(tmp_path, None).prepare(tmp_path)
+    assert [record.levelno for record in caplog.records] == [logging.INFO]
+    assert f"{tmp_path / KEY_FILE} did not exist, and shoed made a new key" in caplog.text
+
+
 def test_the_own_key_announces_a_configured_one(tmp_path: Path) -> None:
     """`key_file` is written into the configuration of an installation that has a key already."""
     first = daemon_key(tmp_path, None)

@@ -25,6 +25,7 @@ from time import gmtime, strftime
 from typing import Final
 
 from shoed.errors import JournalUnusable
+from shoed.journal.reader import Reader
 
 LOG: Final = logging.getLogger("shoed.journal")
 
@@ -129,9 +130,13 @@ def sync_directory(directory: Path) -> None:
 class SigningKey:
     """The private key of the daemon. `reason`: why the record may have another key before."""
 
-    def __init__(self, private: bytes, reason: str, earlier: Iterable[bytes] = ()) -> None:
+    def __init__(
+        self, private: bytes, reason: str, earlier: Iterable[bytes] = (), recorded: bytes | None = None
+    ) -> None:
         self.private = private
         self.reason = reason
+        self.recorded = recorded  # the newest public key of the journal
+        self.note = ""  # about another key than before, for the status
         self.earlier = tuple(earlier)  # private keys that can still be read: one may announce this key
         self.lock = Lock()
         self.loaded: tuple[bytes, Callable[[bytes], bytes]] | None = None  # the public key, and the function that signs
@@ -157,20 +162,17 @@ class SigningKey:
         Thread(target=self.prepare, args=(state_dir,), name="journal-key", daemon=True).start()
 
     def prepare(self, state_dir: Path) -> None:
-        """Import the library, and write the public key. Another public key in the file is logged."""
+        """Import the library, and write the public key. Another key than in the file or in the journal is logged."""
         path = state_dir / PUBLIC_FILE
         try:
             before = read_public(path)
         except ValueError:
             before = None
+        if {before, self.recorded} - {None, self.public}:
+            self.note = f"the key of the journal has changed: {self.reason}"
+            LOG.warning("%s: %s; give the new file to each reader of the signed heads", path, self.note)
         if before == self.public:
             return
-        if before is not None:
-            LOG.warning(
-                "%s: the key of the journal has changed: %s; give the new file to each reader of the signed heads",
-                path,
-                self.reason,
-            )
         try:
             write_new(path, pem("PUBLIC KEY", PUBLIC + self.public), 0o644)
         except OSError as error:
@@ -212,28 +214,45 @@ def is_announced(journal: str, previous: bytes, following: bytes, signature: byt
     return is_signed(previous, signature, announcement_text(journal, previous, following))
 
 
-def daemon_key(state_dir: Path, key_file: str | None) -> SigningKey:
-    """The key that the configuration names, or the key in the state directory, which the first start makes."""
-    own = state_dir / KEY_FILE
+def daemon_key(state_dir: Path, key_file: str | None, recorded: bytes | None = None) -> SigningKey:
+    """The key that the configuration names, or the key in the state directory, which the first start makes.
+
+    `recorded`: the newest public key of the journal.
+    """
+    own, remedy = state_dir / KEY_FILE, "restore the file from a copy, or give the new public key to each reader"
     earlier = readable_keys(own, state_dir / PREVIOUS_FILE)
     try:
         path = own if key_file is None else Path(key_file)
-        return SigningKey(read_private(path), f"{path} has another key", earlier)
+        return SigningKey(read_private(path), f"{path} has another key", earlier, recorded)
     except ValueError as error:
-        if key_file is None and isinstance(error, NoKeyFile):
+        if key_file is None and isinstance(error, NoKeyFile) and recorded in [public_of(each) for each in earlier]:
+            reason = f"{own} was renamed to {PREVIOUS_FILE}, and shoed made a new key, which the old key announces"
+            remedy = f"give the new public key to each reader, and delete {PREVIOUS_FILE} after the next round"
+        elif key_file is None and isinstance(error, NoKeyFile):
             reason = f"{own} did not exist, and shoed made a new key"
         elif key_file is None and isinstance(error, NotKey):
             reason = f"{error.args[0]}; it is now {set_aside(own)}, and shoed made a new key"
         else:
             raise JournalUnusable(f"the key of the journal: {error.args[0]}; {error.args[1]}") from error
-    if (state_dir / PUBLIC_FILE).exists():  # otherwise this is the first start
-        LOG.warning("%s; restore the file from a copy, or give the new public key to each reader", reason)
+    if recorded is not None or (state_dir / PUBLIC_FILE).exists():
+        LOG.warning("%s; %s", reason, remedy)
+    else:
+        LOG.info("%s: the first one of this journal; keep a copy in a safe place", reason)
     private = os.urandom(KEY_BYTES)
     try:
         write_new(own, pem("PRIVATE KEY", PRIVATE + private), 0o600)
     except OSError as fault:
         raise unwritable_key(own, fault) from fault
-    return SigningKey(private, reason, earlier)
+    return SigningKey(private, reason, earlier, recorded)
+
+
+def public_of(private: bytes) -> bytes:
+    return SigningKey(private, "").public
+
+
+def recorded_key(reader: Reader) -> bytes | None:
+    """The newest public key of the journal."""
+    return next((public for (public,) in reader.rows("SELECT public FROM key ORDER BY number DESC LIMIT 1")), None)
 
 
 def set_aside(path: Path) -> str:

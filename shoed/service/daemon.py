@@ -13,7 +13,7 @@ import math
 import signal
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, assert_never
@@ -22,7 +22,7 @@ from shoed.engine import ENGINE
 from shoed.errors import JournalDamaged, NoSuchTable
 from shoed.journal import Store, Writer, hold
 from shoed.journal.damaged import opened, set_aside
-from shoed.journal.keys import daemon_key
+from shoed.journal.keys import daemon_key, recorded_key
 from shoed.journal.store import JOURNAL
 from shoed.journal.writer import HANG_S
 from shoed.model.commands import Answer
@@ -81,7 +81,8 @@ class Daemon(Generic[D]):
         self.began_us = now().utc_us
         self.disk = Disk(Path(config.state_dir).absolute())
         self.store = store
-        self.key = daemon_key(self.disk.state_dir, config.journal.key_file)
+        with closing(store.read()) as reader:
+            self.key = daemon_key(self.disk.state_dir, config.journal.key_file, recorded_key(reader))
         self.writer = Writer(store, ENGINE, self.key)
         self.desk = desk
         self.counters: dict[str, Counters] = {}  # by the name of the table, also of a removed one
@@ -306,8 +307,8 @@ class Daemon(Generic[D]):
 
     @property
     def notes(self) -> str:
-        """The state of the last reload, a loss of the journal, and checkpoints that were not used."""
-        return "; ".join(filter(None, (self.note, self.store.note, *(desk.note for desk in self.desks))))
+        """The state of the last reload, a loss of the journal, a new key, and checkpoints that were not used."""
+        return "; ".join(filter(None, (self.note, self.store.note, self.key.note, *(desk.note for desk in self.desks))))
 
     @property
     def journal_failure(self) -> str | None:
