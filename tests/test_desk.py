@@ -18,7 +18,7 @@ from shoed.engine import ENGINE
 from shoed.journal import Reader, Store, Writer, incarnations
 from shoed.journal.backup import back_up
 from shoed.journal.from_backup import restore
-from shoed.journal.incarnations import Loss, Outside
+from shoed.journal.incarnations import Outside, TailLoss
 from shoed.journal.store import JOURNAL
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.irregularities import Role
@@ -224,7 +224,7 @@ async def test_tables_that_begin_an_incarnation_at_the_same_time_share_its_word(
         for name in ("bac-901", "bac-902")
     ]
     lost = Outside(store.word, store.word, 9)
-    await asyncio.gather(*(table.continue_journal(Loss.NEW, lost) for table in tables))
+    await asyncio.gather(*(table.continue_journal(TailLoss.NEW, lost) for table in tables))
     await writer.close()
     with closing(Reader(store.path)) as reader:
         assert [table.words for table in tables] == [incarnations.words(reader, table.name) for table in tables]

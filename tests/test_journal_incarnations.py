@@ -12,7 +12,7 @@ from shoed.journal import Reader, Store, incarnations
 from shoed.journal.damaged import opened, set_aside, set_aside_journals
 from shoed.journal.head_log import HeadLog
 from shoed.journal.heads import Head
-from shoed.journal.incarnations import Loss, Outside
+from shoed.journal.incarnations import Outside, TailLoss
 from shoed.model.incarnations import Because, WordSince, word_of
 from shoed.model.moments import rfc3339
 
@@ -155,33 +155,33 @@ def test_the_reason_of_a_new_file_is_on_its_first_word(store: Store, reader: Rea
     assert incarnations.words(reader, TABLE) == (WordSince(0, store.word),)
 
 
-def shown(reader: Reader, outside: Outside) -> Loss:
+def shown(reader: Reader, outside: Outside) -> TailLoss:
     return incarnations.loss(reader, TABLE, outside)
 
 
 def test_an_event_outside_is_missing_if_the_journal_lacks_it_or_has_another(store: Store, reader: Reader) -> None:
     """The time of the event is its content; without a time only its number counts."""
     record(store, "Configured", "Received")
-    assert shown(reader, outside(store, 2, utc_us=NOW_US + 2)) is Loss.NONE
-    assert shown(reader, outside(store, 2)) is Loss.NONE
-    assert shown(reader, outside(store, 0)) is Loss.NONE
-    assert shown(reader, outside(store, 2, utc_us=NOW_US + 3)) is Loss.NEW
-    assert shown(reader, outside(store, 3)) is Loss.NEW
+    assert shown(reader, outside(store, 2, utc_us=NOW_US + 2)) is TailLoss.NONE
+    assert shown(reader, outside(store, 2)) is TailLoss.NONE
+    assert shown(reader, outside(store, 0)) is TailLoss.NONE
+    assert shown(reader, outside(store, 2, utc_us=NOW_US + 3)) is TailLoss.NEW
+    assert shown(reader, outside(store, 3)) is TailLoss.NEW
 
 
 def test_an_unknown_word_is_a_loss(store: Store, reader: Reader) -> None:
     """A later incarnation is not in this file, or another journal was used after it."""
     record(store, "Configured")
-    assert shown(reader, Outside("other", "other", 1)) is Loss.NEW
-    assert shown(reader, outside(store, 1, "later")) is Loss.NEW
+    assert shown(reader, Outside("other", "other", 1)) is TailLoss.NEW
+    assert shown(reader, outside(store, 1, "later")) is TailLoss.NEW
 
 
 def test_a_loss_that_is_on_record_is_not_found_again(store: Store, reader: Reader) -> None:
     """The retained state of the lost events remains until the next one."""
     record(store, "Configured", "Received")
-    assert shown(reader, outside(store, 9)) is Loss.NEW
+    assert shown(reader, outside(store, 9)) is TailLoss.NEW
     begin(store, Because.TAIL_LOST)
-    assert shown(reader, outside(store, 9)) is Loss.RECORDED
+    assert shown(reader, outside(store, 9)) is TailLoss.RECORDED
 
 
 @pytest.mark.parametrize(("known", "acknowledged", "found"), [(9, 5, 1), (8, 2, 1), (8, 3, 2)])
@@ -193,7 +193,7 @@ def test_a_loss_of_another_journal_is_recorded_up_to_its_last_known_event(
     begin(store, Because.TAIL_LOST, outside={TABLE: Outside("other", "other", known)})
     record(store, "Configured")
     acknowledge(store, acknowledged)
-    assert shown(reader, Outside("other", "other", 9)) is Loss(found)
+    assert shown(reader, Outside("other", "other", 9)) is TailLoss(found)
 
 
 def test_the_largest_loss_has_the_last_round_of_all_evidence(store: Store, reader: Reader) -> None:
@@ -201,15 +201,15 @@ def test_the_largest_loss_has_the_last_round_of_all_evidence(store: Store, reade
     record(store, "Configured")
     events = (Outside("other", "other", 9, None, 3, 4), Outside(store.word, store.word, 1, None, 5, 6))
     found = incarnations.largest_loss(reader, TABLE, events)
-    assert found == (Loss.NEW, Outside("other", "other", 9, None, 5, 6))
+    assert found == (TailLoss.NEW, Outside("other", "other", 9, None, 5, 6))
 
 
 def test_a_row_with_another_hash_is_missing(store: Store, reader: Reader) -> None:
     """A signed head has the hash of its row."""
     record(store, "Configured", "Received")
     head = Outside(store.word, store.word, 2, None, 1, 1, 2, b"h".hex())
-    assert shown(reader, head) is Loss.NONE
-    assert shown(reader, Outside(store.word, store.word, 2, None, 1, 1, 2, b"g".hex())) is Loss.NEW
+    assert shown(reader, head) is TailLoss.NONE
+    assert shown(reader, Outside(store.word, store.word, 2, None, 1, 1, 2, b"g".hex())) is TailLoss.NEW
 
 
 @pytest.mark.parametrize(

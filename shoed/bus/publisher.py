@@ -36,7 +36,7 @@ from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Store, StoredEvent, Writer
 from shoed.journal.heads import HEAD_MOMENTS, Head, newest_head
-from shoed.journal.incarnations import Loss, Outside, largest_loss
+from shoed.journal.incarnations import Outside, TailLoss, largest_loss
 from shoed.journal.rows import text
 from shoed.journal.verify import verified_events
 from shoed.model.events import Event
@@ -79,7 +79,7 @@ class Publisher:
         store: Store,
         writer: Writer,
         counts: EventCounts,
-        tail_lost: Callable[[Loss, Outside], Awaitable[None]],
+        tail_lost: Callable[[TailLoss, Outside], Awaitable[None]],
     ) -> None:
         self.messages = messages
         self.broker = broker
@@ -231,7 +231,7 @@ class Publisher:
         if not self.is_compared:
             head = outside_of_head(await connection.retained(self.messages.head_topic))
             outside = [each for each in (head, state) if each is not None]
-            found: list[tuple[Loss, Outside]] = []
+            found: list[tuple[TailLoss, Outside]] = []
             while outside and not found and self.is_readable:
                 self.reads.ask(partial(largest_loss, table=self.messages.table, outside=outside), found.append)
                 self.busy_since = None  # a disk that hangs is not a standstill of the broker
@@ -251,7 +251,7 @@ class Publisher:
                 *(self.messages.table, state.word, self.messages.table, state.sequence),
             )
 
-    async def continue_journal(self, loss: Loss, outside: Outside) -> None:
+    async def continue_journal(self, loss: TailLoss, outside: Outside) -> None:
         try:
             await self.tail_lost(loss, outside)
         except JournalError as error:

@@ -20,7 +20,7 @@ from shoed.errors import JournalDamaged, JournalError
 from shoed.journal import incarnations
 from shoed.journal.head_log import newest_heads
 from shoed.journal.heads import Head
-from shoed.journal.incarnations import Loss, Outside, with_last_round
+from shoed.journal.incarnations import Outside, TailLoss, with_last_round
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, unusable
 from shoed.journal.store import JOURNAL, Store, unwritable
@@ -108,7 +108,7 @@ def name_tail(store: Store, reader: Reader, heads: OfHeads, dropped: int, utc_us
     outside = {
         table: with_last_round(each[-1], each)
         for table, each in heads.items()
-        if incarnations.loss(reader, table, each[-1]) is Loss.NEW
+        if incarnations.loss(reader, table, each[-1]) is TailLoss.NEW
     }
     details = [f"the signed head {each.word}-{table}-{each.sequence} is missing" for table, each in outside.items()]
     if dropped:

@@ -105,7 +105,7 @@ def is_used(reader: Reader) -> bool:
     return bool(reader.tables or list(reader.rows(NEWEST)))
 
 
-class Loss(IntEnum):
+class TailLoss(IntEnum):
     """What an event outside the journal shows about the journal."""
 
     NONE = 0  # the journal has this event
@@ -113,22 +113,22 @@ class Loss(IntEnum):
     NEW = 2
 
 
-def loss(reader: Reader, table: str, outside: Outside) -> Loss:
+def loss(reader: Reader, table: str, outside: Outside) -> TailLoss:
     """Whether the journal lacks this event.
 
     A word that the file does not have is a loss, also if the event is of another journal: then this file is older than
     that journal, or new.
     """
     if reader.schema < SCHEMA or not outside.sequence:
-        return Loss.NONE
+        return TailLoss.NONE
     own = words(reader, table)
     if is_recorded(reader, table, outside):
-        return Loss.RECORDED
+        return TailLoss.RECORDED
     if outside.word not in {each.word for each in own}:
-        return Loss.NEW
+        return TailLoss.NEW
     if outside.word != word_of(own, outside.sequence):
-        return Loss.RECORDED
-    return Loss.NONE if has(reader, table, outside) else Loss.NEW
+        return TailLoss.RECORDED
+    return TailLoss.NONE if has(reader, table, outside) else TailLoss.NEW
 
 
 def is_recorded(reader: Reader, table: str, outside: Outside) -> bool:
@@ -156,7 +156,7 @@ def has(reader: Reader, table: str, outside: Outside) -> bool:
     return outside.time is None or outside.time == rfc3339(event.utc_us)
 
 
-def largest_loss(reader: Reader, table: str, outside: Sequence[Outside]) -> tuple[Loss, Outside]:
+def largest_loss(reader: Reader, table: str, outside: Sequence[Outside]) -> tuple[TailLoss, Outside]:
     """The largest loss that these events show. The last one of several, with the last round of all."""
     _, index = max((loss(reader, table, each), index) for index, each in enumerate(outside))
     return loss(reader, table, outside[index]), with_last_round(outside[index], outside)

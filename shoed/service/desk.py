@@ -23,7 +23,7 @@ from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
 from shoed.errors import CommitFailed, JournalDamaged, JournalError
 from shoed.journal import Store, Writer, incarnations
-from shoed.journal.incarnations import Loss, Outside
+from shoed.journal.incarnations import Outside, TailLoss
 from shoed.journal.restore import restore
 from shoed.journal.rows import text
 from shoed.model.commands import Answer
@@ -154,9 +154,9 @@ class Desk:
         begun, self.begun = self.begun, ""
         return Configured(settings, ENGINE, VERSION, running, self.words, self.continued, begun)
 
-    async def continue_journal(self, loss: Loss, outside: Outside) -> None:
+    async def continue_journal(self, loss: TailLoss, outside: Outside) -> None:
         """Begin an incarnation of the journal if the broker has an event or a round that the journal does not have."""
-        if loss is not Loss.NEW and not (loss is Loss.RECORDED and self.lags(outside)):
+        if loss is not TailLoss.NEW and not (loss is TailLoss.RECORDED and self.lags(outside)):
             return
         kept, next_one = await off_loop(self.next_incarnation)
         self.store.incarnation = self.store.incarnation or next_one  # on the event loop: all tables share it
