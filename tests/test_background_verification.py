@@ -49,7 +49,7 @@ async def test_a_changed_row_of_the_past_is_found_after_the_start(world: World) 
 
 
 async def test_a_correct_journal_is_verified_once(world: World) -> None:
-    """The log has the number of rows. The thread ends."""
+    """The log has the number of rows, and states that their hashes were verified, not the heads. The thread ends."""
     async with TcpShoe() as shoe:
         daemon = await world.serve(shoe)
         await shoe.deal(*ROUNDS)
@@ -58,7 +58,8 @@ async def test_a_correct_journal_is_verified_once(world: World) -> None:
         ((rows,),) = world.journal.ask("SELECT count(*) FROM step")
         daemon = await world.start(shoe)
         await daemon.looking(lambda: "were verified: no change was found" in str(daemon))
-        assert any(f"bac-901: {count} rows and " in str(daemon) for count in range(rows, rows + 4))
+        assert "shoed journal verify also compares the signed heads" in str(daemon)
+        assert any(f"bac-901: the hashes of {count} rows and " in str(daemon) for count in range(rows, rows + 4))
         assert await daemon.stop() == 0
 
 

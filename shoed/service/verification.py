@@ -1,9 +1,10 @@
 """The verification of the record in the background, after the start of the daemon.
 
-Theory of operation: a start verifies the rows from which play continues. A thread verifies all rows of each table
-later, from the first one. It reads a few rows in each transaction, so that the write-ahead log does not grow, and rests
-after each of them: it uses SHARE of a core. A change, or a row that cannot be read, is an error in the log, and a
-problem in the status. The end of the daemon ends the thread.
+Theory of operation: a start verifies the rows from which play continues. A thread verifies the hashes of all rows of
+each table later, from the first one; `shoed journal verify` also compares the signed heads. The thread reads a few rows
+in each transaction, so that the write-ahead log does not grow, and rests after each of them: it uses SHARE of a core.
+A change, or a row that cannot be read, is an error in the log, and a problem in the status. The end of the daemon ends
+the thread.
 """
 
 import logging
@@ -80,7 +81,10 @@ class BackgroundVerification:
         counts = f"{verification.rows} rows and {verification.events} events"
         gaps = len(verification.losses.all)
         good = f"no change was found, except {gaps} gaps that a salvage named" if gaps else "no change was found"
-        LOG.info("%s: %s were verified: %s", table, counts, "see the errors" if found else good)
+        LOG.info(
+            "%s: the hashes of %s were verified: %s; shoed journal verify also compares the signed heads",
+            *(table, counts, "see the errors" if found else good),
+        )
 
     def take(self, findings: Iterable[Alteration]) -> int:
         """Report the findings. Return their number."""
