@@ -48,6 +48,7 @@ async def set_aside(world: World) -> None:
         continued = await world.recorder.event("journal.continued", table, reason="damaged", kept=0)
         assert continued["known"] >= max(int(each["sequence"]) for each in before(world, table, continued["previous"]))
     (damaged,) = world.state_dir.glob("journal-damaged-*.db")
+    assert f"shoed journal verify --state-dir {damaged}; " in str(world.daemons[-1])
     assert f"shoed journal salvage {damaged}" in str(world.daemons[-1])
     verified = await shoed("journal", "verify", "--state-dir", world.state_dir)
     assert verified.status == 0
@@ -95,7 +96,7 @@ async def test_play_does_not_continue_from_a_changed_row(world: World, shoes: tu
     )
     daemon = await world.start(*shoes)
     await set_aside(world)
-    assert "the journal was changed; run: shoed journal verify" in str(daemon)
+    assert "the journal was changed. It is set aside as " in str(daemon)
     await shoes[0].connected()
     await shoes[0].say(NATURAL[0])
     assert (await world.recorder.event("round.started", number=4))["shoe"] == 2

@@ -24,6 +24,7 @@ from shoed.journal.incarnations import Outside, TailLoss, with_last_round
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, unusable
 from shoed.journal.store import JOURNAL, Store, unwritable
+from shoed.journal.verify import REMEDY
 from shoed.journal.wal import lost_commits
 from shoed.model.incarnations import Because
 
@@ -72,9 +73,9 @@ def set_aside(path: Path, utc_us: int, error: JournalError) -> Path:
     """Rename the file with its log. Return the new name."""
     aside = renamed(path, PREFIX, utc_us)
     LOG.error(
-        "the journal is damaged: %s. It is set aside as %s, and a new journal begins. Keep the file; its readable part:"
-        " shoed journal salvage %s DEST",
-        *(error, aside, aside),
+        "the journal is damaged: %s. It is set aside as %s, and a new journal begins. Keep the file; its changes:"
+        " shoed journal verify --state-dir %s; its readable part: shoed journal salvage %s DEST",
+        *(str(error).removesuffix(f"; {REMEDY}"), aside, aside, aside),
     )
     return aside
 
