@@ -13,6 +13,7 @@ from shoed.journal import Store
 from shoed.journal.schema import DAMAGED, Use
 from shoed.journal.verify import Verification
 from shoed.service import verification
+from shoed.service.doctor.examine import OF_JOURNAL
 from shoed.service.verification import BackgroundVerification
 from tests.command_clients import shoed
 from tests.foreign_shoe import ROUNDS, TcpShoe
@@ -153,6 +154,9 @@ async def test_a_page_that_play_does_not_need_is_reported_and_then_repaired(worl
         )
         await confirmed(world, shoe)
         assert (await shoed("status", "--state-dir", world.state_dir)).status == 0
+        doctor = await shoed("doctor", "--config", world.place / "c.toml", "--json")
+        remedies = {each["text"]: each["remedy"] for each in json.loads(doctor.out)["results"]}
+        assert [each for text, each in remedies.items() if "have a new word, salvaged" in text] == [OF_JOURNAL]
         assert await daemon.stop() == 0
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from shoed.cli import main
 from shoed.cli.journal.verify import SHOWN, verify
 from shoed.errors import JournalUnusable, NoSuchTable
 from shoed.journal import Store
@@ -144,3 +145,11 @@ async def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
     await record(tmp_path, traffic(1), "one")
     with pytest.raises(NoSuchTable, match="known: one"):
         verify(tmp_path, ["other"], [], None)
+
+
+def test_the_heads_are_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error states whether the name is absent, or of something else."""
+    for name, problem in (("", "this is not a file"), ("absent", "there is no such file")):
+        file = tmp_path / name
+        assert main(["journal", "verify", "--heads", str(file), "--state-dir", str(tmp_path)]) == 2
+        assert f"--heads {file}: {problem}; name the file of a witness" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
-from shoed.cli.journal.verify import INCOMPLETE, REMEDY
+from shoed.cli.journal.verify import INCOMPLETE, LOST, REMEDY
 from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
@@ -262,6 +262,7 @@ async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys
     lost = f"3 signed heads of rows 4-6: missing: the rows of the incarnation {last.journal} are lost"
     assert (status, lost in text) == (WRONG, True)
     assert f"{last.incarnation} begins before them: restored" in text
+    assert (REMEDY in text, text.endswith(f"{LOST}\n")) == (False, True), text
 
 
 @pytest.mark.parametrize("own", [0, 8])

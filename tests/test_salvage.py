@@ -320,7 +320,9 @@ async def test_the_output_names_the_gaps(intact: Path, without_a_page: Path, tmp
     new = tmp_path / "new"
     done = await shoed("journal", "salvage", without_a_page, new)
     assert (done.status, done.err) == (1, "")
-    assert re.search(r"bac-90\d: \d+ rows and \d+ events found; \d+ rows and 0 events lost; 1 rows are not", done.out)
+    assert re.search(
+        r"bac-90\d: \d+ rows and \d+ events found; \d+ rows and 0 events lost; rows that are not proven: 1;", done.out
+    )
     gaps = [each.strip() for each in done.out.splitlines() if each.startswith("    ")]
     assert len(gaps) == 2
     verified = await shoed("journal", "verify", "--state-dir", new)

@@ -29,6 +29,7 @@ from shoed.journal.witness import lines_of
 from shoed.model.events import TYPES, RoundStarted
 from shoed.model.incarnations import Because
 
+LOST_INCARNATION: Final = "the rows of the incarnation"  # the first words of a detail
 MOMENTS: Final = ", ".join(f"'{TYPES[each]}'" for each in HEAD_MOMENTS)
 WITHOUT_HEAD: Final = (
     "SELECT sequence, row FROM event WHERE table_name = ?1 AND sequence > ?2 AND row > ?3"  # noqa: S608 -- ours
@@ -266,7 +267,7 @@ class HeadVerification:
         if found is None and table.losses.has(LossKind.MISSING, head.row):
             self.lost += 1
         elif word != head.incarnation:
-            detail = f"the rows of the incarnation {head.incarnation} are lost, {word} begins before them: {reason}"
+            detail = f"{LOST_INCARNATION} {head.incarnation} are lost, {word} begins before them: {reason}"
             self.add(head.table, AlterationKind.MISSING, head.row, detail)
         elif found is None:
             is_end = head.row > self.reader.last_row(head.table)

@@ -59,7 +59,7 @@ def lines(table: SalvagedTable, last_round: str) -> Iterator[str]:
     )
     yield (
         f"{table.name}: {table.rows} rows and {table.events} events found; {missing} rows and {events} events lost;"
-        f" {unproven} rows are not proven; the last round is {last_round}"
+        f" rows that are not proven: {unproven}; the last round is {last_round}"
     )
     if not table.has_head:
         yield f"{table.name}: rows may be missing at the end: {NAME} beside the file has no head of this journal"

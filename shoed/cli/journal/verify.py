@@ -15,13 +15,17 @@ from shoed.journal import Reader
 from shoed.journal.losses import REASONS, known_tables
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
-from shoed.journal.verify_heads import HeadVerification
+from shoed.journal.verify_heads import LOST_INCARNATION, HeadVerification
 from shoed.journal.witness import witnessed
 
 SHOWN: Final = 10  # changes of each table
 REMEDY: Final = (
     "The journal was changed after it was written, or the disk damaged it. Keep a copy of its files as evidence.\n"
     "Verify a backup, and compare the named rows in both files: shoed journal show TABLE --rows A-B"
+)
+LOST: Final = (
+    "This journal names the loss of these rows and its reason. The lost rows may be in journal-replaced-TIME.db or\n"
+    "journal-damaged-TIME.db in the state directory. All other rows are verified."
 )
 INCOMPLETE: Final = "A salvage wrote this journal and named these gaps. All other rows are verified."
 
@@ -39,43 +43,46 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     keys = public_keys_of(arguments)
     if arguments.heads is not None and not arguments.heads.is_file():
-        raise UsageError(f"--heads {arguments.heads}: there is no such file; name the file of a witness")
+        problem = "this is not a file" if arguments.heads.exists() else "there is no such file"
+        raise UsageError(f"--heads {arguments.heads}: {problem}; name the file of a witness")
     return verify(state_dir_of(arguments), arguments.tables, keys, arguments.heads)
 
 
 def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path | None) -> int:
     """Verify each table, and print the changes. Returns the exit status."""
-    is_changed = is_incomplete = False
+    conclusions = set[str]()
     with opened(place) as reader:
         require_chained(reader)
         of_file = list(file_findings(reader))
         tables = present(reader, names, file, {change.table for change in of_file})
         for change in of_file:
             print(change)
-            is_changed = True
+            conclusions.add(REMEDY)
         for name in tables:
             verification = Verification(reader, name)
             for loss in verification.losses.all:
                 print(f"{name}: {loss}: {REASONS[loss.kind]}")
-                is_incomplete = True
+                conclusions.add(INCOMPLETE)
             with closing(verification.findings()) as findings:
                 others = (each for each in findings if each.kind is not AlterationKind.LOST)
                 found = [str(each) for each in islice(others, SHOWN + 1)]
-            is_changed = is_changed or bool(found)
+            conclusions |= {REMEDY} if found else set()
             for line in found[:SHOWN] if found else summary(reader, verification):
                 print(line)
             if len(found) > SHOWN:
                 print(f"{name}: more changes follow")
         for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
             print(each)
-            is_lost = isinstance(each, Alteration) and each.kind is AlterationKind.LOST
-            is_incomplete = is_incomplete or is_lost
-            is_changed = is_changed or (isinstance(each, Alteration) and not is_lost)
-    if is_changed:
-        print(REMEDY)
-    elif is_incomplete:
-        print(INCOMPLETE)
-    return int(is_changed or is_incomplete)
+            conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
+    for text in [each for each in (REMEDY, LOST, INCOMPLETE) if each in conclusions][:1]:
+        print(text)
+    return int(bool(conclusions))
+
+
+def conclusion(of_head: Alteration) -> str:
+    if of_head.detail.startswith(LOST_INCARNATION):
+        return LOST
+    return INCOMPLETE if of_head.kind is AlterationKind.LOST else REMEDY
 
 
 def require_chained(reader: Reader) -> None:

@@ -40,6 +40,10 @@ OF_STATE: Final = (
 
 
 RESTART: Final = "restart the daemon between two rounds, or run the doctor of its installation"
+OF_RELOAD: Final = (
+    "correct a file that was refused, and reload it; a change that waits needs no action; others need a restart"
+)
+OF_JOURNAL: Final = "run: shoed journal verify; docs/operation.md describes a damaged journal and a new word in the ids"
 NO_CONFIGURATION: Final = "this check requires a configuration that can be read"
 
 
@@ -119,11 +123,12 @@ def check_daemon(state_dir: Path) -> tuple[CheckResult, DaemonStatus | None, boo
 
 
 def unapplied(config: Config, status: DaemonStatus) -> Iterator[CheckResult]:
-    """The changes that the daemon has not applied: by its report, or of the site, which is in every topic."""
+    """The changes that the daemon has not applied, and the losses that it found at its start.
+
+    A change of the site is in every topic.
+    """
     if status.note:
-        remedy = (
-            "correct a file that was refused, and reload it; a change that waits needs no action; others need a restart"
-        )
+        remedy = OF_RELOAD if status.note.startswith("reload") else OF_JOURNAL
         yield CheckResult(CheckName.DAEMON, Level.WARNING, status.site, status.note, remedy)
     elif status.site != config.site:
         text = f"the daemon runs with site.name {status.site}, and the configuration has {config.site}"
