@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from msgspec.structs import astuple
 
+from shoed.cli.journal.checked import RowsRead
 from shoed.cli.journal.verified import verified
 from shoed.engine import ENGINE, Engine
 from shoed.errors import JournalError, JournalUnusable
@@ -33,7 +34,7 @@ from shoed.journal.retention import (
     used_bytes,
 )
 from shoed.journal.rows import Checkpoint
-from shoed.journal.scan import Extent
+from shoed.journal.scan import Extent, events, whole
 from shoed.journal.store import JOURNAL
 from shoed.journal.verify import Verification
 from shoed.model.moments import rfc3339
@@ -388,6 +389,34 @@ def test_a_cut_during_a_report_is_not_a_change(record: LongRecord, tmp_path: Pat
                 deleted.append(str(error))
     assert 0 < len(deleted) < queries
     assert all("if the daemon deleted them a moment ago, run the command again" in each for each in deleted)
+
+
+def test_a_cut_after_a_command_has_read_rows_is_not_a_change(record: LongRecord, tmp_path: Path) -> None:
+    """At any query of the verification of these rows, whether the cut deletes some of them or all."""
+    with closing(record.store.read()) as reader:
+        cut = next_cut(reader, Keep(days=5), today(record))
+        found = list(events(reader, TABLES[0], whole(reader, TABLES[0])))
+    assert cut is not None
+    record.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    place, at, queries = tmp_path / "copy.db", 0, 1
+    while at < queries:
+        at, queries = at + 1, 0
+        place.write_bytes(record.store.path.read_bytes())
+        with closing(sqlite3.connect(place, isolation_level=None)) as connection, closing(Reader(place)) as reader:
+
+            def query(_: str) -> None:
+                nonlocal queries
+                queries += 1
+                if queries == at:  # noqa: B023 -- called here
+                    connection.execute("BEGIN IMMEDIATE")
+                    delete_batch(connection, RowCut(TABLES[0], cut.row), KEY)
+                    connection.execute("COMMIT")
+
+            several = [RowsRead(reader), RowsRead(reader)]
+            for read, part in zip(several, (found[:9], found), strict=True):
+                assert list(read.noted(TABLES[0], part)) == part
+            reader.connection.set_trace_callback(query)
+            assert [read.warn() for read in several] == [0, 0]
 
 
 def test_a_verification_that_ends_early_leaves_no_transaction(record: LongRecord) -> None:

@@ -79,7 +79,7 @@ class RowsRead:
             return 0
         if not self.is_complete:
             say(UNVERIFIED)
-        found = dict.fromkeys(change for part in self.parts for change in islice(changes(self.reader, part), SHOWN + 1))
+        found = dict.fromkeys(change for part in self.parts for change in changes(self.reader, part))
         for change in islice(found, SHOWN):
             say(f"warning: {change}")
         if len(found) > SHOWN:
@@ -89,7 +89,24 @@ class RowsRead:
         return int(bool(found))
 
 
-def changes(reader: Reader, part: RowPart) -> Iterator[str]:
+def changes(reader: Reader, part: RowPart) -> list[str]:
+    """The changes of these rows, without those that a running daemon has deleted since."""
+    while True:
+        begin = reader.begin(part.table).row
+        found = list(islice(changes_of(reader, remaining(reader, part)), SHOWN + 1))
+        if not found or reader.begin(part.table).row == begin:
+            return found
+
+
+def remaining(reader: Reader, part: RowPart) -> RowPart:
+    """The rows after a cut that deleted the first event of the part, too."""
+    begin = reader.begin(part.table).row
+    if part.events is None or part.first > begin or reader.first_sequence(part.table) <= part.events.first:
+        return part
+    return RowPart(part.table, begin + 1, part.last)
+
+
+def changes_of(reader: Reader, part: RowPart) -> Iterator[str]:
     """The changes of these rows, and the losses that a salvage named among them."""
     table, first = part.table, part.first
     if first <= reader.begin(table).row:
