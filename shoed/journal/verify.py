@@ -101,7 +101,9 @@ class Verification:
             yield from self.in_one_moment(self.checkpoints)
         except JournalUnusable as error:
             yield self.finding(
-                f"the row after row {self.tip.row}", AlterationKind.ALTERED, f"it cannot be read: {error}"
+                f"the row after row {self.tip.row}",
+                AlterationKind.ALTERED,
+                f"it cannot be read: {error.__cause__ or error}",
             )
             return
         yield from self.ends()

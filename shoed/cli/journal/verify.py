@@ -21,6 +21,7 @@ from shoed.journal.witness import witnessed
 SHOWN: Final = 10  # changes of each table
 REMEDY: Final = (
     "The journal was changed after it was written, or the disk damaged it. Keep a copy of its files as evidence.\n"
+    'If a row cannot be read, follow "A damaged journal" in docs/backup.md.\n'
     "Verify a backup, and compare the named rows in both files: shoed journal show TABLE --rows A-B"
 )
 LOST: Final = (
