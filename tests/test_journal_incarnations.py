@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader, Store, incarnations
@@ -253,6 +254,16 @@ def test_a_signed_head_after_the_end_of_the_journal_is_a_loss(store: Store, tmp_
     assert (continued.reason, continued.kept, continued.known, continued.shoe) == (Because.TAIL_LOST, 2, 5, 7)
     record(store, "Configured")
     assert opened(tmp_path, [TABLE], NOW_US).note == ""
+
+
+def test_a_row_with_another_hash_than_its_head_is_named(store: Store, tmp_path: Path) -> None:
+    """Nothing is missing: the row was changed, or the file is another copy."""
+    record(store, "Configured", "Received")
+    acknowledge(store, 2)
+    HeadLog(tmp_path).append([replace(head(store, 2, 2), hash="00")])
+    note = opened(tmp_path, [TABLE], NOW_US).note
+    assert f"tail-lost: the signed head {store.word}-t-2 has another hash than row 2: the journal was changed" in note
+    assert "is missing" not in note
 
 
 @pytest.mark.parametrize("reason", Because)

@@ -111,12 +111,21 @@ def name_tail(store: Store, reader: Reader, heads: OfHeads, dropped: int, utc_us
         for table, each in heads.items()
         if incarnations.loss(reader, table, each[-1]) is TailLoss.NEW
     }
-    details = [f"the signed head {each.word}-{table}-{each.sequence} is missing" for table, each in outside.items()]
+    details = [difference(reader, table, each) for table, each in outside.items()]
     if dropped:
         details.append(f"SQLite dropped {dropped} damaged commits of the write-ahead log")
     if details:
         shared = {table: incarnations.kept(reader, table) for table in reader.tables}
         commit(store, Because.TAIL_LOST, "; ".join(details), utc_us, outside, shared)
+
+
+def difference(reader: Reader, table: str, head: Outside) -> str:
+    """Between the journal and a signed head, for a person."""
+    name = f"the signed head {head.word}-{table}-{head.sequence}"
+    for (hashed,) in reader.rows("SELECT hash FROM step WHERE table_name = ? AND row = ?", table, head.row):
+        if hashed.hex() != head.hash:
+            return f"{name} has another hash than row {head.row}: the journal was changed, or is another copy of it"
+    return f"{name} is missing"
 
 
 def name_earlier(store: Store, heads: OfHeads, aside: Path | None, tables: Sequence[str], utc_us: int) -> None:
