@@ -304,6 +304,16 @@ async def test_the_place_in_a_head_is_that_of_the_record(
     assert (status, f"t: {named} is not" in text) == (WRONG, True), text
 
 
+async def test_a_received_name_does_not_begin_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters are escaped. Several heads of one row name this row once."""
+    (last, *_) = (head for head in logged_heads(place) if head.row == ROWS)
+    forged = replace(last, table="x\nt: genuine")
+    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [forged, forged])))
+    status, text = audited(place, capsys)
+    assert (status, f"\nx\\nt: genuine: 2 signed heads of row {ROWS}: altered: the sig" in text) == (WRONG, True), text
+    assert "\nt: genuine" not in text
+
+
 @pytest.mark.parametrize("statement", ["UPDATE head SET key = 7", "DELETE FROM key"])
 async def test_a_head_of_an_unknown_key_is_named(
     place: Path, capsys: pytest.CaptureFixture[str], statement: str
@@ -372,7 +382,7 @@ async def test_a_table_without_rows_is_verified_if_a_salvage_names_it(
     status, text = verify(place, capsys, *words)
     assert status == WRONG
     assert "t: row 1: missing: the salvage did not find them" in text
-    assert "t: events 1-6: missing: the broker has acknowledged them" in text
+    assert "t: events 1-6: missing: the broker has acknowledged the events up to 6" in text
     assert "t: 5 signed heads of rows 2-6: missing: the journal ends before the row of the head" in text
 
 

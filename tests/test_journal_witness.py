@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
 from shoed.bus.client import MqttMessage, connect
+from shoed.cli.journal.witness import show
 from shoed.errors import WitnessError
 from shoed.journal.heads import Head
 from shoed.journal.keys import PUBLIC, pem
@@ -146,6 +147,13 @@ def test_only_the_given_keys_are_accepted(path: Path) -> None:
     with Witness(path, [head(1).key, head(1, key=OTHER_KEY).key]) as witness:
         assert take(witness, head(20, key=OTHER_KEY)) == SEEN
     assert rows(path) == [(5, True), (10, False), (20, False)]
+
+
+def test_a_received_name_does_not_begin_a_line(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A message with a line feed in a name prints one line."""
+    with Witness(path) as witness:
+        show(take(witness, head(10, table="x\nbac-901: genuine")).note)
+    assert capsys.readouterr().out.count("\n") == 1
 
 
 def test_two_witnesses_do_not_share_a_file(path: Path) -> None:

@@ -40,8 +40,12 @@ class Loss(msgspec.Struct):
         return self.last_row if self.last_sequence is None else self.last_sequence
 
     def __str__(self) -> str:
-        what = "row" if self.sequence is None else "event"
-        return f"{what} {self.first}" if self.first == self.last else f"{what}s {self.first}-{self.last}"
+        return span("row" if self.sequence is None else "event", self.first, self.last)
+
+
+def span(what: str, first: int, last: int) -> str:
+    """As in `row 5` and `rows 5-7`."""
+    return f"{what} {first}" if first == last else f"{what}s {first}-{last}"
 
 
 def known_tables(reader: Reader) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from shoed.errors import JournalUnusable, RowAltered
-from shoed.journal.losses import REASONS, Losses, LossKind, known_tables
+from shoed.journal.losses import REASONS, Losses, LossKind, known_tables, span
 from shoed.journal.reader import ChainAnchor, Reader
 from shoed.journal.rows import (
     DICTIONARY,
@@ -34,6 +34,7 @@ from shoed.journal.rows import (
 )
 from shoed.journal.schema import INDEXES, TABLES
 from shoed.model.incarnations import Because
+from shoed.model.printable import printable
 
 HASH: Final = 9  # its place in the columns of a row
 PART: Final = 16_384  # rows of one transaction
@@ -69,7 +70,7 @@ class Alteration(msgspec.Struct, frozen=True):
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.table}: {self.place}: {self.kind.value}: {self.detail}"
+        return printable(f"{self.table}: {self.place}: {self.kind.value}: {self.detail}")
 
 
 class Verification:
@@ -111,7 +112,7 @@ class Verification:
     @property
     def proven_rows(self) -> str:
         """The verified rows, in words."""
-        place = f"rows {self.first_row}-{self.tip.row}"
+        place = span("row", self.first_row, self.tip.row)
         proven = self.rows - self.losses.count(LossKind.UNPROVEN)
         return place if proven == self.tip.row - self.first_row + 1 else f"{proven} of the {place}"
 
@@ -153,16 +154,15 @@ class Verification:
                 detail = "no checkpoint is of a cut, and it has the digest of one"
                 yield self.finding(f"the cut of row {anchor.row}", AlterationKind.ALTERED, detail)
         for name, what, column, value in (
-            ("step_4", "rows", "row", self.tip.row),
-            ("step", "rows", "row", self.tip.row),
-            ("event", "events", "sequence", self.tip.sequence),
+            ("step_4", "row", "row", self.tip.row),
+            ("step", "row", "row", self.tip.row),
+            ("event", "event", "sequence", self.tip.sequence),
         ):
             query = f"SELECT min({column}), max({column}) FROM {name} WHERE table_name = ? AND {column} <= ?"  # noqa: S608 -- ours
             ((first, last),) = self.reader.rows(query, self.table, value)
             if first is not None:
-                yield self.finding(
-                    f"{what} {first}-{last}", AlterationKind.INSERTED, "they precede the beginning of the chain"
-                )
+                detail = "before the beginning of the chain"
+                yield self.finding(span(what, first, last), AlterationKind.INSERTED, detail)
 
     # --- rows of schemas 1 to 4
 
@@ -271,13 +271,11 @@ class Verification:
 
     def missing(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
         if not self.losses.has(LossKind.MISSING, first, last):
-            place = f"row {first}" if first == last else f"rows {first}-{last}"
-            yield self.finding(place, AlterationKind.MISSING, detail)
+            yield self.finding(span("row", first, last), AlterationKind.MISSING, detail)
 
     def missing_events(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
         if not self.losses.has(LossKind.EVENTS, first, last):
-            place = f"event {first}" if first == last else f"events {first}-{last}"
-            yield self.finding(place, AlterationKind.MISSING, detail)
+            yield self.finding(span("event", first, last), AlterationKind.MISSING, detail)
 
     def differing(self, previous: bytes, columns: Sequence[Any], events: Sequence[EventColumns]) -> Alteration:
         """The most likely change of a row that differs from its hash."""
@@ -316,7 +314,8 @@ class Verification:
     def ends(self) -> Iterator[Alteration]:
         """The cursor is not after the last event."""
         if self.cursor > self.last_sequence:
-            yield from self.missing_events(self.last_sequence + 1, self.cursor, "the broker has acknowledged them")
+            detail = f"the broker has acknowledged the events up to {self.cursor}"
+            yield from self.missing_events(self.last_sequence + 1, self.cursor, detail)
 
 
 def gaps(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -341,7 +340,9 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
         yield Alteration(file, f"the {kind} {name}", AlterationKind.INSERTED, "the schema of shoed does not have it")
     ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
     if word != reader.word:
-        yield Alteration(file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word} before")
+        yield Alteration(
+            file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word or 'no word'} before"
+        )
     if list(reader.rows(f"SELECT 1 FROM loss WHERE NOT EXISTS ({SALVAGED}) LIMIT 1")):  # noqa: S608 -- ours
         detail = "it names gaps, and no incarnation of the journal is `salvaged`"
         yield Alteration(file, "the table `loss`", AlterationKind.INSERTED, detail)

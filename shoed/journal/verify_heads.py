@@ -20,7 +20,7 @@ import msgspec
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
-from shoed.journal.losses import Losses, LossKind, known_tables
+from shoed.journal.losses import Losses, LossKind, known_tables, span
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
@@ -81,9 +81,11 @@ class HeadRun(msgspec.Struct):
 
     def finding(self, table: str) -> Alteration:
         if self.what == LINE:
-            place = f"line {self.first}" if self.count == 1 else f"{self.count} of the lines {self.first}-{self.last}"
+            place = (
+                f"line {self.first}" if self.count == 1 else f"{self.count} of the {span(LINE, self.first, self.last)}"
+            )
             return Alteration(table, place, self.kind, self.detail)
-        several = f"{self.count} {self.what}s of rows {self.first}-{self.last}"
+        several = f"{self.count} {self.what}s of {span('row', self.first, self.last)}"
         place = f"the {self.what} of row {self.first}" if self.count == 1 else several
         return Alteration(table, place, self.kind, self.detail)
 

@@ -89,7 +89,9 @@ class Witness:
         if head.table != table:
             return Judgement(f"{table}: the head is of the table {head.table}; {SENDER}", is_problem=True)
         if not is_genuine(head):
-            return Judgement(f"{table}: row {head.row}: the signature is wrong; {SENDER}", is_problem=True)
+            return Judgement(
+                f"{table}: row {head.row}: the signature is wrong; verify the journal, and {SENDER}", is_problem=True
+            )
         if (problem := self.problem(head)) is None:
             return SEEN
         line = WitnessedHead(**asdict(head), received=received, problem=problem)

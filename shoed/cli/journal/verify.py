@@ -12,11 +12,12 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser, path
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
-from shoed.journal.losses import REASONS, known_tables
+from shoed.journal.losses import REASONS, known_tables, span
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
 from shoed.journal.verify_heads import LOST_INCARNATION, HeadVerification
 from shoed.journal.witness import witnessed
+from shoed.model.printable import printable
 
 SHOWN: Final = 10  # changes of each table
 REMEDY: Final = (
@@ -62,18 +63,18 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         for name in tables:
             verification = Verification(reader, name)
             for loss in verification.losses.all:
-                print(f"{name}: {loss}: {REASONS[loss.kind]}")
+                print(printable(f"{name}: {loss}: {REASONS[loss.kind]}"))
                 conclusions.add(INCOMPLETE)
             with closing(verification.findings()) as findings:
                 others = (each for each in findings if each.kind is not AlterationKind.LOST)
                 found = [str(each) for each in islice(others, SHOWN + 1)]
             conclusions |= {REMEDY} if found else set()
             for line in found[:SHOWN] if found else summary(reader, verification):
-                print(line)
+                print(printable(line))
             if len(found) > SHOWN:
-                print(f"{name}: more changes follow")
+                print(printable(f"{name}: more changes follow"))
         for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
-            print(each)
+            print(printable(str(each)))
             conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
     for text in [each for each in (REMEDY, LOST, INCOMPLETE) if each in conclusions][:1]:
         print(text)
@@ -115,7 +116,7 @@ def verified_heads(
         yield f"{table}: {heads.compared} signed heads; the last genuine one is of row {heads.last}"
         first, last = heads.unsigned
         if first <= last:
-            yield f"{table}: not signed: {f'row {first}' if first == last else f'rows {first}-{last}'}"
+            yield f"{table}: not signed: {span('row', first, last)}"
         if heads.lost:
             yield f"{table}: {heads.lost} of them are of rows that a salvage did not find"
         if heads.without_head:

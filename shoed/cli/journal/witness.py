@@ -19,6 +19,7 @@ from shoed.errors import BrokerLost, UsageError
 from shoed.journal.heads import in_base64
 from shoed.journal.witness import Witness
 from shoed.model.moments import rfc3339
+from shoed.model.printable import printable
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
 
@@ -91,4 +92,4 @@ async def follow(broker: BrokerSettings, site: str, file: Witness, found: Proble
 
 def show(line: str) -> None:
     """Print a line with its time, at once: the output may be the log of a service."""
-    print(f"{rfc3339(now().utc_us)} {line}", flush=True)
+    print(f"{rfc3339(now().utc_us)} {printable(line)}", flush=True)
