@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from shoed.cli.journal.opening import add_journal, opened
+from shoed.cli.journal.checked import examined
+from shoed.cli.journal.opening import add_journal
 from shoed.cli.parser import Parser
 from shoed.journal.growth import JournalSize, TableSize, size_of
 from shoed.journal.retention import MB, Keep
@@ -26,7 +27,7 @@ def status(arguments: argparse.Namespace) -> int:
 
         found = config.load(arguments.config)
         place, keep = Path(found.state_dir), found.journal.keep
-    with opened(place) as reader:
+    with examined(place) as reader:
         size = size_of(reader, keep or Keep(), now().utc_us)
         print(f"{reader.path}: {mb(size.file_bytes)}, {mb(size.used_bytes)} of it in use")
     for table in size.tables:
