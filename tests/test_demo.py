@@ -202,7 +202,7 @@ def test_an_interrupted_run_with_rounds_is_not_a_success(demo: Demo) -> None:
     ("victim", "words"),
     [
         ("rig", "shoed rig ended with status -9; its last lines:\nAngel Eye II-EX, seed "),
-        ("run", "shoed run ended with status -9; its last lines:\nINFO shoed: ready"),
+        ("run", "shoed run ended with status -9; its last lines:\nINFO shoed"),
         ("mosquitto", "check that the broker runs; its last lines:\n"),
     ],
 )
