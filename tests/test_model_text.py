@@ -16,6 +16,7 @@ from shoed.model.printable import printable
     ],
 )
 def test_a_time_is_in_utc_with_six_decimals(utc_us: int, text: str) -> None:
+    """A time that no calendar has is a number."""
     assert rfc3339(utc_us) == text
 
 
@@ -24,4 +25,5 @@ def test_a_time_is_in_utc_with_six_decimals(utc_us: int, text: str) -> None:
     [("bac-901", "bac-901"), ("a\nb", "a\\nb"), ("\x1b[2J", "\\x1b[2J"), ("Café 百", "Café 百")],
 )
 def test_a_received_name_has_no_control_character(name: str, line: str) -> None:
+    """It cannot begin a line, or command a terminal."""
     assert printable(name) == line
