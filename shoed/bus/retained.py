@@ -33,6 +33,5 @@ def outside_of(payload: bytes | None) -> Outside | None:
 def outside_of_head(payload: bytes | None) -> Outside | None:
     """The last event of a retained head. Its signature is not verified: the journal may lack its key."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        head = msgspec.json.decode(payload or b"", type=Head)
-        return Outside(head.journal, head.incarnation, head.sequence, None, head.shoe, head.round, head.row, head.hash)
+        return msgspec.json.decode(payload or b"", type=Head).outside
     return None

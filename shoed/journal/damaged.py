@@ -19,7 +19,6 @@ from typing import Final
 from shoed.errors import JournalDamaged, JournalError
 from shoed.journal import incarnations
 from shoed.journal.head_log import newest_heads
-from shoed.journal.heads import Head
 from shoed.journal.incarnations import Outside, TailLoss, with_last_round
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, unusable
@@ -177,11 +176,7 @@ def last_known(heads: OfHeads, earlier: Path | None) -> dict[str, Outside]:
 
 def of_heads(state_dir: Path) -> OfHeads:
     """By table: the last event of the newest signed head of each word, in the order of writing."""
-    return {table: [of_head(head) for head in heads] for table, heads in newest_heads(state_dir).items()}
-
-
-def of_head(head: Head) -> Outside:
-    return Outside(head.journal, head.incarnation, head.sequence, None, head.shoe, head.round, head.row, head.hash)
+    return {table: [head.outside for head in heads] for table, heads in newest_heads(state_dir).items()}
 
 
 def of_file(path: Path) -> Iterator[tuple[str, Outside]]:

@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal.backup import last_round
-from shoed.journal.damaged import free_name, last_known, of_head, of_heads, renamed
+from shoed.journal.damaged import free_name, last_known, of_heads, renamed
 from shoed.journal.files import remove_unfinished
 from shoed.journal.heads import newest_head
 from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin, pending, with_last_round
 from shoed.journal.keys import sync_directory
-from shoed.journal.losses import REASONS
+from shoed.journal.losses import REASONS, known_tables
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, absent, is_damage, unusable
 from shoed.journal.store import JOURNAL, hold, unwritable
@@ -100,9 +100,8 @@ def verify(reader: Reader) -> None:
 
 def lost_tables(reader: Reader) -> dict[str, Outside]:
     """The tables of which a salvage found no row: the event of the last signed head."""
-    named = {str(name) for (name,) in reader.rows("SELECT DISTINCT table_name FROM loss")}
-    heads = {table: newest_head(reader, table) for table in named - set(reader.tables)}
-    return {table: NOTHING if head is None else of_head(head) for table, head in heads.items()}
+    heads = {table: newest_head(reader, table) for table in set(known_tables(reader)) - set(reader.tables)}
+    return {table: NOTHING if head is None else head.outside for table, head in heads.items()}
 
 
 def require_room(backup: Path, state_dir: Path) -> None:

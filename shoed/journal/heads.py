@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from shoed.journal.incarnations import newest_word
+from shoed.journal.incarnations import Outside, newest_word
 from shoed.journal.keys import SigningKey
 from shoed.journal.reader import Reader
 from shoed.model.events import (
@@ -71,6 +71,12 @@ class Head(msgspec.Struct, frozen=True):
     @property
     def text(self) -> bytes:
         return TEXT.format(self).encode()
+
+    @property
+    def outside(self) -> Outside:
+        return Outside(
+            *(self.journal, self.incarnation, self.sequence, None, self.shoe, self.round, self.row, self.hash)
+        )
 
 
 def is_head_moment(step: Step) -> bool:

@@ -158,8 +158,8 @@ def has(reader: Reader, table: str, outside: Outside) -> bool:
 
 def largest_loss(reader: Reader, table: str, outside: Sequence[Outside]) -> tuple[TailLoss, Outside]:
     """The largest loss that these events show. The last one of several, with the last round of all."""
-    _, index = max((loss(reader, table, each), index) for index, each in enumerate(outside))
-    return loss(reader, table, outside[index]), with_last_round(outside[index], outside)
+    largest, index = max((loss(reader, table, each), index) for index, each in enumerate(outside))
+    return largest, with_last_round(outside[index], outside)
 
 
 def with_last_round(known: Outside, others: Iterable[Outside]) -> Outside:

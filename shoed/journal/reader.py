@@ -361,6 +361,15 @@ class Reader:
         )
         return list(self.rows(query, table, after, last))
 
+    def require_kept(self, table: str, last: int) -> None:
+        """Raise JournalUnusable if retention has deleted the row after `last`."""
+        begin = self.begin(table).row
+        if begin > last:
+            raise JournalUnusable(
+                f"{table}: row {last + 1} is needed, and the rows up to {begin} were deleted; if the daemon deleted"
+                " them a moment ago, run the command again"
+            )
+
     def before(self, table: str, row: int) -> ChainAnchor:
         """The hash that the hash of a row, or of its run of sealed rows, follows from; of a deleted row, the cut."""
         places = [self.begin(table), *self.anchors(table)]

@@ -84,7 +84,7 @@ def rows(reader: Reader, table: str, last: int = 0, sequence: int = 0, until: in
     until = min(until, reader.end(table))
     while last < until:
         with reader.one_moment():
-            require_kept(reader, table, last)
+            reader.require_kept(table, last)
             steps = list(islice(reader.step(table, last + 1, until), PART))
             end = steps[-1].row if len(steps) == PART else until
             events = list(takewhile(lambda event: event[0] <= end, reader.rows(EVENTS, table, sequence)))  # noqa: B023 -- read here
@@ -99,16 +99,6 @@ def rows(reader: Reader, table: str, last: int = 0, sequence: int = 0, until: in
             last = number
         sequence = events[-1][1] if events else sequence
         last = end
-
-
-def require_kept(reader: Reader, table: str, last: int) -> None:
-    """Raise JournalUnusable if retention has deleted the row after `last`."""
-    begin = reader.begin(table).row
-    if begin > last:
-        raise JournalUnusable(
-            f"{table}: row {last + 1} is needed, and the rows up to {begin} were deleted; if the daemon deleted them a"
-            " moment ago, run the command again"
-        )
 
 
 def recorded_step(table: str, step: StoredStep) -> Recorded:

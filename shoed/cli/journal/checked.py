@@ -62,13 +62,15 @@ class RowsRead:
         if not self.is_complete:
             return
         part = self.parts[-1] if self.parts else None
-        if part is not None and part.events is not None and part.table == table:
-            is_next = event.sequence > part.events.last and part.first <= event.row <= part.last + NEAR
-            if is_next:
-                part.last, part.events = max(part.last, event.row), Extent(part.events.first, event.sequence)
+        if (
+            part is not None
+            and part.events is not None
+            and part.table == table
+            and part.events.last < event.sequence
+            and part.first <= event.row <= part.last + NEAR
+        ):
+            part.last, part.events = max(part.last, event.row), Extent(part.events.first, event.sequence)
         else:
-            is_next = False
-        if not is_next:
             self.parts.append(RowPart(table, event.row, event.row, Extent(event.sequence, event.sequence)))
         if self.most is not None and sum(each.last - each.first + NEAR for each in self.parts) > self.most:
             self.is_complete, self.parts = False, []

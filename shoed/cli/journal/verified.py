@@ -11,7 +11,6 @@ import msgspec
 from shoed.errors import RowAltered
 from shoed.journal import Reader
 from shoed.journal.heads import heads_of, is_genuine
-from shoed.journal.replay import require_kept
 from shoed.journal.scan import Extent
 from shoed.journal.verify import require_rows
 
@@ -29,7 +28,7 @@ class Verified(msgspec.Struct, frozen=True):
 def verified(reader: Reader, table: str, rows: Extent) -> Verified:
     found = compared(reader, table, rows)
     if not found.is_good:
-        require_kept(reader, table, rows.first - 1)  # a running daemon may have deleted the rows
+        reader.require_kept(table, rows.first - 1)  # a running daemon may have deleted the rows
     return found
 
 
