@@ -24,6 +24,7 @@ from docs.traced_run import Call, code_of, traced
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, codec
 from shoed.bus.client import Connection
+from shoed.bus.committed_events import CommittedEvents
 from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.engine import Engine
@@ -98,9 +99,9 @@ TO_THE_BROKER: Final = (
     Hop(Committer.commit, "writes all waiting Steps in one transaction"),
     Hop(Writer.recorded, "runs on the loop after the commit"),
     Hop(Desk.release, "sends the effects of the committed Step"),
-    Hop(Publisher.committed, "wakes the publisher of the table"),
-    Hop(Publisher.serve, "publishes from the cursor, in order"),
-    Hop(Publisher.unsent, "returns the committed events after the last sent event"),
+    Hop(Publisher.committed, "sends the events at once if the publisher waits for news, and wakes it otherwise"),
+    Hop(Publisher.send_events, "publishes the events in order, as far as the broker has acknowledged earlier ones"),
+    Hop(CommittedEvents.after, "returns the committed events after the last sent event"),
     Hop(text, "encodes the data of an event, with the same result as in the journal"),
     Hop(TableMessages.event, "makes a CloudEvents message from an event"),
     Hop(Connection.send, "writes the PUBLISH packet to the socket of the broker"),

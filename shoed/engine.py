@@ -40,6 +40,7 @@ from shoed.model.step import (
 )
 from shoed.session import S, Session, SessionOutput, SessionState
 from shoed.table import (
+    Standing,
     Table,
     TableSeed,
     TableSettings,
@@ -154,6 +155,7 @@ class Engine(Generic[S]):
         self.watch_settings = watch_settings
         self.table_settings = table_settings
         self.shuffler = shuffler
+        self.judged: Standing | None = None  # it saves time only: a standing depends on its record alone
         self.stored_type = Stored[session.state_type]  # type: ignore[name-defined]  # the type is made at run time
 
     def begin(self) -> EngineState[S]:
@@ -219,13 +221,15 @@ class Engine(Generic[S]):
             session, of_shoe = self.session.step(session, given, now)
         if self.shuffler is not None and shuffler is not None and Device.SHUFFLER in concerned:
             shuffler, of_shuffler = self.shuffler.step(shuffler, given, now)
-        shoe_noise, observations = budgeted(state.noise, Device.SHOE, given, of_shoe, now)
-        shuffler_noise, by_shuffler = budgeted(state.noise, Device.SHUFFLER, given, of_shuffler, now)
-        if by_shuffler:
-            observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in by_shuffler])
+        noise, observations = budgeted(state.noise, Device.SHOE, given, of_shoe, now)
         sends = [Send(Device.SHOE, data) for data in of_shoe.sends]
-        sends += [Send(Device.SHUFFLER, data) for data in of_shuffler.sends]
-        return Sensed(session, shuffler, {**state.noise, **shoe_noise, **shuffler_noise}, observations, tuple(sends))
+        if (
+            self.shuffler is not None or Device.SHUFFLER in noise
+        ):  # a removed shuffler has a budget until its hour is over
+            noise, by_shuffler = budgeted(noise, Device.SHUFFLER, given, of_shuffler, now)
+            observations += tuple([replace(seen, device=Device.SHUFFLER) for seen in by_shuffler])
+            sends += [Send(Device.SHUFFLER, data) for data in of_shuffler.sends]
+        return Sensed(session, shuffler, noise, observations, tuple(sends))
 
     def without_step(
         self, state: EngineState[S], incoming: Received | BytesRefused, sensed: Sensed[S], now: Now
@@ -261,7 +265,7 @@ class Engine(Generic[S]):
             orders=(given.order,) if isinstance(given, Ordered) and given is not incoming else (),
             sends=sensed.sends,
             answers=concluded.answers,
-            after_noise={device.value: self.after_noise(after, device) for device in Device if device in full},
+            after_noise={each.value: self.after_noise(after, each) for each in Device if each in full} if full else {},
             quiet=state.quiet,
         )
 
@@ -291,8 +295,9 @@ class Engine(Generic[S]):
             observed.append((seen, findings))
         empty = isinstance(incoming, Commanded) and isinstance(incoming.command, EmptyShoe)
         findings = emptied(self.watch_settings, watched, now) if empty else ()
-        table = Table(self.table_settings, state.table, row)
+        table = Table(self.table_settings, state.table, row, self.judged)
         folded = fold(table, observed, incoming, findings, now)
+        self.judged = table.judged
         before, after = state.table.record, folded.state.record
         if isinstance(incoming, Commanded) and (before.shoe, before.number) == (after.shoe, after.number):
             carried = before.carried == after.carried  # a card that is carried over now is counted already
@@ -341,11 +346,11 @@ def full_devices(state: EngineState[S]) -> AbstractSet[Device]:
 def budgeted(
     noise: Mapping[Device, NoiseBudget], device: Device, incoming: AnyInput, output: SessionOutput, now: Now
 ) -> tuple[Mapping[Device, NoiseBudget], tuple[AnyObservation, ...]]:
-    """The changed budget of a device, and the observations with the number of bytes that are not kept."""
+    """The budgets after the input, and the observations with the number of bytes that are not kept."""
     before = noise.get(device, NoiseBudget())
     if isinstance(incoming, BYTES):
         after = charged(before, output.observations, output.counted, now) if incoming.device is device else before
     else:
         after = renewed(before, now)
     after, observations = with_unkept(after, output.observations)
-    return ({} if after == before else {device: after}), observations
+    return (noise if after == before else {**noise, device: after}), observations

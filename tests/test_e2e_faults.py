@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from shoed.bus.publisher import FRESH
+from shoed.bus.committed_events import FRESH
 from tests.command_clients import client, line, shoed
 from tests.crash.clock import SteppedClock
 from tests.crash.disk import ANY, CHANGES, Call, FaultyDisk, File

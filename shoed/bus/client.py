@@ -7,9 +7,9 @@
         await connection.lost()  # waits for the end of the connection and raises the reason
 
 Theory of operation. Each connection has its own aiomqtt client, a clean session and QoS 1. The adapter does not queue
-and does not send again. A caller keeps at most `connection.window` messages unacknowledged, and sends unacknowledged
-messages again on the next connection. The loss of the connection fails every waiting future immediately, with the
-reason. If an acknowledgement is late, the adapter ends the connection.
+and does not send again. A caller sends at most `connection.room` messages, and sends unacknowledged messages again on
+the next connection. The loss of the connection fails every waiting future immediately, with the reason. If an
+acknowledgement is late, the adapter ends the connection.
 
 If the body of `connect` ends normally, the adapter sends DISCONNECT, and the broker discards the will. If the body ends
 by an exception or a cancellation, the adapter closes the socket without DISCONNECT, and the broker publishes the will.
@@ -138,8 +138,9 @@ class Connection:
     # ------------------------------------------------------------------------------------------ for callers
 
     @property
-    def unacknowledged(self) -> int:
-        return len(self._pending)
+    def room(self) -> int:
+        """The number of messages that can be sent now."""
+        return self.window - len(self._pending)
 
     def send(self, message: MqttMessage) -> asyncio.Future[None]:
         """Write the message to the socket now. The future is done when the broker acknowledges the message.

@@ -2,13 +2,12 @@
 
 Theory of operation. After every CONNACK the publisher sends the birth: status, state, question, and then the events
 that the broker has not acknowledged, in order. After the birth, a commit, an acknowledgement or the end of the
-connection sets `news`, which wakes the publisher. The newest committed events are published from memory; all others are
-read from the journal in a thread, so a disk that hangs delays neither the event loop nor a status. Memory stays bounded
-with a slow broker. The cursor is the sequence number of the last acknowledged event. A
-later commit writes the cursor. After a crash the publisher sends the events after the cursor again, with the same id
-and the same data. The publisher sends the state directly after the events, and at most one state in STATE_EACH_S: after
-a crash, the retained state shows how far the events were published. It sends the newest signed head after the state,
-when the broker has acknowledged the events that the head covers.
+connection sets `news`, which wakes the publisher. A commit while the publisher waits sends its events at once. The
+cursor is the sequence number of the last acknowledged event. A later commit writes the cursor. After a crash the
+publisher sends the events after the cursor again, with the same id and the same data. The publisher sends the state
+directly after the events, and at most one state in STATE_EACH_S: after a crash, the retained state shows how far the
+events were published. It sends the newest signed head after the state, when the broker has acknowledged the events that
+the head covers.
 
 While the journal cannot record the table, `stand` publishes the status `offline` with the reason, and committed events
 are still published. If the journal cannot be read, the publisher stops the table, and continues with it.
@@ -21,7 +20,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
@@ -29,6 +28,7 @@ from typing import Final, Protocol
 import msgspec
 
 from shoed.bus.client import Connection, MqttMessage, connect
+from shoed.bus.committed_events import CommittedEvents
 from shoed.bus.journal_reads import JournalReads
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.retained import outside_of, outside_of_head
@@ -37,8 +37,6 @@ from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Store, StoredEvent, Writer
 from shoed.journal.heads import HEAD_MOMENTS, Head, newest_head
 from shoed.journal.incarnations import Outside, TailLoss, largest_loss
-from shoed.journal.rows import text
-from shoed.journal.verify import verified_events
 from shoed.model.events import Event
 from shoed.model.moments import rfc3339
 from shoed.ports.clock import now
@@ -49,8 +47,6 @@ LOG: Final = logging.getLogger("shoed.bus")
 
 STATE_EACH_S: Final = 0.02  # at most one state in this time, for a burst of events
 BACKOFF_MOST_S: Final = 5.0  # short enough to find a restarted broker soon, long enough for many tables
-FRESH: Final = 256  # events in memory, for a broker that is slower than the table
-READ_AHEAD: Final = 256  # events of one read of the journal
 SETTLED_S: Final = 5.0  # a shorter connection counts as a failure, so a broker that refuses events gets few attempts
 
 
@@ -94,6 +90,7 @@ class Publisher:
         self.is_compared = False  # with the retained state of the broker
         self.busy_since: float | None = None  # on the event loop's clock; None: idle
         self.reads = JournalReads(store, self.wake)
+        self.events = CommittedEvents(messages.table, self.reads)
         self.under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.acknowledged = 0  # the last acknowledged event
         self.progress = asyncio.Event()  # `acknowledged` has changed
@@ -105,18 +102,21 @@ class Publisher:
         self.state_from = 0.0  # on the event loop's clock: the next state is not sent before
         self.question: PublicQuestion | None = None  # the question that the broker has
         self.table: TableState | None = None  # after the last committed Step; None: unknown, because a row was changed
-        self.fresh: deque[Event] = deque(maxlen=FRESH)  # the newest committed events
-        self.stored: deque[StoredEvent] = deque()  # events that were read from the journal
         self.head_due = True  # the broker may not have the newest head
         self.refusal_level = logging.WARNING  # of the log, for the first head that the broker refuses
         self.head: Head | None = None  # to publish
+        self.boundary = 0  # earlier events and this one are historical
+        self.sent = 0  # the last event that was sent on this connection
+        self.idle: Connection | None = None  # the connection, while the task waits for news
 
     def committed(self, events: tuple[Event, ...], table: TableState) -> None:
         """Publish the events of a committed Step, and the state after it."""
-        self.fresh.extend(events)
+        self.events.add(events)
         self.table = table
         self.head_due = self.head_due or any(isinstance(event.data, HEAD_MOMENTS) for event in events)
         self.stale = True
+        if self.idle is not None and self.proven and not self.news.is_set():
+            self.send_events(self.idle)  # at once: the task would need a turn of the event loop
         self.news.set()
 
     def stand(self, problem: str | None, remedied: str = "") -> None:
@@ -191,7 +191,7 @@ class Publisher:
 
     async def work(self, connection: Connection, birth: str) -> None:
         """Publish the birth, then the events until the end."""
-        boundary = self.table.sequence if self.table is not None else 0
+        self.boundary = self.table.sequence if self.table is not None else 0
         reason = "reconnected" if self.births else "started"
         if self.standing is not None and self.standing[0] is Presence.ONLINE:
             self.standing = None
@@ -212,9 +212,9 @@ class Publisher:
         LOG.info("%s: %s at %s", self.messages.table, reason, self.broker.at)
         ended = connection.lost()
         ended.add_done_callback(self.wake)
-        self.stored.clear()
+        self.events.stored.clear()
         try:
-            await self.serve(connection, boundary, ended, born)
+            await self.serve(connection, ended, born)
         finally:
             ended.cancel()
             self.under_way.clear()
@@ -257,65 +257,78 @@ class Publisher:
         except JournalError as error:
             self.unreadable(error)
 
-    async def serve(self, connection: Connection, boundary: int, ended: asyncio.Future[None], born: Born) -> None:
+    async def serve(self, connection: Connection, ended: asyncio.Future[None], born: Born) -> None:
         """Publish committed events and states until `leave`; raise when the connection is lost."""
-        sent = self.acknowledged
+        self.sent = self.acknowledged
         self.proven = False
         while True:
             self.news.clear()
             self.reap(ended)
-            room = connection.window - connection.unacknowledged
-            if room and (status := self.new_status(born)) is not None:
-                self.track(sent, connection.send(status))
-                room -= 1
-            events = self.unsent(sent, room)
-            if events:
-                await self.publish_events(connection, events, boundary)
-                sent = events[-1].sequence
+            if connection.room and (status := self.new_status(born)) is not None:
+                self.track(connection.send(status))
+            if self.proven:
+                if self.send_events(connection):
+                    continue
+            elif events := self.unsent(min(1, connection.room)):
+                await self.prove(connection, events[0])
                 continue
-            wait_s = self.until_state(connection, sent)
+            wait_s = self.until_state(connection)
             if wait_s is not None and wait_s <= 0:
-                await self.publish_state(connection, sent)
+                await self.publish_state(connection)
             elif self.under_way or wait_s is not None:
-                await self.some_news(wait_s)
-            elif await self.is_complete(connection, sent):
+                if not self.under_way:
+                    self.busy_since = None
+                await self.some_news(connection, wait_s)
+            elif await self.is_complete(connection):
                 return
 
-    async def is_complete(self, connection: Connection, sent: int) -> bool:
+    async def is_complete(self, connection: Connection) -> bool:
         """After the state, publish the head, or wait for news. Return whether all is published."""
         self.busy_since = None
         if self.reads.present is not None:
-            await self.news.wait()
+            await self.some_news(connection)
         elif self.head_due and self.is_readable:
             self.head_due = False
             self.reads.ask(partial(newest_head, table=self.messages.table), self.keep_head)
-        elif self.head is not None and self.head.sequence <= sent:  # otherwise it is due after newer events
-            self.publish_head(connection, self.head, sent)
+        elif self.head is not None and self.head.sequence <= self.sent:  # otherwise it is due after newer events
+            self.publish_head(connection, self.head)
         elif self.final_reason is None:
-            await self.news.wait()
+            await self.some_news(connection)
         else:
             return True
         return False
 
-    async def some_news(self, wait_s: float | None) -> None:
+    async def some_news(self, connection: Connection, wait_s: float | None = None) -> None:
         """Wait for news, at most this time."""
-        if not self.under_way:
-            self.busy_since = None
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait_s):
-                await self.news.wait()
+        self.idle = connection
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self.news.wait()
+        finally:
+            self.idle = None
 
-    async def publish_events(self, connection: Connection, events: Sequence[StoredEvent], boundary: int) -> None:
+    def send_events(self, connection: Connection) -> bool:
+        """Send the next events for which the connection has room. Return whether there is one."""
+        events = self.unsent(connection.room)
         for event in events:
-            message = self.messages.event(event, historical=event.sequence <= boundary)
             self.counts.published()
-            if self.proven:
-                self.track(event.sequence, connection.send(message))
-            else:
-                self.begin()
-                await connection.probe(message)
-                self.advance(event.sequence)
-                self.proven = True
+            acknowledged = connection.send(self.message_of(event))
+            self.sent = event.sequence
+            self.track(acknowledged)
+        return bool(events)
+
+    async def prove(self, connection: Connection, event: StoredEvent) -> None:
+        """Publish the first event of a connection, and verify that the broker published it."""
+        self.counts.published()
+        self.begin()
+        await connection.probe(self.message_of(event))
+        self.sent = event.sequence
+        self.advance(event.sequence)
+        self.proven = True
+
+    def message_of(self, event: StoredEvent) -> MqttMessage:
+        return self.messages.event(event, historical=event.sequence <= self.boundary)
 
     def new_status(self, born: Born) -> MqttMessage | None:
         """The status of the journal, if the broker does not have it. The status of a table that ends is the last."""
@@ -324,21 +337,11 @@ class Publisher:
         born.status = self.standing
         return self.status(*born.status, born.birth)
 
-    def unsent(self, sent: int, limit: int) -> list[StoredEvent]:
-        """The next committed events after `sent`; from the journal, if memory does not have them."""
-        if limit <= 0 or self.table is None or sent >= self.table.sequence or not self.is_readable:
+    def unsent(self, limit: int) -> list[StoredEvent]:
+        """The next committed events. None: there is none, or the journal is read first."""
+        if limit <= 0 or self.table is None or self.sent >= self.table.sequence or not self.is_readable:
             return []
-        while self.fresh and self.fresh[0].sequence <= sent:
-            self.fresh.popleft()
-        if self.fresh and self.fresh[0].sequence == sent + 1:
-            newest = [self.fresh.popleft() for _ in range(min(limit, len(self.fresh)))]
-            return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
-        if not self.stored or self.stored[0].sequence != sent + 1:
-            self.stored.clear()
-            self.reads.ask(
-                partial(verified_events, table=self.messages.table, after=sent, limit=READ_AHEAD), self.stored.extend
-            )
-        return [self.stored.popleft() for _ in range(min(limit, len(self.stored)))]
+        return self.events.after(self.sent, limit)
 
     def take_answer(self) -> None:
         """Process an answer of the journal that has arrived. If the journal cannot be read, the table stops."""
@@ -352,15 +355,15 @@ class Publisher:
         self.is_readable = False
         self.writer.stop(self.messages.table, error)
 
-    def until_state(self, connection: Connection, sent: int) -> float | None:
+    def until_state(self, connection: Connection) -> float | None:
         """The seconds until the state is sent; None: the broker has the newest state."""
         if not self.stale or self.table is None or not self.is_readable:
             return None
-        if self.table.sequence > sent or connection.unacknowledged >= connection.window:
+        if self.table.sequence > self.sent or not connection.room:
             return STATE_EACH_S  # newer events are published first; an acknowledgement is news
         return 0.0 if self.final_reason else self.state_from - asyncio.get_running_loop().time()
 
-    async def publish_state(self, connection: Connection, sent: int) -> None:
+    async def publish_state(self, connection: Connection) -> None:
         """Publish the state, and its question if that has changed."""
         state = self.table
         if state is None:
@@ -368,21 +371,21 @@ class Publisher:
         self.stale = False
         self.state_from = asyncio.get_running_loop().time() + STATE_EACH_S
         acknowledged = connection.send(self.shown(state))
-        self.track(sent, acknowledged)
+        self.track(acknowledged)
         question = self.open_question(state)
         if question != self.question:
             self.question = question
-            if connection.unacknowledged >= connection.window:  # a broker with a Receive Maximum of 1
+            if not connection.room:  # a broker with a Receive Maximum of 1
                 await asyncio.wait((acknowledged,))
-            self.track(sent, connection.send(self.messages.question(question)))
+            self.track(connection.send(self.messages.question(question)))
 
     def keep_head(self, head: Head | None) -> None:
         self.head = head
 
-    def publish_head(self, connection: Connection, head: Head, sent: int) -> None:
+    def publish_head(self, connection: Connection, head: Head) -> None:
         self.head = None
         settled = asyncio.get_running_loop().create_future()
-        self.track(sent, settled)
+        self.track(settled)
         connection.send(self.messages.head(head)).add_done_callback(partial(self.settle_head, settled))
 
     def settle_head(self, settled: asyncio.Future[None], acknowledged: asyncio.Future[None]) -> None:
@@ -404,10 +407,10 @@ class Publisher:
         table = self.messages
         return public_question(table.game, state, insurance=table.insurance, custom=table.custom)
 
-    def track(self, sequence: int, acknowledged: asyncio.Future[None]) -> None:
+    def track(self, acknowledged: asyncio.Future[None]) -> None:
         self.begin()
         acknowledged.add_done_callback(self.wake)
-        self.under_way.append((sequence, acknowledged))
+        self.under_way.append((self.sent, acknowledged))
 
     def reap(self, ended: asyncio.Future[None]) -> None:
         """Process the acknowledgements in order. A failed acknowledgement ends the connection."""

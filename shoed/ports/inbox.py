@@ -62,6 +62,8 @@ class Inbox:
             self._wake()
 
     async def receive(self) -> Chunk:
+        if self._chunks:
+            await asyncio.sleep(0)  # the other tables run between two chunks
         while not self._chunks:
             if self.ended is not None:
                 raise LinkLost(self.ended)

@@ -94,8 +94,9 @@ class TableDevice:
         self.desk.counters.bytes[self.device] += len(chunk.data)
         for begin in range(0, len(chunk.data), PIECE):
             self.receiving_since = monotonic()  # each piece of a long chunk is progress
+            if begin:
+                await asyncio.sleep(0)  # the other tables run: without a row, `has_room` does not wait
             self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
-            await asyncio.sleep(0)  # the other tables run: without a row, `has_room` does not wait
             await self.desk.writer.has_room.wait()
         self.receiving_since = None
         self.chunk = None

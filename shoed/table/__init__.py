@@ -1,5 +1,6 @@
 """The table room: it turns observations, findings and commands into events, and keeps the state of the round."""
 
+from shoed.table.assess import Standing
 from shoed.table.context import BY_FIRST_CARD, AfterGap, Custom, Table, TableSettings
 from shoed.table.device_orders import ordered
 from shoed.table.observe import Watched, fold, fold_findings, wake_at
@@ -14,6 +15,7 @@ __all__ = [
     "Custom",
     "PublicQuestion",
     "PublicState",
+    "Standing",
     "Table",
     "TableSeed",
     "TableSettings",

@@ -91,10 +91,11 @@ def house_of(game: str, record: Record, *, insurance: bool) -> House:
     return House(book(record.game or game), insurance)
 
 
-def assess(house: House, record: Record) -> Standing:
+def assess(house: House, record: Record, known: Standing | None = None) -> Standing:
+    """`known`: a standing of this house. If it is of the same record, the record is not judged again."""
     while True:
         record = revised(house, returned_to_the_queue(record))
-        found = judge(house, record)
+        found = known if known is not None and known.record is record else judge(house, record)
         after = inferred(record, found)
         if after is not record:
             record = after

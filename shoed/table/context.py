@@ -61,7 +61,7 @@ class TableSettings(msgspec.Struct, frozen=True):
 
 
 class Table:
-    def __init__(self, settings: TableSettings, state: TableState, row: int) -> None:
+    def __init__(self, settings: TableSettings, state: TableState, row: int, judged: Standing | None = None) -> None:
         self.settings = settings
         self.state = state
         self.row = row
@@ -69,7 +69,7 @@ class Table:
         self.answers: list[Answer] = []
         self.not_sent = ""  # the reason why the session did not send the device order of this Step
         self.remark = ""  # the detail of the answer to an accepted command
-        self._judged: Standing | None = None
+        self.judged = judged  # the last standing, perhaps of an earlier Step
 
     @property
     def record(self) -> Record:
@@ -105,9 +105,9 @@ class Table:
     @property
     def standing(self) -> Standing:
         """The standing of the round, computed once for each record."""
-        if self._judged is None or self._judged.record is not self.record:
-            self._judged = judge(self.house, self.record)
-        return self._judged
+        if self.judged is None or self.judged.record is not self.record:
+            self.judged = judge(self.house, self.record)
+        return self.judged
 
     def emit(self, at: Now, data: EventData) -> int:
         place = replace(self.state.journal, utc_us=at.utc_us)
@@ -122,7 +122,7 @@ class Table:
         self.state = replace(self.state, record=record)
 
     def set_standing(self, standing: Standing) -> None:
-        self._judged = standing
+        self.judged = standing
         self.set_record(standing.record)
 
     def condition(self, device: Device) -> Condition:

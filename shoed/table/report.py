@@ -54,7 +54,7 @@ def report(table: Table, at: Now, record: Record, seen: Seen = NOTHING) -> None:
     """Set the record of the round and publish the difference; `seen` is the report that caused the change."""
     while True:
         before = table.standing
-        after = assess(table.house, record)
+        after = assess(table.house, record, before)
         table.set_standing(after)
         publish_differences(table, at, before, seen)
         record, seen = table.record, NOTHING
@@ -180,11 +180,11 @@ def publish_drawn(table: Table, at: Now) -> None:
     The card is due, was set aside or left over before, or was entered by a person.
     """
     record, left = table.record, {hand: list(table.standing.course.hands.of(hand)) for hand in Side}
-    book, drawn = table.book, Hands()
+    drawn = Hands()
     for card in record.order:
-        sequence, due = card.sequence, drawing.due(book, drawn)
-        sides = (Side.BANKER, Side.PLAYER) if due is Side.BANKER else (Side.PLAYER, Side.BANKER)
-        hands = [hand for hand in sides if card.face in left[hand]]
+        sequence, hands = card.sequence, [hand for hand in Side if card.face in left[hand]]
+        if len(hands) > 1 and drawing.due(table.book, drawn) is Side.BANKER:
+            hands.reverse()
         hand = next((each for each in hands if left[each][0] is card.face), hands[0] if hands else None)
         if hand is not None and (face := card.face) is not None:
             left[hand].remove(face)

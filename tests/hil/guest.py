@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from asyncio.subprocess import Process
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -71,7 +72,7 @@ class Guest(Watched):
         self.devices: list[Process] = []
         self._number = LOGGER
         self._ready = False
-        self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._answers: deque[dict[str, Any]] = deque()
         self._tasks: list[asyncio.Task[None]] = []
 
     # --- the machine
@@ -121,7 +122,7 @@ class Guest(Watched):
 
     def _qmp_sent(self, message: dict[str, Any]) -> None:
         if "return" in message or "error" in message:
-            self._answers.put_nowait(message)
+            self._answers.append(message)
         elif "event" in message:
             self.qmp_events.append(message["event"])
 
@@ -143,8 +144,7 @@ class Guest(Watched):
 
     async def qmp(self, command: str, **arguments: object) -> Any:  # noqa: ANN401 -- JSON has any shape
         self._qmp.write(json.dumps({"execute": command, "arguments": arguments}).encode())
-        async with asyncio.timeout(PATIENCE_S):
-            answer = await self._answers.get()
+        answer = await self.until(lambda: self._answers.popleft() if self._answers else None)
         assert "return" in answer, f"{command} {arguments}: {answer}"
         return answer["return"]
 
@@ -274,7 +274,14 @@ class Guest(Watched):
     def __str__(self) -> str:
         console = (self.place / "console").read_text(errors="replace").splitlines()[-15:]
         messages = [f"{each.table} {each.topic} {json.dumps(each.payload)[:300]}" for each in self.messages[-40:]]
-        return "\n".join(("-- console", *console, "-- log of shoed", *self.log[-30:], "-- messages", *messages))
+        qemu = (
+            f"status {self.process.returncode}",
+            (self.place / "qemu.log").read_text(errors="replace"),
+            *self.qmp_events,
+        )
+        return "\n".join(
+            ("-- QEMU", *qemu, "-- console", *console, "-- log of shoed", *self.log[-30:], "-- messages", *messages)
+        )
 
 
 def heard(line: str) -> Heard:
