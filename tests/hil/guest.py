@@ -242,15 +242,19 @@ class Guest(Watched):
         file.write_text(scenario)
         return (await self._rig(*words, f"--usbredir={path}", f"--scenario={file}"))[0]
 
-    async def adapter(self, serial: str, *words: str) -> None:
-        """Plug the FTDI adapter that QEMU emulates; `shoed rig WORDS` is the shoe on its line."""
-        _, line = await self._rig(*words, "--listen=tcp://127.0.0.1:0")
+    async def adapter(self, serial: str, *words: str) -> Process:
+        """Plug the FTDI adapter that QEMU emulates. Return `shoed rig WORDS`, the shoe on its line.
+
+        QEMU detaches the adapter when the shoe ends. QEMU 7.2 crashed when an adapter that receives bytes was deleted.
+        """
+        shoe, line = await self._rig(*words, "--listen=tcp://127.0.0.1:0")
         found = re.search(r'"tcp://127.0.0.1:([0-9]+)"', line)
         assert found is not None
         name = f"line{len(self.devices)}"
         backend = {"addr": {"type": "inet", "data": {"host": "127.0.0.1", "port": found[1]}}, "server": False}
         await self.qmp("chardev-add", id=name, backend={"type": "socket", "data": backend})
         await self.qmp("device_add", driver="usb-serial", id="adapter", chardev=name, serial=serial)
+        return shoe
 
     async def _rig(self, *words: str) -> tuple[Process, str]:
         command = (sys.executable, "-m", "shoed", "rig", *words)
