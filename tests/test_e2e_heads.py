@@ -126,6 +126,32 @@ async def test_a_lost_key_is_replaced_and_on_record(world: World) -> None:
     assert "the key of the journal has changed" in str(daemon)
 
 
+async def test_the_witness_accepts_an_announced_key(world: World) -> None:
+    """The operator renames the key to `journal.key.old`. `verify` with the first key accepts both keys, too."""
+    file, auditor = world.place / "witness.jsonl", world.place / "auditor.pub"
+    url = f"mqtt://{world.broker.host}:{world.broker.port}"
+    async with TcpShoe() as shoe, witnessing(file, "--url", url, "--site", world.site) as witness:
+        await witness.prints("connected")
+        assert await (await played(world, shoe)).stop() == 0
+        shutil.copy(world.state_dir / PUBLIC_FILE, auditor)
+        (world.state_dir / KEY_FILE).rename(world.state_dir / f"{KEY_FILE}.old")
+        daemon = await world.serve(shoe)
+        assert await daemon.stop() == 0  # its last row has a head
+        await witness.prints("another key signs the heads, and the key before announced it")
+        ((row,),) = world.journal.ask("SELECT max(row) FROM head")
+        last = await headed(world, row)
+        await publish(world.broker, head(1, table="last"), site=world.site)  # it follows all heads of the daemon
+        await witness.prints("last: row 1")
+        assert await witness.stop() == 0
+    assert (last.previous, last.key) == tuple(
+        in_base64(read_public(each)) for each in (auditor, world.state_dir / PUBLIC_FILE)
+    )
+    assert [each.problem for each in witnessed(file)] == [""] * len(list(witnessed(file)))
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))  # without the head of another journal
+    audit = await shoed("journal", "verify", "--state-dir", world.state_dir, "--key", auditor, "--heads", file)
+    assert (audit.status, audit.err) == (ExitStatus.GOOD, "")
+
+
 async def test_the_key_may_be_a_credential_of_the_service(world: World) -> None:
     """No key is made in the state directory; the public key is written there."""
     folder = world.place / "credentials"

@@ -62,7 +62,7 @@ def test_the_signed_bytes_are_ten_lines_of_text() -> None:
 
 
 def test_every_field_is_signed(key: Ed25519PrivateKey) -> None:
-    """A changed field, another key and another signature are noticed."""
+    """A changed field, another key and another signature are noticed. An announcement has its own signature."""
     head = signed(HEAD, key)
     assert is_genuine(head)
     other = signed(HEAD, Ed25519PrivateKey.from_private_bytes(bytes(32)))
@@ -79,7 +79,7 @@ def test_every_field_is_signed(key: Ed25519PrivateKey) -> None:
         "key": other.key,
         "signature": other.signature,
     }
-    assert set(changed) == set(Head.__struct_fields__)
+    assert {*changed, "previous", "announcement"} == set(Head.__struct_fields__)
     assert [name for name, value in changed.items() if is_genuine(replace(head, **{name: value}))] == []
     assert is_genuine(other)
 

@@ -1,6 +1,7 @@
 """The witness: it keeps verified heads, and names a head that contradicts an earlier one."""
 
 import asyncio
+import base64
 import re
 import signal
 import sys
@@ -17,8 +18,8 @@ from msgspec.structs import replace
 from shoed.bus.client import MqttMessage, connect
 from shoed.cli.journal.witness import show
 from shoed.errors import WitnessError
-from shoed.journal.heads import Head
-from shoed.journal.keys import PUBLIC, pem
+from shoed.journal.heads import Head, in_base64
+from shoed.journal.keys import PUBLIC, announcement_text, pem
 from shoed.journal.witness import SEEN, Judgement, Witness, witnessed
 from shoed.rig.broker import Broker, BrokerKind, running_broker
 from tests.brokers import PATIENCE
@@ -103,6 +104,42 @@ def test_a_contradiction_is_marked(path: Path, given: Head, text: str) -> None:
         assert take(witness, head(30)) == SEEN
     assert rows(path) == [(10, False), (20, False), (given.row, True), (30, False)]
     with Witness(path) as witness:
+        assert take(witness, given).is_problem
+
+
+def announced(given: Head, by: Ed25519PrivateKey, journal: str = HEAD.journal) -> Head:
+    previous, key = by.public_key().public_bytes_raw(), base64.b64decode(given.key)
+    announcement = by.sign(announcement_text(journal, previous, key))
+    return replace(given, previous=in_base64(previous), announcement=in_base64(announcement))
+
+
+@pytest.mark.parametrize("keys", [(), (head(1).key,)], ids=["the first key", "a given key"])
+def test_a_key_that_the_accepted_key_announced_is_accepted(path: Path, keys: tuple[str, ...]) -> None:
+    """Also by the next witness of the file, and for all later heads."""
+    changed = announced(head(20, key=OTHER_KEY), KEY)
+    with Witness(path, keys) as witness:
+        take(witness, head(10))
+        note = f"bac-901: row 20: another key signs the heads, and the key before announced it: {changed.key}"
+        assert take(witness, changed) == Judgement(note)
+        assert take(witness, announced(head(30, key=OTHER_KEY), KEY)) == SEEN
+    with Witness(path, keys) as witness:
+        assert take(witness, head(40, key=OTHER_KEY)) == SEEN
+    assert rows(path) == [(10, False), (20, False), (30, False), (40, False)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        announced(head(20, key=OTHER_KEY), OTHER_KEY),
+        announced(head(20, key=OTHER_KEY), KEY, "other"),
+        replace(announced(head(20, key=OTHER_KEY), OTHER_KEY), previous=head(1).key),
+        replace(announced(head(20, key=OTHER_KEY), KEY), announcement="x"),
+    ],
+)
+def test_a_false_announcement_is_a_problem(path: Path, given: Head) -> None:
+    """It is of another key, of another journal, or not a signature."""
+    with Witness(path) as witness:
+        take(witness, head(10))
         assert take(witness, given).is_problem
 
 

@@ -10,13 +10,13 @@ A copy of a head that another program keeps proves that a rewritten chain is not
 
 import base64
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import msgspec
 
 from shoed.journal.incarnations import Outside, newest_word
-from shoed.journal.keys import SigningKey
+from shoed.journal.keys import SigningKey, is_announced
 from shoed.journal.reader import Reader
 from shoed.model.events import (
     RoundAbandoned,
@@ -44,16 +44,21 @@ round {0.round}
 time {0.time}
 hash {0.hash}
 """
+SIGNED: Final = ("key", "signature", "previous", "announcement")
+CHANGE: Final = (  # of the key, if the previous key announced it
+    "(SELECT public FROM key AS before WHERE before.number = key.number - 1 AND key.announced IS NOT NULL), announced"
+)
 HEAD: Final = "INSERT INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     """The signed hash of the newest row of a table, at the end of a round, or at the start or end of a shoe.
 
     `row`: the journal row, and `sequence` the last event up to this row. `shoe` and `round`: of the last event with
     them; 0 before the first one. `time`: of the row. `hash`: of the row, in hexadecimal. `journal`: the word of the
     journal file, and `incarnation` the word in the event ids. `key`: the public key (Ed25519), and `signature`, both in
-    base64. [The journal](journal.md#signed-heads) defines the signed bytes.
+    base64. `previous`: the key that announced this key, and `announcement` its signature, both in base64; absent if the
+    change was not announced. [The journal](journal.md#signed-heads) defines the signed bytes.
     """
 
     journal: str
@@ -67,6 +72,8 @@ class Head(msgspec.Struct, frozen=True):
     hash: str
     key: str
     signature: str
+    previous: str = ""
+    announcement: str = ""
 
     @property
     def text(self) -> bytes:
@@ -96,6 +103,17 @@ def is_genuine(head: Head) -> bool:
     return is_signed(key, signature, head.text)
 
 
+def is_announced_by(head: Head, keys: Collection[str]) -> bool:
+    """Whether one of these keys announced the key of the head."""
+    try:
+        key, previous, announcement = (
+            base64.b64decode(each, validate=True) for each in (head.key, head.previous, head.announcement)
+        )
+    except ValueError:
+        return False
+    return head.previous in keys and is_announced(head.journal, previous, key, announcement)
+
+
 class HeadWriter:
     """Writes heads in the present transaction. It keeps nothing, so a commit may be repeated."""
 
@@ -115,7 +133,9 @@ class HeadWriter:
         enrolled = self.key.enroll(self.connection, self.journal, utc_us)
         values = (table, row, sequence, shoe, number, utc_us, hashed, incarnation, enrolled, signature)
         self.connection.execute(HEAD, values)
-        return msgspec.structs.replace(unsigned, key=in_base64(self.key.public), signature=in_base64(signature))
+        ((previous, announced),) = self.connection.execute(f"SELECT {CHANGE} FROM key WHERE number = ?", (enrolled,))  # noqa: S608 -- ours
+        signed = (in_base64(each or b"") for each in (self.key.public, signature, previous, announced))
+        return msgspec.structs.replace(unsigned, **dict(zip(SIGNED, signed, strict=True)))
 
     def place(self, table: str) -> tuple[int, int, int]:
         """The shoe and the round of the last event that has them, and the last sequence number."""
@@ -142,13 +162,13 @@ def newest_head(reader: Reader, table: str) -> Head | None:
 
 def heads_of(reader: Reader, condition: str, *values: object) -> Iterator[Head]:
     """The heads; `key` is empty if its number is not on record."""
-    for journal, incarnation, table, row, sequence, shoe, number, utc_us, hashed, key, signature in reader.rows(
-        "SELECT word, incarnation, table_name, row, sequence, shoe, round, head.utc_us, hash, public, signature"  # noqa: S608 -- ours
-        f" FROM journal, head LEFT JOIN key ON key.number = head.key WHERE {condition}",
+    for journal, incarnation, table, row, sequence, shoe, number, utc_us, hashed, *signed in reader.rows(
+        "SELECT word, incarnation, table_name, row, sequence, shoe, round, head.utc_us, hash,"  # noqa: S608 -- ours
+        f" public, signature, {CHANGE} FROM journal, head LEFT JOIN key ON key.number = head.key WHERE {condition}",
         *values,
     ):
-        signed = (in_base64(each) for each in (key or b"", signature))
-        yield Head(journal, incarnation, table, row, sequence, shoe, number, rfc3339(utc_us), hashed.hex(), *signed)
+        parts = (in_base64(each or b"") for each in signed)
+        yield Head(journal, incarnation, table, row, sequence, shoe, number, rfc3339(utc_us), hashed.hex(), *parts)
 
 
 def in_base64(data: bytes) -> str:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from shoed.errors import WitnessError
-from shoed.journal.heads import Head, is_genuine
+from shoed.journal.heads import Head, is_announced_by, is_genuine
 
 LONGEST: Final = 4096  # bytes of a message; a longer one is not a head
 
@@ -55,6 +55,7 @@ class Witness:
         self.keys = keys  # the accepted public keys in base64; empty: the first key of each table
         self.newest: dict[HeadPlace, Head] = {}
         self.first_keys: dict[str, str] = {}  # by table
+        self.announced: set[str] = set()  # keys that an accepted key announced
         self.payloads: dict[str, bytes] = {}  # by table: the last message
 
     def __enter__(self) -> Self:
@@ -104,8 +105,7 @@ class Witness:
 
     def problem(self, head: Head) -> str | None:
         """The problem of a genuine head, or an empty text. None: the file has the head."""
-        accepted = self.keys or {self.first_keys.get(head.table, head.key)}
-        if head.key not in accepted:
+        if not self.accepts(head):
             return (
                 f"another key signed the head: {head.key}; compare it with journal.pub, and with the table `key` of the"
                 " journal; then give the new file with --key"
@@ -118,6 +118,14 @@ class Witness:
                 return None if earlier.text == head.text else f"{REWRITTEN}, with the hash {earlier.hash}"
         return f"{REWRITTEN.replace('this row', f'row {last.row}')}, with the sequence {last.sequence}"
 
+    def accepts(self, head: Head) -> bool:
+        """Whether the key of the head is accepted, or an accepted key announced it."""
+        accepted = self.accepted(head)
+        return head.key in accepted or is_announced_by(head, accepted)
+
+    def accepted(self, head: Head) -> set[str]:
+        return {*self.announced, *(self.keys or {self.first_keys.get(head.table, head.key)})}
+
     def accept(self, head: Head) -> str:
         """Continue from this head. Return what is new."""
         earlier = [each for each in self.newest if each[2] == head.table]
@@ -128,7 +136,11 @@ class Witness:
         elif place(head) not in earlier:
             kind = "incarnation" if any(each[0] == head.journal for each in earlier) else "journal"
             note = f"another {kind} begins: {head.journal} {head.incarnation}"
+        elif head.key not in self.accepted(head):
+            note = f"another key signs the heads, and the key before announced it: {head.key}"
         self.first_keys.setdefault(head.table, head.key)
+        if head.previous:
+            self.announced.add(head.key)
         self.newest[place(head)] = head
         return note and f"{head.table}: row {head.row}: {note}"
 
