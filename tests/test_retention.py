@@ -362,13 +362,10 @@ def test_a_cut_at_any_sealed_run_is_not_a_change(tmp_path: Path, monkeypatch: py
             assert left < 0
 
 
-def test_a_cut_during_a_report_is_not_a_change(record: LongRecord, tmp_path: Path) -> None:
-    """At any query about the rows of the report: they are verified, or the report ends and can be made again."""
-    with closing(record.store.read()) as reader:
-        cut = next_cut(reader, Keep(days=5), today(record))
-    assert cut is not None
+def cut_at_each_query(record: LongRecord, place: Path, cut: RowCut) -> Iterator[Reader]:
+    """Readers of copies of the record. The rows are cut at the first query of the first reader, at the second of ..."""
     record.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    place, at, queries, deleted = tmp_path / "copy.db", 0, 1, list[str]()
+    at, queries = 0, 1
     while at < queries:
         at, queries = at + 1, 0
         place.write_bytes(record.store.path.read_bytes())
@@ -383,40 +380,36 @@ def test_a_cut_during_a_report_is_not_a_change(record: LongRecord, tmp_path: Pat
                     connection.execute("COMMIT")
 
             reader.connection.set_trace_callback(query)
-            try:
-                assert verified(reader, cut.table, Extent(1, 20)).is_good
-            except JournalUnusable as error:
-                deleted.append(str(error))
-    assert 0 < len(deleted) < queries
+            yield reader
+
+
+def test_a_cut_during_a_report_is_not_a_change(record: LongRecord, tmp_path: Path) -> None:
+    """At any query about the rows of the report: they are verified, or the report ends and can be made again."""
+    with closing(record.store.read()) as reader:
+        cut = next_cut(reader, Keep(days=5), today(record))
+    assert cut is not None
+    verifications, deleted = 0, list[str]()
+    for reader in cut_at_each_query(record, tmp_path / "copy.db", cut):
+        verifications += 1
+        try:
+            assert verified(reader, cut.table, Extent(1, 20)).is_good
+        except JournalUnusable as error:
+            deleted.append(str(error))
+    assert 0 < len(deleted) < verifications
     assert all("if the daemon deleted them a moment ago, run the command again" in each for each in deleted)
 
 
 def test_a_cut_after_a_command_has_read_rows_is_not_a_change(record: LongRecord, tmp_path: Path) -> None:
-    """At any query of the verification of these rows, whether the cut deletes some of them or all."""
+    """At any query of the command, whether the cut deletes some of its rows or all."""
     with closing(record.store.read()) as reader:
         cut = next_cut(reader, Keep(days=5), today(record))
         found = list(events(reader, TABLES[0], whole(reader, TABLES[0])))
     assert cut is not None
-    record.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    place, at, queries = tmp_path / "copy.db", 0, 1
-    while at < queries:
-        at, queries = at + 1, 0
-        place.write_bytes(record.store.path.read_bytes())
-        with closing(sqlite3.connect(place, isolation_level=None)) as connection, closing(Reader(place)) as reader:
-
-            def query(_: str) -> None:
-                nonlocal queries
-                queries += 1
-                if queries == at:  # noqa: B023 -- called here
-                    connection.execute("BEGIN IMMEDIATE")
-                    delete_batch(connection, RowCut(TABLES[0], cut.row), KEY)
-                    connection.execute("COMMIT")
-
-            several = [RowsRead(reader), RowsRead(reader)]
-            for read, part in zip(several, (found[:9], found), strict=True):
-                assert list(read.noted(TABLES[0], part)) == part
-            reader.connection.set_trace_callback(query)
-            assert [read.warn() for read in several] == [0, 0]
+    for reader in cut_at_each_query(record, tmp_path / "copy.db", RowCut(TABLES[0], cut.row)):
+        several = [RowsRead(reader), RowsRead(reader)]
+        for read, part in zip(several, (found[:9], found), strict=True):
+            assert list(read.noted(TABLES[0], part)) == part
+        assert [read.warn() for read in several] == [0, 0]
 
 
 def test_a_verification_that_ends_early_leaves_no_transaction(record: LongRecord) -> None:
