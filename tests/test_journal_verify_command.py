@@ -86,6 +86,8 @@ def test_a_copy_of_an_old_journal_has_no_hashes(tmp_path: Path) -> None:
         ("PRAGMA user_version = 6", "a newer shoed wrote the journal"),
         ("PRAGMA application_id = 1", "the file is not a journal of shoed"),
         ("DROP TABLE event", "event was removed from the file"),
+        ("PRAGMA user_version = 4", "the number of the schema was changed to 4"),
+        ("PRAGMA user_version = 0", "the number of the schema was changed to 0"),
     ],
 )
 async def test_a_file_of_another_form_is_refused(tmp_path: Path, statement: str, text: str) -> None:

@@ -21,6 +21,7 @@ TABLES: Final = {
 }
 INDEXES: Final = {"answered", "step_command", "step_configured"}
 CHAINED: Final = 5  # the first schema with hashes
+OF_CHAINED: Final = "dictionary"  # a table of this schema
 
 
 class Use(Enum):
@@ -99,6 +100,11 @@ def schema_of(connection: sqlite3.Connection, path: Path, use: Use) -> int:
         raise JournalUnusable(
             f"{path}: a newer shoed wrote the journal (schema {version}, and the newest schema of this shoed is"
             f" {len(SCHEMAS)}); install the newer shoed"
+        )
+    if version < CHAINED and OF_CHAINED in objects:
+        raise JournalDamaged(
+            f"{path}: the number of the schema was changed to {version}, and the file has tables of a later one;"
+            f" {DAMAGED[use]}"
         )
     removed = (TABLES | INDEXES) - objects
     if version == len(SCHEMAS) and removed:
