@@ -53,3 +53,21 @@ async def test_a_pause_is_over_when_the_event_loop_has_read() -> None:
     inbox.heard(Chunk(b"1", after(now(), BUSY_NS)))
     assert (await inbox.receive()).late_ns < PAUSED_NS
     inbox.end("closed")
+
+
+async def test_another_task_runs_before_each_waiting_chunk() -> None:
+    """A line that floods does not delay the other tables."""
+    inbox, turns = Inbox(lambda: None, lambda: None), list[int]()
+    for _ in range(3):
+        inbox.heard(Chunk(b"1", now()))
+
+    async def other_table() -> None:
+        for turn in range(10):
+            turns.append(turn)
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(other_table())
+    seen = [(await inbox.receive(), len(turns)) for _ in range(3)]
+    assert [count for _, count in seen] == [1, 2, 3]
+    await other
+    inbox.end("closed")
