@@ -113,12 +113,16 @@ def test_a_removed_table_is_found_by_both(running: Running, tmp_path: Path) -> N
 def test_heads_of_another_journal_are_found_by_both(
     running: Running, tmp_path: Path, previous: str, *, is_named: bool
 ) -> None:
-    """Unless the journal names it as an earlier one."""
+    """Unless the journal names it as an earlier one, and its file is there."""
     path, heads = tmp_path / "journal.db", tmp_path / NAME
     path.write_bytes((running.place / "journal.db").read_bytes())
     own = (running.place / NAME).read_text()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         ((word,),) = connection.execute("SELECT word FROM journal")
+        aside = tmp_path / "journal-damaged-1.db"
+        aside.write_bytes((running.place / "journal.db").read_bytes())
+        with closing(sqlite3.connect(aside, isolation_level=None)) as earlier:
+            earlier.execute("UPDATE journal SET word = 'before'")
         connection.execute(
             "INSERT OR REPLACE INTO incarnation_table VALUES (1, 'bac-901', 0, 0, ?, NULL, 0, 0)", (previous,)
         )

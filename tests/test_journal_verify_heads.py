@@ -1,5 +1,6 @@
 """A journal whose hashes were computed again: the signed heads contradict it."""
 
+import shutil
 import sqlite3
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
-from shoed.cli.journal.verify import INCOMPLETE, LOST, REMEDY
+from shoed.cli.journal.verify import INCOMPLETE, LOST, NOTHING, OLDER, REMEDY
 from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
@@ -266,11 +267,24 @@ async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys
 
 
 @pytest.mark.parametrize("own", [0, 8])
-@pytest.mark.parametrize("previous", ["earlier", "second", None])
-async def test_heads_of_another_journal_require_it(
-    place: Path, capsys: pytest.CaptureFixture[str], own: int, previous: str | None
+@pytest.mark.parametrize(
+    ("previous", "beside", "result"),
+    [
+        ("earlier", "earlier", "not compared: this journal names it as an earlier one; verify it with --state-dir"),
+        ("second", "earlier", "not compared: this journal names it as an earlier one; verify it with --state-dir"),
+        ("earlier", "other", "missing: no file of it is in"),
+        (None, "earlier", "missing: this journal does not name it"),
+    ],
+)
+async def test_heads_of_another_journal_require_it(  # noqa: PLR0913, PLR0917 -- fixtures
+    place: Path, capsys: pytest.CaptureFixture[str], own: int, previous: str | None, beside: str, result: str
 ) -> None:
-    """A journal that another one replaced is a finding, unless this journal names it, by any of its words."""
+    """A journal that another one replaced is a finding, unless this one names it by any word, and its file is there."""
+    aside = place / "journal-damaged-20261120T000000Z.db"
+    shutil.copy(place / "journal.db", aside)
+    with closing(sqlite3.connect(aside, isolation_level=None)) as connection:
+        sql("UPDATE journal SET word = ?", beside)(connection)
+    (place / "journal-damaged-unreadable.db").write_bytes(b"x" * 4096)
     begun = "INSERT INTO incarnation_table VALUES (1, 't', 0, 0, ?, 6, 1, 0)"
     attack(place, sql(begun, previous))
     original = list(logged_heads(place))
@@ -278,11 +292,67 @@ async def test_heads_of_another_journal_require_it(
     heads[0] = replace(heads[0], incarnation="earlier")
     (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *original[:own]])))
     status, text = audited(place, capsys)
-    assert (status, "no head could be compared" in text) == (GOOD if own and previous else WRONG, not own)
-    result = "not compared: this journal names it" if previous else "missing: this journal does not name it"
+    is_good = own > 0 and result.startswith("not compared")
+    assert (status, "no head could be compared" in text) == (GOOD if is_good else WRONG, not own)
     for table, count in (("t", ROWS), ("u", 2)):
         place_of = f"{table}: {count} signed heads of the journal earlier, the last one of row {count}"
         assert f"{place_of}: {result}" in text, text
+
+
+async def test_a_journal_that_was_set_aside_has_no_later_heads(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A later journal has them. In the journal of the daemon they are a finding: an older file may have replaced it."""
+    heads = list(logged_heads(place))
+    later = [replace(head, journal="later", incarnation="later", time="2099-01-01T00:00:00Z") for head in heads]
+    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *later])))
+    assert audited(place, capsys)[0] == WRONG
+    shutil.copy(place / "journal.db", place / "journal-damaged-1.db")
+    words = ("--key", str(place / "auditor.pub"), "--heads", str(place / "witness.jsonl"))
+    status, text = verify(place / "journal-damaged-1.db", capsys, *words)
+    assert status == GOOD, text
+    assert "6 signed heads of the journal later, the last one of row 6: not compared: it began after the last" in text
+
+
+async def test_an_older_copy_is_named_as_such(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A backup has no later rows: it was not changed, as far as it goes. Its end may have been removed."""
+    shutil.copy(place / "journal.db", place / "backup.db")
+    attack(place, lambda connection: begin(connection, Because.RESTORED, "the backup of Monday", 0))
+    await play(place, ROWS + 1, ROWS + 2)
+    (place / "witness.jsonl").write_bytes((place / NAME).read_bytes())
+    words = ("--key", str(place / "auditor.pub"), "--heads", str(place / "witness.jsonl"))
+    status, text = verify(place / "backup.db", capsys, *words)
+    assert (status, text.endswith(f"{OLDER}\n"), REMEDY in text) == (WRONG, True, False), text
+
+
+async def test_a_row_of_an_unknown_incarnation_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another copy of the journal was in use, and its head has a row that this journal has, too."""
+    head = next(head for head in logged_heads(place) if head.table == "t")
+    other = replace(head, incarnation="other")
+    other = replace(other, signature=b64encode(daemon_key(place, None).sign(other.text)).decode())
+    (place / "witness.jsonl").write_bytes(msgspec.json.encode(other))
+    status, text = audited(place, capsys)
+    assert (status, "has the incarnation other, which is not on record before the row" in text) == (WRONG, True), text
+
+
+async def test_heads_of_strangers_accuse_no_journal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Anyone who may publish can make a key and a head, of this journal or of another one."""
+    (place / "elsewhere").mkdir()
+    stranger = daemon_key(place / "elsewhere", None)
+    heads = list(logged_heads(place))
+    forged = [replace(head, hash="00" * 32, key=b64encode(stranger.public).decode()) for head in heads]
+    forged += [replace(head, journal="other") for head in forged]
+    forged = [replace(head, signature=b64encode(stranger.sign(head.text)).decode()) for head in forged]
+    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *forged])))
+    status, text = audited(place, capsys)
+    assert (status, "16 signed heads of other keys are not compared" in text) == (GOOD, True), text
+    status, text = verify(place, capsys, "--heads", str(place / "witness.jsonl"))
+    assert (status, "it is not in the table `key` of the journal" in text) == (WRONG, True), text
+
+
+async def test_an_empty_file_of_heads_accuses_no_journal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It proves nothing."""
+    (place / "witness.jsonl").write_bytes(b"")
+    status, text = audited(place, capsys)
+    assert (status, text.endswith(f"{NOTHING}\n"), REMEDY in text) == (WRONG, True, False), text
 
 
 @pytest.mark.parametrize("change", [{"sequence": 4}, {"sequence": 6}, {"sequence": 0}, {"shoe": 9}, {"round": 9}])

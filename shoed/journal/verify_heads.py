@@ -10,26 +10,32 @@ some heads are compared in each transaction, with the keys, incarnations and cut
 
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from shoed.errors import JournalError
 from shoed.journal.ed25519 import is_signed
-from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_genuine, stored_heads
+from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_announced_by, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
 from shoed.journal.losses import Losses, LossKind, known_tables, span
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
+from shoed.journal.store import JOURNAL
 from shoed.journal.verify import PART, Alteration, AlterationKind
 from shoed.journal.witness import lines_of
 from shoed.model.events import TYPES, RoundStarted
 from shoed.model.incarnations import Because
 
-LOST_INCARNATION: Final = "the rows of the incarnation"  # the first words of a detail
+# The first words of details.
+LOST_INCARNATION: Final = "the rows of the incarnation"
+ENDS: Final = "the journal ends before the row"
+PROVES_NOTHING: Final = "no head could be compared with the journal, so the file proves nothing"
+NOT_NAMED: Final = "this journal does not name it as an earlier one"
 MOMENTS: Final = ", ".join(f"'{TYPES[each]}'" for each in HEAD_MOMENTS)
 WITHOUT_HEAD: Final = (
     "SELECT sequence, row FROM event WHERE table_name = ?1 AND sequence > ?2 AND row > ?3"  # noqa: S608 -- ours
@@ -90,6 +96,17 @@ class HeadRun(msgspec.Struct):
         return Alteration(table, place, self.kind, self.detail)
 
 
+class HeadsElsewhere(msgspec.Struct):
+    """Heads of a table in another journal. `first`: the time of the first one."""
+
+    first: str
+    last: int = 0  # row
+    count: int = 0
+
+    def add(self, head: Head) -> None:
+        self.first, self.last, self.count = min(self.first, head.time), max(self.last, head.row), self.count + 1
+
+
 class SignedTable:
     """What the comparison of a head requires of its table."""
 
@@ -123,6 +140,10 @@ class HeadVerification:
         self.lost = 0  # heads of rows that a salvage did not find, and named
         self.without_head = 0  # rows that require a head, which a salvage did not find
         self.cut = 0  # heads of rows that retention deleted
+        self.strangers = 0  # heads of a file, of other keys than the given ones
+        self.newest = ""  # the time of the newest head of this journal in a file
+        self.elsewhere: dict[tuple[str, str], HeadsElsewhere] = {}  # by journal and table
+        self.earlier: set[str] = set()  # the journals of a file that this one names as earlier ones
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
@@ -194,8 +215,6 @@ class HeadVerification:
     def witnessed(self, path: Path, names: Collection[str] = ()) -> Iterator[Alteration]:
         """The findings for the heads in a file of a witness or of the daemon. `names`: the tables; empty: all."""
         self.begin()
-        foreign: dict[tuple[str, str], tuple[int, int]] = {}  # by journal and table: the number of heads, the last row
-        earlier = set[str]()  # the journals that this one names as earlier ones
         lines = lines_of(path)
         while part := list(islice(lines, HEADS)):  # before the moment: the rows of these heads are committed
             with self.one_moment():
@@ -204,26 +223,43 @@ class HeadVerification:
                     if head is None:
                         detail = "it is not a signed head: it was damaged or cut off"
                         self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
-                    elif names and head.table not in names:
-                        continue
-                    elif head.journal == self.reader.word:
-                        self.compare(head, f" of {path}")
-                    else:
-                        count, last = foreign.get((head.journal, head.table), (0, 0))
-                        foreign[head.journal, head.table] = count + 1, max(last, head.row)
-                        if not previous.isdisjoint({head.journal, head.incarnation}):
-                            earlier.add(head.journal)
-        for (journal, table), (count, last) in foreign.items():
-            place = f"{count} signed heads of the journal {journal}, the last one of row {last}"
-            if journal in earlier:
-                self.notes.append(f"{table}: {place}: not compared: this journal names it as an earlier one; verify it")
-            else:
-                detail = "this journal does not name it as an earlier one; the rows are in that journal only"
-                yield Alteration(table, place, AlterationKind.MISSING, detail)
+                    elif not names or head.table in names:
+                        self.take(head, path, previous)
+        if self.strangers:
+            note = f"{self.strangers} signed heads of other keys are not compared, because anyone can make them"
+            self.notes.append(f"{path}: {note}")
+        yield from self.of_other_journals()
         yield from self.joined()
         if not self.compared and not self.runs:
-            detail = "no head could be compared with the journal, so the file proves nothing"
-            yield Alteration(str(path), "all heads", AlterationKind.MISSING, detail)
+            yield Alteration(str(path), "all heads", AlterationKind.MISSING, PROVES_NOTHING)
+
+    def take(self, head: Head, path: Path, previous: Collection[str]) -> None:
+        """`previous`: the words that this journal names as earlier ones."""
+        if self.keys and head.key not in self.trusted and not is_announced_by(head, self.trusted):
+            self.strangers += 1
+        elif head.journal == self.reader.word:
+            self.newest = max(self.newest, head.time)
+            self.compare(head, f" of {path}")
+        else:
+            heads = self.elsewhere.setdefault((head.journal, head.table), HeadsElsewhere(head.time))
+            heads.add(head)
+            if head.journal in previous or head.incarnation in previous:
+                self.earlier.add(head.journal)
+
+    def of_other_journals(self) -> Iterator[Alteration]:
+        """A journal that another one replaced is at hand, or it is missing."""
+        beside = journals_beside(self.reader.path) if self.elsewhere else {}
+        for (journal, table), heads in self.elsewhere.items():
+            place = f"{heads.count} signed heads of the journal {journal}, the last one of row {heads.last}"
+            is_named = journal in self.earlier
+            if is_named and journal in beside:
+                note = f"this journal names it as an earlier one; verify it with --state-dir {beside[journal]}"
+                self.notes.append(f"{table}: {place}: not compared: {note}")
+            elif self.reader.path.name != JOURNAL and self.newest < heads.first:
+                self.notes.append(f"{table}: {place}: not compared: it began after the last head of this one")
+            else:
+                detail = f"no file of it is in {self.reader.path.parent}" if is_named else NOT_NAMED
+                yield Alteration(table, place, AlterationKind.MISSING, f"{detail}; the rows are in that journal only")
 
     def compare_cuts(self, table: str) -> None:
         """A person without the key could remove the oldest rows, as retention does."""
@@ -268,13 +304,16 @@ class HeadVerification:
         found = self.hash_of(head.table, head.row)
         if found is None and table.losses.has(LossKind.MISSING, head.row):
             self.lost += 1
-        elif word != head.incarnation:
+        elif word != head.incarnation and reason:
             detail = f"{LOST_INCARNATION} {head.incarnation} are lost, {word} begins before them: {reason}"
             self.add(head.table, AlterationKind.MISSING, head.row, detail)
         elif found is None:
             is_end = head.row > self.reader.last_row(head.table)
-            what = "the journal ends before the row" if is_end else "the journal does not have the row"
+            what = ENDS if is_end else "the journal does not have the row"
             self.add(head.table, AlterationKind.MISSING, head.row, f"{what} of the head{source}")
+        elif word != head.incarnation:
+            detail = f"the head{source} has the incarnation {head.incarnation}, which is not on record before the row"
+            self.add(head.table, AlterationKind.ALTERED, head.row, detail)
         elif found.hex() != head.hash:
             detail = f"the hash of the row is not the hash in the head{source}: the journal was rewritten"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
@@ -310,6 +349,15 @@ class HeadVerification:
 
     def joined(self) -> Iterator[Alteration]:
         return (run.finding(table) for (table, _), run in self.runs.items())
+
+
+def journals_beside(path: Path) -> Mapping[str, Path]:
+    """By their words: the journals that were set aside in the directory of this one, as far as they can be read."""
+    found: dict[str, Path] = {}
+    for each in sorted(path.parent.glob("journal*.db")):
+        with suppress(JournalError), closing(Reader(each)) as reader:
+            found[reader.word] = each
+    return found
 
 
 def trusted_keys(reader: Reader, given: Collection[bytes]) -> tuple[set[str], Mapping[str, str]]:

@@ -15,7 +15,7 @@ from shoed.journal import Reader
 from shoed.journal.losses import REASONS, known_tables, span
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
-from shoed.journal.verify_heads import LOST_INCARNATION, HeadVerification
+from shoed.journal.verify_heads import ENDS, LOST_INCARNATION, PROVES_NOTHING, HeadVerification
 from shoed.journal.witness import witnessed
 from shoed.model.printable import printable
 
@@ -29,6 +29,11 @@ LOST: Final = (
     "This journal names the loss of these rows and its reason. The lost rows may be in journal-replaced-TIME.db or\n"
     "journal-damaged-TIME.db in the state directory. All other rows are verified."
 )
+OLDER: Final = (
+    "Rows at the end are missing: this file is an older copy, or its end was removed. All other rows are verified.\n"
+    "Compare it with the journal of the daemon, and with a newer backup."
+)
+NOTHING: Final = "Name the file of a witness of this journal, and the public key of the journal."
 INCOMPLETE: Final = "A salvage wrote this journal and named these gaps. All other rows are verified."
 
 
@@ -76,14 +81,15 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
             print(printable(str(each)))
             conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
-    for text in [each for each in (REMEDY, LOST, INCOMPLETE) if each in conclusions][:1]:
+    for text in [each for each in (REMEDY, OLDER, LOST, INCOMPLETE, NOTHING) if each in conclusions][:1]:
         print(text)
     return int(bool(conclusions))
 
 
 def conclusion(of_head: Alteration) -> str:
-    if of_head.detail.startswith(LOST_INCARNATION):
-        return LOST
+    for begin, text in ((LOST_INCARNATION, LOST), (ENDS, OLDER), (PROVES_NOTHING, NOTHING)):
+        if of_head.detail.startswith(begin):
+            return text
     return INCOMPLETE if of_head.kind is AlterationKind.LOST else REMEDY
 
 
