@@ -473,6 +473,7 @@ async def test_the_salvage_of_a_lost_table_is_verified(place: Path, capsys: pyte
 async def test_heads_that_a_salvage_did_not_find_are_a_gap(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their number is printed, and no change. A head of a later row is required."""
     attack(place, removed("head", "table_name = 't' AND row < 6"), sql("PRAGMA wal_checkpoint(TRUNCATE)"))
+    (place / NAME).unlink()
     (place / "new").mkdir()
     salvage(place / "journal.db", place / "new" / "journal.db")
     key = ("--key", str(place / "auditor.pub"))

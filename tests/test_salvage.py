@@ -15,21 +15,25 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.errors import JournalUnusable
-from shoed.journal import Reader, seal
+from shoed.journal import Reader, Store, seal
 from shoed.journal.from_backup import restore
-from shoed.journal.head_log import HeadLog
+from shoed.journal.head_log import NAME, HeadLog
 from shoed.journal.heads import Head, HeadWriter, in_base64
-from shoed.journal.keys import SigningKey
+from shoed.journal.incarnations import begin, words
+from shoed.journal.keys import PUBLIC_FILE, SigningKey, daemon_key
 from shoed.journal.losses import LossKind
 from shoed.journal.pages import records
 from shoed.journal.restore import restore as start
 from shoed.journal.salvage import Salvage, salvage
 from shoed.journal.store import JOURNAL
 from shoed.journal.verify import AlterationKind, Verification
+from shoed.model.incarnations import Because, Continued, WordSince, word_of
+from shoed.model.step import Configured
 from tests.command_clients import shoed
 from tests.crash.disk import Call, FaultyDisk, File
 from tests.long_record import LongRecord
 from tests.sealed_record import sealed_record
+from tests.test_journal import urgent, writing, written
 from tests.test_journal_verify_heads import play
 from tests.test_retention import engine_of_settings
 
@@ -465,9 +469,7 @@ async def test_a_missing_end_is_named_by_the_heads_beside_the_file(
     assert f"    rows 101-{head.row}: missing: the salvage did not find them" in done.out
     assert re.search(f"    events [0-9]+-{head.sequence}: missing", done.out)
     assert "bac-901: rows may be missing at the end" not in done.out
-    assert (
-        "bac-902: rows may be missing at the end: heads.jsonl beside the file has no head of this journal" in done.out
-    )
+    assert "bac-902: rows may be missing at the end: no head of the table in heads.jsonl beside" in done.out
     assert done.status == 1
     with closing(Reader(tmp_path / "new" / JOURNAL)) as reader:
         assert {each.kind for each in Verification(reader, "bac-901").findings()} == {AlterationKind.LOST}
@@ -483,6 +485,105 @@ def test_a_head_of_another_journal_names_no_missing_end(
     HeadLog(tmp_path).append([replace(head, signature=signature)])
     _, found = salvaged(without_end, tmp_path / "new")
     assert [(table.losses, table.has_head) for table in found.tables] == [([], False), ([], False)]
+
+
+@pytest.fixture(params=["configured", "heads"])
+async def renamed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A signed journal with two later incarnations, which `Configured` rows and heads name, or heads alone."""
+    folder = tmp_path / "renamed"
+    folder.mkdir()
+    await play(folder, 1, 4)
+    for number, first in ((2, 5), (3, 9)):
+        begun = None
+        if request.param == "heads":
+            with closing(sqlite3.connect(folder / JOURNAL, isolation_level=None)) as connection:
+                begin(connection, Because.RESTORED, "", 0)
+        else:
+            known = (WordSince(0, "first"), WordSince(4, "word-2"), WordSince(8, "word-3"))[:number]
+            continued = Continued(number, f"word-{number}", Because.RESTORED, "", kept=first - 1)
+            begun = Configured("", 0, "", words=known, continued=continued)
+        async with writing(Store(folder), daemon_key(folder, None)) as writer:
+            for row in range(first, first + 4):
+                step = urgent(row)
+                await written(writer, replace(step, input=begun) if begun and row == first else step, "t")
+    return folder / JOURNAL
+
+
+def contents(file: Path) -> bytearray:
+    return bytearray(file.read_bytes())
+
+
+def words_in(file: Path) -> list[str]:
+    with closing(Reader(file)) as reader:
+        known = words(reader, "t")
+        return [word_of(known, sequence) for sequence in range(1, 13)]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        *(("incarnation_table",), ("incarnation",), ("incarnation", "incarnation_table"), ("journal",), ("key",)),
+        *(("head",), ("dictionary",), ("cursor", "incarnation_table"), ("journal", "incarnation")),
+    ],
+    ids=" ".join,
+)
+async def test_the_small_tables_are_restored_from_other_places(
+    renamed: Path, tmp_path: Path, lost: tuple[str, ...], *, beside: bool
+) -> None:
+    """Each event keeps its word, so no id is used twice; the heads and their keys are found in `heads.jsonl`."""
+    original, data, dice = words_in(renamed), contents(renamed), Random(1)
+    for page in pages_of(renamed, *lost):
+        overwritten(data, page, dice)
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    if beside:
+        shutil.copy(renamed.with_name(NAME), tmp_path / NAME)
+    elif lost == ("journal", "incarnation"):
+        pytest.skip("the first word is nowhere else")
+    done = await shoed("journal", "salvage", damaged, tmp_path / "new")
+    named = {"key": "12 signed heads are lost", "head": "all signed heads are lost"}
+    text = "" if beside else named.get(" ".join(lost), "")
+    assert (done.status, " signed heads are lost" in done.out) == (int(text != ""), text != "")
+    assert text in done.out
+    new = tmp_path / "new" / JOURNAL
+    assert words_in(new) == original
+    if beside:
+        audit = await shoed("journal", "verify", "--state-dir", new, "--key", renamed.with_name(PUBLIC_FILE))
+        assert (audit.status, audit.err) == (0, ""), audit.out
+        assert "t: 12 signed heads; the last genuine one is of row 12" in audit.out
+    restored = restore(new, tmp_path / "restored")
+    assert restored.tables[0][:2] == ("t", 12)
+    assert words_in(tmp_path / "restored" / JOURNAL) == original
+
+
+@pytest.mark.parametrize("content", [b"", b"a text", bytes(8192), Random(1).randbytes(8192)])
+async def test_a_file_without_a_record_is_lost_or_refused(renamed: Path, tmp_path: Path, content: bytes) -> None:
+    """With the heads beside it, all rows of their tables are named as lost. Otherwise nothing is written."""
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(content)
+    refused = await shoed("journal", "salvage", damaged, tmp_path / "new")
+    assert (refused.status, refused.out) == (1, "")
+    assert "no record of a journal was found in the file, and no head of one beside it; nothing was" in refused.err
+    assert not (tmp_path / "new" / JOURNAL).exists()
+    shutil.copy(renamed.with_name(NAME), tmp_path / NAME)
+    done = await shoed("journal", "salvage", damaged, tmp_path / "new")
+    assert (done.status, done.err) == (1, "")
+    assert "t: 0 rows and 0 events found; 12 rows and 12 events lost" in done.out
+
+
+async def test_a_lost_table_is_named_by_the_heads_beside_the_file(renamed: Path, tmp_path: Path) -> None:
+    """Also if nothing in the file names it, and its heads have a later word."""
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(renamed, damaged)
+    with closing(sqlite3.connect(damaged, isolation_level=None)) as connection:
+        for name in ("step", "event", "checkpoint", "cursor", "head", "incarnation_table"):
+            connection.execute(f"DELETE FROM {name} WHERE table_name = 't'")  # noqa: S608 -- above
+        connection.execute("VACUUM")
+    shutil.copy(renamed.with_name(NAME), tmp_path / NAME)
+    done = await shoed("journal", "salvage", damaged, tmp_path / "new")
+    assert done.status == 1
+    assert "t: 0 rows and 0 events found; 12 rows and 12 events lost" in done.out
 
 
 def test_records_longer_than_a_page_are_read(tmp_path: Path) -> None:

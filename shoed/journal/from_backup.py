@@ -82,7 +82,7 @@ def opened(backup: Path) -> Reader:
 
 
 def verify(reader: Reader) -> None:
-    for finding in file_findings(reader):
+    for finding in (each for each in file_findings(reader) if each.kind is not AlterationKind.LOST):
         raise JournalUnusable(f"{reader.path}: {finding}; nothing was restored; use another backup")
     for table in reader.tables:
         verification = Verification(reader, table)

@@ -30,6 +30,9 @@ from shoed.model.step import Configured, Step
 SCHEMA: Final = 5  # the first schema with incarnations
 REASONS: Final = frozenset(each.value for each in Because)
 WORD_BYTES: Final = 4  # as the first word of a file
+NEXT_NUMBER: Final = (
+    "SELECT max(number) + 1 FROM (SELECT number FROM incarnation UNION ALL SELECT number FROM incarnation_table)"
+)
 
 OF_TABLE: Final = (
     "SELECT row, number, word, reason, detail, previous, sequence, known, shoe, round"
@@ -214,7 +217,7 @@ def begin(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
             "UPDATE incarnation SET utc_us = ?, reason = ?, detail = ? WHERE number = 1", (utc_us, reason.value, detail)
         )
     else:
-        ((number,),) = ask("SELECT max(number) + 1 FROM incarnation")
+        ((number,),) = ask(NEXT_NUMBER)
         ask(INCARNATION, (number, secrets.token_hex(WORD_BYTES), utc_us, reason.value, detail))
     for table in sorted(named_tables(connection) | outside.keys()):
         found = outside.get(table, NOTHING)
@@ -250,8 +253,13 @@ def newest_word(connection: sqlite3.Connection, table: str) -> str:
 
 def record(connection: sqlite3.Connection, table: str, step: Step) -> None:
     """Write the incarnation that begins with this Step, in the transaction of the Step."""
-    if not isinstance(step.input, Configured) or (new := step.input.continued) is None:
+    if isinstance(step.input, Configured):
+        record_continued(connection, table, step.row, step.now.utc_us, step.input.continued)
+
+
+def record_continued(connection: sqlite3.Connection, table: str, row: int, utc_us: int, new: Continued | None) -> None:
+    if new is None:
         return
-    connection.execute(INCARNATION, (new.number, new.word, step.now.utc_us, new.reason.value, new.detail))
-    place = (step.row - 1, new.kept, new.previous, new.known, new.shoe, new.round)
+    connection.execute(INCARNATION, (new.number, new.word, utc_us, new.reason.value, new.detail))
+    place = (row - 1, new.kept, new.previous, new.known, new.shoe, new.round)
     connection.execute(TABLE, (new.number, table, *place))

@@ -20,14 +20,14 @@ from typing import Any, Final
 
 import msgspec
 
+from shoed.errors import JournalUnusable
 from shoed.journal.files import remove_unfinished
-from shoed.journal.head_log import logged_heads
-from shoed.journal.heads import Head, is_genuine
-from shoed.journal.incarnations import begin, newest_word
+from shoed.journal.incarnations import begin
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import Loss, LossKind
 from shoed.journal.pages import SqlValue, records
 from shoed.journal.rows import Checkpoint, genesis, row_hash, seal_hash
+from shoed.journal.salvaged_names import heads_beside, lost_heads, restore_names, write_logged_heads
 from shoed.journal.schema import Use, migrate, unusable
 from shoed.journal.store import unwritable
 from shoed.model.incarnations import Because
@@ -37,8 +37,8 @@ KINDS: Final[Mapping[str, type]] = {"TEXT": str, "INTEGER": int, "BLOB": bytes}
 EVENT_COLUMNS: Final = 6
 LAST: Final = 2**63 - 1  # of SQLite
 ROWS: Final = frozenset(
-    {"step", "step_4", "event", "checkpoint", "cursor", "loss"}
-)  # tables whose records are examined one by one
+    {"step", "step_4", "event", "checkpoint", "cursor", "loss", "dictionary"}
+)  # examined one by one; and the dictionary, which is the same in each journal
 
 ENDS: Final = (  # the columns with a row and an event of a table
     ("main.head", "row", "sequence"),
@@ -70,6 +70,7 @@ class SalvagedTable(msgspec.Struct):
 class Salvage(msgspec.Struct, frozen=True):
     tables: tuple[SalvagedTable, ...]
     unread_pages: int
+    lost_heads: str  # what is lost; empty: none, as far as known
 
 
 def shapes_of(connection: sqlite3.Connection) -> dict[str, tuple[Column, ...]]:
@@ -107,8 +108,16 @@ def salvage(damaged: Path, target: Path) -> Salvage:
             connection.execute("BEGIN")
             unread = collect(connection, damaged)
             copy_small_tables(connection)
-            write_logged_heads(connection, damaged.parent)
+            logged = heads_beside(damaged.parent)
+            restore_names(connection, logged)
+            write_logged_heads(connection, logged)
             tables = tuple(write_table(connection, name) for name in names_of(connection))
+            if not tables:
+                raise JournalUnusable(
+                    f"{damaged}: no record of a journal was found in the file, and no head of one beside it; nothing"
+                    " was written; restore a backup"
+                )
+            heads = lost_heads(connection)
             begin(connection, Because.SALVAGED, f"the damaged file {damaged}", time_ns() // 1000)
             connection.execute("COMMIT")
         scratch.unlink()
@@ -122,7 +131,7 @@ def salvage(damaged: Path, target: Path) -> Salvage:
         with suppress(OSError):  # the next salvage removes them
             for file in (scratch, new):
                 remove_unfinished(file)
-    return Salvage(tables, unread)
+    return Salvage(tables, unread, heads)
 
 
 def cursors_of(damaged: Path) -> list[FoundRecord]:
@@ -162,21 +171,6 @@ def copy_small_tables(connection: sqlite3.Connection) -> None:
         if found and name not in ROWS:
             connection.execute(f"DELETE FROM main.{name}")  # noqa: S608 -- ours; a new journal has its own word
             connection.execute(f"INSERT OR IGNORE INTO main.{name} SELECT DISTINCT * FROM found.{name}")  # noqa: S608 -- ours
-    if not connection.execute("SELECT 1 FROM found.journal").fetchall():
-        connection.execute("UPDATE journal SET word = (SELECT word FROM incarnation WHERE number = 1)")
-
-
-def write_logged_heads(connection: sqlite3.Connection, place: Path) -> None:
-    """The newest head of each table in `heads.jsonl`, of the newest incarnation of the damaged file."""
-    connection.execute("CREATE TABLE found.logged (table_name, row, sequence)")
-    ((word,),) = connection.execute("SELECT word FROM journal").fetchall()
-    newest: dict[str, Head] = {}
-    with suppress(OSError):  # as without the file
-        for head in logged_heads(place):
-            if head.journal == word and head.incarnation == newest_word(connection, head.table):
-                newest[head.table] = head
-    for head in filter(is_genuine, newest.values()):
-        insert(connection, "found.logged", (head.table, head.row, head.sequence))
 
 
 def names_of(connection: sqlite3.Connection) -> list[str]:

@@ -355,7 +355,8 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
                 yield Alteration(name, "all rows", AlterationKind.MISSING, detail)
                 known = [*known, name]
     if list(reader.rows("SELECT 1 FROM key LIMIT 1")) and not list(reader.rows("SELECT 1 FROM head LIMIT 1")):
-        yield Alteration(file, "all signed heads", AlterationKind.MISSING, "the key that signed them remains")
+        kind = AlterationKind.LOST if list(reader.rows(SALVAGED)) else AlterationKind.MISSING
+        yield Alteration(file, "all signed heads", kind, "the key that signed them remains")
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:

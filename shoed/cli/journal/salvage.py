@@ -48,8 +48,10 @@ def run(damaged: Path, directory: Path) -> int:
             print("\n".join(lines(table, last_round(reader, table.name))))
     if found.unread_pages:
         print(f"{file}: the disk could not read {found.unread_pages} pages; the last rows may be missing, too")
+    if found.lost_heads:
+        print(found.lost_heads)
     print(f"{target} is the new journal: read it with --state-dir {directory}, and keep {file} as evidence")
-    return int(found.unread_pages > 0 or any(table.losses for table in found.tables))
+    return int(found.unread_pages > 0 or found.lost_heads != "" or any(table.losses for table in found.tables))
 
 
 def lines(table: SalvagedTable, last_round: str) -> Iterator[str]:
@@ -62,7 +64,7 @@ def lines(table: SalvagedTable, last_round: str) -> Iterator[str]:
         f" rows that are not proven: {unproven}; the last round is {last_round}"
     )
     if not table.has_head:
-        yield f"{table.name}: rows may be missing at the end: {NAME} beside the file has no head of this journal"
+        yield f"{table.name}: rows may be missing at the end: no head of the table in {NAME} beside the file names it"
     for loss in table.losses[:SHOWN]:
         yield f"    {loss}: {REASONS[loss.kind]}"
     if len(table.losses) > SHOWN:

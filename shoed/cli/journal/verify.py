@@ -64,7 +64,7 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         tables = present(reader, names, file, {change.table for change in of_file})
         for change in of_file:
             print(change)
-            conclusions.add(REMEDY)
+            conclusions.add(conclusion(change))
         for name in tables:
             verification = Verification(reader, name)
             for loss in verification.losses.all:
