@@ -153,6 +153,54 @@ async def test_a_table_that_lost_all_rows_plays_after_a_salvage_and_a_restore(
     assert world.journal.ask("SELECT count(*) > 1 FROM head")[0][0]
 
 
+@pytest.mark.parametrize("lost", ["incarnation_table", "incarnation"])
+async def test_a_salvage_that_lost_its_words_uses_no_id_twice(
+    tmp_path: Path, world: World, shoe: TcpShoe, lost: str
+) -> None:
+    """The copy was restored, and its events have a second word. All of them are published again after the salvage."""
+    site = Site(world, shoe)
+    await site.play(8)
+    copy = site.copy(tmp_path / "copy")
+    await site.play(25)
+    site.restore(copy)
+    await site.play(12)
+    with closing(sqlite3.connect(site.state_dir / "journal.db", isolation_level=None)) as connection:
+        for name in (lost, "cursor"):
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- of this file
+        connection.execute("VACUUM")
+    salvaged = await shoed("journal", "salvage", site.copy(tmp_path / "damaged"), tmp_path / "salvaged")
+    assert (salvaged.status, salvaged.err) == (0, "")
+    restored = await shoed("journal", "restore", tmp_path / "salvaged", "--state-dir", site.state_dir)
+    assert (restored.status, restored.err) == (0, "")
+    await site.play(12)
+    site.check()
+    assert [each["reason"] for each in site.continued()] == ["tail-lost", "salvaged"]
+
+
+async def test_a_table_plays_after_a_gap_that_the_broker_may_not_have(
+    tmp_path: Path, world: World, shoe: TcpShoe
+) -> None:
+    """A row lost one of its events, and the cursor is lost. The events up to the gap are not published again."""
+    site = Site(world, shoe)
+    await site.play(25)
+    with closing(sqlite3.connect(site.state_dir / "journal.db", isolation_level=None)) as connection:
+        query = "SELECT row, min(sequence) FROM event GROUP BY row HAVING count(*) > 1 ORDER BY row LIMIT 1 OFFSET 1"
+        ((row, sequence),) = connection.execute(query)
+        connection.execute("DELETE FROM event WHERE sequence = ?", (sequence,))
+        connection.execute("DELETE FROM cursor")
+        connection.execute("VACUUM")
+    salvaged = await shoed("journal", "salvage", site.copy(tmp_path / "damaged"), tmp_path / "salvaged")
+    assert f"    row {row}: not proven" in salvaged.out
+    restored = await shoed("journal", "restore", tmp_path / "salvaged", "--state-dir", site.state_dir)
+    assert (restored.status, restored.err) == (0, "")
+    count = len(world.recorder.of("round.confirmed"))
+    await site.play(12)
+    assert len(world.recorder.of("round.confirmed")) > count
+    site.check()
+    (continued,) = site.continued()
+    assert continued["reason"] == "salvaged"
+
+
 @pytest.mark.parametrize("heads", [True, False], ids=["heads", "broker"])
 async def test_a_copy_that_is_older_than_a_later_journal_begins_a_new_word(
     tmp_path: Path, world: World, shoe: TcpShoe, *, heads: bool

@@ -295,6 +295,14 @@ class Chain:
         else:
             losses.append(Loss(row, last or row, kind))
 
+    @property
+    def unpublishable(self) -> int:
+        """The last event of the last gap. Events are published in order and from proven rows, so none is before it."""
+        last_row = max((loss.last_row for loss in self.result.losses), default=0)
+        query = "SELECT max(sequence) FROM main.event WHERE table_name = ? AND row <= ?"
+        ((before,),) = self.connection.execute(query, (self.table, last_row))
+        return max([before or 0, *(loss.last_sequence or 0 for loss in self.result.losses)])
+
     def finish(self) -> None:
         """Name the missing rows and events at the end, and write what depends on the rows."""
         self.result.has_head = self.one("SELECT 1 FROM found.logged WHERE table_name = ?") is not None
@@ -306,7 +314,7 @@ class Chain:
         sequence = self.sequence
         self.skip_to(max(row for row, _ in known) + 1)
         self.reach(self.row, max(cursor, *(last for _, last in known)) + 1)
-        insert(self.connection, "main.cursor", (self.table, min(cursor, sequence)))
+        insert(self.connection, "main.cursor", (self.table, min(max(cursor, self.unpublishable), sequence)))
         for loss in self.result.losses:
             span = (loss.row, loss.last_row, loss.kind.value, loss.sequence, loss.last_sequence)
             insert(self.connection, "main.loss", (self.table, *span))
