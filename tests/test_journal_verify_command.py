@@ -121,6 +121,25 @@ async def test_an_object_that_is_not_of_the_schema_is_named(
     assert (line in capsys.readouterr().out.splitlines()) == bool(text)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("kind TEXT NOT NULL", "kind TEXT NOT NULL ON CONFLICT IGNORE"), ("body BLOB NOT NULL", "body BLOB")],
+)
+async def test_a_changed_definition_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str
+) -> None:
+    """It changes no row, and how SQLite writes the next rows."""
+    await record(tmp_path, traffic(1), "one")
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        query = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'step'"
+        assert connection.execute(query, (before, after)).rowcount == 1
+        connection.commit()
+    assert verify(tmp_path, [], [], None) == 1
+    line = "journal.db: the definition of step: altered: its definition is not that of the schema of shoed"
+    assert line in capsys.readouterr().out.splitlines()
+
+
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     """The disk is not the reason."""
     (tmp_path / "journal.db").touch()

@@ -1,9 +1,11 @@
 """The schemas of the journal: their numbers, the migration, and the errors of a file that cannot be used."""
 
+import re
 import sqlite3
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from enum import Enum, auto
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -129,3 +131,18 @@ def migrate(connection: sqlite3.Connection, path: Path, use: Use) -> None:
         with suppress(sqlite3.Error):  # the transaction may be over
             connection.execute("ROLLBACK")
         raise
+
+
+DEFINITIONS: Final = "SELECT name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*'"
+
+
+def definitions(objects: Iterable[Sequence[str | None]]) -> Mapping[str | None, str]:
+    """The SQL text of each object of the schema, without comments, quotation marks and white space."""
+    return {name: re.sub(r'--[^\n]*|["\s]', "", sql or "") for name, sql in objects}
+
+
+@cache
+def expected_definitions() -> Mapping[str | None, str]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path(":memory:"), Use.READ)
+        return definitions(connection.execute(DEFINITIONS))

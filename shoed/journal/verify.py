@@ -32,7 +32,7 @@ from shoed.journal.rows import (
     seal_hash,
     sealed_hash,
 )
-from shoed.journal.schema import INDEXES, TABLES
+from shoed.journal.schema import DEFINITIONS, INDEXES, TABLES, definitions, expected_definitions
 from shoed.model.incarnations import Because
 from shoed.model.printable import printable
 
@@ -336,8 +336,7 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
     if stored != [(DICTIONARY, DICTIONARY_SHA256)]:
         detail = "the compressed bodies of the rows have other contents"
         yield Alteration(file, "the dictionary", AlterationKind.ALTERED, detail)
-    for kind, name in reader.rows(OTHER_OBJECTS, msgspec.json.encode(sorted(TABLES | INDEXES)).decode()):
-        yield Alteration(file, f"the {kind} {name}", AlterationKind.INSERTED, "the schema of shoed does not have it")
+    yield from schema_changes(reader)
     ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
     if word != reader.word:
         yield Alteration(
@@ -357,6 +356,16 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
     if list(reader.rows("SELECT 1 FROM key LIMIT 1")) and not list(reader.rows("SELECT 1 FROM head LIMIT 1")):
         kind = AlterationKind.LOST if list(reader.rows(SALVAGED)) else AlterationKind.MISSING
         yield Alteration(file, "all signed heads", kind, "the key that signed them remains")
+
+
+def schema_changes(reader: Reader) -> Iterator[Alteration]:
+    file, found = reader.path.name, definitions(reader.rows(DEFINITIONS))
+    for kind, name in reader.rows(OTHER_OBJECTS, msgspec.json.encode(sorted(TABLES | INDEXES)).decode()):
+        yield Alteration(file, f"the {kind} {name}", AlterationKind.INSERTED, "the schema of shoed does not have it")
+    for name, definition in expected_definitions().items():
+        if found.get(name) != definition:
+            detail = "its definition is not that of the schema of shoed"
+            yield Alteration(file, f"the definition of {name}", AlterationKind.ALTERED, detail)
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:
