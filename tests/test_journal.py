@@ -18,7 +18,7 @@ import pytest
 from shoed.errors import JournalLocked, JournalUnusable
 from shoed.journal import Checkpoint, Store, StoredEvent, Writer, hold, recording
 from shoed.journal.keys import SigningKey
-from shoed.journal.schema import SCHEMAS
+from shoed.journal.schema import SCHEMAS, Use
 from shoed.journal.writer import ROOM
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.events import Event, ShoeStarted
@@ -194,6 +194,19 @@ def test_one_process_can_use_the_state_directory(tmp_path: Path) -> None:
     with hold(folder), pytest.raises(JournalLocked, match=rf"\(process {os.getpid()}\)"), hold(folder):
         pass
     with hold(folder):
+        pass
+
+
+def test_a_reader_locks_a_directory_and_writes_nothing(tmp_path: Path) -> None:
+    """The disk may be read-only. No daemon begins meanwhile, and none may run."""
+    with hold(tmp_path):
+        pass
+    (tmp_path / "lock").write_text("another\n")
+    with hold(tmp_path, Use.READ):
+        assert tree(tmp_path) == {"lock": b"another\n"}
+        with pytest.raises(JournalLocked), hold(tmp_path):
+            pass
+    with hold(tmp_path), pytest.raises(JournalLocked, match="name another file"), hold(tmp_path, Use.READ):
         pass
 
 

@@ -114,7 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
         status = ExitStatus.PIPE_CLOSED
         discard(sys.stdout)
     except OSError as error:
-        say(f"{error.filename or 'the output'}: {error.strerror}; free the disk, or use another file")
+        denied = isinstance(error, PermissionError)
+        remedy = "run as the user of the daemon, or as root" if denied else "free the disk, or use another file"
+        say(f"{error.filename or 'the output'}: {error.strerror}; {remedy}")
         status = ExitStatus.WRONG
         discard(sys.stdout)
     say("")

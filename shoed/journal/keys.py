@@ -170,7 +170,9 @@ class SigningKey:
             before = None
         if {before, self.recorded} - {None, self.public}:
             self.note = f"the key of the journal has changed: {self.reason}"
-            LOG.warning("%s: %s; give the new file to each reader of the signed heads", path, self.note)
+            LOG.warning(
+                "%s: %s; give each reader of the signed heads the new file and the earlier ones", path, self.note
+            )
         if before == self.public:
             return
         try:

@@ -85,8 +85,8 @@ ABSENT: Final = (
 def absent(path: Path, remedy: str = ABSENT) -> JournalUnusable:
     if path.with_name("lock").exists():
         return JournalUnusable(
-            f"there is no journal at {path}: a first backup, a salvage or a first start of the daemon did not end;"
-            " repeat it"
+            f"there is no journal at {path}: it was moved or deleted, or its first backup, salvage or start did not"
+            " end; move it back, or repeat the command"
         )
     return JournalUnusable(f"there is no journal at {path}; {remedy}")
 

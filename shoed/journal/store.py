@@ -28,13 +28,17 @@ CACHE_KB: Final = 512  # of the writer: eight tables write to 60 pages; further 
 def hold(state_dir: Path, use: Use = Use.DAEMON) -> Iterator[None]:
     """Lock the state directory for one shoed. The kernel releases the lock at the end of the process.
 
-    A command makes the last directory of its path only: the disk of the others may not be mounted.
+    A command makes the last directory of its path only: the disk of the others may not be mounted. A reader makes and
+    writes nothing: the disk may be read-only.
     """
+    writes = use is not Use.READ
     try:
         if use is not Use.DAEMON and not state_dir.parent.is_dir():
             raise JournalUnusable(f"{state_dir}: {state_dir.parent} is not a directory; mount its disk, or make it")
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if writes:
+            state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT if writes else os.O_RDONLY
+        lock = os.open(state_dir / "lock", flags | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise unwritable(state_dir, error, use) from error
     try:
@@ -46,7 +50,8 @@ def hold(state_dir: Path, use: Use = Use.DAEMON) -> Iterator[None]:
                 f"{state_dir}: another shoed uses the directory (process {holder}); stop that process, or {OTHER[use]}"
             ) from None
         try:
-            os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()}\n".encode(), 0))
+            if writes:
+                os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()}\n".encode(), 0))
         except OSError as error:
             raise unwritable(state_dir, error, use) from error
         yield

@@ -38,7 +38,7 @@ def run(damaged: Path, directory: Path) -> int:
         raise JournalError(f"{directory} is the directory of the damaged file; name a new directory")
     with ExitStack() as held:
         if file.name == JOURNAL and (file.parent / "lock").exists():  # perhaps the journal of a running daemon
-            held.enter_context(hold(file.parent, Use.WRITTEN))
+            held.enter_context(hold(file.parent, Use.READ))
         held.enter_context(hold(directory, Use.WRITTEN))
         if target.exists():
             raise JournalError(f"{target} exists; name a new directory")
