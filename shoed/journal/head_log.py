@@ -62,13 +62,20 @@ def earlier(path: Path) -> Path:
 
 
 def logged_heads(state_dir: Path) -> Iterator[Head]:
-    """The heads in the order of writing. Lines that are not heads are left out; signatures are not verified."""
+    """The heads in the order of writing. Lines that are not heads are logged; signatures are not verified."""
     path = state_dir / NAME
     for each in (earlier(path), path):
+        damaged = 0
         with suppress(FileNotFoundError), each.open("rb") as file:
             for line in file:
-                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                try:
                     yield decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    damaged += 1
+        if damaged:
+            LOG.warning(
+                "%s: %d lines are not signed heads, and are left out; a power cut can damage a line", each, damaged
+            )
 
 
 def newest_heads(state_dir: Path) -> dict[str, list[Head]]:
