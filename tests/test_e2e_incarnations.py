@@ -33,6 +33,14 @@ async def shoe() -> AsyncIterator[TcpShoe]:
         yield shoe
 
 
+def emptied(site: Site, *tables: str) -> None:
+    """Lose these tables of the journal, and every trace of their rows."""
+    with closing(sqlite3.connect(site.state_dir / "journal.db", isolation_level=None)) as connection:
+        for name in tables:
+            connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- of this file
+        connection.execute("VACUUM")
+
+
 @pytest.mark.parametrize("heads", [True, False], ids=["heads", "broker"])
 @BOTH_VERSIONS
 async def test_a_restored_copy_begins_a_new_word(
@@ -133,11 +141,8 @@ async def test_a_table_that_lost_all_rows_plays_after_a_salvage_and_a_restore(
     """Only its signed heads remain. The event names the last one, and new heads are signed at the same rows."""
     site = Site(world, shoe)
     await site.play(25)
-    with closing(sqlite3.connect(site.state_dir / "journal.db", isolation_level=None)) as connection:
-        for name in ("step", "event", "checkpoint"):
-            connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- of this file
-        connection.execute("VACUUM")
-        *_, (known, shoes) = connection.execute("SELECT sequence, shoe FROM head ORDER BY row").fetchall()
+    emptied(site, "step", "event", "checkpoint")
+    *_, (known, shoes) = world.journal.ask("SELECT sequence, shoe FROM head ORDER BY row")
     damaged = site.copy(tmp_path / "damaged")
     salvaged = await shoed("journal", "salvage", damaged, tmp_path / "salvaged")
     assert "bac-901: 0 rows and 0 events found; " in salvaged.out
@@ -164,10 +169,7 @@ async def test_a_salvage_that_lost_its_words_uses_no_id_twice(
     await site.play(25)
     site.restore(copy)
     await site.play(12)
-    with closing(sqlite3.connect(site.state_dir / "journal.db", isolation_level=None)) as connection:
-        for name in (lost, "cursor"):
-            connection.execute(f"DELETE FROM {name}")  # noqa: S608 -- of this file
-        connection.execute("VACUUM")
+    emptied(site, lost, "cursor")
     salvaged = await shoed("journal", "salvage", site.copy(tmp_path / "damaged"), tmp_path / "salvaged")
     assert (salvaged.status, salvaged.err) == (0, "")
     restored = await shoed("journal", "restore", tmp_path / "salvaged", "--state-dir", site.state_dir)
@@ -187,8 +189,7 @@ async def test_a_table_plays_after_a_gap_that_the_broker_may_not_have(
         query = "SELECT row, min(sequence) FROM event GROUP BY row HAVING count(*) > 1 ORDER BY row LIMIT 1 OFFSET 1"
         ((row, sequence),) = connection.execute(query)
         connection.execute("DELETE FROM event WHERE sequence = ?", (sequence,))
-        connection.execute("DELETE FROM cursor")
-        connection.execute("VACUUM")
+    emptied(site, "cursor")
     salvaged = await shoed("journal", "salvage", site.copy(tmp_path / "damaged"), tmp_path / "salvaged")
     assert f"    row {row}: not proven" in salvaged.out
     restored = await shoed("journal", "restore", tmp_path / "salvaged", "--state-dir", site.state_dir)

@@ -36,13 +36,16 @@ OF_HEADS: Final = (  # the words of heads that no incarnation of the table has, 
     " (SELECT 1 FROM incarnation_table JOIN incarnation USING (number)"
     " WHERE incarnation_table.table_name = head.table_name AND word = head.incarnation) GROUP BY 1, 2 ORDER BY 1, 3"
 )
+HEAD: Final = "INSERT OR IGNORE INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def heads_beside(place: Path) -> list[Head]:
     """The genuine heads in `heads.jsonl`, in the order of writing."""
     with suppress(OSError):  # as without the file
-        return [head for head in logged_heads(place) if is_genuine(head)]
+        return [
+            head for head in logged_heads(place) if is_genuine(head) and head.time.endswith("Z")
+        ]  # a calendar has it
     return []
 
 
@@ -119,19 +122,17 @@ def add_incarnation(connection: sqlite3.Connection, number: int, word: str) -> N
 def restore_heads(connection: sqlite3.Connection, logged: Sequence[Head]) -> None:
     """The logged heads of rows that were found, with their keys."""
     ((word,),) = connection.execute("SELECT word FROM journal")
-    for head in logged:
+    query = "SELECT 1 FROM found.step WHERE table_name = ? AND row = ? AND hash = ?"
+    for head in (each for each in logged if each.journal == word):
         hashed, place = bytes.fromhex(head.hash), (head.table, head.row)
-        query = "SELECT 1 FROM found.step WHERE table_name = ? AND row = ? AND hash = ?"
-        if head.journal == word and connection.execute(query, (*place, hashed)).fetchone():
-            key, utc_us = (
-                key_of(connection, head),
-                (datetime.fromisoformat(head.time) - EPOCH) // timedelta(microseconds=1),
-            )
-            values = (head.sequence, head.shoe, head.round, utc_us, hashed, head.incarnation, key)
-            signature = base64.b64decode(head.signature)
-            connection.execute(
-                "INSERT OR IGNORE INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*place, *values, signature)
-            )
+        if connection.execute(query, (*place, hashed)).fetchone():
+            utc_us = utc_us_of(head)
+            values = (head.sequence, head.shoe, head.round, utc_us, hashed, head.incarnation, key_of(connection, head))
+            connection.execute(HEAD, (*place, *values, base64.b64decode(head.signature)))
+
+
+def utc_us_of(head: Head) -> int:
+    return (datetime.fromisoformat(head.time) - EPOCH) // timedelta(microseconds=1)
 
 
 def key_of(connection: sqlite3.Connection, head: Head) -> int:
