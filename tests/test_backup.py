@@ -433,8 +433,8 @@ def test_the_log_of_a_deleted_journal_is_not_read_with_the_restored_one(earlier:
         ("salvage state no/a", "no/a: no is not a directory; mount its disk, or make it"),
         ("salvage nope new", "there is no journal at nope; name the damaged file, or the directory with it"),
         ("salvage state full", "full: No space left on device; free space on the disk, or name another directory"),
-        ("verify --state-dir begun", "there is no journal at begun/journal.db: a first backup, a salvage or a first"),
-        ("restore begun --state-dir new", "there is no journal at begun/journal.db: a first backup, a salvage or a"),
+        ("verify --state-dir begun", "there is no journal at begun/journal.db: it was moved or deleted, or its first"),
+        ("restore begun --state-dir new", "there is no journal at begun/journal.db: it was moved or deleted"),
     ],
 )
 async def test_a_wrong_path_is_named_with_its_remedy(
