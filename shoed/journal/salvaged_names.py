@@ -20,7 +20,7 @@ import msgspec
 from shoed.errors import JournalUnusable
 from shoed.journal.head_log import NAME, logged_heads
 from shoed.journal.heads import Head, is_genuine
-from shoed.journal.incarnations import NEXT_NUMBER, WORD_BYTES, newest_word, record_continued
+from shoed.journal.incarnations import WORD_BYTES, newest_word, record_continued
 from shoed.journal.rows import DICTIONARY, Columns, stored_step
 from shoed.model.incarnations import WordSince
 from shoed.model.step import Configured
@@ -37,6 +37,10 @@ OF_HEADS: Final = (  # the words of heads that no incarnation of the table has, 
     " WHERE incarnation_table.table_name = head.table_name AND word = head.incarnation) GROUP BY 1, 2 ORDER BY 1, 3"
 )
 HEAD: Final = "INSERT OR IGNORE INTO head VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+FIRST_OF_HEADS: Final = (  # the word of the first head, if no later incarnation begins before it
+    "SELECT incarnation FROM head WHERE NOT EXISTS (SELECT 1 FROM incarnation_table"
+    " WHERE incarnation_table.table_name = head.table_name AND incarnation_table.row < head.row) ORDER BY row LIMIT 1"
+)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,8 +55,8 @@ def heads_beside(place: Path) -> list[Head]:
 
 def restore_names(connection: sqlite3.Connection, logged: Sequence[Head]) -> None:
     """Complete the small tables."""
-    restore_word(connection, logged)
     restore_incarnations(connection)
+    restore_word(connection, logged)
     restore_heads(connection, logged)
     restore_words_of_heads(connection)
 
@@ -67,10 +71,11 @@ def lost_heads(connection: sqlite3.Connection) -> str:
 
 
 def restore_word(connection: sqlite3.Connection, logged: Sequence[Head]) -> None:
-    """The first word is in `journal`, in the first incarnation and in each logged head. A new journal has its own."""
+    """The first word is in `journal`, in the first incarnation, and in heads. A new journal has its own."""
     words = [word for (word,) in connection.execute("SELECT word FROM found.journal")]
     words += [word for (word,) in connection.execute("SELECT word FROM found.incarnation WHERE number = 1")]
     words += [head.journal for head in logged[-1:]]
+    words += [word for (word,) in connection.execute(FIRST_OF_HEADS)]
     if words:
         connection.execute("UPDATE journal SET word = ?", words[:1])
         connection.execute(FIRST, words[:1])
@@ -106,12 +111,18 @@ def restore_words_of_heads(connection: sqlite3.Connection) -> None:
 
 
 def add_word(connection: sqlite3.Connection, table: str, word: str, row: int, sequence: int) -> None:
-    """Begin an incarnation of a table after a row and an event, unless it is on record."""
-    query = f"SELECT number FROM incarnation WHERE word = ? UNION ALL {NEXT_NUMBER} LIMIT 1"  # noqa: S608 -- ours
-    ((number,),) = connection.execute(query, (word,))
-    add_incarnation(connection, number, word)
-    values = (number, table, row, sequence, None, None, 0, 0)
-    connection.execute("INSERT OR IGNORE INTO incarnation_table VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+    """Begin an incarnation of a table after a row, unless it is on record. The numbers ascend with the rows."""
+    query = "SELECT number, row FROM incarnation_table WHERE table_name = ?"
+    begun = connection.execute(query, (table,)).fetchall()
+    words = dict(connection.execute("SELECT number, word FROM incarnation"))
+    low = max([number for number, before in begun if before <= row], default=1)
+    high = min([number for number, after in begun if after > row], default=low + len(words) + 2)
+    free = [number for number in range(low + 1, high) if words.get(number, word) == word]
+    if word not in {words.get(number) for number, _ in begun} and free:
+        number = next((each for each in free if words.get(each) == word), free[0])
+        add_incarnation(connection, number, word)
+        values = (number, table, row, sequence, None, None, 0, 0)
+        connection.execute("INSERT INTO incarnation_table VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
 def add_incarnation(connection: sqlite3.Connection, number: int, word: str) -> None:
