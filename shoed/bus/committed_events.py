@@ -28,7 +28,7 @@ class CommittedEvents:
         self.fresh.extend(events)
 
     def after(self, sent: int, limit: int) -> list[StoredEvent]:
-        """The next events. None: the journal is read first, or there is no event."""
+        """The next events; empty if there is none, or while the journal is read."""
         while self.fresh and self.fresh[0].sequence <= sent:
             self.fresh.popleft()
         if self.fresh and self.fresh[0].sequence == sent + 1:

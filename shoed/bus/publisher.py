@@ -338,7 +338,7 @@ class Publisher:
         return self.status(*born.status, born.birth)
 
     def unsent(self, limit: int) -> list[StoredEvent]:
-        """The next committed events. None: there is none, or the journal is read first."""
+        """The next committed events; empty if there is none, or while the journal is read."""
         if limit <= 0 or self.table is None or self.sent >= self.table.sequence or not self.is_readable:
             return []
         return self.events.after(self.sent, limit)

@@ -192,7 +192,7 @@ def kept(reader: Reader, table: str) -> int:
 
 def next_one(reader: Reader) -> tuple[int, str]:
     """The number and the word of the next incarnation."""
-    ((number,),) = reader.rows("SELECT max(number) + 1 FROM incarnation")
+    ((number,),) = reader.rows(NEXT_NUMBER)
     return number, secrets.token_hex(WORD_BYTES)
 
 

@@ -45,11 +45,9 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def heads_beside(place: Path) -> list[Head]:
-    """The genuine heads in `heads.jsonl`, in the order of writing."""
+    """The genuine heads in `heads.jsonl` with a time of the calendar, in the order of writing."""
     with suppress(OSError):  # as without the file
-        return [
-            head for head in logged_heads(place) if is_genuine(head) and head.time.endswith("Z")
-        ]  # a calendar has it
+        return [head for head in logged_heads(place) if head.time.endswith("Z") and is_genuine(head)]
     return []
 
 
@@ -166,11 +164,11 @@ def write_logged_heads(connection: sqlite3.Connection, logged: Sequence[Head]) -
     connection.execute("CREATE TABLE found.logged (table_name, row, sequence)")
     ((word,),) = connection.execute("SELECT word FROM journal")
     present = {name for (name,) in connection.execute("SELECT DISTINCT table_name FROM found.step")}
+    words = {table: newest_word(connection, table) for table in present}
     newest = {
         head.table: head
         for head in logged
-        if head.journal == word
-        and (head.table not in present or head.incarnation == newest_word(connection, head.table))
+        if head.journal == word and words.get(head.table, head.incarnation) == head.incarnation
     }
     for head in newest.values():
         connection.execute("INSERT INTO found.logged VALUES (?, ?, ?)", (head.table, head.row, head.sequence))
