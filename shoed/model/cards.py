@@ -3,6 +3,7 @@
 from enum import Enum, IntEnum
 from typing import Final, Self
 
+from shoed.model.identity_enum import IdentityEnum
 from shoed.settings import shown
 
 
@@ -34,7 +35,7 @@ RIGHT: Final = "write a rank (A 2-9 10 J Q K) and a suit (S H D C), as in 8S or 
 RANK_NAMED: Final = {text: rank for rank, text in RANK_TEXT.items()} | {"T": Rank.TEN}
 
 
-class Card(Enum):
+class Card(IdentityEnum):
     """One of the 52 faces. The value is its written form, also in the journal."""
 
     SA, S2, S3, S4, S5, S6, S7 = "AS", "2S", "3S", "4S", "5S", "6S", "7S"

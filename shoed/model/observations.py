@@ -11,17 +11,18 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from shoed.model.cards import Card
+from shoed.model.identity_enum import IdentityEnum
 from shoed.model.moments import Now
 
 
-class Device(Enum):
+class Device(IdentityEnum):
     """A device of a table."""
 
     SHOE = "shoe"
     SHUFFLER = "shuffler"
 
 
-class Place(Enum):
+class Place(IdentityEnum):
     """The place of a card, by the report of the device."""
 
     PLAYER = "player"
@@ -43,7 +44,7 @@ class Outcome(Enum):
     FORCED_END = "forced-end"  # only a device reports it; shoed does not compute it
 
 
-class Side(Enum):
+class Side(IdentityEnum):
     PLAYER = "player"
     BANKER = "banker"
 

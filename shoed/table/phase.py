@@ -1,11 +1,12 @@
 """The visible state of a round, and every legal move between its phases."""
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import Final
 
+from shoed.model.identity_enum import IdentityEnum
 
-class Phase(Enum):
+
+class Phase(IdentityEnum):
     IDLE = "idle"  # no round in this shoe yet
     BETTING = "betting"  # "Place your bets"
     CLOSED = "closed"  # "No more bets", and no card yet
@@ -18,7 +19,7 @@ class Phase(Enum):
     ABANDONED = "abandoned"  # ended without a result
 
 
-class Move(Enum):
+class Move(IdentityEnum):
     ANNOUNCED = "announced"  # bets were opened
     BETS_CLOSED = "bets-closed"
     OPENING_CARD = "opening-card"  # the first card of the round

@@ -6,6 +6,7 @@ they left the shoe. Rules and people use positions in that order; references use
 """
 
 from enum import Enum
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -132,7 +133,7 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     theirs: RoundResult | None = None  # the device's result, kept while a correction reopens the round
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     shoe: int = 0
     number: int = 0  # in its shoe, from 1; 0: none yet
     game: str = ""  # its rule book; a later change of the settings does not apply to it
@@ -152,14 +153,14 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     def at(self, *where: Where) -> tuple[CardEntry, ...]:
         return tuple([each for each in self.cards if each.where in where])
 
-    @property
+    @cached_property
     def order(self) -> tuple[CardEntry, ...]:
         placed = [each for each in self.cards if each.where is Where.PLACED]
         if len(placed) > 1:
             placed.sort(key=left_at)
         return tuple(placed)
 
-    @property
+    @cached_property
     def waiting(self) -> tuple[CardEntry, ...]:
         return self.at(Where.WAITING)
 

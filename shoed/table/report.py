@@ -179,10 +179,11 @@ def publish_drawn(table: Table, at: Now) -> None:
 
     The card is due, was set aside or left over before, or was entered by a person.
     """
-    record, left = table.record, {hand: list(table.standing.course.hands.of(hand)) for hand in Side}
-    drawn = Hands()
+    standing = table.standing
+    record, dealt, drawn = table.record, standing.course.hands, Hands()
+    left = {Side.PLAYER: list(dealt.player), Side.BANKER: list(dealt.banker)}
     for card in record.order:
-        sequence, hands = card.sequence, [hand for hand in Side if card.face in left[hand]]
+        sequence, hands = card.sequence, [hand for hand, faces in left.items() if card.face in faces]
         if len(hands) > 1 and drawing.due(table.book, drawn) is Side.BANKER:
             hands.reverse()
         hand = next((each for each in hands if left[each][0] is card.face), hands[0] if hands else None)
