@@ -317,6 +317,18 @@ def test_a_restored_salvage_has_the_reason_of_the_salvage(state: Path, tmp_path:
     assert reasons == [("salvaged", salvaged), ("restored", f"the backup {tmp_path / 'backup' / JOURNAL}")]
 
 
+async def test_a_backup_of_a_salvage_names_its_gaps(state: Path, tmp_path: Path) -> None:
+    """The copy has the gaps of the salvage, and its rows were verified."""
+    change(state, "DELETE FROM step WHERE table_name = 'bac-901' AND row = 40")
+    (tmp_path / "salvaged").mkdir()
+    salvage(state / JOURNAL, tmp_path / "salvaged" / JOURNAL)
+    done = await shoed("journal", "backup", tmp_path / "backup", "--state-dir", tmp_path / "salvaged")
+    assert done.status == 0
+    end = "every row was verified; gaps that a salvage named: 2 (shoed journal verify lists them)"
+    assert done.out.splitlines()[-1].endswith(end)
+    assert findings(tmp_path / "backup") == findings(tmp_path / "salvaged") != []
+
+
 def test_a_restore_requires_a_stopped_daemon(state: Path, tmp_path: Path) -> None:
     """The state directory is locked while a daemon runs."""
     back_up(state / JOURNAL, tmp_path / "backup")

@@ -42,6 +42,7 @@ class CopiedTable(msgspec.Struct):
     rows: int = 0  # copied by this backup
     last_row: int = 0  # in the backup
     last_round: str = "none"
+    gaps: int = 0  # of a salvage, in the backup
 
 
 class BackupPart(NamedTuple):
@@ -89,6 +90,7 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
     with closing(Reader(target)) as backup:
         for each in copied:
             each.last_round = last_round(backup, each.name)
+            each.gaps = len(Losses(backup, each.name).all)
     return copied
 
 

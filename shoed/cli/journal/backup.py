@@ -16,10 +16,13 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(source: Path, directory: Path) -> int:
-    for table in back_up(source, directory):
+    tables = back_up(source, directory)
+    for table in tables:
         print(
             f"{table.name}: {table.rows} rows copied, up to row {table.last_row}; the last round is {table.last_round}"
         )
     path = directory / JOURNAL
-    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; every row was verified")
+    gaps = sum(table.gaps for table in tables)
+    salvaged = f"; gaps that a salvage named: {gaps} (shoed journal verify lists them)" if gaps else ""
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB; every row was verified{salvaged}")
     return 0
