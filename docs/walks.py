@@ -23,6 +23,7 @@ from docs.protocol_page import table
 from docs.traced_run import Call, code_of, traced
 from firmware_protocols import FAMILIES
 from firmware_protocols.angel_eye import AngelEyeSettings, codec
+from shoed import typed_json
 from shoed.bus.client import Connection
 from shoed.bus.committed_events import CommittedEvents
 from shoed.bus.messages import TableMessages
@@ -192,6 +193,7 @@ WALKS: Final[Mapping[str, Walk]] = {
             clock.now,
             *(clock.ClockSteps.look, threads.call_on_loop, Histogram.add),  # for the commit
             Counters.published,  # counts the event
+            typed_json.typed,  # the fields of the command
             *(device_orders.ordered, AngelEyeSession.step),  # a command may be an order for the device
             *(noise_budget.renewed, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
             *(insurance.waived, neglected_insurance.neglected, results.rows),  # for the standing and the consequences

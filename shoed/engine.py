@@ -54,6 +54,7 @@ from shoed.table import (
 )
 from shoed.table import seed_of as table_seed
 from shoed.table import wake_at as table_wake_at
+from shoed.typed_json import decoder
 from shoed.watch import (
     Counts,
     ExpectedOrder,
@@ -174,10 +175,10 @@ class Engine(Generic[S]):
         return replace(state, row=plant.row, watch=watched, table=state_of(seed.table))
 
     def restore(self, state: str) -> EngineState[S]:
-        stored: Stored[S] = msgspec.json.decode(state, type=self.stored_type)
+        stored: Stored[S] = decoder(self.stored_type).decode(state)
         shuffler = None
         if self.shuffler is not None:
-            shuffler = msgspec.json.decode(stored.shuffler, type=self.shuffler.state_type | None)
+            shuffler = decoder(self.shuffler.state_type | None).decode(stored.shuffler)
         return self.fitted(EngineState(stored.row, stored.session, stored.watch, stored.table, shuffler, stored.noise))
 
     def fitted(self, state: EngineState[S]) -> EngineState[S]:
@@ -279,9 +280,9 @@ class Engine(Generic[S]):
         state = replace(state, noise=noise)
         of_shoe, of_shuffler = after_noise.get(Device.SHOE.value), after_noise.get(Device.SHUFFLER.value)
         if of_shoe is not None:
-            state = replace(state, session=msgspec.json.decode(of_shoe.session, type=self.session.state_type))
+            state = replace(state, session=decoder(self.session.state_type).decode(of_shoe.session))
         if of_shuffler is not None and self.shuffler is not None:
-            state = replace(state, shuffler=msgspec.json.decode(of_shuffler.session, type=self.shuffler.state_type))
+            state = replace(state, shuffler=decoder(self.shuffler.state_type).decode(of_shuffler.session))
         return state
 
     def conclude(

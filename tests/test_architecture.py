@@ -20,6 +20,7 @@ TABLE: Final = (ROOT / "docs" / "architecture.md").read_text()
 ORDER: Final = (
     "errors",
     "settings",
+    "typed_json",
     *re.findall(r"^\| `(?:shoed/)?(\w+)(?:/|\.py)` \| .* \| .* \| .* \|$", TABLE, re.MULTILINE),
     "__main__",
 )
@@ -30,6 +31,7 @@ IMPURE: Final = {
     *("asyncio", "concurrent", "multiprocessing", "select", "selectors", "signal", "socket", "ssl", "subprocess"),
     *("threading", "queue", "sqlite3", "serial", "usb", "aiomqtt", "paho", "time", "random", "secrets", "uuid"),
 }
+TYPED_JSON: Final = "shoed.typed_json"  # its lock changes no result
 CLOCK_CALLS: Final = {"now", "today", "utcnow"}
 
 VENDORS: Final = {
@@ -158,7 +160,7 @@ def reached(start: Path) -> frozenset[str]:
             continue
         seen.add(current)
         if current in MODULES:
-            todo += imports(MODULES[current])
+            todo += [each for each in imports(MODULES[current]) if (current, each) != (TYPED_JSON, "threading")]
     return frozenset(seen)
 
 
@@ -199,6 +201,17 @@ def test_a_pure_room_has_no_io_clock_or_random_numbers(file: Path) -> None:
     """Imported modules have none either; a moment is an argument."""
     assert {each for each in reached(file) if root(each) in IMPURE} == set()
     assert [node.lineno for _, node in within(file) if isinstance(node, ast.Call) and called(node) in CLOCK_CALLS] == []
+
+
+@pytest.mark.parametrize("file", [file for file in OURS if module(file) != TYPED_JSON], ids=name)
+def test_one_module_makes_decoders(file: Path) -> None:
+    """It has the lock for the first use of a type by two threads."""
+    for _, node in within(file):
+        if isinstance(node, ast.Call):
+            typed = any(keyword.arg == "type" for keyword in node.keywords)
+            text = ast.unparse(node.func)
+            assert text not in {"msgspec.convert", "msgspec.json.Decoder", "msgspec.msgpack.Decoder"}, node.lineno
+            assert not (typed and text in {"msgspec.json.decode", "msgspec.msgpack.decode"}), node.lineno
 
 
 @pytest.mark.parametrize("file", files("firmware_protocols"), ids=name)

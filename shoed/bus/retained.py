@@ -6,6 +6,7 @@ import msgspec
 
 from shoed.journal.heads import Head
 from shoed.journal.incarnations import Outside
+from shoed.typed_json import decoder
 
 
 class RetainedState(msgspec.Struct, frozen=True):
@@ -22,7 +23,7 @@ class RetainedState(msgspec.Struct, frozen=True):
 def outside_of(payload: bytes | None) -> Outside | None:
     """The last event of a retained state; None if the state does not name it."""
     with suppress(msgspec.DecodeError, ValueError):
-        state = msgspec.json.decode(payload or b"", type=RetainedState)
+        state = decoder(RetainedState).decode(payload or b"")
         if state.journal and state.incarnation:
             return Outside(
                 state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
@@ -33,5 +34,5 @@ def outside_of(payload: bytes | None) -> Outside | None:
 def outside_of_head(payload: bytes | None) -> Outside | None:
     """The last event of a retained head. Its signature is not verified: the journal may lack its key."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode(payload or b"", type=Head).outside
+        return decoder(Head).decode(payload or b"").outside
     return None

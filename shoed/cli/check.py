@@ -19,6 +19,7 @@ from shoed.errors import Problem, SettingsError, UsageError
 from shoed.service.as_user import UNIT_USER, User, as_user, chosen_user
 from shoed.service.config import load
 from shoed.service.secret_files import Purpose
+from shoed.typed_json import decoder
 
 
 class Findings(msgspec.Struct, frozen=True):
@@ -110,7 +111,7 @@ def findings_of(file: str, user: User) -> Findings:
     findings(file, Purpose.SERVE)  # imports all modules: the user may not be allowed to read them
     place = str(Path(file).absolute())
     found = as_user(user, lambda: msgspec.json.encode(findings(place, Purpose.SERVE)))
-    return msgspec.json.decode(found.replace(msgspec.json.encode(place), msgspec.json.encode(file)), type=Findings)
+    return decoder(Findings).decode(found.replace(msgspec.json.encode(place), msgspec.json.encode(file)))
 
 
 def name_of(uid: int) -> str:

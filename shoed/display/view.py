@@ -20,6 +20,7 @@ from shoed.table.phase import Phase
 from shoed.table.public_question import PublicQuestion
 from shoed.table.public_state import LastRound, PublicDevice, PublicHands, PublicState
 from shoed.table.state import Comparison, LinkStatus, RaisedFault
+from shoed.typed_json import decoder
 
 EVENTS: Final[Mapping[str, type[EventData]]] = {f"shoed.{kind}": data for data, kind in TYPES.items()}
 ANSWERS: Final[Mapping[type[EventData], Comparison]] = {
@@ -91,15 +92,15 @@ def read(topic: str, payload: bytes) -> tuple[str, Update] | None:
 def update_of(leaf: str, payload: bytes) -> Update | None:
     match leaf:
         case "status":
-            return msgspec.json.decode(payload, type=StatusMessage)
+            return decoder(StatusMessage).decode(payload)
         case "state":
-            return msgspec.json.decode(payload, type=PublicState)
+            return decoder(PublicState).decode(payload)
         case "question":
-            return Retained(msgspec.json.decode(payload, type=PublicQuestion) if payload else None)
+            return Retained(decoder(PublicQuestion).decode(payload) if payload else None)
         case "event":
-            envelope = msgspec.json.decode(payload, type=CloudEvent)
+            envelope = decoder(CloudEvent).decode(payload)
             if envelope.type in EVENTS:
-                data = msgspec.json.decode(envelope.data, type=EVENTS[envelope.type])
+                data = decoder(EVENTS[envelope.type]).decode(envelope.data)
                 word = envelope.id.partition("-")[0]
                 return ShownEvent(int(envelope.sequence), envelope.type.removeprefix("shoed."), data, word)
             return None

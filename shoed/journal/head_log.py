@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from shoed.journal.heads import Head
+from shoed.typed_json import decoder
 
 NAME: Final = "heads.jsonl"
 LONGEST: Final = 1_000_000  # some 2,000 rounds
@@ -22,7 +23,7 @@ LONGEST: Final = 1_000_000  # some 2,000 rounds
 LOG: Final = logging.getLogger("shoed.journal")
 
 encode: Final = msgspec.json.Encoder().encode
-decode: Final = msgspec.json.Decoder(Head).decode
+decode: Final = decoder(Head).decode
 
 
 class HeadLog:

@@ -33,6 +33,7 @@ from shoed.journal.rows import (
 )
 from shoed.journal.schema import CHAINED, Use, absent, schema_of, unusable
 from shoed.model.step import Configured
+from shoed.typed_json import decoder
 
 ANSWERED: Final = 2  # the first schema with answers
 SHUFFLED: Final = 3  # the first schema with shufflers
@@ -277,7 +278,7 @@ class Reader:
     def engines(self, table: str) -> list[int]:
         """The engine versions that wrote the record."""
         steps = self.configured(table, LAST_ROW)
-        return sorted({msgspec.json.decode(step.input, type=Configured).engine for step in steps})
+        return sorted({decoder(Configured).decode(step.input).engine for step in steps})
 
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         try:

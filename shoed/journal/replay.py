@@ -30,6 +30,7 @@ from shoed.model.observations import AnsweredBy, AnyObservation, OrderAnswered
 from shoed.model.step import AnyInput, Configured, QuietInput, Received, SessionAfterNoise
 from shoed.session import SessionState
 from shoed.table import TableState
+from shoed.typed_json import decoder
 
 DEVICES_SINCE: Final = 5  # the first engine whose device events name the device
 COUNTED_SINCE: Final = 6  # the first engine whose `line/missed` counts the lost reports
@@ -105,11 +106,11 @@ def recorded_step(table: str, step: StoredStep) -> Recorded:
     try:
         return Recorded(
             now=step.now,
-            input=with_bytes(msgspec.json.decode(step.input, type=AnyInput), step.received),
-            observations=msgspec.json.decode(step.observations, type=tuple[AnyObservation, ...]),
+            input=with_bytes(decoder(AnyInput).decode(step.input), step.received),
+            observations=decoder(tuple[AnyObservation, ...]).decode(step.observations),
             findings=step.findings,
             answers=step.answers,
-            after_noise=msgspec.json.decode(step.after_noise, type=dict[str, SessionAfterNoise]),
+            after_noise=decoder(dict[str, SessionAfterNoise]).decode(step.after_noise),
             quiet=step.quiet,
         )
     except msgspec.DecodeError as error:
@@ -195,7 +196,7 @@ def rehearse(reader: Reader, table: str, engine_for: EngineFor) -> Iterator[Diff
 def same_answers(by: Configured, recorded: str, again: Sequence[Answer]) -> bool:
     """Whether the answers are equal. Another version of shoed may give the reason of a refusal in other words."""
     try:
-        before = msgspec.json.decode(recorded, type=tuple[Answer, ...])
+        before = decoder(tuple[Answer, ...]).decode(recorded)
     except msgspec.DecodeError:
         return False
     return by.version != VERSION and list(map(without_reason, before)) == list(map(without_reason, again))
@@ -260,7 +261,7 @@ def begun(
     """The state before a row whose process began with a seed."""
     if row.step is None or not isinstance(row.step.input, Configured) or not row.step.input.begun:
         return None
-    plant = msgspec.json.decode(row.step.input.begun, type=Plant)
+    plant = decoder(Plant).decode(row.step.input.begun)
     begin = planted(engine_at(reader, table, plant.row, engine_for, engine), plant, row.number - 1)
     return rebuild(reader, table, engine_for, begin)
 

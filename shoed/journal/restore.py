@@ -21,6 +21,7 @@ from shoed.journal.rows import Checkpoint
 from shoed.journal.verify import Verification, altered, digest_on_record, require_rows
 from shoed.model.step import Configured
 from shoed.session import SessionState
+from shoed.typed_json import decoder
 
 ENDS: Final = (
     ("the signed head of row", "SELECT max(row) FROM head WHERE table_name = ?", "row"),
@@ -136,7 +137,7 @@ def configured_at(reader: Reader, table: str, row: int) -> Configured:
     """The settings that applied to the row."""
     for step in reader.configured(table, row):
         require_rows(reader, table, step.row, step.row)
-        return msgspec.json.decode(step.input, type=Configured)
+        return decoder(Configured).decode(step.input)
     raise JournalUnusable(f"{table}: row {row} has no settings before it; use a complete journal")
 
 

@@ -22,6 +22,7 @@ from shoed.model.findings import AnyFinding
 from shoed.model.moments import Now
 from shoed.model.observations import AnyObservation, Device, FrameRejected
 from shoed.model.step import AnyInput, DeviceOrder, QuietInput, Received, SessionAfterNoise, Step
+from shoed.typed_json import decoder
 
 DICTIONARY: Final = 1  # the number of the dictionary of new rows
 DICTIONARY_SHA256: Final = bytes.fromhex("861e960fa5d7b905678ce7f42c1078d196b84b28faaea675369c2651204004d3")
@@ -92,7 +93,7 @@ class StoredBody(msgspec.Struct, frozen=True):
     packed: bool = False
 
 
-body_decoder: Final = msgspec.json.Decoder(StoredBody)
+body_decoder: Final = decoder(StoredBody)
 
 
 class StoredStep(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from shoed.journal.incarnations import WORD_BYTES, newest_word, record_continued
 from shoed.journal.rows import DICTIONARY, Columns, stored_step
 from shoed.model.incarnations import WordSince
 from shoed.model.step import Configured
+from shoed.typed_json import decoder
 
 FIRST: Final = "INSERT OR IGNORE INTO incarnation VALUES (1, ?, 0, 'created', '')"
 CONFIGURED: Final = "SELECT DISTINCT * FROM found.step WHERE kind = 'Configured' ORDER BY table_name, row"
@@ -87,7 +88,7 @@ def restore_incarnations(connection: sqlite3.Connection) -> None:
     for record in connection.execute(CONFIGURED).fetchall():
         columns = Columns(*record)
         with suppress(JournalUnusable, msgspec.DecodeError):  # a damaged record
-            configured = msgspec.json.decode(stored_step(columns, dictionary).input, type=Configured)
+            configured = decoder(Configured).decode(stored_step(columns, dictionary).input)
             record_continued(connection, columns.table, columns.row, columns.utc_us, configured.continued)
             lists[columns.table] = configured.words
     for table, words in lists.items():

@@ -15,13 +15,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from shoed.journal.reader import Reader
+from shoed.typed_json import decoder
 
 CHUNK: Final = 4096
 LAST: Final = 2**63 - 1  # of SQLite
 
 Data = dict[str, Any]  # of an event, as JSON has it: journals of earlier versions may lack keys
 
-decode: Final = msgspec.json.Decoder(Data).decode
+decode: Final = decoder(Data).decode
 
 
 class EventRow(msgspec.Struct, frozen=True, dict=True):

@@ -24,6 +24,7 @@ from shoed.model.observations import Device
 from shoed.table import TableSeed
 from shoed.table.seed import DeviceSeed
 from shoed.table.state import LinkStatus
+from shoed.typed_json import decoder
 from shoed.watch import Counts
 
 SMALL: Final = 2_000  # rows: a record of this size is folded from its beginning
@@ -65,7 +66,7 @@ def plant_of(reader: Reader, table: str, last: int) -> Plant | None:
             if last - checkpoint.row > MOST:
                 break
             if checkpoint.seed and checkpoint.kept and digest_on_record(reader, checkpoint) == checkpoint.digest:
-                seed = msgspec.json.decode(checkpoint.seed, type=Seed)
+                seed = decoder(Seed).decode(checkpoint.seed)
                 return Plant(checkpoint.row, now_of(reader, table, checkpoint.row), seed)
     return published_plant(reader, table, last)
 
@@ -77,7 +78,7 @@ def published_plant(reader: Reader, table: str, last: int) -> Plant:
     closed = set[str]()  # of these, the questions that were asked before the present event
     row = LAST_ROW  # of the event after the present one
     for event in newest(reader, table, LAST_ROW):
-        fields = msgspec.json.decode(event.data, type=SeedFields)
+        fields = decoder(SeedFields).decode(event.data)
         if last - event.row > MOST:
             break
         if event.type == "shoe.started" and row > event.row and not closed | asked_before(reader, table, event, known):
@@ -100,7 +101,7 @@ def asked_before(reader: Reader, table: str, event: SeedEvent, known: set[str]) 
     asked, closed = set[str](), set(known)
     for each in islice(newest(reader, table, event.sequence - 1), LOOK):
         if each.type == "question.asked" or each.type in CLOSED:
-            fields = msgspec.json.decode(each.data, type=SeedFields)
+            fields = decoder(SeedFields).decode(each.data)
             if fields.id is not None and fields.id not in closed:
                 (asked if each.type == "question.asked" else closed).add(fields.id)
     return asked
@@ -128,7 +129,7 @@ def at_the_end(reader: Reader, table: str, last: int) -> Plant:
     """No round began in the last rows: only the numbers are known."""
     numbers = SeedFields()
     for event in newest(reader, table, LAST_ROW):
-        numbers = msgspec.json.decode(event.data, type=SeedFields)
+        numbers = decoder(SeedFields).decode(event.data)
         if numbers.shoe is not None:
             break
     seed = table_seed(reader, table, reader.last_sequence(table), numbers.shoe or 0, numbers.round or 0)

@@ -20,6 +20,7 @@ from msgspec.structs import asdict
 
 from shoed.errors import WitnessError
 from shoed.journal.heads import Head, is_announced_by, is_genuine
+from shoed.typed_json import decoder
 
 LONGEST: Final = 4096  # bytes of a message; a longer one is not a head
 
@@ -84,7 +85,7 @@ class Witness:
             return SEEN
         self.payloads[table] = payload
         try:
-            head = msgspec.json.decode(payload[:LONGEST], type=Head)
+            head = decoder(Head).decode(payload[:LONGEST])
         except (msgspec.DecodeError, UnicodeDecodeError):
             return Judgement(f"{table}: a message is not a head; {SENDER}", is_problem=True)
         if head.table != table:
@@ -160,6 +161,6 @@ def lines_of(path: Path) -> Iterator[tuple[int, WitnessedHead | None]]:
         for number, line in enumerate(file, 1):
             head = None
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                head = msgspec.json.decode(line, type=WitnessedHead)
+                head = decoder(WitnessedHead).decode(line)
             if head is not None or line.strip():
                 yield number, head

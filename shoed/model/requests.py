@@ -21,6 +21,7 @@ from shoed.model.irregularities import FOLLOWS, PLAYER, IrregularityKind, Overdr
 from shoed.model.observations import Device
 from shoed.model.step import Commanded
 from shoed.settings import nearest, shown
+from shoed.typed_json import typed
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -195,7 +196,7 @@ def checked(struct: type[S], values: Mapping[str, object], place: str = "") -> S
             raise UsageError(f"{place}{key} is missing; give {notation_of(field.type).description}")
         if key in values and (problem := problem_of(values[key], field.type)):
             raise UsageError(f"{place}{key}: {problem}; give {notation_of(field.type).description}")
-    return msgspec.convert(values, struct)
+    return typed(values, struct)
 
 
 def problem_of(value: object, of: object) -> str | None:
@@ -209,7 +210,7 @@ def problem_of(value: object, of: object) -> str | None:
 
 def fits(value: object, of: object) -> bool:
     with suppress(msgspec.ValidationError):
-        return in_bounds(msgspec.convert(value, of))
+        return in_bounds(typed(value, of))
     return False
 
 

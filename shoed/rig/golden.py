@@ -25,6 +25,7 @@ from shoed.ports.capture import Capture, Direction, Header, parse
 from shoed.session import SessionState, drivers
 from shoed.settings import shown
 from shoed.table import TableSettings
+from shoed.typed_json import typed
 from shoed.watch import WatchSettings
 
 FAMILIES_HERE: Final = Path(firmware_protocols.__file__).parent
@@ -66,7 +67,7 @@ def settings_of(header: Header, family: Family[Settings] | None = None) -> Setti
             known = ", ".join(declared(of))
             raise CaptureError(f"settings {given}: {header.family} has no setting {key}; choose one of {known}")
     try:
-        return msgspec.convert(pairs, of, strict=False).for_role(device_of(header).value)
+        return typed(pairs, of, strict=False).for_role(device_of(header).value)
     except msgspec.ValidationError as error:
         raise CaptureError(
             f"settings {given}: {error}; write KEY=VALUE as in PROTOCOL.md of {header.family}"

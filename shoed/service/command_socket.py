@@ -20,6 +20,7 @@ import msgspec
 from shoed.errors import AnswerRefused, NotRunning, TellError
 from shoed.model.commands import Answer
 from shoed.model.requests import AnyRequest, Query, Request, RestartAnswer, RestartRequest, json_line, read
+from shoed.typed_json import decoder
 
 A = TypeVar("A", bound=Answer)
 
@@ -158,22 +159,21 @@ def send_command(state_dir: Path, request: Request, limit_s: float = ANSWER_S) -
         f"it is not known whether the command was executed: repeat it with --id {request.input.id};"
         " shoed executes it at most once"
     )
-    return msgspec.json.decode(exchange(state_dir, json_line(request), limit_s, remedy), type=Answer)
+    return decoder(Answer).decode(exchange(state_dir, json_line(request), limit_s, remedy))
 
 
 def query(state_dir: Path, request: Query, answer: type[A], limit_s: float = ANSWER_S) -> A:
     """The answer to a query; AnswerRefused has the reason of a refusal."""
     received = exchange(state_dir, json_line(request), limit_s, "repeat the command; see the log of shoed")
-    refused = msgspec.json.decode(received, type=Answer)
+    refused = decoder(Answer).decode(received)
     if not refused.accepted:
         raise AnswerRefused(refused.detail)
-    return msgspec.json.decode(received, type=answer)
+    return decoder(answer).decode(received)
 
 
 def request_restart(state_dir: Path, request: RestartRequest, limit_s: float = ANSWER_S) -> RestartAnswer:
-    return msgspec.json.decode(
-        exchange(state_dir, json_line(request), limit_s, "shoed status shows whether it runs again"),
-        type=RestartAnswer,
+    return decoder(RestartAnswer).decode(
+        exchange(state_dir, json_line(request), limit_s, "shoed status shows whether it runs again")
     )
 
 

@@ -49,6 +49,7 @@ from shoed.settings import (
     text,
 )
 from shoed.table import BY_FIRST_CARD, AfterGap
+from shoed.typed_json import typed
 
 STATE_DIR: Final = "/var/lib/shoed"
 URL: Final = "mqtt://127.0.0.1:1883"
@@ -136,9 +137,9 @@ def recall(description: str) -> TableConfig:
     """The inverse of `describe`."""
     raw = msgspec.json.decode(description)
     devices = {each.value: raw[each.value] for each in Device if raw.get(each.value)}
-    table = msgspec.convert(raw | {name: device | {"settings": {}} for name, device in devices.items()}, TableConfig)
+    table = typed(raw | {name: device | {"settings": {}} for name, device in devices.items()}, TableConfig)
     for name, device in devices.items():
-        settings = msgspec.convert(device["settings"], drivers.find(device["protocol"]).family.settings)
+        settings = typed(device["settings"], drivers.find(device["protocol"]).family.settings)
         table = replace(table, **{name: replace(getattr(table, name), settings=settings)})
     return table
 

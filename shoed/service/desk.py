@@ -46,6 +46,7 @@ from shoed.service.table_record import TableRecord
 from shoed.session import SessionState
 from shoed.table.public_state import PublicDevice, public_device, unfinished
 from shoed.table.state import Condition, TableState
+from shoed.typed_json import decoder
 
 LOG: Final = logging.getLogger("shoed")
 
@@ -336,9 +337,9 @@ class Desk:
             found = reader.answer(self.name, command.id)
         if found is None:
             return None
-        if msgspec.json.decode(found.command, type=Commanded) != command:
+        if decoder(Commanded).decode(found.command) != command:
             return Answer(command.id, accepted=False, detail=ANOTHER)
-        return msgspec.json.decode(found.answers, type=tuple[Answer, ...])[0]
+        return decoder(tuple[Answer, ...]).decode(found.answers)[0]
 
     @property
     def refusal(self) -> str | None:

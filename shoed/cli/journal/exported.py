@@ -9,6 +9,7 @@ from shoed.journal.incarnations import words
 from shoed.journal.scan import EventRow
 from shoed.model.incarnations import WordSince, with_present_ids, word_of
 from shoed.model.moments import rfc3339
+from shoed.typed_json import decoder
 
 
 class ExportedEvent(msgspec.Struct, frozen=True):
@@ -32,7 +33,7 @@ class NamedPlace(msgspec.Struct):
     round: int | None = None
 
 
-numbers: "msgspec.json.Decoder[NamedPlace]" = msgspec.json.Decoder(NamedPlace)
+numbers: "msgspec.json.Decoder[NamedPlace]" = decoder(NamedPlace)
 encode = msgspec.json.Encoder().encode
 
 

@@ -14,6 +14,7 @@ from shoed.model.events import Paid
 from shoed.model.irregularities import PLAYER
 from shoed.model.moments import rfc3339
 from shoed.model.step import AnyInput, Commanded
+from shoed.typed_json import decoder
 
 CARDS: Final = ("card.drawn", "card.set-aside")
 
@@ -120,7 +121,7 @@ def card_rows(view: RoundView) -> set[int]:
 def source_of(reader: Reader, table: str, row: int) -> tuple[str | None, str]:
     """The bytes of a row, and the source of its input in words."""
     for step in list(reader.step(table, row, row)):
-        incoming: AnyInput = msgspec.json.decode(step.input, type=AnyInput)
+        incoming: AnyInput = decoder(AnyInput).decode(step.input)
         if isinstance(incoming, Commanded):
             by = incoming.author
             return None, f"entered by {by.name} ({by.role.value if by.role else PLAYER})"

@@ -12,6 +12,7 @@ from shoed.journal.scan import EventRow, Extent, events, from_row, whole
 from shoed.model.moments import rfc3339
 from shoed.model.observations import Device
 from shoed.model.step import Received
+from shoed.typed_json import decoder
 
 CHUNK: Final = 256
 
@@ -37,7 +38,7 @@ def row_lines(table: str, step: StoredStep, published: Sequence[EventRow]) -> It
     yield f"{table} row {step.row} at {rfc3339(step.utc_us)}"
     received = [each.input for each in step.quiet]
     if step.received is not None:
-        received.append(replace(msgspec.json.decode(step.input, type=Received), data=step.received))
+        received.append(replace(decoder(Received).decode(step.input), data=step.received))
     for device, of_device in groupby(received, lambda each: each.device):
         parts = list(of_device)
         data = b"".join(each.data for each in parts).hex(" ")
@@ -52,7 +53,7 @@ def row_lines(table: str, step: StoredStep, published: Sequence[EventRow]) -> It
         ("order", step.orders),
         ("answer", step.answers),
     ):
-        for each in msgspec.json.decode(several, type=list[msgspec.Raw]):
+        for each in decoder(list[msgspec.Raw]).decode(several):
             yield f"    {what}: {bytes(each).decode()}"
     for device, sent in ((Device.SHOE, step.sent), (Device.SHUFFLER, step.sent_to_shuffler)):
         if sent:

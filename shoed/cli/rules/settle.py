@@ -22,6 +22,7 @@ from shoed.rules.card_states import CardState, card_states
 from shoed.rules.drawing import FULL_HAND, INITIAL_CARDS, TEN
 from shoed.rules.insurance import offers_at, settle_at
 from shoed.rules.results import PairRanks, Verdict, pair_ranks, verdicts
+from shoed.typed_json import decoder
 
 PIECE: Final = 1 << 16
 
@@ -54,7 +55,7 @@ class StateText(NamedTuple):
 
 FACES: Final = {card.value: RankedCard(json.dumps(card.value), card.rank) for card in Card}
 FACES.update({text.replace("10", "T"): face for text, face in FACES.items()})
-PARSE: Final = msgspec.json.Decoder(RoundLine).decode
+PARSE: Final = decoder(RoundLine).decode
 
 
 class RoundSettler:

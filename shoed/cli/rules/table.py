@@ -52,6 +52,7 @@ from shoed.rules.money import InsuranceTerms, RoundRulings, insure, settle
 from shoed.rules.neglected_insurance import InsuranceState, neglected
 from shoed.rules.questions import Choice, Decider, Decision, Inquiry
 from shoed.settings import shown
+from shoed.typed_json import typed
 
 
 class BetIrregularityKind(Enum):
@@ -231,9 +232,7 @@ class Round:
     def _bets(self) -> tuple[BetsByPosition, BetsByPosition]:
         """The accepted bets on the layout, and the insurance bets."""
         book, table = self.book, self.table
-        bets = {
-            position: msgspec.convert(msgspec.to_builtins(bet), PlacedBet) for position, bet in enumerate(table.bets)
-        }
+        bets = {position: typed(msgspec.to_builtins(bet), PlacedBet) for position, bet in enumerate(table.bets)}
         for given in table.irregularities:
             action = KINDS[given.kind]
             if isinstance(action, BetIrregularityKind) and given.bet is not None and given.bet in bets:

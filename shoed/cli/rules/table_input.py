@@ -20,6 +20,7 @@ from shoed.rules.book import LIMIT_RULES, Fact, RuleBook
 from shoed.rules.house_rules import ForgoneFor, OutcomeBasis, Rounding, TableLimits
 from shoed.rules.questions import Ask
 from shoed.settings import BARE_KEY, shown
+from shoed.typed_json import typed
 
 DECKS: Final = 8
 DIGITS: Final = 100
@@ -112,7 +113,7 @@ def read(line: bytes, number: int, ignored: AbstractSet[str] = frozenset()) -> t
     if isinstance(value, dict):
         value = {key: value_of_key for key, value_of_key in value.items() if key not in ignored}
     try:
-        table = msgspec.convert(value, TableInput)
+        table = typed(value, TableInput)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise LineError("bad-line", first_fault(TABLE, value, "") or str(error), id_json) from None
     limits = table.limits

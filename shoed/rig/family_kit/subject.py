@@ -24,6 +24,7 @@ from shoed.ports.capture import Capture
 from shoed.rig import golden
 from shoed.session import Session, SessionOutput, SessionState
 from shoed.session.families import AnyDriver
+from shoed.typed_json import decoder
 from shoed.wire import Frame, LineState, Rejected
 
 SEED: Final = 20
@@ -196,7 +197,7 @@ class Subject:
         """Return the state as a restart restores it."""
         encoded = msgspec.json.encode(state)
         self.given = encoded.decode()
-        back: SessionState = msgspec.json.decode(encoded, type=session.state_type)
+        back: SessionState = decoder(session.state_type).decode(encoded)
         if back != state:
             raise self.broken(f"the state was {state}, and was restored as {back}")
         return back

@@ -28,6 +28,7 @@ from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refuse
 from shoed.service.status import DaemonStatus, DeviceHealth
 from shoed.session import drivers
 from shoed.table.state import LinkStatus
+from shoed.typed_json import decoder
 
 UNIT_GROUP: Final = "dialout"  # SupplementaryGroups in systemd/shoed.service
 LATENCY_MS: Final = 2  # the udev rules set 1
@@ -185,7 +186,7 @@ def check_versions(state_dir: Path, devices: Sequence[ConfiguredDevice]) -> Iter
 def stated(reader: Reader, of: ConfiguredDevice) -> StatedVersion | None:
     """The newest identity of the device that the daemon recorded."""
     events = reader.newest_events(of.table, "device.identified")
-    found = (msgspec.json.decode(event.data, type=StatedVersion) for event in events)
+    found = (decoder(StatedVersion).decode(event.data) for event in events)
     return next((each for each in found if each.device == of.device.value), None)
 
 
