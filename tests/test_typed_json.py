@@ -6,20 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.patience import PATIENCE_S
-
-CONFIGURATION: Final = """
-[site]
-name = "rws"
-state_dir = "state"
-[mqtt]
-url = "mqtt://127.0.0.1:1"
-[[table]]
-name = "bac-901"
-game = "commission"
-[table.shoe]
-protocol = "angel-eye"
-port = "tcp://127.0.0.1:1"
-"""
+from tests.test_command_line import written
 
 # Tables continue at the same moment: each thread decodes the state of its engine, for the first time in the process.
 CONTINUE: Final = """
@@ -51,9 +38,7 @@ assert restored == [begun] * len(engines)
 
 def test_threads_use_a_type_for_the_first_time(tmp_path: Path) -> None:
     """Without the lock, most of these processes end with a segmentation fault."""
-    path = tmp_path / "c.toml"
-    path.write_text(CONFIGURATION)
+    command = [sys.executable, "-c", CONTINUE, str(written(tmp_path))]
     for _ in range(3):
-        command = [sys.executable, "-c", CONTINUE, str(path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert (done.returncode, done.stderr) == (0, "")
