@@ -112,9 +112,7 @@ class AngelEyeShoe:
                 locked = order == theirs.LOCK
                 effect = None if locked is state.locked else theirs.KeyLock(UNNUMBERED, locked)
             case OrderType.ERROR_CLEAR:
-                overdraw = state.error == OVERDRAW
-                if state.error is not None and overdraw is (order != theirs.CLEAR_ERROR):
-                    effect = theirs.ErrorCleared(UNNUMBERED, state.error)
+                effect = cleared(state.error, order)
             case OrderType.PROCESS:
                 pass
             case _:
@@ -133,6 +131,13 @@ class AngelEyeShoe:
         if self.replies.in_a_byte:
             return bytes((NAK, CODES[code]))
         return theirs.build(theirs.Refuse(code), self.settings)
+
+
+def cleared(error: int | None, order: AngelEyeOrder) -> AngelEyeReport | None:
+    """An overdraw is cleared with the decision about its card, and any other error without one."""
+    if error is None or (error == OVERDRAW) is (order == theirs.CLEAR_ERROR):
+        return None
+    return theirs.ErrorCleared(UNNUMBERED, error)
 
 
 def effected(state: AngelEyeShoeState, report: AngelEyeReport) -> AngelEyeShoeState:
