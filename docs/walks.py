@@ -189,7 +189,7 @@ WALKS: Final[Mapping[str, Walk]] = {
         (
             *DEADLINES,
             # look for an answer under the same id, in a thread
-            *(threads.off_loop, Desk.answer_on_record, Store.read, Reader.answer, Reader.close),
+            *(threads.off_loop, Desk.answer_on_record, Store.read, Reader.answer),
             clock.now,
             *(clock.ClockSteps.look, threads.call_on_loop, Histogram.add),  # for the commit
             Counters.published,  # counts the event

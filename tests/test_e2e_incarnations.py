@@ -20,6 +20,7 @@ from tests.foreign_shoe import TcpShoe
 from tests.long_record import LongRecord
 from tests.losses import Site
 from tests.mqtt_proxy import Proxy
+from tests.test_salvage import pages_of
 from tests.world import World
 
 BOTH_VERSIONS = pytest.mark.parametrize("version", ["5", "3.1.1"])
@@ -264,7 +265,7 @@ async def test_a_deleted_journal_continues_the_numbers_of_shoes(world: World, sh
     await site.verified()
 
 
-@pytest.mark.parametrize("damage", ["no database", "first page", "cut", "unreadable schema"])
+@pytest.mark.parametrize("damage", ["no database", "first page", "cut", "unreadable schema", "text", "exchanged"])
 async def test_a_journal_that_cannot_be_opened_is_set_aside(world: World, shoe: TcpShoe, damage: str) -> None:
     """The table plays on with a new journal, under a new word. The file is kept as it was."""
     site = Site(world, shoe)
@@ -273,6 +274,7 @@ async def test_a_journal_that_cannot_be_opened_is_set_aside(world: World, shoe: 
     with closing(sqlite3.connect(path)) as connection:  # a reader that ended with the daemon may have left a log
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     data = bytearray(path.read_bytes())
+    of_checkpoints, of_events = (pages_of(path, name)[-1] for name in ("checkpoint", "event"))
     match damage:
         case "no database":
             data = bytearray(random.Random(1).randbytes(len(data)))
@@ -280,6 +282,11 @@ async def test_a_journal_that_cannot_be_opened_is_set_aside(world: World, shoe: 
             data[:100] = bytes(100)
         case "cut":
             del data[4096 + 100 :]
+        case "text":  # also the message of SQLite is not text then
+            data[data.index(b"CREATE TABLE step")] ^= 128
+        case "exchanged":  # a misdirected write: rows of a table have the columns of another one
+            first, second = (slice(4096 * (page - 1), 4096 * page) for page in (of_checkpoints, of_events))
+            data[first], data[second] = data[second], data[first]
         case _:
             data[100:4096] = bytes(3996)
     path.write_bytes(data)

@@ -22,7 +22,8 @@ from shoed.journal.commit import CHECKPOINT_ROWS, Committer, Entry
 from shoed.journal.reader import Reader
 from shoed.journal.restore import Restored, restore
 from shoed.journal.rows import seal_hash, sealed_hash
-from shoed.journal.verify import PART, Verification, file_findings, verified_events
+from shoed.journal.verify import PART, Verification, verified_events
+from shoed.journal.verify_file import file_findings
 from shoed.model.step import LinkDown, LinkUp, Received, Step
 from tests import foreign_journal
 from tests.altered import rewrite

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from shoed.errors import CommitFailed, JournalError, JournalReplaced, StepRefused
-from shoed.journal import Store, Writer
+from shoed.journal import Store, Writer, recording
 from shoed.model.step import LinkUp, Step
 from tests.angel_eye_line import at
 from tests.patience import PATIENCE_S
@@ -298,6 +298,24 @@ async def test_a_commit_that_hangs_is_reported_and_continues(tmp_path: Path) -> 
         assert (table.hangs, changes, table.confirmed, table.errors) == ([True, False], [True, False], [1], [])
 
 
+async def test_a_hang_lasts_until_the_disk_accepts_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit of one table fails. Until then the other one is not reported as recorded again."""
+    monkeypatch.setattr(recording, "BUSY_S", 2.5)  # more than HANG_S
+    store = Store(tmp_path)
+    async with writing(store) as writer:
+        table, other = Table(writer, "t"), Table(writer, "u")
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as lock:
+            lock.execute("BEGIN IMMEDIATE")
+            table.submit(urgent(1))
+            await other.until(lambda: other.hangs)
+            other.submit(urgent(1))
+            await table.until(lambda: table.errors)
+            assert other.hangs == [True]
+        await other.until(lambda: other.confirmed or other.resumed)
+        await other.until(lambda: len(other.hangs) == 2)
+        assert other.hangs == [True, False]
+
+
 async def test_nothing_looks_for_a_hang_while_nothing_waits(tmp_path: Path) -> None:
     """The last timer ends after the last commit: an idle table does not wake the process."""
     async with writing(Store(tmp_path)) as writer:
@@ -319,7 +337,7 @@ def is_looking(writer: Writer) -> bool:
 FULL_DISK: Final = """
 import asyncio, resource, sys
 from pathlib import Path
-from shoed.journal import Store, Writer
+from shoed.journal import Store, Writer, recording
 from tests.test_journal import urgent
 from tests.test_journal_faults import Table
 

@@ -1,6 +1,7 @@
 """A signed head: its bytes, its signature, and the file `heads.jsonl`."""
 
 import base64
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +121,23 @@ def test_a_part_of_a_line_does_not_damage_the_next_one(tmp_path: Path) -> None:
         file.write(b'\xff\n{}\n[]\n{"journal":"k3')
     log.append([replace(HEAD, row=900)])
     assert [head.row for head in logged_heads(tmp_path)] == [812, 900]
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Verify would report a changed line."""
+    log = HeadLog(tmp_path)
+    log.append([HEAD])
+    written = (tmp_path / NAME).read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(written) + 20, hard))
+    try:
+        log.append([replace(HEAD, row=900)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / NAME).read_bytes() == written
+    assert "the heads are not written: No space left on device" in caplog.text
+    log.append([replace(HEAD, row=901)])
+    assert [head.row for head in logged_heads(tmp_path)] == [812, 901]
 
 
 def rows(state_dir: Path) -> dict[str, list[int]]:

@@ -365,6 +365,15 @@ def test_a_log_is_set_aside_with_its_file(tmp_path: Path) -> None:
     assert list(tmp_path.glob("journal.db*")) == []
 
 
+def test_a_log_without_its_file_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """SQLite would delete it, and it may have the last rounds."""
+    (tmp_path / "journal.db-wal").write_bytes(b"rounds")
+    opened(tmp_path, [], NOW_US)
+    (kept,) = tmp_path.glob("journal-damaged-*.db-wal")
+    assert kept.read_bytes() == b"rounds"
+    assert f"journal.db is missing, and its log remains; the log is kept as {kept}" in caplog.text
+
+
 def test_two_files_are_set_aside_under_two_names(tmp_path: Path) -> None:
     """Both in the same second."""
     for number in (1, 2):

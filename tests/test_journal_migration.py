@@ -17,7 +17,8 @@ from shoed.journal import Reader, Store
 from shoed.journal.replay import decode_again, rebuild, rehearse
 from shoed.journal.restore import restore
 from shoed.journal.schema import CHAINED, SCHEMA_FILES, SCHEMAS
-from shoed.journal.verify import Verification, file_findings
+from shoed.journal.verify import Verification
+from shoed.journal.verify_file import file_findings
 from shoed.session import SessionState
 from tests.patience import PATIENCE_S
 from tests.test_engine_devices import engine

@@ -14,7 +14,8 @@ from shoed.journal.head_log import NAME, HeadLog
 from shoed.journal.keys import KEY_FILE, PREVIOUS_FILE, PUBLIC_FILE, daemon_key, read_public
 from shoed.journal.losses import known_tables
 from shoed.journal.retention import Keep, next_cut
-from shoed.journal.verify import Verification, file_findings
+from shoed.journal.verify import Verification
+from shoed.journal.verify_file import file_findings
 from shoed.journal.verify_heads import HeadVerification
 from tests.foreign_journal import ForeignVerifier
 from tests.long_record import Dealer, LongRecord

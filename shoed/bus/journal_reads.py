@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import closing
 from typing import TypeVar
 
 from shoed.journal import Reader, Store
@@ -23,7 +22,7 @@ class JournalReads:
         """Read the journal, unless an earlier answer is due."""
 
         def answer() -> T:
-            with closing(self.store.read()) as reader:
+            with self.store.read() as reader:
                 return question(reader)
 
         async def receive() -> None:

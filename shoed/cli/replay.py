@@ -8,7 +8,7 @@ import argparse
 import asyncio
 import logging
 import sys
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -121,7 +121,7 @@ async def stop_when_published(daemon: Daemon[PlayedDesk], desk: PlayedDesk) -> N
     await desk.over
     with suppress(JournalError):  # the daemon ends with this error
         await daemon.writer.flush()
-        with closing(desk.store.read()) as reader:
+        with desk.store.read() as reader:
             last = reader.last_sequence(desk.name)
         await desk.publisher.caught_up(last)
         daemon.stop.set()

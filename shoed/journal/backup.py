@@ -59,7 +59,7 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
     target = directory / JOURNAL
     if target.exists() and target.samefile(source):
         raise JournalError(f"{target} is the journal itself; name another directory for the backup")
-    with closing(Reader(source)) as reader, hold(directory, Use.WRITTEN):
+    with Reader(source) as reader, hold(directory, Use.WRITTEN):
         if reader.verified_schema() < len(SCHEMAS):
             raise JournalError(
                 f"{source}: an earlier shoed wrote the journal (schema {reader.schema}); start the daemon once, which"
@@ -87,7 +87,7 @@ def back_up(source: Path, directory: Path) -> list[CopiedTable]:
         finally:
             with suppress(OSError):  # the next backup removes it
                 remove_unfinished(new)
-    with closing(Reader(target)) as backup:
+    with Reader(target) as backup:
         for each in copied:
             each.last_round = last_round(backup, each.name)
             each.gaps = len(Losses(backup, each.name).all)

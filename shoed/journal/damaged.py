@@ -8,7 +8,6 @@ at the broker.
 """
 
 import logging
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from shoed.journal import incarnations
 from shoed.journal.head_log import newest_heads
 from shoed.journal.incarnations import Outside, TailLoss, with_last_round
 from shoed.journal.reader import Reader
-from shoed.journal.schema import Use, unusable
+from shoed.journal.schema import UNREADABLE, Use, unusable
 from shoed.journal.store import JOURNAL, Store, unwritable
 from shoed.journal.verify import REMEDY
 from shoed.journal.wal import lost_commits
@@ -39,6 +38,7 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
     """The journal of the daemon. `tables`: the tables of the configuration."""
     path, dropped = state_dir / JOURNAL, 0
     aside: Path | None = None
+    keep_log(path, utc_us)
     try:
         dropped = lost(path)
         store = Store(state_dir)
@@ -50,7 +50,7 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
             aside = set_aside(path, utc_us, error)
             store = Store(state_dir)
     heads = of_heads(state_dir)
-    with closing(store.read()) as reader:
+    with store.read() as reader:
         if incarnations.is_used(reader) or any(each.journal == store.word for each in chain(*heads.values())):
             name_tail(store, reader, heads, dropped, utc_us)
         else:
@@ -59,10 +59,17 @@ def opened(state_dir: Path, tables: Sequence[str], utc_us: int) -> Store:
     return store
 
 
+def keep_log(path: Path, utc_us: int) -> None:
+    """SQLite deletes a log without its file. The log may have the last rounds."""
+    if not path.exists() and path.with_name(f"{path.name}-wal").exists():
+        aside = renamed(path, PREFIX, utc_us)
+        LOG.error("%s is missing, and its log remains; the log is kept as %s-wal: both belong together", path, aside)
+
+
 def lost(path: Path) -> int:
     try:
         return lost_commits(path)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise unusable(path, error, Use.DAEMON) from error
     except OSError as error:
         raise unwritable(path.parent, error) from error
@@ -159,7 +166,7 @@ def commit(  # noqa: PLR0913, PLR0917 -- the parts of an incarnation
             connection.execute("BEGIN IMMEDIATE")
             incarnations.begin(connection, reason, detail, utc_us, outside, shared)
             connection.execute("COMMIT")
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise unusable(store.path, error, Use.DAEMON) from error
 
 
@@ -185,7 +192,7 @@ def of_file(path: Path) -> Iterator[tuple[str, Outside]]:
         "SELECT sequence, json_extract(data, '$.shoe'), json_extract(data, '$.round') FROM event"
         " WHERE table_name = ? AND sequence > 0 ORDER BY sequence DESC"
     )
-    with suppress(JournalError), closing(Reader(path)) as reader:
+    with suppress(JournalError), Reader(path) as reader:
         word = reader.word
         for table in reader.tables:
             last, shoe, number = 0, 0, 0

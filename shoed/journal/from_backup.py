@@ -27,7 +27,8 @@ from shoed.journal.losses import REASONS, known_tables
 from shoed.journal.reader import Reader
 from shoed.journal.schema import Use, absent, is_damage, unusable
 from shoed.journal.store import JOURNAL, hold, unwritable
-from shoed.journal.verify import AlterationKind, Verification, file_findings
+from shoed.journal.verify import AlterationKind, Verification
+from shoed.journal.verify_file import file_findings
 from shoed.model.incarnations import Because
 
 PREFIX: Final = "journal-replaced-"

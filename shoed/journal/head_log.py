@@ -6,9 +6,12 @@ that it lacks. At LONGEST bytes the file becomes `heads.jsonl.1`, and the new fi
 table and word. A line is not synced to the disk: after a power cut the file may lack heads that the journal has.
 """
 
+import errno
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -38,11 +41,11 @@ class HeadLog:
             return
         try:
             lines = b"".join([encode(head) + b"\n" for head in heads])
-            with self.path.open("ab+") as file:
+            with self.path.open("ab+", buffering=0) as file:
                 end = file.tell()
                 if end and (file.seek(end - 1), file.read(1))[1] != b"\n":
                     lines = b"\n" + lines  # a power cut left a part of a line
-                file.write(lines)
+                write_whole(file, lines, end)
             if end + len(lines) > self.longest:
                 self.rotate()
         except OSError as error:
@@ -56,6 +59,13 @@ class HeadLog:
         trial.write_bytes(b"".join([encode(head) + b"\n" for heads in newest.values() for head in heads]))
         self.path.rename(earlier(self.path))
         trial.rename(self.path)
+
+
+def write_whole(file: FileIO, lines: bytes, end: int) -> None:
+    """Append all lines or nothing: a disk that becomes full takes a part of them."""
+    if file.write(lines) < len(lines):
+        file.truncate(end)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def earlier(path: Path) -> Path:

@@ -1,11 +1,13 @@
 """The gaps that a salvage named in a journal: rows and events that are missing, and rows that are not proven."""
 
 from enum import Enum
+from functools import cached_property
 from typing import Final
 
 import msgspec
 
 from shoed.journal.reader import Reader
+from shoed.model.incarnations import Because
 
 
 class LossKind(Enum):
@@ -20,6 +22,18 @@ REASONS: Final = {
     LossKind.UNPROVEN: "not proven: their hash does not follow from the row before them",
     LossKind.EVENTS: "missing: the salvage did not find them",
 }
+
+
+NOT_PROVEN: Final = "not proven: the salvage did not find their rows"
+WITHOUT_ROWS: Final = (
+    "SELECT min(event.sequence), max(event.sequence) FROM loss JOIN event USING (table_name)"  # noqa: S608 -- ours
+    f" WHERE table_name = ? AND kind = '{LossKind.MISSING.value}' AND event.row BETWEEN loss.row AND loss.last_row"
+    " GROUP BY loss.row ORDER BY loss.row"
+)
+SALVAGED: Final = (
+    "SELECT max(row) FROM incarnation_table JOIN incarnation USING (number)"  # noqa: S608 -- ours
+    f" WHERE reason = '{Because.SALVAGED.value}' AND table_name = ?"
+)
 
 
 class Loss(msgspec.Struct):
@@ -63,12 +77,27 @@ class Losses:
         query = "SELECT row, last_row, kind, sequence, last_sequence FROM loss WHERE table_name = ? ORDER BY row"
         found = reader.rows(query, table) if reader.is_chained else ()
         self.all: list[Loss] = []
-        self.unknown: list[tuple[int, str]] = []  # the row and the kind of an entry that no salvage writes
+        self.unknown: list[tuple[int, str]] = []  # the row of an entry that no salvage writes, and the reason
+        salvaged = self.salvaged
         for row, last_row, kind, *events in found:
-            if kind in KINDS:
-                self.all.append(Loss(row, last_row, LossKind(kind), *events))
+            if kind not in KINDS:
+                self.unknown.append((row, f"no salvage writes the kind {kind!r}"))
+            elif salvaged is not None and salvaged < min(row, reader.last_row(table)):  # the table has continued
+                self.unknown.append((row, f"the last salvage ended with row {salvaged}"))
             else:
-                self.unknown.append((row, kind))
+                self.all.append(Loss(row, last_row, LossKind(kind), *events))
+
+    @cached_property
+    def events_without_rows(self) -> list[str]:
+        """The events of missing rows: no hash proves them."""
+        found = self.reader.rows(WITHOUT_ROWS, self.table) if self.all else ()
+        return [span("event", first, last) for first, last in found]
+
+    @property
+    def salvaged(self) -> int | None:
+        """The last row that a salvage wrote."""
+        ((row,),) = self.reader.rows(SALVAGED, self.table)
+        return None if row is None else int(row)
 
     def concern(self, first: int, last: int) -> bool:
         """Whether one of these rows is named."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -31,7 +31,7 @@ from shoed.journal.rows import (
     stored_step,
     stored_step_4,
 )
-from shoed.journal.schema import CHAINED, Use, absent, schema_of, unusable
+from shoed.journal.schema import CHAINED, DAMAGED, UNREADABLE, Use, absent, schema_of, unusable
 from shoed.model.step import Configured
 from shoed.typed_json import decoder
 
@@ -59,6 +59,10 @@ class ChainAnchor(msgspec.Struct, frozen=True):
     state: bytes | None = None  # the digest of the checkpoint after the row
     reason: str = "seal"
     utc_us: int = 0
+
+
+MALFORMED: Final = (TypeError, ValueError, AttributeError, LookupError)  # of values with a wrong type
+CHECK_S: Final = 30.0
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -93,7 +97,7 @@ class Reader:
             raise JournalUnusable(f"{path}: {error.strerror}; run as the user of the daemon, or as root") from error
         try:
             self.connection = connected(path)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise unusable(path, error, Use.READ) from error
 
     @property
@@ -107,8 +111,27 @@ class Reader:
             )
         return words[0]
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            if isinstance(error, MALFORMED):
+                raise self.damage(error) from error
+        finally:
+            self.connection.close()
+
     def close(self) -> None:
         self.connection.close()
+
+    def damage(self, error: Exception) -> JournalUnusable:
+        """The damage that SQLite finds: a page in a wrong place gives values of a wrong type. Else raise the error."""
+        if isinstance(error, JournalUnusable):
+            return error
+        for damage in self.quick_check(CHECK_S, "integrity_check") or ():  # it also compares the indexes
+            first = damage.partition("\n")[0]
+            return JournalDamaged(f"{self.path}: {first}; {DAMAGED[Use.READ]}")
+        raise error
 
     @cached_property
     def schema(self) -> int:
@@ -164,12 +187,12 @@ class Reader:
         ((newest,),) = self.rows("SELECT max(engine) FROM checkpoint")
         return None if newest is None else int(newest)
 
-    def quick_check(self, limit_s: float) -> list[str] | None:
+    def quick_check(self, limit_s: float, pragma: str = "quick_check") -> list[str] | None:
         """The damages that SQLite finds in the file; None if the check requires more time."""
         until = time.monotonic() + limit_s
         self.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
         try:
-            found = [str(text) for (text,) in self.connection.execute(f"PRAGMA quick_check({MOST_DAMAGES})")]
+            found = [str(text) for (text,) in self.connection.execute(f"PRAGMA {pragma}({MOST_DAMAGES})")]
         except sqlite3.Error as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
                 return None
@@ -284,7 +307,7 @@ class Reader:
         try:
             for row in self.connection.execute(query, values):  # noqa: UP028 -- `yield from` would close a cursor that may be closed already
                 yield row
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise unusable(self.path, error, Use.READ) from error
 
     def event_rows(self, table: str, after: int, limit: int) -> list[tuple[int, int, str, int, str]]:

@@ -281,7 +281,14 @@ class Chain:
     def reach(self, row: int, sequence: int) -> None:
         """Name the missing sequence numbers before an event."""
         if sequence > self.sequence + 1:
-            self.result.losses.append(Loss(row, row, LossKind.EVENTS, self.sequence + 1, sequence - 1))
+            losses = [each for each in self.result.losses if (each.row, each.kind) == (row, LossKind.EVENTS)]
+            for loss in losses:  # one gap for each row: the events between two gaps are not proven either
+                part = (self.table, loss.first, sequence - 1)
+                query = "DELETE FROM main.event WHERE table_name = ? AND sequence BETWEEN ? AND ?"
+                self.result.events -= self.connection.execute(query, part).rowcount
+                loss.last_sequence = sequence - 1
+            if not losses:
+                self.result.losses.append(Loss(row, row, LossKind.EVENTS, self.sequence + 1, sequence - 1))
         self.sequence = max(sequence, self.sequence)
 
     def one(self, query: str) -> int | None:

@@ -46,7 +46,10 @@ DAMAGED: Final[Mapping[Use, str]] = {
 }
 
 
-def unusable(path: Path, error: sqlite3.Error, use: Use) -> JournalUnusable:
+UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)  # a damaged text also spoils the message of SQLite
+
+
+def unusable(path: Path, error: Exception, use: Use) -> JournalUnusable:
     return (JournalDamaged if is_damage(error) else JournalUnusable)(f"{path}: {error}; {remedy_of(path, error, use)}")
 
 
@@ -54,7 +57,8 @@ def is_damage(error: Exception) -> bool:
     """Whether the contents of the file are wrong. The disk may work."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
-        return isinstance(error, sqlite3.OperationalError) and NO_TEXT in str(error)
+        without_code = isinstance(error, sqlite3.OperationalError) and NO_TEXT in str(error)
+        return without_code or isinstance(error, UnicodeDecodeError)
     return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from shoed.errors import JournalLocked, JournalUnusable
 from shoed.journal.reader import Reader
-from shoed.journal.schema import OTHER, Use, migrate, unusable
+from shoed.journal.schema import OTHER, UNREADABLE, Use, migrate, unusable
 
 LOG: Final = logging.getLogger("shoed.journal")
 
@@ -89,9 +89,9 @@ class Store:
             with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
                 migrate(connection, self.path, Use.DAEMON)
             self.connect().close()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise unusable(self.path, error, Use.DAEMON) from error
-        with closing(self.read()) as reader:
+        with self.read() as reader:
             self.word, _ = reader.word, reader.dictionary  # with an altered dictionary, new rows would be unreadable
 
     def connect(self) -> sqlite3.Connection:

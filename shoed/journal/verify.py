@@ -10,7 +10,6 @@ publisher is about to use.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from enum import Enum
-from hashlib import sha256
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import Any, Final
@@ -18,11 +17,9 @@ from typing import Any, Final
 import msgspec
 
 from shoed.errors import JournalUnusable, RowAltered
-from shoed.journal.losses import REASONS, Losses, LossKind, known_tables, span
-from shoed.journal.reader import ChainAnchor, Reader
+from shoed.journal.losses import NOT_PROVEN, REASONS, Losses, LossKind, span
+from shoed.journal.reader import MALFORMED, ChainAnchor, Reader
 from shoed.journal.rows import (
-    DICTIONARY,
-    DICTIONARY_SHA256,
     STEP,
     Checkpoint,
     Columns,
@@ -32,8 +29,6 @@ from shoed.journal.rows import (
     seal_hash,
     sealed_hash,
 )
-from shoed.journal.schema import DEFINITIONS, INDEXES, TABLES, definitions, expected_definitions
-from shoed.model.incarnations import Because
 from shoed.model.printable import printable
 
 HASH: Final = 9  # its place in the columns of a row
@@ -43,11 +38,6 @@ EVENTS: Final = (
     "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? AND sequence <= ?"
     " ORDER BY sequence"
 )
-OTHER_OBJECTS: Final = (  # `sqlite_`: of SQLite itself
-    "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
-    " OR name NOT IN (SELECT value FROM json_each(?)) AND name NOT GLOB 'sqlite_*' ORDER BY name"
-)
-SALVAGED: Final = f"SELECT 1 FROM incarnation WHERE reason = '{Because.SALVAGED.value}'"  # noqa: S608 -- ours
 REMEDY: Final = "run: shoed journal verify; keep a copy of the journal as evidence, then restore a backup"
 
 EventOfRow = tuple[int, int, str, int, str]  # row, sequence, type, utc_us, data
@@ -100,11 +90,12 @@ class Verification:
         try:
             yield from self.row_findings()
             yield from self.in_one_moment(self.checkpoints)
-        except JournalUnusable as error:
+        except (JournalUnusable, *MALFORMED) as error:
+            damage = self.reader.damage(error)
             yield self.finding(
                 f"the row after row {self.tip.row}",
                 AlterationKind.ALTERED,
-                f"it cannot be read: {error.__cause__ or error}",
+                f"it cannot be read: {damage.__cause__ or damage}",
             )
             return
         yield from self.ends()
@@ -121,8 +112,10 @@ class Verification:
             yield self.finding(str(loss), AlterationKind.LOST, REASONS[loss.kind])
             if (present := self.losses.present(loss)) is not None:
                 yield self.finding(f"the loss of {loss}", AlterationKind.ALTERED, f"{present} is present")
-        for row, kind in self.losses.unknown:
-            yield self.finding(f"the loss of row {row}", AlterationKind.ALTERED, f"no salvage writes the kind {kind!r}")
+        for events in self.losses.events_without_rows:
+            yield self.finding(events, AlterationKind.LOST, NOT_PROVEN)
+        for row, reason in self.losses.unknown:
+            yield self.finding(f"the loss of row {row}", AlterationKind.ALTERED, reason)
         yield from self.begin()
         yield from self.sealed_rows()
         yield from self.chained_rows()
@@ -238,7 +231,10 @@ class Verification:
         try:
             for columns in self.reader.rows(STEPS, self.table, row, self.last_row, self.part_rows):
                 number, own = columns[1], []
-                if number != row + 1:
+                is_next, is_named = number == row + 1, self.losses.has(LossKind.MISSING, row + 1, number - 1)
+                if not is_next and is_named:
+                    hashed = self.signed_hash(number - 1)
+                elif not is_next:
                     yield from self.missing(row + 1, number - 1, f"the next row is {number}")
                 while event is not None and event[0] <= number:
                     if event[1] != sequence + 1 or event[0] <= row:
@@ -248,12 +244,12 @@ class Verification:
                         own.append(event[1:])
                     event = next(events, None)
                 stored = columns[HASH]
-                if number == row + 1 and row_hash(hashed, columns[:HASH], own) != stored:
+                if (is_next or is_named) and row_hash(hashed, columns[:HASH], own) != stored:
                     if event is not None and event[1] > sequence + 1:
                         yield from self.misplaced(event, sequence, row)
                         sequence = event[1] - 1
                     elif not self.losses.has(LossKind.UNPROVEN, number):
-                        yield self.differing(hashed, columns, own)
+                        yield self.differing(hashed, columns, own) if is_next else self.after_gap(number)
                 row, hashed = number, stored
                 self.rows += 1
                 self.events += len(own)
@@ -276,6 +272,18 @@ class Verification:
     def missing_events(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
         if not self.losses.has(LossKind.EVENTS, first, last):
             yield self.finding(span("event", first, last), AlterationKind.MISSING, detail)
+
+    def signed_hash(self, row: int) -> bytes:
+        """The hash of a row that a salvage did not find; empty: unknown."""
+        for source in ("head", "anchor"):
+            query = f"SELECT hash FROM {source} WHERE table_name = ? AND row = ?"  # noqa: S608 -- ours
+            for (hashed,) in self.reader.rows(query, self.table, row):
+                return bytes(hashed)
+        return b""
+
+    def after_gap(self, number: int) -> Alteration:
+        detail = "the row before it is missing, so nothing proves it, and no salvage named it as not proven"
+        return self.finding(f"row {number}", AlterationKind.ALTERED, detail)
 
     def differing(self, previous: bytes, columns: Sequence[Any], events: Sequence[EventColumns]) -> Alteration:
         """The most likely change of a row that differs from its hash."""
@@ -321,51 +329,6 @@ class Verification:
 def gaps(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The first and the last number of each gap."""
     return ((before + 1, after - 1) for before, after in pairwise(numbers) if after > before + 1)
-
-
-def file_findings(reader: Reader) -> Iterator[Alteration]:
-    """Changes that do not belong to one table: in the schema, the dictionary, the first word; tables without a row."""
-    with reader.one_moment():
-        found = list(file_changes(reader))
-    yield from found
-
-
-def file_changes(reader: Reader) -> Iterator[Alteration]:
-    file = reader.path.name
-    stored = [(number, sha256(each).digest()) for number, each in reader.rows("SELECT number, bytes FROM dictionary")]
-    if stored != [(DICTIONARY, DICTIONARY_SHA256)]:
-        detail = "the compressed bodies of the rows have other contents"
-        yield Alteration(file, "the dictionary", AlterationKind.ALTERED, detail)
-    yield from schema_changes(reader)
-    ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
-    if word != reader.word:
-        yield Alteration(
-            file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word or 'no word'} before"
-        )
-    if list(reader.rows(f"SELECT 1 FROM loss WHERE NOT EXISTS ({SALVAGED}) LIMIT 1")):  # noqa: S608 -- ours
-        detail = "it names gaps, and no incarnation of the journal is `salvaged`"
-        yield Alteration(file, "the table `loss`", AlterationKind.INSERTED, detail)
-    known = known_tables(reader)
-    begun = "incarnation_table WHERE row > 0 OR sequence > 0"  # another one may begin before the first row of a table
-    for source in ("cursor", "checkpoint", "head", "anchor", "seal", begun):
-        for (name,) in reader.rows(f"SELECT DISTINCT table_name FROM {source}"):  # noqa: S608 -- ours
-            if name not in known:
-                detail = f"the {source.split()[0]} of the table remains"
-                yield Alteration(name, "all rows", AlterationKind.MISSING, detail)
-                known = [*known, name]
-    if list(reader.rows("SELECT 1 FROM key LIMIT 1")) and not list(reader.rows("SELECT 1 FROM head LIMIT 1")):
-        kind = AlterationKind.LOST if list(reader.rows(SALVAGED)) else AlterationKind.MISSING
-        yield Alteration(file, "all signed heads", kind, "the key that signed them remains")
-
-
-def schema_changes(reader: Reader) -> Iterator[Alteration]:
-    file, found = reader.path.name, definitions(reader.rows(DEFINITIONS))
-    for kind, name in reader.rows(OTHER_OBJECTS, msgspec.json.encode(sorted(TABLES | INDEXES)).decode()):
-        yield Alteration(file, f"the {kind} {name}", AlterationKind.INSERTED, "the schema of shoed does not have it")
-    for name, definition in expected_definitions().items():
-        if found.get(name) != definition:
-            detail = "its definition is not that of the schema of shoed"
-            yield Alteration(file, f"the definition of {name}", AlterationKind.ALTERED, detail)
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:

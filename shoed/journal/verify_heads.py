@@ -9,8 +9,9 @@ some heads are compared in each transaction, with the keys, incarnations and cut
 """
 
 from base64 import b64decode
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from shoed.errors import JournalError
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_announced_by, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
-from shoed.journal.losses import Losses, LossKind, known_tables, span
+from shoed.journal.losses import Loss, Losses, LossKind, known_tables, span
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
@@ -107,6 +108,18 @@ class HeadsElsewhere(msgspec.Struct):
         self.first, self.last, self.count = min(self.first, head.time), max(self.last, head.row), self.count + 1
 
 
+def is_lost(losses: Losses, head: Head, found: bytes | None) -> bool:
+    """Whether a salvage named the row of the head: it did not find the row, or not as it was signed."""
+    if found is None:
+        return losses.has(LossKind.MISSING, head.row)
+    return found.hex() != head.hash and losses.has(LossKind.UNPROVEN, head.row)
+
+
+def after(gap: Loss) -> int:
+    """The first row after a gap: its hash is the beginning of the chain there."""
+    return gap.last_row + (gap.kind is LossKind.MISSING)
+
+
 class SignedTable:
     """What the comparison of a head requires of its table."""
 
@@ -115,7 +128,22 @@ class SignedTable:
         self.losses = Losses(reader, table)
         self.words = list(reader.rows(WORDS, table))  # the incarnations, the newest first
         self.first_word = reader.word
+        self.known = {self.first_word, *(word for _, word, _ in self.words)}
         self.salvaged = max((row for row, _, reason in self.words if reason == Because.SALVAGED.value), default=0)
+        self.gaps = [each for each in self.losses.all if each.kind is not LossKind.EVENTS and each.row > self.begin]
+
+    def parts(self, end: int) -> Iterator[tuple[int, int]]:
+        """The first and the last row of each part between two gaps. A head proves no row before its part."""
+        first = self.begin + 1
+        for gap in self.gaps:
+            yield first, gap.row - 1
+            first = after(gap)
+        yield first, end
+
+    def part(self, row: int) -> int | None:
+        """The number of the part with this row; None: it is in a gap."""
+        number = bisect_right(self.gaps, row, key=after)
+        return None if number < len(self.gaps) and self.gaps[number].row <= row else number
 
     def incarnation(self, row: int) -> tuple[str, str]:
         """The word of a row, and why it begins."""
@@ -129,17 +157,20 @@ class HeadVerification:
         self.reader = reader
         self.keys = keys
         self.trusted: set[str] = set()
+        self.announced: set[str] = set()  # keys that are not on record, by their heads
         self.others: Mapping[str, str] = {}
         self.tables: dict[str, SignedTable] = {}
         self.requires_heads = bool(keys)  # a journal without any key is not signed
         self.notes: list[str] = []
         self.runs: dict[tuple[str, str], HeadRun] = {}  # by table and detail
-        self.unsigned = (1, 0)  # the first and the last row after the last genuine head
+        self.unsigned: list[tuple[int, int]] = []  # the first and the last row after the last genuine head of a part
+        self.signed: dict[int, int] = {}  # by the number of the gaps before a part: the last row with a genuine head
         self.compared = 0  # heads of the table, or of the file
         self.last = 0  # the last row with a genuine head
         self.lost = 0  # heads of rows that a salvage did not find, and named
         self.without_head = 0  # rows that require a head, which a salvage did not find
         self.cut = 0  # heads of rows that retention deleted
+        self.later: dict[str, int] = {}  # heads of incarnations that a set-aside file does not have
         self.strangers = 0  # heads of a file, of other keys than the given ones
         self.newest = ""  # the time of the newest head of this journal in a file
         self.elsewhere: dict[tuple[str, str], HeadsElsewhere] = {}  # by journal and table
@@ -166,7 +197,11 @@ class HeadVerification:
                 for head in heads:
                     self.compare(head, "")
             last = heads[-1].row if heads else None
-        self.unsigned = (max(self.last, self.tables[table].begin) + 1, end)
+        parts = [
+            (max(first, self.signed.get(number, 0) + 1), last)
+            for number, (first, last) in enumerate(self.tables[table].parts(end))
+        ]
+        self.unsigned = [(first, last) for first, last in parts if first <= last]
         if self.requires_heads:
             self.require(table, end)
         yield from self.joined()
@@ -225,6 +260,9 @@ class HeadVerification:
                         self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
                     elif not names or head.table in names:
                         self.take(head, path, previous)
+        for incarnation, count in self.later.items():
+            note = f"a copy of this journal began the incarnation {incarnation}, and continued; verify that copy"
+            self.notes.append(f"{path}: {count} signed heads are not compared: {note}")
         if self.strangers:
             note = f"{self.strangers} signed heads of other keys are not compared, because anyone can make them"
             self.notes.append(f"{path}: {note}")
@@ -235,7 +273,7 @@ class HeadVerification:
 
     def take(self, head: Head, path: Path, previous: Collection[str]) -> None:
         """`previous`: the words that this journal names as earlier ones."""
-        if self.keys and head.key not in self.trusted and not is_announced_by(head, self.trusted):
+        if self.keys and not self.trusts(head):
             self.strangers += 1
         elif head.journal == self.reader.word:
             self.newest = max(self.newest, head.time)
@@ -273,6 +311,7 @@ class HeadVerification:
 
     def begin(self) -> None:
         self.runs.clear()
+        self.signed = {}
         self.compared = self.last = self.lost = self.without_head = self.cut = 0
 
     def compare(self, head: Head, source: str) -> None:
@@ -280,7 +319,7 @@ class HeadVerification:
         if not head.key:
             detail = f"the head{source} names a key that is not in the table `key` of the journal"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
-        elif head.key not in self.trusted:
+        elif not self.trusts(head):
             reason = self.others.get(head.key, "it is not in the table `key` of the journal")
             detail = f"the head{source} is signed by {head.key}, which no trusted key announced ({reason})"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
@@ -288,6 +327,12 @@ class HeadVerification:
             self.add(head.table, AlterationKind.ALTERED, head.row, f"the signature of the head{source} is wrong")
         else:
             self.compare_hash(head, source)
+
+    def trusts(self, head: Head) -> bool:
+        """Whether the key is trusted, or a trusted key announced it, perhaps after the end of this journal."""
+        if head.key not in self.trusted | self.announced and is_announced_by(head, self.trusted | self.announced):
+            self.announced.add(head.key)
+        return head.key in self.trusted | self.announced
 
     def compare_hash(self, head: Head, source: str) -> None:
         table = self.tables.get(head.table)
@@ -300,9 +345,12 @@ class HeadVerification:
             self.cut += 1
             return
         self.compared += 1
+        self.compare_row(head, source, table)
+
+    def compare_row(self, head: Head, source: str, table: SignedTable) -> None:
         word, reason = table.incarnation(head.row)
         found = self.hash_of(head.table, head.row)
-        if found is None and table.losses.has(LossKind.MISSING, head.row):
+        if is_lost(table.losses, head, found):
             self.lost += 1
         elif word != head.incarnation and reason:
             detail = f"{LOST_INCARNATION} {head.incarnation} are lost, {word} begins before them: {reason}"
@@ -311,6 +359,8 @@ class HeadVerification:
             is_end = head.row > self.reader.last_row(head.table)
             what = ENDS if is_end else "the journal does not have the row"
             self.add(head.table, AlterationKind.MISSING, head.row, f"{what} of the head{source}")
+        elif self.reader.path.name != JOURNAL and head.incarnation not in table.known:
+            self.later[head.incarnation] = self.later.get(head.incarnation, 0) + 1
         elif word != head.incarnation:
             detail = f"the head{source} has the incarnation {head.incarnation}, which is not on record before the row"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
@@ -322,6 +372,8 @@ class HeadVerification:
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
         else:
             self.last = max(self.last, head.row)
+            if (part := table.part(head.row)) is not None:
+                self.signed[part] = max(self.signed.get(part, 0), head.row)
 
     def has_place(self, head: Head, table: SignedTable) -> bool:
         """Whether the events up to the row have the place in the head, as far as they are in the journal."""
@@ -355,7 +407,7 @@ def journals_beside(path: Path) -> Mapping[str, Path]:
     """By their words: the journals that were set aside in the directory of this one, as far as they can be read."""
     found: dict[str, Path] = {}
     for each in sorted(path.parent.glob("journal*.db")):
-        with suppress(JournalError), closing(Reader(each)) as reader:
+        with suppress(JournalError), Reader(each) as reader:
             found[reader.word] = each
     return found
 

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from shoed.errors import JournalError
+from shoed.errors import CommitFailed, JournalError
 from shoed.journal.commit import Entry
 from shoed.journal.keys import SigningKey
 from shoed.journal.recording import BatchResult, CursorMove, Deletion, Flush, Halt, HasMore, Recording, Resume, weight
@@ -162,10 +162,7 @@ class Writer:
         for table, error in result.failures.items():
             self.stopped(table, error)
         if (since := self.hanging_since) is not None:
-            self.hanging_since = None
-            end = "has failed" if result.failures else "is complete"
-            LOG.warning("%s: the commit %s after %.1f s", self.store.path, end, time.monotonic() - since)
-            self.changed()
+            self.after_hang(result, time.monotonic() - since)
         if result.is_available:
             for table in [each for each in self.stops if each in self.tables]:
                 self.tables[table].journal_available()
@@ -198,6 +195,17 @@ class Writer:
             self.resume(table)
 
     # --- hangs
+
+    def after_hang(self, result: BatchResult, seconds: float) -> None:
+        """After a failed commit, the hang continues for the tables whose Steps wait for the next one."""
+        if result.seconds is None and not result.is_available:
+            return
+        has_failed = any(isinstance(error, CommitFailed) for error in result.failures.values())
+        end = "the commit has failed" if has_failed else "the disk accepts commits"
+        LOG.warning("%s: %s after %.1f s", self.store.path, end, seconds)
+        if not has_failed:
+            self.hanging_since = None
+            self.changed()
 
     def look(self) -> None:
         """Look for a hang, and look again while something waits."""

@@ -13,7 +13,7 @@ import math
 import signal
 import socket
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, assert_never
@@ -81,7 +81,7 @@ class Daemon(Generic[D]):
         self.began_us = now().utc_us
         self.disk = Disk(Path(config.state_dir).absolute())
         self.store = store
-        with closing(store.read()) as reader:
+        with store.read() as reader:
             self.key = daemon_key(self.disk.state_dir, config.journal.key_file, recorded_key(reader))
         self.writer = Writer(store, ENGINE, self.key)
         self.desk = desk

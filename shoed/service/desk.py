@@ -9,7 +9,6 @@ tables continue.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from functools import partial
 from time import monotonic_ns
 from typing import Final
@@ -105,7 +104,7 @@ class Desk:
         self.stepped: Callable[[], None] | None = None  # called after each input, while a reload waits for the table
 
     def read_words(self) -> None:
-        with closing(self.store.read()) as reader:
+        with self.store.read() as reader:
             self.words = incarnations.words(reader, self.name)
             self.continued = incarnations.pending(reader, self.name)  # until the first Step records it
         self.reason = self.continued.reason if self.continued is not None else None  # of a loss that the start found
@@ -123,7 +122,7 @@ class Desk:
         return publisher
 
     def acknowledged(self, store: Store) -> int:
-        with closing(store.read()) as reader:
+        with store.read() as reader:
             return reader.cursor(self.name)
 
     def fields(self) -> Mapping[str, str]:
@@ -133,7 +132,7 @@ class Desk:
 
     def restored(self, store: Store) -> EngineState[SessionState]:
         """The state after the last row."""
-        with closing(store.read()) as reader:
+        with store.read() as reader:
             restored = restore(reader, self.name, self.engine, lambda of: engine_of(recall(of), reader.word))
         self.begun = "" if restored.plant is None else text(restored.plant)
         for problem in restored.problems:
@@ -197,7 +196,7 @@ class Desk:
 
     def next_incarnation(self) -> tuple[int, tuple[int, str]]:
         """In a thread: the last event that keeps its word, and a number and a word for the next incarnation."""
-        with closing(self.store.read()) as reader:
+        with self.store.read() as reader:
             kept = max(incarnations.kept(reader, self.name), self.publisher.acknowledged, self.words[-1].after)
             return kept, incarnations.next_one(reader)
 
@@ -333,7 +332,7 @@ class Desk:
 
     def answer_on_record(self, command: Commanded) -> Answer | None:
         """In a thread, because the disk may hang: the recorded answer to the id of the command."""
-        with closing(self.store.read()) as reader:
+        with self.store.read() as reader:
             found = reader.answer(self.name, command.id)
         if found is None:
             return None

@@ -8,7 +8,6 @@ after each batch. A cut requires recorded settings: a table records them again i
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from time import monotonic
 from typing import Final, Protocol
 
@@ -84,5 +83,5 @@ class Retention:
             LOG.info("%s: the journal begins with row %d: older rows were deleted", cut.table, cut.row)
 
     def find(self) -> RowCut | None:
-        with closing(self.store.read()) as reader:
+        with self.store.read() as reader:
             return next_cut(reader, self.keep, now().utc_us)

@@ -9,7 +9,6 @@ After their commit the table opens its links, and the rules of continuity apply.
 
 import asyncio
 import logging
-from contextlib import closing
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Never
@@ -168,7 +167,7 @@ class TableRecord:
 
     def read(self, acknowledged: int) -> EngineState[SessionState]:
         """In a thread: the state of the record. The events that wait for the broker must be readable."""
-        with closing(self.desk.store.read()) as reader:
+        with self.desk.store.read() as reader:
             verified_events(reader, self.desk.name, acknowledged, 1)
         self.desk.read_words()
         return self.desk.restored(self.desk.store)

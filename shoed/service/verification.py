@@ -10,15 +10,15 @@ the thread.
 import logging
 import threading
 from collections.abc import Iterable
-from contextlib import closing
 from itertools import chain, islice
 from time import monotonic
 from typing import Final
 
 from shoed.errors import JournalError, JournalUnusable
 from shoed.journal import Store
-from shoed.journal.reader import Reader
-from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
+from shoed.journal.reader import MALFORMED, Reader
+from shoed.journal.verify import Alteration, AlterationKind, Verification
+from shoed.journal.verify_file import file_findings
 
 PART: Final = 256  # rows of one transaction: 1 ms
 SHARE: Final = 0.02  # of a core
@@ -48,7 +48,7 @@ class BackgroundVerification:
 
     def run(self) -> None:
         try:
-            with closing(self.store.read()) as reader:
+            with self.store.read() as reader:
                 reader.connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
                 self.worked_since = monotonic()
                 self.verify_file(reader)
@@ -65,18 +65,17 @@ class BackgroundVerification:
         """The schema, the dictionary, and the remains of tables without a row."""
         try:
             self.take(file_findings(reader))
-        except JournalUnusable as error:
-            self.store.report(f"a part of the journal cannot be read, and play continues: {error}")
+        except (JournalUnusable, *MALFORMED) as error:
+            self.store.report(f"a part of the journal cannot be read, and play continues: {reader.damage(error)}")
 
     def verify(self, reader: Reader, table: str) -> None:
         verification = Verification(reader, table, PART, self.rest)
         findings = chain(verification.row_findings(), verification.ends())
         try:
             found = self.take(findings)
-        except JournalUnusable as error:
-            self.store.report(
-                f"{table}: the row after row {verification.tip.row} cannot be read, and play continues: {error}"
-            )
+        except (JournalUnusable, *MALFORMED) as error:
+            place = f"{table}: the row after row {verification.tip.row}"
+            self.store.report(f"{place} cannot be read, and play continues: {reader.damage(error)}")
             return
         counts = f"{verification.rows} rows and {verification.events} events"
         gaps = len(verification.losses.all)

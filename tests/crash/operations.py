@@ -21,7 +21,8 @@ from shoed.journal.ed25519 import is_signed
 from shoed.journal.retention import cut_text
 from shoed.journal.schema import SCHEMAS
 from shoed.journal.seal import Run
-from shoed.journal.verify import Verification, file_findings
+from shoed.journal.verify import Verification
+from shoed.journal.verify_file import file_findings
 from tests.crash.evidence import read
 from tests.crash.forks import Finished, Forks
 from tests.long_record import LongRecord

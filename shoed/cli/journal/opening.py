@@ -5,7 +5,7 @@ The path of a journal is that of the daemon's state directory, of a directory wi
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from shoed.cli import say
@@ -36,7 +36,7 @@ def file_of(place: Path) -> Path:
 @contextmanager
 def opened(place: Path) -> Iterator[Reader]:
     """A reader without a transaction: each of its queries reads the record of its own moment."""
-    with closing(Reader(file_of(place))) as reader:
+    with Reader(file_of(place)) as reader:
         yield reader
 
 

@@ -1,7 +1,7 @@
 """`shoed journal salvage`: write the readable rows of a damaged journal to a new journal, and name the gaps."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,7 @@ from shoed.errors import JournalError
 from shoed.journal import Reader, hold
 from shoed.journal.backup import last_round
 from shoed.journal.head_log import NAME
-from shoed.journal.losses import REASONS, LossKind
+from shoed.journal.losses import NOT_PROVEN, REASONS, Losses, LossKind
 from shoed.journal.salvage import SalvagedTable, salvage
 from shoed.journal.schema import Use, absent
 from shoed.journal.store import JOURNAL
@@ -43,9 +43,11 @@ def run(damaged: Path, directory: Path) -> int:
         if target.exists():
             raise JournalError(f"{target} exists; name a new directory")
         found = salvage(file, target)
-    with closing(Reader(target)) as reader:
+    with Reader(target) as reader:
         for table in found.tables:
             print("\n".join(lines(table, last_round(reader, table.name))))
+            for events in Losses(reader, table.name).events_without_rows:
+                print(f"    {events}: {NOT_PROVEN}")
     if found.unread_pages:
         print(f"{file}: the disk could not read {found.unread_pages} pages; the last rows may be missing, too")
     if found.lost_heads:

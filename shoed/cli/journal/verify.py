@@ -12,9 +12,10 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser, path
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
-from shoed.journal.losses import REASONS, known_tables, span
+from shoed.journal.losses import NOT_PROVEN, REASONS, known_tables, span
 from shoed.journal.schema import CHAINED
-from shoed.journal.verify import Alteration, AlterationKind, Verification, file_findings
+from shoed.journal.verify import Alteration, AlterationKind, Verification
+from shoed.journal.verify_file import file_findings
 from shoed.journal.verify_heads import ENDS, LOST_INCARNATION, PROVES_NOTHING, HeadVerification
 from shoed.journal.witness import witnessed
 from shoed.model.printable import printable
@@ -70,6 +71,8 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
             for loss in verification.losses.all:
                 print(printable(f"{name}: {loss}: {REASONS[loss.kind]}"))
                 conclusions.add(INCOMPLETE)
+            for events in verification.losses.events_without_rows:
+                print(printable(f"{name}: {events}: {NOT_PROVEN}"))
             with closing(verification.findings()) as findings:
                 others = (each for each in findings if each.kind is not AlterationKind.LOST)
                 found = [str(each) for each in islice(others, SHOWN + 1)]
@@ -120,11 +123,10 @@ def verified_heads(
     for table in tables:
         yield from heads.stored(table)
         yield f"{table}: {heads.compared} signed heads; the last genuine one is of row {heads.last}"
-        first, last = heads.unsigned
-        if first <= last:
+        for first, last in heads.unsigned:
             yield f"{table}: not signed: {span('row', first, last)}"
         if heads.lost:
-            yield f"{table}: {heads.lost} of them are of rows that a salvage did not find"
+            yield f"{table}: {heads.lost} of them are of rows that a salvage did not find, or not as they were signed"
         if heads.without_head:
             detail = f"{heads.without_head} rows require a signed head, and the salvage did not find it"
             yield Alteration(table, "signed heads", AlterationKind.LOST, detail)

@@ -8,7 +8,6 @@ import os
 import pwd
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -176,7 +175,7 @@ def check_versions(state_dir: Path, devices: Sequence[ConfiguredDevice]) -> Iter
     if not stating:
         return
     try:
-        with closing(Reader(state_dir / JOURNAL)) as reader:
+        with Reader(state_dir / JOURNAL) as reader:
             for of in stating:
                 yield firmware(of, stated(reader, of))
     except JournalUnusable as error:

@@ -4,7 +4,6 @@ import os
 import pwd
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -104,7 +103,7 @@ def check_journal(state_dir: Path) -> Iterator[CheckResult]:
             text = "the daemon set a damaged journal aside"
             remedy = f"run: shoed journal salvage {aside} DEST; then move the file to another directory"
             yield CheckResult(CheckName.JOURNAL, Level.WARNING, str(aside), text, remedy)
-        with closing(Reader(path)) as reader:
+        with Reader(path) as reader:
             yield version(reader)
             yield damages(reader)
     except (JournalUnusable, OSError) as error:

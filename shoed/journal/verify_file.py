@@ -1,0 +1,111 @@
+"""The verification of a journal as a file: its schema, its dictionary, its words, and tables without rows."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from itertools import product
+from typing import Final
+
+import msgspec
+
+from shoed.errors import JournalUnusable
+from shoed.journal.losses import Losses, LossKind, known_tables
+from shoed.journal.reader import Reader
+from shoed.journal.rows import DICTIONARY, DICTIONARY_SHA256
+from shoed.journal.schema import DEFINITIONS, INDEXES, TABLES, definitions, expected_definitions
+from shoed.journal.verify import Alteration, AlterationKind
+from shoed.model.incarnations import Because, WordSince
+from shoed.model.step import AnyInput, Configured
+from shoed.typed_json import decoder
+
+OTHER_OBJECTS: Final = (  # `sqlite_`: of SQLite itself
+    "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
+    " OR name NOT IN (SELECT value FROM json_each(?)) AND name NOT GLOB 'sqlite_*' ORDER BY name"
+)
+SALVAGED: Final = f"SELECT 1 FROM incarnation WHERE reason = '{Because.SALVAGED.value}'"  # noqa: S608 -- ours
+
+
+INCARNATIONS: Final = (
+    "SELECT row, number, word, sequence FROM incarnation_table LEFT JOIN incarnation USING (number)"
+    " WHERE table_name = ? ORDER BY number"
+)
+NUMBERED: Final = ("step", "step_4", "anchor", "seal", "head", "checkpoint")  # by the row of a table
+
+
+def file_findings(reader: Reader) -> Iterator[Alteration]:
+    """Changes that do not belong to one table: in the schema, the dictionary, the first word; tables without a row."""
+    with reader.one_moment():
+        found = list(file_changes(reader))
+    yield from found
+
+
+def file_changes(reader: Reader) -> Iterator[Alteration]:
+    file = reader.path.name
+    stored = [(number, sha256(each).digest()) for number, each in reader.rows("SELECT number, bytes FROM dictionary")]
+    if stored != [(DICTIONARY, DICTIONARY_SHA256)]:
+        detail = "the compressed bodies of the rows have other contents"
+        yield Alteration(file, "the dictionary", AlterationKind.ALTERED, detail)
+    yield from schema_changes(reader)
+    ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
+    if word != reader.word:
+        yield Alteration(
+            file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word or 'no word'} before"
+        )
+    if list(reader.rows(f"SELECT 1 FROM loss WHERE NOT EXISTS ({SALVAGED}) LIMIT 1")):  # noqa: S608 -- ours
+        detail = "it names gaps, and no incarnation of the journal is `salvaged`"
+        yield Alteration(file, "the table `loss`", AlterationKind.INSERTED, detail)
+    yield from rows_before_the_first(reader)
+    for table in reader.tables:
+        yield from incarnation_changes(reader, table)
+    known = known_tables(reader)
+    begun = "incarnation_table WHERE row > 0 OR sequence > 0"  # another one may begin before the first row of a table
+    for source in ("cursor", "checkpoint", "head", "anchor", "seal", begun):
+        for (name,) in reader.rows(f"SELECT DISTINCT table_name FROM {source}"):  # noqa: S608 -- ours
+            if name not in known:
+                detail = f"the {source.split()[0]} of the table remains"
+                yield Alteration(name, "all rows", AlterationKind.MISSING, detail)
+                known = [*known, name]
+    if list(reader.rows("SELECT 1 FROM key LIMIT 1")) and not list(reader.rows("SELECT 1 FROM head LIMIT 1")):
+        kind = AlterationKind.LOST if list(reader.rows(SALVAGED)) else AlterationKind.MISSING
+        yield Alteration(file, "all signed heads", kind, "the key that signed them remains")
+
+
+def rows_before_the_first(reader: Reader) -> Iterator[Alteration]:
+    for table, source in product(known_tables(reader), NUMBERED):
+        query = f"SELECT row FROM {source} WHERE table_name = ? AND row < 1"  # noqa: S608 -- ours
+        for (row,) in reader.rows(query, table):
+            yield Alteration(table, f"row {row} in the table {source}", AlterationKind.INSERTED, "the first row is 1")
+
+
+def incarnation_changes(reader: Reader, table: str) -> Iterator[Alteration]:
+    """An incarnation is not after the last row, and its first row records its word."""
+    end, losses = reader.last_row(table), Losses(reader, table)
+    for row, number, word, sequence in reader.rows(INCARNATIONS, table):
+        place = f"incarnation {number}"
+        if word is None:
+            yield Alteration(table, place, AlterationKind.MISSING, "the rows that begin with it remain")
+        elif row > end and not losses.has(LossKind.MISSING, end + 1, row):
+            detail = f"it begins after row {row}, and the last row is {end}"
+            yield Alteration(table, place, AlterationKind.ALTERED, detail)
+        elif number > 1 and contradicts(reader, table, row + 1, WordSince(sequence, word)):
+            detail = f"row {row + 1} does not record that the word {word} begins after event {sequence}"
+            yield Alteration(table, place, AlterationKind.ALTERED, detail)
+
+
+def contradicts(reader: Reader, table: str, row: int, word: WordSince) -> bool:
+    """Whether the first row of an incarnation has other words, as far as the row exists and can be read."""
+    with suppress(JournalUnusable, msgspec.DecodeError):
+        for step in reader.step(table, row, row):
+            first: AnyInput = decoder(AnyInput).decode(step.input)
+            return isinstance(first, Configured) and word not in first.words
+    return False
+
+
+def schema_changes(reader: Reader) -> Iterator[Alteration]:
+    file, found = reader.path.name, definitions(reader.rows(DEFINITIONS))
+    for kind, name in reader.rows(OTHER_OBJECTS, msgspec.json.encode(sorted(TABLES | INDEXES)).decode()):
+        yield Alteration(file, f"the {kind} {name}", AlterationKind.INSERTED, "the schema of shoed does not have it")
+    for name, definition in expected_definitions().items():
+        if found.get(name) != definition:
+            detail = "its definition is not that of the schema of shoed"
+            yield Alteration(file, f"the definition of {name}", AlterationKind.ALTERED, detail)
