@@ -11,8 +11,9 @@ import msgspec
 from shoed.errors import RowAltered
 from shoed.journal import Reader
 from shoed.journal.heads import heads_of, is_genuine
+from shoed.journal.losses import REASONS, Losses
 from shoed.journal.scan import Extent
-from shoed.journal.verify import require_rows
+from shoed.journal.verify import altered, require_rows
 
 CHUNK: Final = 256  # rows
 
@@ -37,11 +38,16 @@ def compared(reader: Reader, table: str, rows: Extent) -> Verified:
         return Verified("the rows have no hashes: an earlier version of shoed wrote the journal", "", is_good=False)
     head = next(heads_of(reader, "table_name = ? AND row >= ? ORDER BY row LIMIT 1", table, rows.last), None)
     last = rows.last if head is None else head.row
+    for loss in Losses(reader, table).all:
+        if loss.row <= last and loss.last_row >= rows.first:
+            return Verified(f"{loss}: {REASONS[loss.kind]}; shoed journal verify lists the gaps", "", is_good=False)
     try:
         first: int | None = rows.first
         while first is not None and first <= last:
             require_rows(reader, table, first, min(first + CHUNK - 1, last))
             first = reader.next_row(table, first + CHUNK)
+        if (end := reader.before(table, last + 1).row) < last:
+            raise altered(table, f"row {end + 1} is missing")
     except RowAltered as error:
         return Verified(str(error), "", is_good=False)
     hashed = reader.before(table, last + 1).hash.hex()
