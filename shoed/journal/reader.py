@@ -193,8 +193,8 @@ class Reader:
         self.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
         try:
             found = [str(text) for (text,) in self.connection.execute(f"PRAGMA {pragma}({MOST_DAMAGES})")]
-        except sqlite3.Error as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+        except UNREADABLE as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 return None
             raise unusable(self.path, error, Use.READ) from error
         finally:

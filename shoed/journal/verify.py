@@ -231,8 +231,9 @@ class Verification:
         try:
             for columns in self.reader.rows(STEPS, self.table, row, self.last_row, self.part_rows):
                 number, own = columns[1], []
-                is_next, is_named = number == row + 1, self.losses.has(LossKind.MISSING, row + 1, number - 1)
-                if not is_next and is_named:
+                is_next = number == row + 1
+                is_named = not is_next and self.losses.has(LossKind.MISSING, row + 1, number - 1)
+                if is_named:
                     hashed = self.signed_hash(number - 1)
                 elif not is_next:
                     yield from self.missing(row + 1, number - 1, f"the next row is {number}")

@@ -23,8 +23,6 @@ OTHER_OBJECTS: Final = (  # `sqlite_`: of SQLite itself
     " OR name NOT IN (SELECT value FROM json_each(?)) AND name NOT GLOB 'sqlite_*' ORDER BY name"
 )
 SALVAGED: Final = f"SELECT 1 FROM incarnation WHERE reason = '{Because.SALVAGED.value}'"  # noqa: S608 -- ours
-
-
 INCARNATIONS: Final = (
     "SELECT row, number, word, sequence FROM incarnation_table LEFT JOIN incarnation USING (number)"
     " WHERE table_name = ? ORDER BY number"
