@@ -1,5 +1,6 @@
 """The gaps that a salvage named in a journal: rows and events that are missing, and rows that are not proven."""
 
+from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property
 from typing import Final
@@ -78,12 +79,13 @@ class Losses:
         found = reader.rows(query, table) if reader.is_chained else ()
         self.all: list[Loss] = []
         self.unknown: list[tuple[int, str]] = []  # the row of an entry that no salvage writes, and the reason
-        salvaged = self.salvaged
         for row, last_row, kind, *events in found:
             if kind not in KINDS:
                 self.unknown.append((row, f"no salvage writes the kind {kind!r}"))
-            elif salvaged is not None and salvaged < min(row, reader.last_row(table)):  # the table has continued
-                self.unknown.append((row, f"the last salvage ended with row {salvaged}"))
+            elif (last := self.salvaged) is not None and last < min(
+                row, reader.last_row(table)
+            ):  # the table has continued
+                self.unknown.append((row, f"the last salvage ended with row {last}"))
             else:
                 self.all.append(Loss(row, last_row, LossKind(kind), *events))
 
@@ -94,6 +96,12 @@ class Losses:
         return [span("event", first, last) for first, last in found]
 
     @property
+    def named(self) -> Iterator[tuple[str, str]]:
+        """The place of each gap, and what is known about it."""
+        yield from ((str(loss), REASONS[loss.kind]) for loss in self.all)
+        yield from ((events, NOT_PROVEN) for events in self.events_without_rows)
+
+    @cached_property
     def salvaged(self) -> int | None:
         """The last row that a salvage wrote."""
         ((row,),) = self.reader.rows(SALVAGED, self.table)
@@ -101,7 +109,11 @@ class Losses:
 
     def concern(self, first: int, last: int) -> bool:
         """Whether one of these rows is named."""
-        return any(loss.row <= last and loss.last_row >= first for loss in self.all)
+        return any(self.among(first, last))
+
+    def among(self, first: int, last: int) -> Iterator[Loss]:
+        """The gaps with one of these rows."""
+        return (loss for loss in self.all if loss.row <= last and loss.last_row >= first)
 
     def present(self, loss: Loss) -> str | None:
         """The first row or event that is in the journal, although the salvage did not find it."""

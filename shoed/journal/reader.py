@@ -50,6 +50,11 @@ class StoredAnswer(msgspec.Struct, frozen=True):
     answers: str
 
 
+# Of values with a wrong type, in code that trusts the schema.
+MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+CHECK_S: Final = 30.0
+
+
 class ChainAnchor(msgspec.Struct, frozen=True):
     """The chain of a table begins after this row: at the end of the sealed rows (`seal`), or at a `cut`."""
 
@@ -59,10 +64,6 @@ class ChainAnchor(msgspec.Struct, frozen=True):
     state: bytes | None = None  # the digest of the checkpoint after the row
     reason: str = "seal"
     utc_us: int = 0
-
-
-MALFORMED: Final = (TypeError, ValueError, AttributeError, LookupError)  # of values with a wrong type
-CHECK_S: Final = 30.0
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -119,7 +120,7 @@ class Reader:
             if isinstance(error, MALFORMED):
                 raise self.damage(error) from error
         finally:
-            self.connection.close()
+            self.close()
 
     def close(self) -> None:
         self.connection.close()
@@ -128,7 +129,7 @@ class Reader:
         """The damage that SQLite finds: a page in a wrong place gives values of a wrong type. Else raise the error."""
         if isinstance(error, JournalUnusable):
             return error
-        for damage in self.quick_check(CHECK_S, "integrity_check") or ():  # it also compares the indexes
+        for damage in self.check(CHECK_S, "integrity_check") or ():  # it also compares the indexes
             first = damage.partition("\n")[0]
             return JournalDamaged(f"{self.path}: {first}; {DAMAGED[Use.READ]}")
         raise error
@@ -187,7 +188,7 @@ class Reader:
         ((newest,),) = self.rows("SELECT max(engine) FROM checkpoint")
         return None if newest is None else int(newest)
 
-    def quick_check(self, limit_s: float, pragma: str = "quick_check") -> list[str] | None:
+    def check(self, limit_s: float, pragma: str = "quick_check") -> list[str] | None:
         """The damages that SQLite finds in the file; None if the check requires more time."""
         until = time.monotonic() + limit_s
         self.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
@@ -228,6 +229,14 @@ class Reader:
             yield stored_step_4(old)
         for columns in self.columns(table, first, last):
             yield stored_step(columns, self.dictionary)
+
+    def hash_of(self, table: str, row: int, *sources: str) -> bytes | None:
+        """The hash of a row, in the first of these tables that has the row."""
+        for source in sources:
+            query = f"SELECT hash FROM {source} WHERE table_name = ? AND row = ?"  # noqa: S608 -- ours
+            for (found,) in self.rows(query, table, row):
+                return bytes(found)
+        return None
 
     def event_columns(self, table: str, row: int) -> list[EventColumns]:
         """The events of a row, without an index: the row of an event never decreases."""

@@ -215,6 +215,7 @@ class Chain:
         self.result = SalvagedTable(table)
         ((word,),) = connection.execute("SELECT word FROM journal").fetchall()
         self.row = self.sequence = 0  # the last ones
+        self.gap: Loss | None = None  # the last one of events
         self.before: bytes | None = genesis(word, table)
         self.hashes = {  # of rows that anchors and heads name
             row: hashed
@@ -281,14 +282,15 @@ class Chain:
     def reach(self, row: int, sequence: int) -> None:
         """Name the missing sequence numbers before an event."""
         if sequence > self.sequence + 1:
-            losses = [each for each in self.result.losses if (each.row, each.kind) == (row, LossKind.EVENTS)]
-            for loss in losses:  # one gap for each row: the events between two gaps are not proven either
-                part = (self.table, loss.first, sequence - 1)
+            if self.gap is not None and self.gap.row == row:
+                # `loss` has one gap of events for each row: the events between two gaps are not proven either.
                 query = "DELETE FROM main.event WHERE table_name = ? AND sequence BETWEEN ? AND ?"
-                self.result.events -= self.connection.execute(query, part).rowcount
-                loss.last_sequence = sequence - 1
-            if not losses:
-                self.result.losses.append(Loss(row, row, LossKind.EVENTS, self.sequence + 1, sequence - 1))
+                between = self.connection.execute(query, (self.table, self.gap.first, sequence - 1))
+                self.result.events -= between.rowcount
+                self.gap.last_sequence = sequence - 1
+            else:
+                self.gap = Loss(row, row, LossKind.EVENTS, self.sequence + 1, sequence - 1)
+                self.result.losses.append(self.gap)
         self.sequence = max(sequence, self.sequence)
 
     def one(self, query: str) -> int | None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from shoed.errors import JournalUnusable, RowAltered
-from shoed.journal.losses import NOT_PROVEN, REASONS, Losses, LossKind, span
+from shoed.journal.losses import Losses, LossKind, span
 from shoed.journal.reader import MALFORMED, ChainAnchor, Reader
 from shoed.journal.rows import (
     STEP,
@@ -108,12 +108,11 @@ class Verification:
         return place if proven == self.tip.row - self.first_row + 1 else f"{proven} of the {place}"
 
     def row_findings(self) -> Iterator[Alteration]:
+        for place, reason in self.losses.named:
+            yield self.finding(place, AlterationKind.LOST, reason)
         for loss in self.losses.all:
-            yield self.finding(str(loss), AlterationKind.LOST, REASONS[loss.kind])
             if (present := self.losses.present(loss)) is not None:
                 yield self.finding(f"the loss of {loss}", AlterationKind.ALTERED, f"{present} is present")
-        for events in self.losses.events_without_rows:
-            yield self.finding(events, AlterationKind.LOST, NOT_PROVEN)
         for row, reason in self.losses.unknown:
             yield self.finding(f"the loss of row {row}", AlterationKind.ALTERED, reason)
         yield from self.begin()
@@ -234,7 +233,7 @@ class Verification:
                 is_next = number == row + 1
                 is_named = not is_next and self.losses.has(LossKind.MISSING, row + 1, number - 1)
                 if is_named:
-                    hashed = self.signed_hash(number - 1)
+                    hashed = self.reader.hash_of(self.table, number - 1, "head", "anchor") or b""  # empty: unknown
                 elif not is_next:
                     yield from self.missing(row + 1, number - 1, f"the next row is {number}")
                 while event is not None and event[0] <= number:
@@ -273,14 +272,6 @@ class Verification:
     def missing_events(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
         if not self.losses.has(LossKind.EVENTS, first, last):
             yield self.finding(span("event", first, last), AlterationKind.MISSING, detail)
-
-    def signed_hash(self, row: int) -> bytes:
-        """The hash of a row that a salvage did not find; empty: unknown."""
-        for source in ("head", "anchor"):
-            query = f"SELECT hash FROM {source} WHERE table_name = ? AND row = ?"  # noqa: S608 -- ours
-            for (hashed,) in self.reader.rows(query, self.table, row):
-                return bytes(hashed)
-        return b""
 
     def after_gap(self, number: int) -> Alteration:
         detail = "the row before it is missing, so nothing proves it, and no salvage named it as not proven"

@@ -30,7 +30,6 @@ from shoed.journal.store import JOURNAL
 from shoed.journal.verify import PART, Alteration, AlterationKind
 from shoed.journal.witness import lines_of
 from shoed.model.events import TYPES, RoundStarted
-from shoed.model.incarnations import Because
 
 # The first words of details.
 LOST_INCARNATION: Final = "the rows of the incarnation"
@@ -129,7 +128,7 @@ class SignedTable:
         self.words = list(reader.rows(WORDS, table))  # the incarnations, the newest first
         self.first_word = reader.word
         self.known = {self.first_word, *(word for _, word, _ in self.words)}
-        self.salvaged = max((row for row, _, reason in self.words if reason == Because.SALVAGED.value), default=0)
+        self.salvaged = self.losses.salvaged or 0
         self.gaps = [each for each in self.losses.all if each.kind is not LossKind.EVENTS and each.row > self.begin]
 
     def parts(self, end: int) -> Iterator[tuple[int, int]]:
@@ -330,9 +329,12 @@ class HeadVerification:
 
     def trusts(self, head: Head) -> bool:
         """Whether the key is trusted, or a trusted key announced it, perhaps after the end of this journal."""
-        if head.key not in self.trusted | self.announced and is_announced_by(head, self.trusted | self.announced):
+        if head.key in self.trusted or head.key in self.announced:
+            return True
+        is_announced = is_announced_by(head, self.trusted | self.announced)
+        if is_announced:
             self.announced.add(head.key)
-        return head.key in self.trusted | self.announced
+        return is_announced
 
     def compare_hash(self, head: Head, source: str) -> None:
         table = self.tables.get(head.table)
@@ -349,7 +351,7 @@ class HeadVerification:
 
     def compare_row(self, head: Head, source: str, table: SignedTable) -> None:
         word, reason = table.incarnation(head.row)
-        found = self.hash_of(head.table, head.row)
+        found = self.reader.hash_of(head.table, head.row, "step", "anchor")
         if is_lost(table.losses, head, found):
             self.lost += 1
         elif word != head.incarnation and reason:
@@ -384,13 +386,6 @@ class HeadVerification:
         played = next(self.reader.rows(PLAYED, head.table, head.sequence), (0, 0))
         is_played = (head.shoe, head.round) == played or (table.begin > 0 and played == (0, 0))
         return is_known and (following is None or following > head.row) and is_played
-
-    def hash_of(self, table: str, row: int) -> bytes | None:
-        for name in ("step", "anchor"):
-            query = f"SELECT hash FROM {name} WHERE table_name = ? AND row = ?"  # noqa: S608 -- ours
-            for (found,) in self.reader.rows(query, table, row):
-                return bytes(found)
-        return None
 
     def add(self, table: str, kind: AlterationKind, row: int, detail: str, what: str = "signed head") -> None:
         run = self.runs.get((table, detail))

@@ -18,7 +18,7 @@ from shoed.cli.journal.opening import opened
 from shoed.errors import JournalDamaged, JournalUnusable, RowAltered
 from shoed.journal import Reader
 from shoed.journal.losses import REASONS
-from shoed.journal.reader import ChainAnchor
+from shoed.journal.reader import MALFORMED, ChainAnchor
 from shoed.journal.scan import EventRow, Extent, from_row, whole
 from shoed.journal.verify import AlterationKind, Verification, require_run
 
@@ -30,8 +30,6 @@ REMEDY: Final = (
     " as evidence, and run: shoed journal verify"
 )
 UNVERIFIED: Final = "the hashes of the rows were not verified, because they are many; run: shoed journal verify"
-# The errors of contents that no shoed wrote.
-UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class RowPart(msgspec.Struct):
@@ -124,9 +122,8 @@ def changes_of(reader: Reader, part: RowPart) -> Iterator[str]:
     if first > part.last:
         return
     verification = Verification(reader, table)
-    for loss in verification.losses.all:
-        if loss.row <= part.last and loss.last_row >= first:
-            yield f"{table}: {loss}: {REASONS[loss.kind]}"
+    for loss in verification.losses.among(first, part.last):
+        yield f"{table}: {loss}: {REASONS[loss.kind]}"
     before, span = reader.before(table, first), whole(reader, table)
     try:
         begin = from_row(reader, table, span, first)
@@ -153,7 +150,7 @@ def examined(place: Path) -> Iterator[Reader]:
     with opened(place) as reader:
         try:
             yield reader
-        except UNREADABLE as error:
+        except MALFORMED as error:
             what = f"the contents cannot be read: {type(error).__name__}: {error}"
             raise unreadable(changed_row(reader) or str(reader.path), what) from error
         except JournalUnusable as error:
@@ -174,7 +171,7 @@ def unreadable(where: str, what: str) -> JournalUnusable:
 
 def changed_row(reader: Reader) -> str | None:
     """The first change that the hashes prove, in any table."""
-    with suppress(JournalUnusable, *UNREADABLE):
+    with suppress(JournalUnusable, *MALFORMED):
         for table in reader.tables if reader.is_chained else ():
             with closing(Verification(reader, table).findings()) as findings:
                 for each in findings:

@@ -33,7 +33,7 @@ class NamedPlace(msgspec.Struct):
     round: int | None = None
 
 
-numbers: "msgspec.json.Decoder[NamedPlace]" = decoder(NamedPlace)
+numbers = decoder(NamedPlace)
 encode = msgspec.json.Encoder().encode
 
 

@@ -38,9 +38,8 @@ def compared(reader: Reader, table: str, rows: Extent) -> Verified:
         return Verified("the rows have no hashes: an earlier version of shoed wrote the journal", "", is_good=False)
     head = next(heads_of(reader, "table_name = ? AND row >= ? ORDER BY row LIMIT 1", table, rows.last), None)
     last = rows.last if head is None else head.row
-    for loss in Losses(reader, table).all:
-        if loss.row <= last and loss.last_row >= rows.first:
-            return Verified(f"{loss}: {REASONS[loss.kind]}; shoed journal verify lists the gaps", "", is_good=False)
+    for loss in Losses(reader, table).among(rows.first, last):
+        return Verified(f"{loss}: {REASONS[loss.kind]}; shoed journal verify lists the gaps", "", is_good=False)
     try:
         first: int | None = rows.first
         while first is not None and first <= last:

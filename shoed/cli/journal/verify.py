@@ -12,7 +12,7 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser, path
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
-from shoed.journal.losses import NOT_PROVEN, REASONS, known_tables, span
+from shoed.journal.losses import known_tables, span
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification
 from shoed.journal.verify_file import file_findings
@@ -68,11 +68,9 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
             conclusions.add(conclusion(change))
         for name in tables:
             verification = Verification(reader, name)
-            for loss in verification.losses.all:
-                print(printable(f"{name}: {loss}: {REASONS[loss.kind]}"))
+            for gap, reason in verification.losses.named:
+                print(printable(f"{name}: {gap}: {reason}"))
                 conclusions.add(INCOMPLETE)
-            for events in verification.losses.events_without_rows:
-                print(printable(f"{name}: {events}: {NOT_PROVEN}"))
             with closing(verification.findings()) as findings:
                 others = (each for each in findings if each.kind is not AlterationKind.LOST)
                 found = [str(each) for each in islice(others, SHOWN + 1)]

@@ -129,7 +129,7 @@ def version(reader: Reader) -> CheckResult:
 def damages(reader: Reader, limit_s: float = CHECK_S) -> CheckResult:
     where = str(reader.path)
     megabytes = reader.path.stat().st_size / 1e6
-    found = reader.quick_check(limit_s)
+    found = reader.check(limit_s)
     if found is None:
         text = f"readable; the journal has {megabytes:.0f} MB, and its check did not end within {limit_s:g} s"
         remedy = f"check the whole file while the disk is idle: sqlite3 -readonly {where} 'PRAGMA quick_check'"
