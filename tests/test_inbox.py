@@ -2,9 +2,12 @@
 
 import asyncio
 
+import pytest
+
+from shoed.errors import CommitFailed, LinkLost
 from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
-from shoed.ports.inbox import LIMIT_BYTES, Inbox
+from shoed.ports.inbox import LIMIT_BYTES, PIECE, Inbox
 from shoed.ports.loop_delay import GRACE_NS
 
 PAUSED_NS = 10_000_000_000
@@ -71,3 +74,87 @@ async def test_another_task_runs_before_each_waiting_chunk() -> None:
     assert [count for _, count in seen] == [1, 2, 3]
     await other
     inbox.end("closed")
+
+
+# --- a consumer that takes at once
+
+
+async def waiting(inbox: Inbox, taken: list[bytes]) -> asyncio.Task[Chunk]:
+    """A consumer that waits for the next chunk."""
+    consumer = asyncio.create_task(inbox.receive(lambda chunk: taken.append(chunk.data)))
+    await asyncio.sleep(0)
+    return consumer
+
+
+async def test_a_waiting_consumer_takes_a_chunk_at_once() -> None:
+    """The chunk waits for no turn of the event loop. A chunk that follows it is taken by the next call."""
+    inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()
+    consumer = await waiting(inbox, taken)
+    inbox.heard(Chunk(b"1", now()))
+    assert taken == [b"1"]
+    inbox.heard(Chunk(b"2", now()))
+    assert taken == [b"1"]
+    assert (await consumer).data == b"1"
+    await inbox.receive(lambda chunk: taken.append(chunk.data))
+    assert taken == [b"1", b"2"]
+    inbox.end("closed")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_long_chunk_is_taken_in_pieces(waits: bool) -> None:  # noqa: FBT001
+    """Between two pieces, the other tables run."""
+    inbox, taken, data = Inbox(lambda: None, lambda: None), list[bytes](), bytes(range(256)) * 8
+    if waits:
+        consumer = await waiting(inbox, taken)
+        inbox.heard(Chunk(data, now()))
+        await consumer
+    else:
+        inbox.heard(Chunk(data, now()))
+    while len(b"".join(taken)) < len(data):
+        await inbox.receive(lambda chunk: taken.append(chunk.data))
+    assert b"".join(taken) == data
+    assert [len(each) for each in taken] == [PIECE, PIECE, len(data) - 2 * PIECE]
+    inbox.end("closed")
+
+
+async def test_a_cancelled_consumer_has_taken_its_chunk() -> None:
+    """Without a function, the chunk stays in the inbox. No chunk is lost, and none is taken twice."""
+    inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()
+    consumer = await waiting(inbox, taken)
+    inbox.heard(Chunk(b"1", now()))
+    consumer.cancel()
+    await asyncio.gather(consumer, return_exceptions=True)
+    plain = asyncio.create_task(inbox.receive())
+    await asyncio.sleep(0)
+    inbox.heard(Chunk(b"2", now()))
+    plain.cancel()
+    await asyncio.gather(plain, return_exceptions=True)
+    await inbox.receive(lambda chunk: taken.append(chunk.data))
+    assert taken == [b"1", b"2"]
+    inbox.end("closed")
+
+
+async def test_the_consumer_gets_the_error_of_its_function() -> None:
+    """The reader of the line does not get it: it would close the line without a reason."""
+    inbox = Inbox(lambda: None, lambda: None)
+
+    def fail(_: Chunk) -> None:
+        raise CommitFailed("the disk is full")
+
+    consumer = asyncio.create_task(inbox.receive(fail))
+    await asyncio.sleep(0)
+    inbox.heard(Chunk(b"1", now()))
+    with pytest.raises(CommitFailed, match="the disk is full"):
+        await consumer
+    inbox.end("closed")
+
+
+async def test_the_end_of_the_link_wakes_a_waiting_consumer() -> None:
+    """After the last chunk."""
+    inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()
+    consumer = await waiting(inbox, taken)
+    inbox.heard(Chunk(b"1", now()))
+    inbox.end("closed")
+    assert (await consumer).data == b"1"
+    with pytest.raises(LinkLost, match="closed"):
+        await inbox.receive()

@@ -41,18 +41,21 @@ class Listener:
 
     async def opened(self, link: Link) -> None:
         self.link = link
-        await self.record("opened", "")
+        self.record("opened", "")
 
-    async def received(self, chunk: Chunk) -> None:
-        await self.record("received", chunk.data.decode())
+    async def room(self) -> None:
+        pass
+
+    def received(self, chunk: Chunk) -> None:
+        self.record("received", chunk.data.decode())
 
     async def closed(self, reason: str) -> None:
-        await self.record("closed", reason)
+        self.record("closed", reason)
 
     async def refused(self, reason: str) -> None:
-        await self.record("refused", reason)
+        self.record("refused", reason)
 
-    async def record(self, what: str, detail: str) -> None:
+    def record(self, what: str, detail: str) -> None:
         self.calls.append((what, detail))
         self._queue.put_nowait((what, detail))
 
@@ -412,18 +415,40 @@ async def test_cancelled_at_any_step_nothing_remains(kind: str, node: Node, tmp_
     assert open_descriptors() == before
 
 
-@pytest.mark.parametrize("stuck_in", ["opened", "received", "closed", "refused"])
+class Stuck(Listener):
+    """Blocks in one of its calls."""
+
+    def __init__(self, stuck_in: str) -> None:
+        super().__init__()
+        self.stuck_in = stuck_in
+
+    async def opened(self, link: Link) -> None:
+        await super().opened(link)
+        await self.stick("opened")
+
+    async def room(self) -> None:
+        if self.count("received"):
+            self.record("room", "")
+            await self.stick("room")
+
+    async def closed(self, reason: str) -> None:
+        await super().closed(reason)
+        await self.stick("closed")
+
+    async def refused(self, reason: str) -> None:
+        await super().refused(reason)
+        await self.stick("refused")
+
+    async def stick(self, what: str) -> None:
+        if what == self.stuck_in:
+            await asyncio.get_running_loop().create_future()
+
+
+@pytest.mark.parametrize("stuck_in", ["opened", "room", "closed", "refused"])
 async def test_a_blocked_listener_can_be_cancelled(stuck_in: str, node: Node) -> None:
     """A table with backpressure does not keep the port open: the port closes its line after the cancellation."""
-
-    class Stuck(Listener):
-        async def record(self, what: str, detail: str) -> None:
-            await super().record(what, detail)
-            if what == stuck_in:
-                await asyncio.get_running_loop().create_future()
-
     before = open_descriptors()
-    listener = Stuck()
+    listener = Stuck(stuck_in)
     if stuck_in != "refused":
         node.plug()
         os.write(node.master, b"A")
@@ -432,7 +457,7 @@ async def test_a_blocked_listener_can_be_cancelled(stuck_in: str, node: Node) ->
             what, _ = await listener.next()
             if what == stuck_in:
                 break
-            if what == "received":
+            if what == "received" and stuck_in == "closed":
                 node.unplug()
         task.cancel()
         async with asyncio.timeout(PATIENCE_S):
@@ -467,7 +492,7 @@ async def test_an_error_of_the_listener_ends_the_port_and_is_raised(node: Node) 
     """The port closes the line and reports its end once; then the daemon handles the error."""
 
     class Failing(Listener):
-        async def received(self, chunk: Chunk) -> None:
+        def received(self, chunk: Chunk) -> None:
             raise CommitFailed(f"the disk is full; {chunk.data.decode()} is not recorded")
 
     node.plug()

@@ -105,7 +105,10 @@ class Listener:
         self.link = link
         self.calls.append("opened")
 
-    async def received(self, chunk: Chunk) -> None:
+    async def room(self) -> None:
+        pass
+
+    def received(self, chunk: Chunk) -> None:
         self.calls.append(chunk.data.hex())
         assert self.link is not None
         self.link.send(b"\x06")

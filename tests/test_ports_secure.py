@@ -19,6 +19,7 @@ from shoed.model.moments import Chunk, Now
 from shoed.ports import secure
 from shoed.ports.address import parse_address
 from shoed.ports.cipher import Aes, draw
+from shoed.ports.inbox import Take
 from shoed.ports.key_file import read_key
 from shoed.ports.keyed import Dropped, Keyed
 from shoed.ports.link import Link, keep_open, open_link
@@ -50,7 +51,10 @@ class Listener:
         link.send(IDENTIFY)
         self.add("opened", "")
 
-    async def received(self, chunk: Chunk) -> None:
+    async def room(self) -> None:
+        pass
+
+    def received(self, chunk: Chunk) -> None:
         self.chunks.append(chunk)
         self.news.set()
 
@@ -261,10 +265,12 @@ class Scripted:
         self.sent: list[bytes] = []
         self.until = Now(0, 0)
 
-    async def receive(self) -> Chunk:
+    async def receive(self, take: Take | None = None) -> Chunk:
         chunk = await self.chunks.get()
         if chunk is None:
             raise LinkLost("gone")
+        if take is not None:
+            take(chunk)
         return chunk
 
     def heard_until(self) -> Now:

@@ -1,7 +1,7 @@
 """Links: `open_link` opens an address; `keep_open` opens it again after each loss, until it is cancelled.
 
-`keep_open` calls the listener of a port in this order: refused, opened, received ..., closed, and again. The absence
-of a device is a normal state; it does not end the daemon.
+`keep_open` calls the listener of a port in this order: refused, opened, received ..., closed, and again. It calls
+`room` before it waits for bytes. The absence of a device is a normal state; it does not end the daemon.
 
 One absence causes one message. After a loss, a PortAbsent is not reported, because it adds no information. A
 PortUnready is never reported, because udev still prepares the node. If a link ends within SETTLED_S without a byte,
@@ -30,6 +30,7 @@ from shoed.ports.address import (
 )
 from shoed.ports.hotplug import HotplugWait
 from shoed.ports.identity import Known
+from shoed.ports.inbox import Take
 from shoed.ports.keyed import Keyed
 from shoed.ports.serial import open_serial
 from shoed.ports.tcp import open_tcp
@@ -51,8 +52,11 @@ FAREWELL_S: Final = 1.0
 class Link(Protocol):
     """An open line to a device. One task receives."""
 
-    async def receive(self) -> Chunk:
-        """The next bytes; LinkLost after the line is lost and all earlier bytes are returned."""
+    async def receive(self, take: Take | None = None) -> Chunk:
+        """The next bytes; LinkLost after the line is lost and all earlier bytes are returned.
+
+        `take` gets them at once, in pieces; it has them also if the caller is cancelled.
+        """
 
     def heard_until(self) -> Now:
         """All bytes that arrived before this time have been received."""
@@ -69,7 +73,10 @@ class PortListener(Protocol):
 
     async def opened(self, link: Link) -> None: ...
 
-    async def received(self, chunk: Chunk) -> None: ...
+    async def room(self) -> None:
+        """Return when further bytes can be received."""
+
+    def received(self, chunk: Chunk) -> None: ...
 
     async def closed(self, reason: str) -> None: ...
 
@@ -207,13 +214,16 @@ class _Port:
         reason, is_open, is_heard = "shoed stopped", False, False
         try:
             try:
-                first = await _first(link) if self.on_trial else None
+                first = await _first(link) if self.on_trial else []
                 is_open = True
                 await self.events.opened(link)
+                for chunk in first:
+                    is_heard = True
+                    self.events.received(chunk)
                 while True:
-                    chunk = first or await link.receive()
-                    first, is_heard = None, True
-                    await self.events.received(chunk)
+                    await self.events.room()
+                    await link.receive(self.events.received)
+                    is_heard = True
             except LinkLost as loss:
                 reason = str(loss)
             finally:
@@ -233,10 +243,10 @@ class _Port:
         await self.events.closed(reason)
 
 
-async def _first(link: Link) -> Chunk | None:
-    """The first bytes of a link on trial; None: the link lasted SETTLED_S without a byte."""
-    try:
+async def _first(link: Link) -> list[Chunk]:
+    """The first bytes of a link on trial; empty if the link lasted SETTLED_S without a byte."""
+    first: list[Chunk] = []
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(SETTLED_S):
-            return await link.receive()
-    except TimeoutError:
-        return None
+            await link.receive(first.append)
+    return first

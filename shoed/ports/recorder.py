@@ -10,6 +10,7 @@ from typing import Final
 
 from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
+from shoed.ports.inbox import Take
 from shoed.ports.link import Link, PortListener
 
 HALF_BYTES: Final = 64 * 1024  # for an Angel Eye read byte by byte: 200 reports, each transmitted three times
@@ -43,8 +44,8 @@ class RecordedLink:
         self.link = link
         self.ring = ring
 
-    async def receive(self) -> Chunk:
-        return await self.link.receive()
+    async def receive(self, take: Take | None = None) -> Chunk:
+        return await self.link.receive(take)
 
     def heard_until(self) -> Now:
         return self.link.heard_until()
@@ -68,9 +69,12 @@ class PortRecorder:
         self.remark("the link is open")
         await self.events.opened(RecordedLink(link, self.ring))
 
-    async def received(self, chunk: Chunk) -> None:
+    async def room(self) -> None:
+        await self.events.room()
+
+    def received(self, chunk: Chunk) -> None:
         self.ring.put(chunk.at, FROM_DEVICE, chunk.data)
-        await self.events.received(chunk)
+        self.events.received(chunk)
 
     async def closed(self, reason: str) -> None:
         self.remark(f"the link is closed: {reason}")

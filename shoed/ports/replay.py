@@ -16,7 +16,7 @@ from shoed.model.moments import Chunk, Now
 from shoed.ports.address import ReplayAddress, Speed
 from shoed.ports.capture import CaptureRecord, Direction, stream
 from shoed.ports.clock import now
-from shoed.ports.inbox import Inbox
+from shoed.ports.inbox import Inbox, Take
 from shoed.ports.threads import off_loop
 
 ENDED: Final = "capture ended"
@@ -63,8 +63,8 @@ class ReplayLink:
         self._due: asyncio.Handle | None = None
         self._cue()
 
-    async def receive(self) -> Chunk:
-        return await self._inbox.receive()
+    async def receive(self, take: Take | None = None) -> Chunk:
+        return await self._inbox.receive(take)
 
     def heard_until(self) -> Now:
         return self._inbox.heard_until()

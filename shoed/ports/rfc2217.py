@@ -25,7 +25,7 @@ from shoed.errors import PortAbsent, PortRefused
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import KEEPALIVE_S, Rfc2217Address
 from shoed.ports.clock import now
-from shoed.ports.inbox import LIMIT_BYTES, Inbox
+from shoed.ports.inbox import LIMIT_BYTES, Inbox, Take
 from shoed.ports.tcp import set_options
 from shoed.ports.threads import call_on_loop, off_loop
 
@@ -132,8 +132,8 @@ class Rfc2217Link:
         self._moving = threading.Thread(target=self._move, name="shoed-rfc2217", daemon=True)
         self._moving.start()
 
-    async def receive(self) -> Chunk:
-        return await self._inbox.receive()
+    async def receive(self, take: Take | None = None) -> Chunk:
+        return await self._inbox.receive(take)
 
     def heard_until(self) -> Now:
         at, answered = self._inbox.heard_until(), self.answered

@@ -20,6 +20,7 @@ from shoed.ports.address import Address
 from shoed.ports.channel import HostChannel
 from shoed.ports.cipher import Aes, draw
 from shoed.ports.clock import now
+from shoed.ports.inbox import Take
 from shoed.ports.keyed import Dropped, Keyed
 from shoed.ports.link import Link
 
@@ -68,11 +69,13 @@ class SecureLink:
         self._closed = False
         self.follow()
 
-    async def receive(self) -> Chunk:
+    async def receive(self, take: Take | None = None) -> Chunk:
         while True:
             while self.found:
                 each = self.found.popleft()
                 if isinstance(each, Chunk):
+                    if take is not None:
+                        take(each)
                     return each
                 await self._dropped(each)
             try:
@@ -84,9 +87,11 @@ class SecureLink:
 
     async def hear(self) -> None:
         """Read the next bytes of the line."""
-        chunk = await self.link.receive()
-        self.found += self.channel.hear(chunk)
+        await self.link.receive(self._heard)
         self.follow()
+
+    def _heard(self, chunk: Chunk) -> None:
+        self.found += self.channel.hear(chunk)
 
     def heard_until(self) -> Now:
         if self.found:

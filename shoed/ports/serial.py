@@ -24,7 +24,7 @@ from shoed.model.moments import Chunk, Now
 from shoed.ports.address import SerialAddress
 from shoed.ports.clock import now
 from shoed.ports.identity import identity_problem
-from shoed.ports.inbox import Inbox
+from shoed.ports.inbox import Inbox, Take
 from shoed.ports.nodes import absent, denial, refusal_of_node
 from shoed.ports.threads import off_loop
 
@@ -57,8 +57,8 @@ class SerialLink:
         self._closed = False
         self._start_reading()
 
-    async def receive(self) -> Chunk:
-        return await self._inbox.receive()
+    async def receive(self, take: Take | None = None) -> Chunk:
+        return await self._inbox.receive(take)
 
     def heard_until(self) -> Now:
         return self._inbox.heard_until()

@@ -14,7 +14,7 @@ from shoed.errors import PortAbsent
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import TcpAddress
 from shoed.ports.clock import now
-from shoed.ports.inbox import Inbox
+from shoed.ports.inbox import Inbox, Take
 from shoed.ports.threads import off_loop
 
 CONNECT_S: Final = 2.0  # for each address of the host: a device server on the same network answers in milliseconds
@@ -71,8 +71,8 @@ class TcpLink(asyncio.Protocol):
         self._address = address
         self._gone = asyncio.Event()
 
-    async def receive(self) -> Chunk:
-        return await self._inbox.receive()
+    async def receive(self, take: Take | None = None) -> Chunk:
+        return await self._inbox.receive(take)
 
     def heard_until(self) -> Now:
         return self._inbox.heard_until()

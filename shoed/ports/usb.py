@@ -17,7 +17,7 @@ from shoed.errors import PortError
 from shoed.model.moments import Chunk, Now
 from shoed.ports.address import UsbAddress
 from shoed.ports.clock import now
-from shoed.ports.inbox import UNSENT_BYTES, Inbox
+from shoed.ports.inbox import UNSENT_BYTES, Inbox, Take
 from shoed.ports.threads import off_loop
 from shoed.ports.usb_device import UsbDevice, open_device
 from shoed.ports.usb_transfer import Endpoint, Events, UsbDeviceGone
@@ -56,8 +56,8 @@ class UsbLink:
         moves = [self._read] if self._sink is None else [self._read, self._write]
         self._moving = [asyncio.create_task(self._run(move)) for move in moves]
 
-    async def receive(self) -> Chunk:
-        return await self._inbox.receive()
+    async def receive(self, take: Take | None = None) -> Chunk:
+        return await self._inbox.receive(take)
 
     def heard_until(self) -> Now:
         return self._inbox.heard_until()

@@ -1,8 +1,7 @@
 """One device of a table in the daemon: its port, and the inputs that its port makes.
 
 Theory of operation: the port reports each change of its link and each chunk of bytes. Each report is an input of the
-table. A chunk is divided into pieces, and the other tables run between two pieces. `heard_until` names a moment: the
-table has every byte that arrived before it.
+table. `heard_until` names a moment: the table has every byte that arrived before it.
 """
 
 import asyncio
@@ -28,8 +27,6 @@ from shoed.service.limited_log import LimitedLog
 from shoed.session import drivers
 
 LOG: Final = logging.getLogger("shoed")
-
-PIECE: Final = 768  # bytes of one Step at the most: about 90 reports; their Step takes 2 ms, and its row fits a page
 
 
 class InputTaker(Protocol):
@@ -61,12 +58,11 @@ class TableDevice:
         self.ring = TrafficRing()  # recent bytes of the line
         self.link: Link | None = None
         self.closing_reason = ""  # why the daemon closes the link; "": it does not, or the daemon stops
-        self.receiving_since: float | None = None  # the moment of the last progress with a chunk; None: no chunk
-        self.chunk: Chunk | None = None  # not taken completely
+        self.waiting_since: float | None = None  # monotonic: further bytes wait for the journal
         self.keyed = None if config.key_file is None else keyed(config, config.key_file, self.rejected)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
-        self.closing_reason, self.chunk, self.receiving_since = "", None, None
+        self.closing_reason, self.waiting_since = "", None
         self.task = tasks.create_task(self.run())
 
     async def stop(self, reason: str) -> None:
@@ -89,38 +85,30 @@ class TableDevice:
         self.limited_log.write(logging.INFO, "opened", f"{self.config.port} is open")
         self.desk.take(LinkUp(self.config.port, device=self.device), now())
 
-    async def received(self, chunk: Chunk) -> None:
-        self.chunk = chunk
+    async def room(self) -> None:
+        """Return when the writer has room for further Steps."""
+        self.waiting_since = monotonic()
+        await self.desk.writer.has_room.wait()
+        self.waiting_since = None
+
+    def received(self, chunk: Chunk) -> None:
         self.desk.counters.bytes[self.device] += len(chunk.data)
-        for begin in range(0, len(chunk.data), PIECE):
-            self.receiving_since = monotonic()  # each piece of a long chunk is progress
-            if begin:
-                await asyncio.sleep(0)  # the other tables run: without a row, `has_room` does not wait
-            self.desk.take(Received(chunk.data[begin : begin + PIECE], chunk.late_ns, device=self.device), chunk.at)
-            await self.desk.writer.has_room.wait()
-        self.receiving_since = None
-        self.chunk = None
+        self.desk.take(Received(chunk.data, chunk.late_ns, device=self.device), chunk.at)
 
     async def rejected(self, each: Dropped) -> None:
         """Record bytes that the secure channel rejects."""
-        self.chunk = Chunk(each.data, each.at)
-        try:
-            self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
-            await asyncio.sleep(0)
-            await self.desk.writer.has_room.wait()
-        finally:
-            self.chunk = None
+        self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
+        await asyncio.sleep(0)
+        await self.desk.writer.has_room.wait()
 
     def is_stuck(self, limit_s: float) -> bool:
-        """Whether received bytes, or the thread of the port, have made no progress for longer than the limit."""
-        if self.receiving_since is not None and monotonic() - self.receiving_since > limit_s:
+        """Whether the journal, or the thread of the port, has made no progress for longer than the limit."""
+        if self.waiting_since is not None and monotonic() - self.waiting_since > limit_s:
             return True
         return self.link is not None and (now().mono_ns - self.link.heard_until().mono_ns) / 1e9 > limit_s
 
     def heard_until(self) -> Now:
         """The table has every byte that arrived before this moment."""
-        if self.chunk is not None:
-            return self.chunk.earliest
         return now() if self.link is None else self.link.heard_until()
 
     async def closed(self, reason: str) -> None:
