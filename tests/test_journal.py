@@ -22,7 +22,7 @@ from shoed.journal.schema import SCHEMAS, Use
 from shoed.journal.writer import ROOM
 from shoed.model.commands import Answer, Author, OpenBets
 from shoed.model.events import Event, ShoeStarted
-from shoed.model.step import Commanded, LinkUp, Received, Step
+from shoed.model.step import Commanded, LinkDown, LinkUp, Received, Step
 from tests.angel_eye_line import at
 from tests.patience import PATIENCE_S
 
@@ -47,6 +47,10 @@ def urgent(row: int, *sequences: int) -> Step:
 def part_of_a_frame(row: int) -> Step:
     """A Step without a result: part of a frame."""
     return Step(row=row, now=at(row), input=Received(b"\x05\x31"))
+
+
+def end_of_a_link(row: int) -> Step:
+    return Step(row=row, now=at(row), input=LinkDown("p"))
 
 
 @asynccontextmanager
@@ -308,16 +312,18 @@ async def test_the_order_of_submission_is_the_order_of_commit(tmp_path: Path) ->
 # --- moves of a cursor
 
 
-async def test_the_move_of_a_cursor_waits_for_the_next_commit(tmp_path: Path) -> None:
-    """It causes no commit before."""
+async def test_the_move_of_a_cursor_waits_for_the_end_of_a_round(tmp_path: Path) -> None:
+    """It causes no commit before, and the commit of a card does not write it. The end of a link is an end, too."""
     store = Store(tmp_path)
     async with writing(store) as writer:
         await written(writer, urgent(1))
         before = commits(store)
         writer.move_cursor("t", 1)
         await written(writer, part_of_a_frame(2))
-        assert commits(store) == before + 1
-        assert rows(store, "SELECT row FROM step ORDER BY row") == [(1,), (2,)]
+        assert rows(store, "SELECT * FROM cursor") == []
+        await written(writer, end_of_a_link(3))
+        assert commits(store) == before + 2
+        assert rows(store, "SELECT row FROM step ORDER BY row") == [(1,), (2,), (3,)]
         assert rows(store, "SELECT * FROM cursor") == [("t", 1)]
 
 

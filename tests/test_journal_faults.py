@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from shoed.errors import CommitFailed, JournalError, JournalReplaced, StepRefused
 from shoed.journal import Store, Writer, recording
-from shoed.model.step import LinkUp, Step
+from shoed.model.step import LinkDown, LinkUp, Step
 from tests.angel_eye_line import at
 from tests.patience import PATIENCE_S
 from tests.test_journal import ROOT, StateAfter, listing, part_of_a_frame, rows, urgent
@@ -130,7 +131,7 @@ async def test_after_two_failures_the_table_stops_and_its_steps_are_dropped(tmp_
 
 
 def until_empty(writer: Writer) -> None:
-    while not writer.queue.empty():
+    while writer.queue:
         pass
 
 
@@ -184,12 +185,12 @@ async def test_a_commit_is_one_transaction(tmp_path: Path, refused: str) -> None
     async with writing(store) as writer:
         table = Table(writer, "t")
         writer.move_cursor("t", 1)
-        table.submit(urgent(1))
-        await writer.flush()
+        table.submit(replace(urgent(1), input=LinkDown("p")))  # the cursor is written with it
+        await table.until(lambda: table.errors)
         assert table.confirmed == []
         assert isinstance(table.errors[0], StepRefused)
-    for name in ("step", "event", "checkpoint", "cursor"):
-        assert rows(store, f"SELECT * FROM {name}") == []  # noqa: S608 -- from the line above
+        for name in ("step", "event", "checkpoint", "cursor"):
+            assert rows(store, f"SELECT * FROM {name}") == []  # noqa: S608 -- from the line above
 
 
 async def test_a_step_that_cannot_be_encoded_ends_its_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,14 +1,13 @@
 """The thread of the writer: it commits the queued items, and tries a disk that failed again.
 
-Theory of operation: `run` gathers a batch, commits it, and reports the result. A table whose Steps cannot be written is
-halted: its Steps are dropped until `Resume`. A disk that failed is tried with a new connection, a file of some size,
+Theory of operation: `run` gathers a batch, commits it, and reports the result. The moves of the cursors are written
+with the Step that ends a round, at a flush, or after RIDE_S. A table whose Steps cannot be written is halted: its Steps
+are dropped until `Resume`. A disk that failed is tried with a new connection, a file of some size,
 and a commit that changes nothing. The old connection is closed after the new one is open: SQLite therefore does not
 search the write-ahead log for a commit that failed.
 """
 
 import logging
-import math
-import queue
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ import msgspec
 
 from shoed.errors import CommitFailed, JournalDamaged, JournalError, JournalReplaced, StepRefused
 from shoed.journal.attempts import Attempts, is_of_disk
-from shoed.journal.commit import Committer, Entry
+from shoed.journal.commit import Committer, Entry, is_checkpoint_moment
 from shoed.journal.files import OpenFiles, prove_room
 from shoed.journal.head_log import HeadLog
 from shoed.journal.keys import SigningKey
@@ -28,9 +27,9 @@ from shoed.journal.retention import RowCut
 from shoed.journal.schema import Use, is_damage, remedy_of, unusable
 from shoed.journal.store import Store
 from shoed.model.step import Step
+from shoed.ports.thread_queue import ThreadQueue
 
-RIDE_S: Final = 5.0  # the longest time that a move of a cursor is in memory only: a crash repeats its events
-RIDERS: Final = 256  # the highest number of such moves in memory
+RIDE_S: Final = 5.0  # the longest time that the move of a cursor is in memory only: a crash repeats its events
 BUSY_S: Final = 20.0  # the wait for another program that locks the file, before the commit fails
 AGAIN_S: Final = 1.0  # the wait before a disk that failed is tried again; it doubles up to AGAIN_MOST_S
 AGAIN_MOST_S: Final = 5.0
@@ -73,7 +72,7 @@ class Deletion(msgspec.Struct):
     done: Callable[[HasMore], None]
 
 
-Item = Entry | CursorMove | Flush | Halt | Resume | Deletion
+Item = Entry | Flush | Halt | Resume | Deletion
 
 
 class BatchResult(msgspec.Struct):
@@ -101,10 +100,11 @@ class Recording:
         self.head_log = HeadLog(store.path.parent)
         self.recorded = recorded
         self.files = OpenFiles(store.path)
-        self.queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self.queue: ThreadQueue[Item | CursorMove] = ThreadQueue()
         self.committing_since: float | None = None  # monotonic: the thread waits for the disk
         self.halted: set[str] = set()  # the tables whose Steps are dropped
         self.cursors: dict[str, int] = {}  # not written yet
+        self.moved_at: float | None = None  # monotonic: the first move that is not written
         self.again_at: float | None = None  # monotonic: the disk is tried again
         self.again_s = AGAIN_S
 
@@ -113,7 +113,7 @@ class Recording:
         while not last:
             batch = self.gather()
             last = any(isinstance(item, Flush) and item.last for item in batch)
-            if batch:
+            if batch or self.are_cursors_due():
                 self.recorded(self.record(batch))
                 self.log_heads()
             for item in batch:
@@ -133,26 +133,28 @@ class Recording:
             self.head_log.append(self.attempts.committer.taken_heads())
 
     def gather(self) -> list[Item]:
-        """The queued items, as soon as one of them is not the move of a cursor, or after RIDE_S.
-
-        There is none if the disk is tried first.
-        """
+        """The queued items, without the moves of cursors. There may be none."""
         batch: list[Item] = []
-        with suppress(queue.Empty):
-            due_s = None if self.again_at is None else max(0, self.again_at - time.monotonic())
-            batch.append(self.queue.get(timeout=due_s))
-            until = min(time.monotonic() + RIDE_S, self.again_at or math.inf)
-            waits = isinstance(batch[0], CursorMove)
-            while True:
-                item = self.queue.get(timeout=max(0, until - time.monotonic()) if waits else 0)
+        due_at = self.again_at
+        if due_at is None and self.moved_at is not None:
+            due_at = self.moved_at + RIDE_S
+        item = self.queue.get(None if due_at is None else due_at - time.monotonic())
+        while item is not None:
+            if isinstance(item, CursorMove):
+                self.cursors[item.table] = item.sequence
+                self.moved_at = self.moved_at or time.monotonic()
+            else:
                 batch.append(item)
-                waits = waits and isinstance(item, CursorMove) and len(batch) < RIDERS
+            item = self.queue.get(0)
         return batch
+
+    def are_cursors_due(self) -> bool:
+        return self.again_at is None and self.moved_at is not None and time.monotonic() >= self.moved_at + RIDE_S
 
     def record(self, batch: list[Item]) -> BatchResult:
         items: list[Item] = []
         entries: list[Entry] = []
-        moved, total = False, 0
+        total, writes_cursors = 0, self.are_cursors_due()
         for item in batch:
             match item:
                 case Entry(table=table, step=step):
@@ -160,42 +162,49 @@ class Recording:
                     if table in self.halted:
                         continue
                     entries.append(item)
-                case CursorMove(table=table, sequence=sequence):
-                    self.cursors[table] = sequence
-                    moved = True
+                    writes_cursors = writes_cursors or is_checkpoint_moment(step)
                 case Halt(table=table):
                     self.halted.add(table)
                     self.delay()
                 case Resume(table=table):
                     self.halted.discard(table)
-                case Flush() | Deletion():
+                case Flush():
+                    writes_cursors = True
+                case Deletion():
                     pass
             items.append(item)
-        if not entries and not moved:
+        cursors = self.cursors if writes_cursors else {}
+        if not entries and not cursors:
             return BatchResult(items, total, None, {})
         self.committing_since = began = time.monotonic()
-        failures = self.commit(entries)
+        failures = self.commit(entries, cursors)
         self.committing_since = None
         if failures:
             items = [item for item in items if not isinstance(item, Entry) or item.table not in failures]
         return BatchResult(items, total, time.monotonic() - began, failures)
 
-    def commit(self, entries: list[Entry]) -> dict[str, JournalError]:
+    def commit(self, entries: list[Entry], cursors: Mapping[str, int]) -> dict[str, JournalError]:
         """Commit the Steps and the cursors. Return the error of each table that stops."""
         errors: dict[str, Exception] = {}
         try:
             if self.connection is None:
                 self.connect()
         except UNAVAILABLE as error:
-            errors = dict.fromkeys([*(entry.table for entry in entries), *self.cursors], error)
+            errors = dict.fromkeys([*(entry.table for entry in entries), *cursors], error)
         else:
-            errors = self.attempts.commit(entries, self.cursors)
-        self.cursors = {table: sequence for table, sequence in self.cursors.items() if table in errors}
+            errors = self.attempts.commit(entries, cursors)
+        if cursors:
+            self.keep_cursors(errors)
         if any(is_of_disk(error) and not is_damage(error) for error in errors.values()):
             self.delay()
         failures = {entry.table: errors[entry.table] for entry in entries if entry.table in errors}
         self.halted |= failures.keys()
         return {table: self.failure(table, error) for table, error in failures.items()}
+
+    def keep_cursors(self, errors: Mapping[str, Exception]) -> None:
+        """Keep the cursors that were not written, for a later commit."""
+        self.cursors = {table: sequence for table, sequence in self.cursors.items() if table in errors}
+        self.moved_at = time.monotonic() if self.cursors else None
 
     def failure(self, table: str, error: Exception) -> JournalError:
         if isinstance(error, JournalReplaced):
@@ -257,7 +266,7 @@ class Recording:
             self.delay()
         else:
             self.again_s = AGAIN_S
-            self.cursors = {table: sequence for table, sequence in self.cursors.items() if table in errors}
+            self.keep_cursors(errors)
             self.recorded(BatchResult([], 0, None, {}, is_available=True))
         finally:
             self.committing_since = None

@@ -2,7 +2,7 @@
 
 Theory of operation: `submit` queues a Step with the state after it. The thread (`recording.py`) takes the queued Steps,
 writes them in one transaction, and then the writer runs their callbacks on the event loop. The move of a cursor waits
-for the next commit, at most RIDE_S.
+for the end of a round, at most RIDE_S.
 
 A commit that fails is repeated (`attempts.py`). A table whose Steps still cannot be written stops: its Steps are
 dropped, and `stops` has the reason. When the disk accepts commits again, the table receives `journal_available`; it
@@ -76,11 +76,11 @@ class Writer:
 
     def submit(self, table: str, step: Step, state: msgspec.Struct, done: Callable[[], None] | None) -> None:
         """Queue a Step. `done` runs on the event loop after its commit. The order of calls is the order of commits."""
+        self.queue.put(Entry(table, step, state, done))
         self.clock.look(step.now)
         self.waiting += weight(step)
         if self.waiting >= ROOM:
             self.has_room.clear()
-        self.queue.put(Entry(table, step, state, done))
         if self.timer is None:
             self.timer = self.loop.call_later(HANG_S, self.look)
 
@@ -148,17 +148,17 @@ class Writer:
         self.thread.join(CLOSE_S)
 
     def recorded(self, result: BatchResult) -> None:
-        if self.on_commit is not None and result.seconds is not None:
-            self.on_commit(result.seconds)
-        self.waiting -= result.weight
-        if self.waiting < ROOM:
-            self.has_room.set()
         for item in result.items:
             if isinstance(item, Entry | Flush) and item.done is not None:
                 try:
                     item.done()
                 except Exception:  # the border of a table: the other tables have their results
                     LOG.exception("the effects of a committed Step were not sent; report this log")
+        self.waiting -= result.weight
+        if self.waiting < ROOM:
+            self.has_room.set()
+        if self.on_commit is not None and result.seconds is not None:
+            self.on_commit(result.seconds)
         for table, error in result.failures.items():
             self.stopped(table, error)
         if (since := self.hanging_since) is not None:

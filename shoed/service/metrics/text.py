@@ -83,7 +83,7 @@ def histograms(counters: Counters) -> Iterator[tuple[Metric, Histogram]]:
 def of_daemon(daemon: "Daemon[Any]") -> Iterator[Value]:
     yield facts.BUILD, 1, (VERSION, str(ENGINE))
     yield facts.JOURNAL_FAILED, int(any(desk.record.reason is not None for desk in daemon.desks)), ()
-    yield facts.JOURNAL_QUEUE, daemon.writer.queue.qsize(), ()
+    yield facts.JOURNAL_QUEUE, len(daemon.writer.queue), ()
     yield facts.UNEXPECTED, daemon.unexpected.count, ()
     yield facts.STUCK, len(daemon.stuck_parts(daemon.systemd.watchdog_s)), ()
 
