@@ -400,6 +400,17 @@ async def test_a_journal_of_a_newer_shoed_is_a_problem(
     assert words in result.remedy
 
 
+async def test_a_journal_that_was_deleted_is_a_problem(tmp_path: Path) -> None:
+    """The file of the signed heads shows that there was one. Before the first start, there is none."""
+    file = configure(tmp_path)
+    assert (await found(file, CheckName.JOURNAL)).level is Level.SKIPPED
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state/heads.jsonl").write_text("{}\n")
+    result = await found(file, CheckName.JOURNAL)
+    assert result.level is Level.PROBLEM
+    assert result.remedy.startswith("move it back")
+
+
 async def test_a_damaged_journal_is_a_problem(tmp_path: Path) -> None:
     """The remedy keeps the file as evidence."""
     file = configure(tmp_path)

@@ -176,7 +176,7 @@ class Reloader(Generic[D]):
             return await off_loop(partial(self.daemon.desk_of, table))
         except ShoedError as error:
             LOG.error("%s: not started: %s", table.name, error)  # noqa: TRY400 -- the message has the cause
-            self.not_started[table.name] = "was not started"
+            self.not_started[table.name] = "was not started: correct the cause in the log, then reload again"
             return None
 
     def begin(self, desk: D) -> None:

@@ -11,6 +11,7 @@ from shoed.engine import ENGINE
 from shoed.errors import JournalUnusable
 from shoed.journal import Reader
 from shoed.journal.damaged import set_aside_journals
+from shoed.journal.head_log import NAME as HEAD_LOG
 from shoed.journal.keys import KEY_FILE, read_private
 from shoed.journal.schema import DAMAGED, SCHEMAS, Use
 from shoed.journal.store import JOURNAL
@@ -19,6 +20,7 @@ from shoed.service.config import Config
 from shoed.service.doctor.catalogue import CheckName, CheckResult, Level, refused
 from shoed.service.secret_files import CREDENTIAL
 
+REMOVED: Final = "move it back; if it is lost, run: shoed journal restore BACKUP --state-dir DIRECTORY (docs/backup.md)"
 CHECK_S: Final = 5.0  # for the check of the journal: about 1 GB
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 NEEDED: Final = stat.S_IRWXU
@@ -95,6 +97,10 @@ def user_of(pid: int | None) -> int | None:
 def check_journal(state_dir: Path) -> Iterator[CheckResult]:
     path = state_dir / JOURNAL
     try:
+        if not path.exists() and path.with_name(HEAD_LOG).exists():
+            text = f"there is no journal, and {HEAD_LOG} names its rounds: it was moved or deleted"
+            yield CheckResult(CheckName.JOURNAL, Level.PROBLEM, str(path), text, REMOVED)
+            return
         if not path.exists():
             text = "there is no journal; the first start of the daemon makes it"
             yield CheckResult(CheckName.JOURNAL, Level.SKIPPED, str(path), text)
