@@ -5,7 +5,7 @@ whole daemon, and `check` compares the list with the trace:
 
 - the trace begins with the first function of the list, and ends with the last function;
 - the run calls every function of the list, in the order of the list;
-- every call from one room into another is a call of a function on the list or in `beside`;
+- every call from one room into another is a call of a function on the list, in `beside` or in `perhaps`;
 - the run calls every function in `beside`.
 
 A room is a folder of `shoed/`, a module beside the folders, or `firmware_protocols`. Modules of shared words are not
@@ -31,7 +31,7 @@ from shoed.bus.publisher import Publisher
 from shoed.engine import Engine
 from shoed.journal import Reader, Store, Writer
 from shoed.journal.commit import Committer
-from shoed.journal.rows import text
+from shoed.journal.rows import event_columns
 from shoed.model import (
     cards,
     commands,
@@ -49,9 +49,10 @@ from shoed.ports import clock, threads
 from shoed.ports.inbox import Inbox
 from shoed.ports.recorder import PortRecorder
 from shoed.ports.tcp import TcpLink
+from shoed.ports.thread_queue import ThreadQueue
 from shoed.rules import drawing, insurance, irregular, neglected_insurance, questions, results
 from shoed.service.command_socket import CommandServer
-from shoed.service.counters import Counters, Histogram
+from shoed.service.counters import Counters
 from shoed.service.daemon import Daemon
 from shoed.service.desk import Desk
 from shoed.service.table_device import TableDevice
@@ -89,6 +90,7 @@ class Walk(NamedTuple):
     span: str  # of the traced run
     hops: Sequence[Hop]
     beside: Sequence[Function]  # called from another room, and not on the way of the data
+    perhaps: Sequence[Function] = ()  # as `beside`, in another task or thread: before the end of the span, or after it
 
 
 class WalkError(Exception):
@@ -103,17 +105,20 @@ TO_THE_BROKER: Final = (
     Hop(Publisher.committed, "sends the events at once if the publisher waits for news, and wakes it otherwise"),
     Hop(Publisher.send_events, "publishes the events in order, as far as the broker has acknowledged earlier ones"),
     Hop(CommittedEvents.after, "returns the committed events after the last sent event"),
-    Hop(text, "encodes the data of an event, with the same result as in the journal"),
-    Hop(TableMessages.event, "makes a CloudEvents message from an event"),
     Hop(Connection.send, "writes the PUBLISH packet to the socket of the broker"),
 )
 
+HANDOVER: Final = (ThreadQueue.put, clock.ClockSteps.look, threads.call_on_loop)  # to the thread
+
+# The event loop makes the messages while the thread commits the Step.
+MEANWHILE: Final = (Publisher.prepared, event_columns, TableMessages.event)
+
 BYTE: Final = (
     Hop(TcpLink.data_received, "receives the bytes and records the moment"),
-    Hop(Inbox.heard, "marks bytes that the host read late, and queues the chunk"),
-    Hop(Inbox.receive, "passes the chunk to the task of the port"),
+    Hop(Inbox.heard, "marks bytes that the host read late"),
+    Hop(Inbox.put, "passes the chunk to a port that waits for it, in pieces of limited size, and queues it otherwise"),
     Hop(PortRecorder.received, "copies the chunk to the ring of recent bytes"),
-    Hop(TableDevice.received, "divides the chunk into inputs of limited size"),
+    Hop(TableDevice.received, "counts the bytes"),
     Hop(Desk.take, "accepts each input of the table"),
     Hop(Engine.step, "makes one Step from one input"),
     Hop(AngelEyeSession.step, "folds the input into the state of the device"),
@@ -175,23 +180,26 @@ WALKS: Final[Mapping[str, Walk]] = {
         BYTE,
         (
             *DEADLINES,
+            *MEANWHILE,
             deframe.expire,  # rejects a torn frame
-            *(clock.ClockSteps.look, threads.call_on_loop, Histogram.add),  # for the commit
+            *HANDOVER,
             Counters.published,  # counts the event
             codec.form_of,  # names the form of the frame, for the evidence
             *(noise_budget.charged, noise_budget.with_unkept),  # limit the rejected bytes that the journal keeps
             *(drawing.points, drawing.Hands.of, drawing.Hands.with_card, irregular.deal),  # hands for the event
         ),
+        (TableDevice.room, ThreadQueue.get),  # the port and the thread wait again
     ),
     "walk-answer": Walk(
         "answer",
         ANSWER,
         (
             *DEADLINES,
+            *MEANWHILE,
             # look for an answer under the same id, in a thread
             *(threads.off_loop, Desk.answer_on_record, Store.read, Reader.answer),
             clock.now,
-            *(clock.ClockSteps.look, threads.call_on_loop, Histogram.add),  # for the commit
+            *HANDOVER,
             Counters.published,  # counts the event
             typed_json.typed,  # the fields of the command
             *(device_orders.ordered, AngelEyeSession.step),  # a command may be an order for the device
@@ -201,6 +209,7 @@ WALKS: Final[Mapping[str, Walk]] = {
             *(Record.carried, Record.faces),  # the cards, for the watch
             seed.is_settled,  # for the checkpoint
         ),
+        (ThreadQueue.get,),  # the thread waits again
     ),
 }
 
@@ -225,7 +234,7 @@ def check(walk: Walk, calls: Sequence[Call]) -> None:
         code = code_of(hop.function)
         if all(call.code is not code for call in remaining):
             raise WalkError(f"hop {number}: the run does not call {place(code)} after the hop before it")
-    codes = {code_of(each.function) for each in walk.hops} | {code_of(each) for each in walk.beside}
+    codes = {code_of(each) for each in (*(hop.function for hop in walk.hops), *walk.beside, *walk.perhaps)}
     for call in calls:
         if is_crossing(call) and call.code not in codes and call.caller is not None:
             caller = ".".join(call.caller)

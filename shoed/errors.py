@@ -177,3 +177,10 @@ class BundleError(ShoedError):
 
 class RigError(ShoedError):
     pass
+
+
+def cause(error: BaseException) -> str:
+    """The first leaf of a group of errors, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"

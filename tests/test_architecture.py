@@ -65,6 +65,7 @@ PASSED_ON: Final = {
     ("shoed/session/drivers.py", "load"),
     ("shoed/rig/family_kit/__init__.py", "__call__"),
     ("shoed/ports/threads.py", "run"),
+    ("shoed/ports/inbox.py", "put"),
     ("shoed/journal/attempts.py", "attempt"),
     ("shoed/service/as_user.py", "_work_and_exit"),
 }

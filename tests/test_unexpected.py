@@ -5,21 +5,18 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from shoed.model.observations import Device
 from shoed.model.requests import StatusRequest
-from shoed.model.step import LinkUp, Step
-from shoed.ports.link import Link
+from shoed.model.step import LinkUp
+from shoed.service.desk import Effects
 from shoed.service.log import UnexpectedErrors
 from shoed.service.metrics.health import WARNING, health
 from shoed.service.metrics.text import metrics_text
 from shoed.service.status import DaemonStatus
-from shoed.table.state import TableState
 from tests.foreign_shoe import TcpShoe
 from tests.test_log import journal_stream
 from tests.test_reload import FragileDesk, daemon_of, until, write
@@ -30,9 +27,9 @@ LAST: Final = "unexpected errors: 1; the last: KeyError: 7; report the log, and 
 class UnsentDesk(FragileDesk):
     """A table with a defect after the commit of a Step."""
 
-    def release(self, step: Step, after: TableState, links: Mapping[Device, Link | None]) -> None:
-        super().release(step, after, links)
-        if isinstance(step.input, LinkUp):
+    def release(self, effects: Effects) -> None:
+        super().release(effects)
+        if isinstance(effects.step.input, LinkUp):
             raise KeyError(7)
 
 

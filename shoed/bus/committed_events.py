@@ -1,18 +1,55 @@
-"""The committed events of a table, in order: the newest ones from memory, all others from the journal."""
+"""The committed events of a table, in order: the newest ones from memory, all others from the journal.
+
+Theory of operation: `prepared` makes the messages of a Step while the disk works. They are valid for the connection and
+the words of that time; `messages_of` returns none if the words have changed.
+"""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
+import msgspec
+
+from shoed.bus.client import MqttMessage
 from shoed.bus.journal_reads import JournalReads
+from shoed.bus.messages import TableMessages
 from shoed.journal import StoredEvent
-from shoed.journal.rows import text
+from shoed.journal.heads import HEAD_MOMENTS
+from shoed.journal.rows import event_columns
 from shoed.journal.verify import verified_events
 from shoed.model.events import Event
 
 FRESH: Final = 256  # events in memory, for a broker that is slower than the table
 READ_AHEAD: Final = 256  # events of one read of the journal
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """The events of a Step whose commit is under way."""
+
+    events: Sequence[StoredEvent]
+    messages: Mapping[int, MqttMessage]  # by sequence
+    by: TableMessages  # it made the messages
+    has_head: bool
+
+    def messages_of(self, present: TableMessages) -> Mapping[int, MqttMessage]:
+        return self.messages if self.by is present else {}
+
+
+def prepared(events: Sequence[Event], by: TableMessages, *, with_messages: bool) -> Prepared:
+    stored = [StoredEvent(*event_columns(event)) for event in events]
+    messages = {each.sequence: by.event(each) for each in stored} if with_messages else {}
+    return Prepared(stored, messages, by, any(isinstance(event.data, HEAD_MOMENTS) for event in events))
+
+
+class EventCounts(Protocol):
+    """Counts the events of a table. It outlives a publisher: a reload may replace the broker."""
+
+    def published(self) -> None:
+        """One event was sent; a repetition counts again."""
+
+    def acknowledged(self, sequence: int, count: int) -> None:
+        """The broker has acknowledged every event up to this sequence number; `count` of them are new."""
 
 
 class CommittedEvents:
@@ -21,10 +58,10 @@ class CommittedEvents:
     def __init__(self, table: str, reads: JournalReads) -> None:
         self.table = table
         self.reads = reads
-        self.fresh: deque[Event] = deque(maxlen=FRESH)  # the newest events
+        self.fresh: deque[StoredEvent] = deque(maxlen=FRESH)  # the newest events
         self.stored: deque[StoredEvent] = deque()  # events that were read from the journal
 
-    def add(self, events: Sequence[Event]) -> None:
+    def add(self, events: Sequence[StoredEvent]) -> None:
         self.fresh.extend(events)
 
     def after(self, sent: int, limit: int) -> list[StoredEvent]:
@@ -32,8 +69,7 @@ class CommittedEvents:
         while self.fresh and self.fresh[0].sequence <= sent:
             self.fresh.popleft()
         if self.fresh and self.fresh[0].sequence == sent + 1:
-            newest = [self.fresh.popleft() for _ in range(min(limit, len(self.fresh)))]
-            return [StoredEvent(each.sequence, each.type, each.utc_us, text(each.data)) for each in newest]
+            return [self.fresh.popleft() for _ in range(min(limit, len(self.fresh)))]
         if not self.stored or self.stored[0].sequence != sent + 1:
             self.stored.clear()
             self.reads.ask(partial(verified_events, table=self.table, after=sent, limit=READ_AHEAD), self.stored.extend)

@@ -94,7 +94,7 @@ class TableMessages(msgspec.Struct, frozen=True):
     def head(self, head: Head) -> MqttMessage:
         return MqttMessage(self.head_topic, encode(head), retain=True, content_type=JSON)
 
-    def event(self, event: StoredEvent, *, historical: bool) -> MqttMessage:
+    def event(self, event: StoredEvent, *, historical: bool = False) -> MqttMessage:
         envelope = CloudEvent(
             specversion="1.0",
             id=self.event_id(event.sequence),

@@ -20,22 +20,22 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from shoed.bus.client import Connection, MqttMessage, connect
-from shoed.bus.committed_events import CommittedEvents
+from shoed.bus.committed_events import CommittedEvents, EventCounts, Prepared, prepared
 from shoed.bus.journal_reads import JournalReads
 from shoed.bus.messages import Presence, StatusMessage, TableMessages
 from shoed.bus.retained import outside_of, outside_of_head
 from shoed.bus.settings import BrokerSettings
 from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Store, StoredEvent, Writer
-from shoed.journal.heads import HEAD_MOMENTS, Head, newest_head
+from shoed.journal.heads import Head, newest_head
 from shoed.journal.incarnations import Outside, TailLoss, largest_loss
 from shoed.model.events import Event
 from shoed.model.moments import rfc3339
@@ -55,16 +55,6 @@ class Born(msgspec.Struct):
 
     status: tuple[Presence, str]
     birth: str
-
-
-class EventCounts(Protocol):
-    """Counts the events of a table. It outlives a publisher: a reload may replace the broker."""
-
-    def published(self) -> None:
-        """One event was sent; a repetition counts again."""
-
-    def acknowledged(self, sequence: int, count: int) -> None:
-        """The broker has acknowledged every event up to this sequence number; `count` of them are new."""
 
 
 class Publisher:
@@ -109,14 +99,23 @@ class Publisher:
         self.sent = 0  # the last event that was sent on this connection
         self.idle: Connection | None = None  # the connection, while the task waits for news
 
-    def committed(self, events: tuple[Event, ...], table: TableState) -> None:
+    def prepared(self, events: Sequence[Event]) -> Prepared:
+        """Make the messages while the disk works, if they can be sent at once."""
+        return prepared(events, self.messages, with_messages=self.idle is not None)
+
+    def committed(self, step: Prepared, table: TableState) -> None:
         """Publish the events of a committed Step, and the state after it."""
-        self.events.add(events)
+        self.events.add(step.events)
+        self.head_due = self.head_due or step.has_head
+        waiting = None if self.news.is_set() else self.idle
+        self.stand_at(table)
+        if waiting is not None and self.proven:
+            self.send_events(waiting, step)  # at once: the task would need a turn of the event loop
+
+    def stand_at(self, table: TableState) -> None:
+        """Publish this state."""
         self.table = table
-        self.head_due = self.head_due or any(isinstance(event.data, HEAD_MOMENTS) for event in events)
         self.stale = True
-        if self.idle is not None and self.proven and not self.news.is_set():
-            self.send_events(self.idle)  # at once: the task would need a turn of the event loop
         self.news.set()
 
     def stand(self, problem: str | None, remedied: str = "") -> None:
@@ -308,12 +307,13 @@ class Publisher:
         finally:
             self.idle = None
 
-    def send_events(self, connection: Connection) -> bool:
+    def send_events(self, connection: Connection, step: Prepared | None = None) -> bool:
         """Send the next events for which the connection has room. Return whether there is one."""
         events = self.unsent(connection.room)
+        messages = {} if step is None else step.messages_of(self.messages)
         for event in events:
             self.counts.published()
-            acknowledged = connection.send(self.message_of(event))
+            acknowledged = connection.send(messages.get(event.sequence) or self.message_of(event))
             self.sent = event.sequence
             self.track(acknowledged)
         return bool(events)

@@ -16,11 +16,12 @@ from typing import Final
 import msgspec
 
 from shoed import VERSION
+from shoed.bus.committed_events import Prepared
 from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
-from shoed.errors import CommitFailed, JournalDamaged, JournalError
+from shoed.errors import CommitFailed, JournalDamaged, JournalError, cause
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside, TailLoss
 from shoed.journal.restore import restore
@@ -51,6 +52,15 @@ LOG: Final = logging.getLogger("shoed")
 
 PUBLISH_AGAIN_S: Final = 1.0
 ANOTHER: Final = "another command has this id; give each command its own id"
+
+
+class Effects(msgspec.Struct):
+    """The effects of a Step, sent after its commit."""
+
+    step: Step
+    after: TableState
+    links: Mapping[Device, Link | None] = {}  # of the devices at the time of the Step
+    prepared: Prepared | None = None
 
 
 class PendingCommand(msgspec.Struct):
@@ -117,7 +127,7 @@ class Desk:
         """`acknowledged`: the last event that a broker has acknowledged."""
         publisher = Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
         publisher.acknowledged = acknowledged
-        publisher.committed((), self.committed)
+        publisher.stand_at(self.committed)
         publisher.stand(self.record.reason)
         return publisher
 
@@ -226,9 +236,10 @@ class Desk:
         self.state, step = self.engine.step(self.state, incoming, at)
         self.is_usable = True
         if step is not None:
-            links = {device: each.link for device, each in self.devices.items()}
-            done = partial(self.release, step, self.state.table, links)
-            self.writer.submit(self.name, step, self.state, done)
+            effects = Effects(step, self.state.table)
+            self.writer.submit(self.name, step, self.state, partial(self.release, effects))
+            effects.links = {device: each.link for device, each in self.devices.items()}  # while the disk works
+            effects.prepared = self.publisher.prepared(step.events)
             self.counters.made(step)
             if LOG.isEnabledFor(logging.DEBUG):
                 self.log_step(step)
@@ -238,13 +249,13 @@ class Desk:
         if self.stepped is not None:
             self.stepped()
 
-    def release(self, step: Step, after: TableState, links: Mapping[Device, Link | None]) -> None:
-        """Send the effects of a committed Step. `links` are the links of the devices at the time of the Step."""
-        self.committed = after
+    def release(self, effects: Effects) -> None:
+        """Send the effects of a committed Step."""
+        step, self.committed = effects.step, effects.after
         for send in step.sends:
             if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
-                device.send(send.data, links.get(send.device))
-        self.publisher.committed(step.events, after)
+                device.send(send.data, effects.links.get(send.device))
+        self.publisher.committed(effects.prepared or self.publisher.prepared(step.events), effects.after)
         self.counters.committed(step)
         for answer in step.answers:
             if (pending := self.pending.pop(answer.id, None)) is not None:
@@ -436,10 +447,3 @@ class Desk:
                     self.take(Woken(), heard)
                 else:  # bytes that arrived before the deadline may be unread: they count first
                     await asyncio.sleep(GRACE_S)
-
-
-def cause(error: BaseException) -> str:
-    """The first leaf of a group of errors, in one line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
