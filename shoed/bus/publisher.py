@@ -107,15 +107,14 @@ class Publisher:
         """Publish the events of a committed Step, and the state after it."""
         self.events.add(step.events)
         self.head_due = self.head_due or step.has_head
-        waiting = None if self.news.is_set() else self.idle
-        self.stand_at(table)
-        if waiting is not None and self.proven:
-            self.send_events(waiting, step)  # at once: the task would need a turn of the event loop
+        self.table, self.stale = table, True
+        if self.idle is not None and self.proven and not self.news.is_set():
+            self.send_events(self.idle, step)  # at once: the task would need a turn of the event loop
+        self.news.set()
 
-    def stand_at(self, table: TableState) -> None:
-        """Publish this state."""
-        self.table = table
-        self.stale = True
+    def continue_at(self, table: TableState) -> None:
+        """Publish a state that no Step of this process made."""
+        self.table, self.stale = table, True
         self.news.set()
 
     def stand(self, problem: str | None, remedied: str = "") -> None:

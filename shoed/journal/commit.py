@@ -93,7 +93,8 @@ class Committer:
         with self.transaction():
             for entry in entries:
                 self.append(entry, is_due=entry is last[entry.table] and entry.table in due)
-            self.connection.executemany(CURSOR, cursors.items())
+            for cursor in cursors.items():
+                self.connection.execute(CURSOR, cursor)
 
     def append(self, entry: Entry, *, is_due: bool) -> None:
         """Write the row of a Step, its events, and perhaps a checkpoint."""

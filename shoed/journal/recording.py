@@ -195,6 +195,10 @@ class Recording:
             errors = self.attempts.commit(entries, cursors)
         if cursors:
             self.keep_cursors(errors)
+        return self.failures(entries, errors) if errors else {}
+
+    def failures(self, entries: list[Entry], errors: Mapping[str, Exception]) -> dict[str, JournalError]:
+        """Halt the tables whose Steps are not written. Return their errors."""
         if any(is_of_disk(error) and not is_damage(error) for error in errors.values()):
             self.delay()
         failures = {entry.table: errors[entry.table] for entry in entries if entry.table in errors}

@@ -149,7 +149,7 @@ class Writer:
 
     def recorded(self, result: BatchResult) -> None:
         for item in result.items:
-            if isinstance(item, Entry | Flush) and item.done is not None:
+            if isinstance(item, (Entry, Flush)) and item.done is not None:
                 try:
                     item.done()
                 except Exception:  # the border of a table: the other tables have their results

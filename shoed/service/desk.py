@@ -127,7 +127,7 @@ class Desk:
         """`acknowledged`: the last event that a broker has acknowledged."""
         publisher = Publisher(self.messages(), broker, self.store, self.writer, self.counters, self.continue_journal)
         publisher.acknowledged = acknowledged
-        publisher.stand_at(self.committed)
+        publisher.continue_at(self.committed)
         publisher.stand(self.record.reason)
         return publisher
 

@@ -149,7 +149,7 @@ class TableRecord:
         writer.resume(desk.name)
         desk.state, desk.committed = desk.engine.fitted(state), state.table
         desk.publisher.messages = desk.messages()
-        desk.publisher.stand_at(state.table)
+        desk.publisher.continue_at(state.table)
         at = now()
         gap = GAP.format(since=rfc3339(stopped.since_us), until=rfc3339(at.utc_us))
         desk.fold(desk.configured(running=True), at)

@@ -6,7 +6,6 @@ they left the shoe. Rules and people use positions in that order; references use
 """
 
 from enum import Enum
-from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -19,6 +18,7 @@ from shoed.model.irregularities import IrregularityKind as Kind
 from shoed.rules.irregular import ABOUT_A_CARD, Irregularity, Ruling
 from shoed.rules.questions import Ask
 from shoed.table.continuity import PROVEN, RoundContinuity
+from shoed.table.lazy import Lazy
 from shoed.table.matters import IN_A_ROUND, Matter, Status, moved
 from shoed.table.phase import Phase
 
@@ -153,14 +153,14 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def at(self, *where: Where) -> tuple[CardEntry, ...]:
         return tuple([each for each in self.cards if each.where in where])
 
-    @cached_property
+    @Lazy
     def order(self) -> tuple[CardEntry, ...]:
         placed = [each for each in self.cards if each.where is Where.PLACED]
         if len(placed) > 1:
             placed.sort(key=left_at)
         return tuple(placed)
 
-    @cached_property
+    @Lazy
     def waiting(self) -> tuple[CardEntry, ...]:
         return self.at(Where.WAITING)
 
