@@ -149,6 +149,33 @@ async def test_the_consumer_gets_the_error_of_its_function() -> None:
     inbox.end("closed")
 
 
+async def test_a_cancelled_consumer_gets_the_error_of_its_function() -> None:
+    """Otherwise the table would neither continue nor end."""
+    inbox = Inbox(lambda: None, lambda: None)
+
+    def fail(_: Chunk) -> None:
+        raise CommitFailed("the disk is full")
+
+    consumer = asyncio.create_task(inbox.receive(fail))
+    await asyncio.sleep(0)
+    inbox.heard(Chunk(b"1", now()))
+    consumer.cancel()
+    with pytest.raises(CommitFailed):
+        await consumer
+    inbox.end("closed")
+
+
+async def test_a_function_that_ends_an_iteration_fails() -> None:
+    """A future does not accept StopIteration."""
+    inbox = Inbox(lambda: None, lambda: None)
+    consumer = asyncio.create_task(inbox.receive(lambda _: next(iter(()))))
+    await asyncio.sleep(0)
+    inbox.heard(Chunk(b"1", now()))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await consumer
+    inbox.end("closed")
+
+
 async def test_the_end_of_the_link_wakes_a_waiting_consumer() -> None:
     """After the last chunk."""
     inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()

@@ -223,6 +223,30 @@ async def test_a_cursor_that_cannot_be_written_stops_no_table(tmp_path: Path) ->
     assert rows(store, "SELECT * FROM cursor") == [("t", 1)]
 
 
+async def test_a_hang_is_not_over_while_the_disk_refuses_the_cursors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program locks the file. A flush does not try it, and the table resumes when the lock is released."""
+    monkeypatch.setattr(recording, "BUSY_S", 0.2)
+    monkeypatch.setattr("shoed.journal.writer.HANG_S", 0.1)
+    store = Store(tmp_path)
+    async with writing(store) as writer:
+        table = Table(writer, "t")
+        table.submit(urgent(1))
+        await writer.flush()
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            writer.move_cursor("t", 1)
+            table.submit(urgent(2))
+            await table.until(lambda: table.errors)
+            await writer.flush()
+            assert table.hangs == [True]
+        await table.until(lambda: table.resumed)
+        assert table.hangs == [True, False]
+        await writer.flush()
+        assert rows(store, "SELECT * FROM cursor") == [("t", 1)]
+
+
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 @pytest.mark.parametrize("is_replaced", [False, True])
 async def test_a_file_that_is_deleted_or_replaced_is_noticed(tmp_path: Path, suffix: str, is_replaced: bool) -> None:  # noqa: FBT001

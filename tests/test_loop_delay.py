@@ -1,6 +1,7 @@
 """Bytes that the event loop reads late: after a stop, without processor time, or after its own work."""
 
 import asyncio
+import mmap
 import os
 import signal
 import subprocess
@@ -8,6 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from resource import RUSAGE_THREAD, getrusage
 
 import pytest
 
@@ -137,6 +140,23 @@ async def test_a_thread_without_processor_time_reads_late(line: Line) -> None:
         process.wait()
     finally:
         os.sched_setaffinity(0, processors)
+
+
+async def test_a_page_fault_between_two_waits_does_not_disturb_the_second_wait(line: Line, tmp_path: Path) -> None:
+    """The thread reads a page of its memory from the disk, and then waits."""
+    file = tmp_path / "page"
+    file.write_bytes(bytes(mmap.PAGESIZE))
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ) as page:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        writer = helper(f"sleep {LONG_S}; printf A > $2; sleep {LONG_S}; printf B > $2", line)
+        await line.inbox.receive()
+        faults = getrusage(RUSAGE_THREAD).ru_majflt
+        assert page[0] == 0
+        if getrusage(RUSAGE_THREAD).ru_majflt == faults:
+            pytest.skip("this file system reads no page from a disk")
+        assert (await line.inbox.receive()).late_ns < LONG_NS
+    writer.wait()
 
 
 async def test_without_schedstat_a_timer_finds_the_standstill(monkeypatch: pytest.MonkeyPatch) -> None:

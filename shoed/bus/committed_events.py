@@ -1,7 +1,8 @@
 """The committed events of a table, in order: the newest ones from memory, all others from the journal.
 
-Theory of operation: `prepared` makes the messages of a Step while the disk works. They are valid for the connection and
-the words of that time; `messages_of` returns none if the words have changed.
+Theory of operation: `prepared` makes the messages of a Step while the disk works. They are valid while the table has
+the same words and settings: otherwise `messages_of` returns none. They are valid on a later connection, too: the Step
+is committed after its birth, so its events are not historical.
 """
 
 from collections import deque

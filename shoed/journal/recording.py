@@ -1,8 +1,9 @@
 """The thread of the writer: it commits the queued items, and tries a disk that failed again.
 
-Theory of operation: `run` gathers a batch, commits it, and reports the result. The moves of the cursors are written
-with the Step that ends a round, at a flush, or after RIDE_S. A table whose Steps cannot be written is halted: its Steps
-are dropped until `Resume`. A disk that failed is tried with a new connection, a file of some size,
+Theory of operation: `run` gathers a batch, commits it, and reports the result. The moves of all cursors are written
+together: with a Step that has a checkpoint (the end of a round, of a shoe or of a link), at a flush, or after RIDE_S;
+while the disk fails, when it is tried again. A table whose Steps cannot be written is halted: its Steps are dropped
+until `Resume`. A disk that failed is tried with a new connection, a file of some size,
 and a commit that changes nothing. The old connection is closed after the new one is open: SQLite therefore does not
 search the write-ahead log for a commit that failed.
 """
@@ -10,7 +11,7 @@ search the write-ahead log for a commit that failed.
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -80,7 +81,7 @@ class BatchResult(msgspec.Struct):
 
     items: list[Item]  # without those that are dropped
     weight: int  # of all Steps of the batch
-    seconds: float | None  # the duration of the commit; None: there was nothing to write
+    seconds: float | None  # the duration of the commit; None: nothing was written
     failures: Mapping[str, JournalError]  # of each table that stops
     is_available: bool = False  # the disk accepts commits again after a failure
 
@@ -113,7 +114,7 @@ class Recording:
         while not last:
             batch = self.gather()
             last = any(isinstance(item, Flush) and item.last for item in batch)
-            if batch or self.are_cursors_due():
+            if batch or self.due_cursors():
                 self.recorded(self.record(batch))
                 self.log_heads()
             for item in batch:
@@ -148,13 +149,22 @@ class Recording:
             item = self.queue.get(0)
         return batch
 
-    def are_cursors_due(self) -> bool:
-        return self.again_at is None and self.moved_at is not None and time.monotonic() >= self.moved_at + RIDE_S
+    def due_cursors(self, items: Sequence[Item] = ()) -> Mapping[str, int]:
+        """The cursors that the commit of these items writes: all of them, or none."""
+        if self.moved_at is None:
+            return {}
+        is_due = self.again_at is None and time.monotonic() >= self.moved_at + RIDE_S
+        for item in items:
+            if isinstance(item, Entry):
+                is_due = is_due or is_checkpoint_moment(item.step)
+            elif isinstance(item, Flush):
+                is_due = is_due or item.last or self.again_at is None
+        return self.cursors if is_due else {}
 
     def record(self, batch: list[Item]) -> BatchResult:
         items: list[Item] = []
         entries: list[Entry] = []
-        total, writes_cursors = 0, self.are_cursors_due()
+        total = 0
         for item in batch:
             match item:
                 case Entry(table=table, step=step):
@@ -162,23 +172,22 @@ class Recording:
                     if table in self.halted:
                         continue
                     entries.append(item)
-                    writes_cursors = writes_cursors or is_checkpoint_moment(step)
                 case Halt(table=table):
                     self.halted.add(table)
                     self.delay()
                 case Resume(table=table):
                     self.halted.discard(table)
-                case Flush():
-                    writes_cursors = True
-                case Deletion():
+                case Flush() | Deletion():
                     pass
             items.append(item)
-        cursors = self.cursors if writes_cursors else {}
+        cursors = self.due_cursors(items)
         if not entries and not cursors:
             return BatchResult(items, total, None, {})
         self.committing_since = began = time.monotonic()
         failures = self.commit(entries, cursors)
         self.committing_since = None
+        if not entries and self.cursors:  # the commit has failed, and no table stops
+            return BatchResult(items, total, None, {})
         if failures:
             items = [item for item in items if not isinstance(item, Entry) or item.table not in failures]
         return BatchResult(items, total, time.monotonic() - began, failures)

@@ -2,7 +2,7 @@
 
 Theory of operation: `submit` queues a Step with the state after it. The thread (`recording.py`) takes the queued Steps,
 writes them in one transaction, and then the writer runs their callbacks on the event loop. The move of a cursor waits
-for the end of a round, at most RIDE_S.
+for the end of a round, at most RIDE_S while the disk works.
 
 A commit that fails is repeated (`attempts.py`). A table whose Steps still cannot be written stops: its Steps are
 dropped, and `stops` has the reason. When the disk accepts commits again, the table receives `journal_available`; it

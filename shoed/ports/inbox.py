@@ -24,9 +24,8 @@ from shoed.ports.loop_delay import GRACE_NS, loop_delay
 # Two minutes of a 4800 baud line. Only a consumer that has stopped reaches this limit.
 LIMIT_BYTES: Final = 64 * 1024
 
-PIECE: Final = (
-    768  # bytes that a function gets at once: about 90 reports; their Step takes 2 ms, and its row fits a page
-)
+# Bytes that a function gets at once, about 90 reports. Their Step takes 2 ms, and its row fits a page.
+PIECE: Final = 768
 
 # A device order has about ten bytes. A device that does not read this many bytes does not read at all.
 UNSENT_BYTES: Final = 4096
@@ -68,6 +67,8 @@ class Inbox:
             return
         try:
             waiter.set_result(None if self._take is None else self._context.run(self._taken, self._take))
+        except StopIteration as error:  # a future refuses it
+            waiter.set_exception(RuntimeError(f"{error!r} in a function that takes a chunk"))
         except BaseException as error:  # noqa: BLE001  # the consumer receives every exception
             waiter.set_exception(error)
 
@@ -80,14 +81,20 @@ class Inbox:
                 self._waiter.set_result(None)
 
     async def receive(self, take: Take | None = None) -> Chunk:
-        """The next chunk. `take` gets it first, at most PIECE bytes of it."""
+        """The next chunk. With `take`: the next piece of a chunk, of at most PIECE bytes, which `take` has got."""
         if self._chunks:
             await asyncio.sleep(0)  # the other tables run between two chunks
         while not self._chunks:
             if self.ended is not None:
                 raise LinkLost(self.ended)
-            self._waiter, self._take = asyncio.get_running_loop().create_future(), take
-            if (taken := await self._waiter) is not None:
+            waiter: asyncio.Future[Chunk | None] = asyncio.get_running_loop().create_future()
+            self._waiter, self._take = waiter, take
+            try:
+                taken = await waiter
+            except asyncio.CancelledError:
+                waiter.result()  # an error of `take` counts more than the cancellation of its caller
+                raise
+            if taken is not None:
                 return taken
         return self._taken(take)
 

@@ -55,7 +55,7 @@ class Link(Protocol):
     async def receive(self, take: Take | None = None) -> Chunk:
         """The next bytes; LinkLost after the line is lost and all earlier bytes are returned.
 
-        `take` gets them at once, in pieces; it has them also if the caller is cancelled.
+        `take` gets them in pieces, before this returns: bytes that arrive before a cancellation are not lost.
         """
 
     def heard_until(self) -> Now:

@@ -27,7 +27,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 BRIEF_NS: Final = 25_000_000
-READ_AGAIN_NS: Final = 1_000_000  # a reading of the kernel's counts is new for this time, and this is its error
+READ_AGAIN_NS: Final = 1_000_000  # a reading of schedstat may be used again within this time: its error is not longer
 LATE_NS: Final = 50_000_000  # a shorter standstill has no effect on a draw (400 ms) or a code (250 ms)
 GRACE_S: Final = 0.05  # after a standstill: the time to read the buffers of the kernel and of the ports' threads
 GRACE_NS: Final = int(GRACE_S * 1e9)
@@ -51,7 +51,7 @@ class LoopDelay:
         self._continued = False  # SIGCONT arrived
         self._previous_handler: Any = None
         self._schedstat = -1
-        self._read = 0, 0, 0  # the time and the result of the last reading of the delays
+        self._read = 0, 0  # the time and the result of the last reading of schedstat
         self._beat_timer: asyncio.TimerHandle | None = None
 
     def join(self) -> None:
@@ -92,16 +92,16 @@ class LoopDelay:
         began_ns, previous_ns = monotonic_ns(), self._ended_ns
         may_be_long = timeout is None or timeout * 1e9 >= BRIEF_NS
         if may_be_long and began_ns - self._read[0] > READ_AGAIN_NS:
-            self._read_delays(began_ns)
-        _, delay_ns, faults = self._read
+            self._read = began_ns, self._ready_ns()
+        ready_ns, faults = self._read[1], self._faults() if may_be_long else 0
         self._continued = False
         ready = self._select(timeout)
         self._ended_ns = monotonic_ns()
         if self._ended_ns - began_ns < BRIEF_NS or not may_be_long:
             self._earliest_ns = previous_ns
         else:
-            self._read_delays(self._ended_ns)
-            delayed_ns, faulted = self._read[1] - delay_ns, self._read[2] - faults
+            self._read = self._ended_ns, self._ready_ns()
+            delayed_ns, faulted = self._read[1] - ready_ns, self._faults() - faults
             limit_ns = self._ended_ns if timeout is None else began_ns + int(timeout * 1e9) + delayed_ns + LATE_NS
             is_disturbed = self._continued or faulted or self._ended_ns > limit_ns
             self._earliest_ns = began_ns if is_disturbed else self._ended_ns - delayed_ns
@@ -109,11 +109,13 @@ class LoopDelay:
             self._stood_ns = self._earliest_ns, self._ended_ns
         return ready
 
-    def _read_delays(self, at_ns: int) -> None:
-        """Read the nanoseconds that this thread was ready but did not run, and the number of its major faults."""
-        if self._schedstat >= 0:
-            ready_ns = int(os.pread(self._schedstat, SCHEDSTAT_BYTES, 0).split()[1])
-            self._read = at_ns, ready_ns, getrusage(RUSAGE_THREAD).ru_majflt
+    def _ready_ns(self) -> int:
+        """The nanoseconds that this thread was ready but did not run."""
+        return int(os.pread(self._schedstat, SCHEDSTAT_BYTES, 0).split()[1]) if self._schedstat >= 0 else 0
+
+    def _faults(self) -> int:
+        """The number of major faults of this thread."""
+        return getrusage(RUSAGE_THREAD).ru_majflt
 
     def _note_continued(self, *_: object) -> None:
         self._continued = True

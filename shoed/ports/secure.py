@@ -88,10 +88,10 @@ class SecureLink:
     async def hear(self) -> None:
         """Read the next bytes of the line."""
         await self.link.receive(self._heard)
-        self.follow()
 
     def _heard(self, chunk: Chunk) -> None:
         self.found += self.channel.hear(chunk)
+        self.follow()
 
     def heard_until(self) -> Now:
         if self.found:

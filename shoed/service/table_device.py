@@ -102,7 +102,7 @@ class TableDevice:
         await self.desk.writer.has_room.wait()
 
     def is_stuck(self, limit_s: float) -> bool:
-        """Whether the journal, or the thread of the port, has made no progress for longer than the limit."""
+        """Whether the wait for room, or the thread of the port, has made no progress for longer than the limit."""
         if self.waiting_since is not None and monotonic() - self.waiting_since > limit_s:
             return True
         return self.link is not None and (now().mono_ns - self.link.heard_until().mono_ns) / 1e9 > limit_s

@@ -80,7 +80,9 @@ DISK_SIZE: Final = Metric("shoed_disk_size_bytes", GAUGE, "The size of the disk 
 JOURNAL_FAILED: Final = Metric(
     "shoed_journal_failed", GAUGE, "1 while a table is stopped because its commits fail, and while a commit hangs."
 )
-JOURNAL_QUEUE: Final = Metric("shoed_journal_queue_length", GAUGE, "Steps that wait for the next commit.")
+JOURNAL_QUEUE: Final = Metric(
+    "shoed_journal_queue_length", GAUGE, "Steps and other work that wait for the thread of the journal."
+)
 COMMAND_QUEUE: Final = Metric("shoed_command_queue_length", GAUGE, "Commands that wait for their answer.", OF_TABLE)
 IN_FLIGHT: Final = Metric(
     "shoed_unacknowledged_messages", GAUGE, "Messages that the broker has not acknowledged yet.", OF_TABLE
