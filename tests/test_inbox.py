@@ -7,7 +7,7 @@ import pytest
 from shoed.errors import CommitFailed, LinkLost
 from shoed.model.moments import Chunk, Now
 from shoed.ports.clock import now
-from shoed.ports.inbox import LIMIT_BYTES, PIECE, Inbox
+from shoed.ports.inbox import LIMIT_BYTES, PIECE, Inbox, Take
 from shoed.ports.loop_delay import GRACE_NS
 
 PAUSED_NS = 10_000_000_000
@@ -79,9 +79,9 @@ async def test_another_task_runs_before_each_waiting_chunk() -> None:
 # --- a consumer that takes at once
 
 
-async def waiting(inbox: Inbox, taken: list[bytes]) -> asyncio.Task[Chunk]:
+async def waiting(inbox: Inbox, take: Take | None) -> asyncio.Task[Chunk]:
     """A consumer that waits for the next chunk."""
-    consumer = asyncio.create_task(inbox.receive(lambda chunk: taken.append(chunk.data)))
+    consumer = asyncio.create_task(inbox.receive(take))
     await asyncio.sleep(0)
     return consumer
 
@@ -89,7 +89,7 @@ async def waiting(inbox: Inbox, taken: list[bytes]) -> asyncio.Task[Chunk]:
 async def test_a_waiting_consumer_takes_a_chunk_at_once() -> None:
     """The chunk waits for no turn of the event loop. A chunk that follows it is taken by the next call."""
     inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()
-    consumer = await waiting(inbox, taken)
+    consumer = await waiting(inbox, lambda chunk: taken.append(chunk.data))
     inbox.heard(Chunk(b"1", now()))
     assert taken == [b"1"]
     inbox.heard(Chunk(b"2", now()))
@@ -105,7 +105,7 @@ async def test_a_long_chunk_is_taken_in_pieces(waits: bool) -> None:  # noqa: FB
     """Between two pieces, the other tables run."""
     inbox, taken, data = Inbox(lambda: None, lambda: None), list[bytes](), bytes(range(256)) * 8
     if waits:
-        consumer = await waiting(inbox, taken)
+        consumer = await waiting(inbox, lambda chunk: taken.append(chunk.data))
         inbox.heard(Chunk(data, now()))
         await consumer
     else:
@@ -120,12 +120,11 @@ async def test_a_long_chunk_is_taken_in_pieces(waits: bool) -> None:  # noqa: FB
 async def test_a_cancelled_consumer_has_taken_its_chunk() -> None:
     """Without a function, the chunk stays in the inbox. No chunk is lost, and none is taken twice."""
     inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()
-    consumer = await waiting(inbox, taken)
+    consumer = await waiting(inbox, lambda chunk: taken.append(chunk.data))
     inbox.heard(Chunk(b"1", now()))
     consumer.cancel()
     await asyncio.gather(consumer, return_exceptions=True)
-    plain = asyncio.create_task(inbox.receive())
-    await asyncio.sleep(0)
+    plain = await waiting(inbox, None)
     inbox.heard(Chunk(b"2", now()))
     plain.cancel()
     await asyncio.gather(plain, return_exceptions=True)
@@ -134,33 +133,19 @@ async def test_a_cancelled_consumer_has_taken_its_chunk() -> None:
     inbox.end("closed")
 
 
-async def test_the_consumer_gets_the_error_of_its_function() -> None:
-    """The reader of the line does not get it: it would close the line without a reason."""
-    inbox = Inbox(lambda: None, lambda: None)
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_the_consumer_gets_the_error_of_its_function(is_cancelled: bool) -> None:  # noqa: FBT001
+    """The reader of the line would close it without a reason. A cancelled table would neither continue nor end."""
 
     def fail(_: Chunk) -> None:
         raise CommitFailed("the disk is full")
 
-    consumer = asyncio.create_task(inbox.receive(fail))
-    await asyncio.sleep(0)
+    inbox = Inbox(lambda: None, lambda: None)
+    consumer = await waiting(inbox, fail)
     inbox.heard(Chunk(b"1", now()))
+    if is_cancelled:
+        consumer.cancel()
     with pytest.raises(CommitFailed, match="the disk is full"):
-        await consumer
-    inbox.end("closed")
-
-
-async def test_a_cancelled_consumer_gets_the_error_of_its_function() -> None:
-    """Otherwise the table would neither continue nor end."""
-    inbox = Inbox(lambda: None, lambda: None)
-
-    def fail(_: Chunk) -> None:
-        raise CommitFailed("the disk is full")
-
-    consumer = asyncio.create_task(inbox.receive(fail))
-    await asyncio.sleep(0)
-    inbox.heard(Chunk(b"1", now()))
-    consumer.cancel()
-    with pytest.raises(CommitFailed):
         await consumer
     inbox.end("closed")
 
@@ -168,8 +153,7 @@ async def test_a_cancelled_consumer_gets_the_error_of_its_function() -> None:
 async def test_a_function_that_ends_an_iteration_fails() -> None:
     """A future does not accept StopIteration."""
     inbox = Inbox(lambda: None, lambda: None)
-    consumer = asyncio.create_task(inbox.receive(lambda _: next(iter(()))))
-    await asyncio.sleep(0)
+    consumer = await waiting(inbox, lambda _: next(iter(())))
     inbox.heard(Chunk(b"1", now()))
     with pytest.raises(RuntimeError, match="StopIteration"):
         await consumer
@@ -179,7 +163,7 @@ async def test_a_function_that_ends_an_iteration_fails() -> None:
 async def test_the_end_of_the_link_wakes_a_waiting_consumer() -> None:
     """After the last chunk."""
     inbox, taken = Inbox(lambda: None, lambda: None), list[bytes]()
-    consumer = await waiting(inbox, taken)
+    consumer = await waiting(inbox, lambda chunk: taken.append(chunk.data))
     inbox.heard(Chunk(b"1", now()))
     inbox.end("closed")
     assert (await consumer).data == b"1"

@@ -48,7 +48,7 @@ def test_an_item_ends_the_wait() -> None:
 
 
 def test_without_an_item_the_wait_ends_at_its_limit() -> None:
-    """With a limit of zero or less, there is no wait. An item that is there is returned in any case."""
+    """With a limit of zero or less, there is no wait, and a queued item is returned."""
     queue, began = ThreadQueue[int](), monotonic()
     queue.put(1)
     assert (queue.get(-1), queue.get(0), queue.get(-1)) == (1, None, None)

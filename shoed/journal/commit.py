@@ -93,7 +93,7 @@ class Committer:
         with self.transaction():
             for entry in entries:
                 self.append(entry, is_due=entry is last[entry.table] and entry.table in due)
-            for cursor in cursors.items():  # of most commits there are none
+            for cursor in cursors.items():  # mostly none; executemany would prepare its statement in any case
                 self.connection.execute(CURSOR, cursor)
 
     def append(self, entry: Entry, *, is_due: bool) -> None:

@@ -82,9 +82,8 @@ class Losses:
         for row, last_row, kind, *events in found:
             if kind not in KINDS:
                 self.unknown.append((row, f"no salvage writes the kind {kind!r}"))
-            elif (last := self.salvaged) is not None and last < min(
-                row, reader.last_row(table)
-            ):  # the table has continued
+            # If the table has continued after the last salvage, that salvage wrote no entry about its rows.
+            elif (last := self.salvaged) is not None and last < min(row, reader.last_row(table)):
                 self.unknown.append((row, f"the last salvage ended with row {last}"))
             else:
                 self.all.append(Loss(row, last_row, LossKind(kind), *events))

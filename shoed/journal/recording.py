@@ -3,9 +3,9 @@
 Theory of operation: `run` gathers a batch, commits it, and reports the result. The moves of all cursors are written
 together: with a Step that has a checkpoint (the end of a round, of a shoe or of a link), at a flush, or after RIDE_S;
 while the disk fails, when it is tried again. A table whose Steps cannot be written is halted: its Steps are dropped
-until `Resume`. A disk that failed is tried with a new connection, a file of some size,
-and a commit that changes nothing. The old connection is closed after the new one is open: SQLite therefore does not
-search the write-ahead log for a commit that failed.
+until `Resume`. A disk that failed is tried with a new connection, a file of some size, and a commit that changes
+nothing. The old connection is closed after the new one is open: SQLite therefore does not search the write-ahead log
+for a commit that failed.
 """
 
 import logging

@@ -97,13 +97,8 @@ def user_of(pid: int | None) -> int | None:
 def check_journal(state_dir: Path) -> Iterator[CheckResult]:
     path = state_dir / JOURNAL
     try:
-        if not path.exists() and path.with_name(HEAD_LOG).exists():
-            text = f"there is no journal, and {HEAD_LOG} names its rounds: it was moved or deleted"
-            yield CheckResult(CheckName.JOURNAL, Level.PROBLEM, str(path), text, REMOVED)
-            return
         if not path.exists():
-            text = "there is no journal; the first start of the daemon makes it"
-            yield CheckResult(CheckName.JOURNAL, Level.SKIPPED, str(path), text)
+            yield absence(path)
             return
         for aside in set_aside_journals(state_dir):
             text = "the daemon set a damaged journal aside"
@@ -114,6 +109,14 @@ def check_journal(state_dir: Path) -> Iterator[CheckResult]:
             yield damages(reader)
     except (JournalUnusable, OSError) as error:
         yield refused(CheckName.JOURNAL, str(path), str(error))
+
+
+def absence(path: Path) -> CheckResult:
+    if path.with_name(HEAD_LOG).exists():
+        text = f"there is no journal, and {HEAD_LOG} names its rounds: it was moved or deleted"
+        return CheckResult(CheckName.JOURNAL, Level.PROBLEM, str(path), text, REMOVED)
+    text = "there is no journal; the first start of the daemon makes it"
+    return CheckResult(CheckName.JOURNAL, Level.SKIPPED, str(path), text)
 
 
 def version(reader: Reader) -> CheckResult:
