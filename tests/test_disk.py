@@ -9,8 +9,12 @@ from tests.patience import PATIENCE_S
 
 
 async def test_clients_that_measure_at_once_get_their_answers(tmp_path: Path) -> None:
-    """A client that is faster begins the next measurement; the others keep the result of theirs."""
-    (tmp_path / "journal.db").write_bytes(b"12345")
+    """A client that is faster begins the next measurement; the others keep the result of theirs.
+
+    The size is that of the journal and its logs; other files have names that begin in the same way.
+    """
+    for name, size in (("journal.db", 3), ("journal.db-wal", 2), ("journal.db.new", 7), ("journal.pub", 9)):
+        (tmp_path / name).write_bytes(bytes(size))
     disk = Disk(tmp_path)
 
     async def measure_again_and_again() -> None:

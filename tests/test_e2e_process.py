@@ -13,7 +13,7 @@ import pytest
 from shoed.rig.broker import BrokerKind, running_broker
 from tests.foreign_shoe import NATURAL, ROUNDS, TcpShoe, result
 from tests.witnesses import TABLE
-from tests.world import Daemon, World
+from tests.world import World
 
 
 @pytest.fixture
@@ -151,19 +151,13 @@ async def test_a_wrong_configuration_is_refused_with_its_lines(world: World, sho
 # ---------------------------------------------------------------------------------------------- a failing disk
 
 
-def fill_disk(daemon: Daemon, journal: Path) -> None:
-    """No file of the daemon may grow. The kernel reports a file size limit in place of a full disk."""
-    size = max(path.stat().st_size for path in journal.parent.iterdir())
-    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size, size))
-
-
 async def test_after_a_full_disk_the_next_start_continues(world: World, shoe: TcpShoe) -> None:
     """The exit status is 1, the journal is the same, and the event numbers continue without a gap.
 
     If the last commit before the stop has a part of a round, the table asks about the cards of the gap.
     """
     daemon = await world.serve(shoe)
-    fill_disk(daemon, world.journal.path)
+    world.fill_disk(daemon)
     for _ in range(200):  # the last page of the write-ahead log has room for some rounds
         await shoe.deal(*ROUNDS)
     assert "journal failed" in (await world.recorder.status("offline"))["reason"]

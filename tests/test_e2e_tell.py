@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import resource
 import shlex
 import stat
 from collections.abc import AsyncIterator
@@ -250,9 +249,8 @@ async def test_after_a_journal_failure_commands_are_refused(world: World, shoe: 
 
 
 async def until_full(world: World, daemon: Daemon) -> list[Answer]:
-    """Send commands until the write-ahead log is full; no file of the daemon may grow."""
-    size = max(path.stat().st_size for path in world.state_dir.iterdir())
-    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size, size))
+    """Send commands until the write-ahead log is full."""
+    world.fill_disk(daemon)
     answers: list[Answer] = []
     async with client(world.state_dir) as one_client:
         while not answers or "journal failed" not in answers[-1].detail:

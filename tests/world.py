@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -230,6 +231,12 @@ class World:
             await self.recorder.event("device.online", f"bac-{number}")
             await shoe.connected()
         return daemon
+
+    def fill_disk(self, daemon: Daemon) -> None:
+        """No file of the daemon may grow. The kernel reports a file size limit in place of a full disk."""
+        files = (self.journal.path, self.journal.path.with_name("journal.db-wal"))
+        size = max(file.stat().st_size for file in files)
+        resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size, size))
 
     async def settled(self, shoe: Shoe, table: str = TABLE) -> None:
         """Wait until all earlier reports of the shoe are published: send a changed preset, and wait for its event."""

@@ -1,4 +1,4 @@
-"""The files of a journal: their identity while it is open, the proof that their disk can be written, and their end.
+"""The files of a journal: their identity while it is open, their size, the proof of a writable disk, and their end.
 
 Theory of operation: SQLite does not notice that its open file was deleted or replaced. Its commits succeed, and no
 later start finds them. Therefore the writer compares the identity of the file and of its write-ahead log before each
@@ -60,6 +60,15 @@ def remove_unfinished(path: Path) -> None:
     """Remove a file that an interrupted process has left, with its logs."""
     for part in PARTS:
         path.with_name(f"{path.name}{part}").unlink(missing_ok=True)
+
+
+def size_on_disk(path: Path) -> int:
+    """In bytes, of a journal with its logs. SQLite may remove one of them at any time."""
+    size = 0
+    for part in PARTS:
+        with suppress(FileNotFoundError):
+            size += path.with_name(f"{path.name}{part}").stat().st_size
+    return size
 
 
 def prove_room(state_dir: Path) -> None:

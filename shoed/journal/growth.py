@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from shoed.journal.files import size_on_disk
 from shoed.journal.reader import Reader
 from shoed.journal.retention import DAY_US, MB, Keep, RowCut, next_cut, used_bytes
 from shoed.journal.scan import named
@@ -61,9 +62,7 @@ def size_of(reader: Reader, keep: Keep, now_us: int) -> JournalSize:
     disk = os.statvfs(reader.path)
     is_known = any(each.last_us - each.first_us >= DAY_US for each in tables)
     return JournalSize(
-        file_bytes=sum(
-            file.stat().st_size for file in reader.path.parent.glob(f"{reader.path.name}*") if file.exists()
-        ),
+        file_bytes=size_on_disk(reader.path),
         used_bytes=used,
         free_bytes=disk.f_bavail * disk.f_frsize,
         growth_bytes=used / rows * sum(each.rows_a_day for each in tables) if is_known and rows else None,

@@ -6,13 +6,13 @@ made in a daemon thread. While a measurement has no result, no second one begins
 
 import asyncio
 import os
-from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 import msgspec
 
+from shoed.journal.files import size_on_disk
 from shoed.journal.store import JOURNAL
 from shoed.ports.threads import off_loop
 
@@ -51,8 +51,8 @@ class Disk:
 
 def disk_of(state_dir: Path) -> DiskStatus:
     system = os.statvfs(state_dir)
-    size = 0
-    for file in state_dir.glob(f"{JOURNAL}*"):
-        with suppress(FileNotFoundError):  # SQLite has removed it
-            size += file.stat().st_size
-    return DiskStatus(system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize, size)
+    return DiskStatus(
+        free_bytes=system.f_bavail * system.f_frsize,
+        total_bytes=system.f_blocks * system.f_frsize,
+        journal_bytes=size_on_disk(state_dir / JOURNAL),
+    )
