@@ -8,7 +8,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from time import monotonic
 from typing import Final, Protocol
 
 from shoed.errors import PortError
@@ -58,11 +57,10 @@ class TableDevice:
         self.ring = TrafficRing()  # recent bytes of the line
         self.link: Link | None = None
         self.closing_reason = ""  # why the daemon closes the link; "": it does not, or the daemon stops
-        self.waiting_since: float | None = None  # monotonic: further bytes wait for the journal
         self.keyed = None if config.key_file is None else keyed(config, config.key_file, self.rejected)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
-        self.closing_reason, self.waiting_since = "", None
+        self.closing_reason = ""
         self.task = tasks.create_task(self.run())
 
     async def stop(self, reason: str) -> None:
@@ -87,9 +85,7 @@ class TableDevice:
 
     async def room(self) -> None:
         """Return when the writer has room for further Steps."""
-        self.waiting_since = monotonic()
         await self.desk.writer.has_room.wait()
-        self.waiting_since = None
 
     def received(self, chunk: Chunk) -> None:
         self.desk.counters.bytes[self.device] += len(chunk.data)
@@ -99,12 +95,10 @@ class TableDevice:
         """Record bytes that the secure channel rejects."""
         self.desk.take(BytesRefused(each.data, each.reason, each.detail, device=self.device), each.at)
         await asyncio.sleep(0)
-        await self.desk.writer.has_room.wait()
+        await self.room()
 
     def is_stuck(self, limit_s: float) -> bool:
-        """Whether the wait for room, or the thread of the port, has made no progress for longer than the limit."""
-        if self.waiting_since is not None and monotonic() - self.waiting_since > limit_s:
-            return True
+        """Whether the thread of the port has made no progress for longer than the limit."""
         return self.link is not None and (now().mono_ns - self.link.heard_until().mono_ns) / 1e9 > limit_s
 
     def heard_until(self) -> Now:

@@ -2,7 +2,8 @@
 
 Theory of operation: `run` looks for stuck parts several times in each watchdog period. It sends the watchdog signal
 only if every part makes progress. A part that waits for a device or a broker is not stuck. A part that began an
-operation and does not complete it within the period is stuck.
+operation and does not complete it within the period is stuck. After a freeze of the process or of the machine, every
+age includes the freeze: the parts are judged at the next check.
 """
 
 import asyncio
@@ -41,8 +42,9 @@ class Systemd:
 async def run(systemd: Systemd, stuck_parts: Callable[[float], list[str]], status: Callable[[], str]) -> Never:
     """`stuck_parts` has a limit in seconds as its argument; `status` is one line for people."""
     reported: list[str] = []
+    loop, interval_s, was_frozen = asyncio.get_running_loop(), systemd.watchdog_s / CHECKS_PER_PERIOD, False
     while True:
-        parts = stuck_parts(systemd.watchdog_s)
+        parts = [] if was_frozen else stuck_parts(systemd.watchdog_s)
         if parts:
             if parts != reported:
                 LOG.error("no progress for %.0f s: %s", systemd.watchdog_s, ", ".join(parts))
@@ -50,4 +52,6 @@ async def run(systemd: Systemd, stuck_parts: Callable[[float], list[str]], statu
         else:
             systemd.notify("WATCHDOG=1", f"STATUS={status()}")
         reported = parts
-        await asyncio.sleep(systemd.watchdog_s / CHECKS_PER_PERIOD)
+        began = loop.time()
+        await asyncio.sleep(interval_s)
+        was_frozen = loop.time() - began > 2 * interval_s
