@@ -55,8 +55,9 @@ def heads_beside(place: Path) -> list[Head]:
 def restore_names(connection: sqlite3.Connection, logged: Sequence[Head]) -> None:
     """Complete the small tables."""
     restore_incarnations(connection)
-    restore_word(connection, logged)
-    restore_heads(connection, logged)
+    proven = heads_of_rows(connection, logged)
+    restore_word(connection, proven, logged)
+    restore_heads(connection, proven)
     restore_words_of_heads(connection)
 
 
@@ -69,12 +70,19 @@ def lost_heads(connection: sqlite3.Connection) -> str:
     return "all signed heads are lost: the key that signed them remains" if has_key and not has_head else ""
 
 
-def restore_word(connection: sqlite3.Connection, logged: Sequence[Head]) -> None:
+def heads_of_rows(connection: sqlite3.Connection, logged: Sequence[Head]) -> list[Head]:
+    """The heads of rows that were found. Others may be of a later journal, which adds its heads to the same file."""
+    query = "SELECT 1 FROM found.step WHERE table_name = ? AND row = ? AND lower(hex(hash)) = ?"
+    return [head for head in logged if connection.execute(query, (head.table, head.row, head.hash)).fetchone()]
+
+
+def restore_word(connection: sqlite3.Connection, proven: Sequence[Head], logged: Sequence[Head]) -> None:
     """The first word is in `journal`, in the first incarnation, and in heads. A new journal has its own."""
     words = [word for (word,) in connection.execute("SELECT word FROM found.journal")]
     words += [word for (word,) in connection.execute("SELECT word FROM found.incarnation WHERE number = 1")]
-    words += [head.journal for head in logged[-1:]]
+    words += [head.journal for head in proven[:1]]
     words += [word for (word,) in connection.execute(FIRST_OF_HEADS)]
+    words += [head.journal for head in logged[-1:]]
     if words:
         connection.execute("UPDATE journal SET word = ?", words[:1])
         connection.execute(FIRST, words[:1])
@@ -129,16 +137,13 @@ def add_incarnation(connection: sqlite3.Connection, number: int, word: str) -> N
     connection.execute("INSERT OR IGNORE INTO incarnation VALUES (?, ?, ?, ?, ?)", values)
 
 
-def restore_heads(connection: sqlite3.Connection, logged: Sequence[Head]) -> None:
+def restore_heads(connection: sqlite3.Connection, heads: Sequence[Head]) -> None:
     """The logged heads of rows that were found, with their keys."""
     ((word,),) = connection.execute("SELECT word FROM journal")
-    query = "SELECT 1 FROM found.step WHERE table_name = ? AND row = ? AND hash = ?"
-    for head in (each for each in logged if each.journal == word):
-        hashed, place = bytes.fromhex(head.hash), (head.table, head.row)
-        if connection.execute(query, (*place, hashed)).fetchone():
-            utc_us = utc_us_of(head)
-            values = (head.sequence, head.shoe, head.round, utc_us, hashed, head.incarnation, key_of(connection, head))
-            connection.execute(HEAD, (*place, *values, base64.b64decode(head.signature)))
+    for head in (each for each in heads if each.journal == word):
+        place, hashed, utc_us = (head.table, head.row), bytes.fromhex(head.hash), utc_us_of(head)
+        values = (head.sequence, head.shoe, head.round, utc_us, hashed, head.incarnation, key_of(connection, head))
+        connection.execute(HEAD, (*place, *values, base64.b64decode(head.signature)))
 
 
 def utc_us_of(head: Head) -> int:
