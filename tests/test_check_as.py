@@ -74,6 +74,13 @@ async def test_the_rights_of_the_user_suffice(place: Path) -> None:
     assert list((place / "state").iterdir()) == []
 
 
+async def test_a_file_that_disappears_during_the_check_has_no_owner(place: Path) -> None:
+    """The daemon replaces its files. Here, a link without a target is such a file."""
+    (place / "state" / "journal.pub.new").symlink_to(place / "gone")
+    done = await shoed("check", place / "shoed.toml")
+    assert (done.status, done.err) == (ExitStatus.GOOD, "")
+
+
 @only_root
 async def test_every_file_that_the_user_cannot_use_is_a_problem_of_its_line(place: Path) -> None:
     """Root itself can read and write all of them."""

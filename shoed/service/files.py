@@ -6,6 +6,7 @@ result is the problem and its remedy, or None.
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -22,8 +23,9 @@ def write_problem(directory: Path) -> str | None:
         with NamedTemporaryFile(dir=directory, prefix=".shoed-"):
             pass
         for file in directory.iterdir():
-            if not os.access(file, os.R_OK | os.W_OK):
-                return f"{file.name} in it belongs to another user, {owner_of(file)}"
+            with suppress(FileNotFoundError):  # the daemon, or another check, has removed it
+                if not os.access(file, os.R_OK | os.W_OK):
+                    return f"{file.name} in it belongs to another user, {owner_of(file)}"
     except OSError as error:
         return error.strerror
     return None
