@@ -65,7 +65,7 @@ class CommittedEvents:
     def add(self, events: Sequence[StoredEvent]) -> None:
         self.fresh.extend(events)
 
-    def after(self, sent: int, limit: int) -> list[StoredEvent]:
+    def after(self, sent: int, limit: int, newest: int) -> list[StoredEvent]:
         """The next events; empty if there is none, or while the journal is read."""
         while self.fresh and self.fresh[0].sequence <= sent:
             self.fresh.popleft()
@@ -73,5 +73,6 @@ class CommittedEvents:
             return [self.fresh.popleft() for _ in range(min(limit, len(self.fresh)))]
         if not self.stored or self.stored[0].sequence != sent + 1:
             self.stored.clear()
-            self.reads.ask(partial(verified_events, table=self.table, after=sent, limit=READ_AHEAD), self.stored.extend)
+            last = min(newest, sent + READ_AHEAD)
+            self.reads.ask(partial(verified_events, table=self.table, after=sent, last=last), self.stored.extend)
         return [self.stored.popleft() for _ in range(min(limit, len(self.stored)))]

@@ -340,7 +340,7 @@ class Publisher:
         """The next committed events; empty if there is none, or while the journal is read."""
         if limit <= 0 or self.table is None or self.sent >= self.table.sequence or not self.is_readable:
             return []
-        return self.events.after(self.sent, limit)
+        return self.events.after(self.sent, limit, self.table.sequence)
 
     def take_answer(self) -> None:
         """Process an answer of the journal that has arrived. If the journal cannot be read, the table stops."""

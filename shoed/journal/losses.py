@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from shoed.journal.reader import Reader
+from shoed.journal.reader import MissingEvents, Reader
 from shoed.model.incarnations import Because
 
 
@@ -130,6 +130,16 @@ class Losses:
 
     def count(self, kind: LossKind) -> int:
         return sum(loss.last - loss.first + 1 for loss in self.all if loss.kind is kind)
+
+    def explain(self, missing: MissingEvents) -> bool:
+        """Whether a salvage named as many of these events, or retention has deleted the first of them meanwhile."""
+        overlaps = (
+            min(loss.last, missing.last) - max(loss.first, missing.first) + 1
+            for loss in self.all
+            if loss.kind is LossKind.EVENTS
+        )
+        named = sum(each for each in overlaps if each > 0)
+        return named >= missing.count or self.reader.begin(self.table).sequence >= missing.first
 
     def has(self, kind: LossKind, first: int, last: int | None = None) -> bool:
         """Whether all these rows or events are named."""

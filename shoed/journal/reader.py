@@ -55,6 +55,18 @@ MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, RecursionError
 CHECK_S: Final = 30.0
 
 
+class MissingEvents(msgspec.Struct, frozen=True):
+    """A read did not find `count` of these events. A damaged key misleads the search of SQLite, without an error."""
+
+    table: str
+    first: int
+    last: int
+    count: int
+
+    def is_within(self, other: "MissingEvents") -> bool:
+        return self.table == other.table and other.first <= self.first <= self.last <= other.last
+
+
 class ChainAnchor(msgspec.Struct, frozen=True):
     """The chain of a table begins after this row: at the end of the sealed rows (`seal`), or at a `cut`."""
 
@@ -90,6 +102,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.verified_runs: set[tuple[str, int]] = set()  # of sealed rows: the table and the last row
+        self.not_found: dict[MissingEvents, None] = {}  # by the reads of this reader, in their order
         try:
             path.stat()
         except (FileNotFoundError, NotADirectoryError):

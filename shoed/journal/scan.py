@@ -2,7 +2,8 @@
 
 Theory of operation: every query is one short read transaction over at most CHUNK events of one table; its rows are
 fetched before the next query. No transaction stays open while a caller works or waits, so the WAL does not grow because
-of a reader, and memory is bounded. Events are only appended: a read up to a fixed sequence is of one moment.
+of a reader, and memory is bounded. Events are only appended: a read up to a fixed sequence is of one moment. The
+sequence numbers have no gap: events that a read does not find are noted at the reader.
 
 Rounds are found without an index. The numbers of `shoe.started` and `round.started` increase with the sequence, and so
 do the rows: a search by halves needs about 25 looks in ten million events.
@@ -14,11 +15,17 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from shoed.journal.reader import Reader
+from shoed.journal.reader import MissingEvents, Reader
 from shoed.typed_json import decoder
 
 CHUNK: Final = 4096
 LAST: Final = 2**63 - 1  # of SQLite
+
+NEXT_KEY: Final = (  # after the last event of a table, if it has the next number, and does not begin its own table
+    "SELECT 1 FROM (SELECT table_name AS name, sequence FROM event WHERE (table_name, sequence) > (?1, ?2)"
+    " ORDER BY table_name, sequence LIMIT 1) WHERE sequence = ?2 + 1"
+    " AND sequence > 1 + coalesce((SELECT max(sequence) FROM anchor WHERE table_name = name AND reason = 'cut'), 0)"
+)
 
 Data = dict[str, Any]  # of an event, as JSON has it: journals of earlier versions may lack keys
 
@@ -76,8 +83,12 @@ ALL: Final = EventFilter()
 
 def whole(reader: Reader, table: str) -> Extent:
     """All events at this moment. An empty span has its last sequence before the first one."""
-    ((first,),) = reader.rows("SELECT coalesce(min(sequence), 1) FROM event WHERE table_name = ?", table)
-    return Extent(first, reader.last_sequence(table))
+    span = Extent(reader.first_sequence(table), reader.last_sequence(table))
+    if reader.is_chained and span.first > (due := reader.begin(table).sequence + 1):
+        note_missing(reader, table, Extent(due, span.first - 1), 0)
+    if reader.is_chained and list(reader.rows(NEXT_KEY, table, span.last)):
+        note_missing(reader, table, Extent(span.last + 1, span.last + 1), 0)
+    return span
 
 
 def events(reader: Reader, table: str, span: Extent, which: EventFilter = ALL) -> Iterator[EventRow]:
@@ -87,7 +98,9 @@ def events(reader: Reader, table: str, span: Extent, which: EventFilter = ALL) -
         f" WHERE table_name = ? AND sequence BETWEEN ? AND ? AND ({which.sql}) ORDER BY sequence"
     )
     for part in parts(reader, table, span):
-        yield from [EventRow(*row) for row in reader.rows(query, table, *part, *which.values)]
+        found = [EventRow(*row) for row in reader.rows(query, table, *part, *which.values)]
+        note_missing(reader, table, part, len(found) if which is ALL else None)
+        yield from found
 
 
 def parts(reader: Reader, table: str, span: Extent) -> Iterator[Extent]:
@@ -100,9 +113,18 @@ def parts(reader: Reader, table: str, span: Extent) -> Iterator[Extent]:
         if last == span.last:
             return
         ((found,),) = reader.rows(following, table, last + 1)
-        if found is None:
-            return
-        first = found
+        first = span.last + 1 if found is None else found
+        if first > last + 1:
+            note_missing(reader, table, Extent(last + 1, min(first - 1, span.last)), 0)
+
+
+def note_missing(reader: Reader, table: str, part: Extent, found: int | None = None) -> None:
+    """Note the events of the part that SQLite does not find. None as the number found: they are counted."""
+    if found is None:
+        query = "SELECT count(*) FROM event WHERE table_name = ? AND sequence BETWEEN ? AND ?"
+        ((found,),) = reader.rows(query, table, *part)
+    if missing := part.last - part.first + 1 - found:
+        reader.not_found[MissingEvents(table, *part, missing)] = None
 
 
 def event_at(reader: Reader, table: str, sequence: int) -> EventRow | None:

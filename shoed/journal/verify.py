@@ -35,12 +35,12 @@ HASH: Final = 9  # its place in the columns of a row
 PART: Final = 16_384  # rows of one transaction
 STEPS: Final = f"SELECT {STEP} FROM step WHERE table_name = ? AND row > ? AND row <= ? ORDER BY row LIMIT ?"  # noqa: S608 -- ours
 EVENTS: Final = (
-    "SELECT row, sequence, type, utc_us, data FROM event WHERE table_name = ? AND sequence > ? AND sequence <= ?"
-    " ORDER BY sequence"
+    "SELECT row, sequence, type, utc_us, data, table_name FROM event"
+    " WHERE table_name = ? AND sequence > ? AND sequence <= ? ORDER BY sequence"
 )
 REMEDY: Final = "run: shoed journal verify; keep a copy of the journal as evidence, then restore a backup"
 
-EventOfRow = tuple[int, int, str, int, str]  # row, sequence, type, utc_us, data
+EventOfRow = tuple[int, int, str, int, str, str]  # row, sequence, type, utc_us, data, table_name
 
 
 class AlterationKind(Enum):
@@ -191,6 +191,9 @@ class Verification:
             yield from self.missing(number, following, f"the seal is of the rows up to {run.row}")
         for number, following in gaps([self.tip.sequence, *(each[0] for each in events), run.sequence + 1]):
             yield from self.missing_events(number, following, f"the seal is of the events up to {run.sequence}")
+        for event in self.reader.rows(EVENTS, self.table, self.tip.sequence, run.sequence):
+            if event[5] != self.table:
+                yield self.misnamed(event)
         self.tip = run
         self.rows += len(steps)
         self.events += len(events)
@@ -237,11 +240,11 @@ class Verification:
                 elif not is_next:
                     yield from self.missing(row + 1, number - 1, f"the next row is {number}")
                 while event is not None and event[0] <= number:
-                    if event[1] != sequence + 1 or event[0] <= row:
+                    if event[1] != sequence + 1 or event[0] <= row or event[5] != self.table:
                         yield from self.misplaced(event, sequence, row)
                     sequence = event[1]
                     if event[0] == number:
-                        own.append(event[1:])
+                        own.append(event[1:5])
                     event = next(events, None)
                 stored = columns[HASH]
                 if (is_next or is_named) and row_hash(hashed, columns[:HASH], own) != stored:
@@ -264,6 +267,12 @@ class Verification:
         if of <= row and not self.losses.has(LossKind.MISSING, of):
             detail = f"it names row {of}, which does not exist or precedes the row of the event before it"
             yield self.finding(f"event {number}", AlterationKind.ALTERED, detail)
+        if event[5] != self.table:
+            yield self.misnamed(event)
+
+    def misnamed(self, event: EventOfRow) -> Alteration:
+        """No hash has the key of an event. A condition of SQL cannot find the name: the search itself has set it."""
+        return self.finding(f"event {event[1]}", AlterationKind.ALTERED, f"its key names the table {event[5]}")
 
     def missing(self, first: int, last: int, detail: str) -> Iterator[Alteration]:
         if not self.losses.has(LossKind.MISSING, first, last):
@@ -372,11 +381,15 @@ def altered(table: str, what: str) -> RowAltered:
     return RowAltered(f"{table}: {what}: the journal was changed; {REMEDY}")
 
 
-def verified_events(reader: Reader, table: str, after: int, limit: int) -> list[StoredEvent]:
-    """The next events after a sequence number. Raise RowAltered unless their rows have the hashes of their contents."""
-    events = reader.event_rows(table, after, limit)
-    if not events:
-        return []
+def verified_events(reader: Reader, table: str, after: int, last: int) -> list[StoredEvent]:
+    """The events after a sequence number, up to the last one. None is missing, unless a salvage named the gap.
+
+    Raise RowAltered unless their rows have the hashes of their contents.
+    """
+    events = reader.event_rows(table, after, max(0, last - after))
+    for first, before in gaps([after, *(each[1] for each in events), last + 1]):
+        if not Losses(reader, table).has(LossKind.EVENTS, first, before):
+            raise altered(table, f"{span('event', first, before)} cannot be found")
     sealed = max((each.row for each in reader.anchors(table)), default=0)
     for row, own in groupby(events, itemgetter(0)):
         if row <= sealed:

@@ -167,7 +167,8 @@ class TableRecord:
 
     def read(self, acknowledged: int) -> EngineState[SessionState]:
         """In a thread: the state of the record. The events that wait for the broker must be readable."""
-        with self.desk.store.read() as reader:
-            verified_events(reader, self.desk.name, acknowledged, 1)
         self.desk.read_words()
-        return self.desk.restored(self.desk.store)
+        state = self.desk.restored(self.desk.store)
+        with self.desk.store.read() as reader:
+            verified_events(reader, self.desk.name, acknowledged, min(acknowledged + 1, state.table.sequence))
+        return state

@@ -15,9 +15,9 @@ import msgspec
 
 from shoed.cli import say
 from shoed.cli.journal.opening import opened
-from shoed.errors import JournalDamaged, JournalUnusable, RowAltered
+from shoed.errors import JournalDamaged, JournalError, JournalUnusable, RowAltered
 from shoed.journal import Reader
-from shoed.journal.losses import REASONS
+from shoed.journal.losses import REASONS, Losses, span
 from shoed.journal.reader import MALFORMED, ChainAnchor
 from shoed.journal.scan import EventRow, Extent, from_row, whole
 from shoed.journal.verify import AlterationKind, Verification, require_run
@@ -79,7 +79,8 @@ class RowsRead:
             return 0
         if not self.is_complete:
             say(UNVERIFIED)
-        found = dict.fromkeys(change for part in self.parts for change in changes(self.reader, part))
+        found = dict.fromkeys(missing_events(self.reader))
+        found |= dict.fromkeys(change for part in self.parts for change in changes(self.reader, part))
         for change in islice(found, SHOWN):
             say(f"warning: {change}")
         if len(found) > SHOWN:
@@ -87,6 +88,16 @@ class RowsRead:
         if found:
             say(f"warning: {REMEDY}")
         return int(bool(found))
+
+
+def missing_events(reader: Reader) -> list[str]:
+    """The events that the reads did not find, without those that have a reason. A search reads parts of parts."""
+    found = [each for each in reader.not_found if not Losses(reader, each.table).explain(each)]
+    return [
+        f"{each.table}: {span('event', each.first, each.last)}: {each.count} of them cannot be found"
+        for each in found
+        if not any(other != each and other.is_within(each) for other in found)
+    ]
 
 
 def changes(reader: Reader, part: RowPart) -> list[str]:
@@ -150,9 +161,6 @@ def examined(place: Path) -> Iterator[Reader]:
     with opened(place) as reader:
         try:
             yield reader
-        except MALFORMED as error:
-            what = f"the contents cannot be read: {type(error).__name__}: {error}"
-            raise unreadable(changed_row(reader) or str(reader.path), what) from error
         except JournalUnusable as error:
             change = changed_row(reader)
             if change is None and not isinstance(error, JournalDamaged):
@@ -160,6 +168,13 @@ def examined(place: Path) -> Iterator[Reader]:
             raise unreadable(
                 change or str(reader.path), f"the contents cannot be read: {error.__cause__ or error}"
             ) from error
+        except JournalError:  # such as a round that was not found
+            for each in missing_events(reader):
+                say(f"warning: {each}; run: shoed journal verify")
+            raise
+        except MALFORMED as error:
+            what = f"the contents cannot be read: {type(error).__name__}: {error}"
+            raise unreadable(changed_row(reader) or str(reader.path), what) from error
 
 
 def unreadable(where: str, what: str) -> JournalUnusable:

@@ -55,8 +55,8 @@ def warn(reader: Reader, found: Sequence[PeriodReport]) -> int:
     for each in found:
         for event in each.events:
             read.note(each.table, event)
-        if each.verified is not None and each.verified.head and not each.verified.is_good:
-            say(f"warning: {each.table}: {each.verified.head}; run: shoed journal verify")
+        if reader.is_chained and each.verified is not None and not each.verified.is_good:
+            say(f"warning: {each.table}: {each.verified.head or each.verified.chain}; run: shoed journal verify")
             is_changed = True
     return read.warn() or int(is_changed)
 
