@@ -1,8 +1,12 @@
 """Commits that SQLite drops from a damaged write-ahead log are counted; a killed process is not a damage."""
 
+import errno
+import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +15,33 @@ from typing import Final
 import pytest
 
 from shoed.journal.wal import frames, lost_commits
+from tests.crash.disk import Call, FaultyDisk, File
+from tests.patience import PATIENCE_S
 
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+# Commits one row of two tables; then, at a line of stdin, many rows of both, and ends.
+WRITER: Final = """
+import os, sys
+from pathlib import Path
+import msgspec
+from shoed.journal import Store
+from shoed.journal.attempts import Attempts
+from shoed.journal.commit import Committer, Entry
+from shoed.journal.files import OpenFiles
+from tests.test_journal import urgent
+
+store = Store(Path(sys.argv[1]))
+attempts = Attempts(Committer(store.connect(), 1), OpenFiles(store.path))
+
+def commit(rows):
+    return attempts.commit([Entry(table, urgent(row), msgspec.Struct(), None) for table, row in rows], {})
+
+print(sorted(commit([("t1", 1), ("t2", 1)])), flush=True)
+sys.stdin.readline()
+print(sorted(commit([*(("t1", row) for row in range(2, 200)), *(("t2", row) for row in range(2, 100))])), flush=True)
+os._exit(0)
+"""
 HEADER: Final = 32
 FRAME: Final = 24
 PAGE: Final = 4096
@@ -53,6 +83,30 @@ def test_a_complete_log_has_no_lost_commits(tmp_path: Path, *, again: bool) -> N
     path = written(tmp_path, again=again)
     assert lost_commits(path) == 0
     assert rows(path) == COMMITS * (3 if again else 1)
+
+
+def test_failed_commits_are_not_lost_ones(tmp_path: Path) -> None:
+    """Two tables are committed together, and then alone: a shorter attempt leaves nothing of a longer one."""
+    (state := tmp_path / "state").mkdir()
+    disk = FaultyDisk(state, tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(state)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **disk.environment},
+        cwd=ROOT,
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "[]\n"
+        disk.fail(errno.EIO, Call.SYNC, File.WAL)
+        assert writer.communicate("\n", PATIENCE_S)[0] == "['t1', 't2']\n"
+    assert lost_commits(state / "journal.db") == 0
+    with closing(sqlite3.connect(state / "journal.db")) as connection:
+        assert connection.execute("SELECT table_name, max(row) FROM step GROUP BY 1").fetchall() == [
+            ("t1", 1),
+            ("t2", 1),
+        ]
 
 
 def test_a_database_without_a_log_has_no_lost_commits(tmp_path: Path) -> None:

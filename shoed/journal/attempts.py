@@ -2,16 +2,19 @@
 
 Theory of operation: a failed commit leaves no trace, so it can be repeated. An error of the disk may pass, so the
 commit is repeated once. If it fails again, each table's part is committed alone: an error in the rows of one table does
-not stop another table. An error that is not of the disk is a defect, and the same rows fail again.
+not stop another table. An error that is not of the disk is a defect, and the same rows fail again. What a failed commit
+has written to the log of SQLite is cut off: a shorter attempt would leave the rest of it.
 """
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from shoed.errors import JournalError
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.files import OpenFiles
+from shoed.journal.wal import cut_off
 
 DEFECTS: Final = (
     sqlite3.IntegrityError,
@@ -61,5 +64,12 @@ class Attempts:
             self.committer.commit(entries, cursors)
             self.files.committed()
         except Exception as error:  # noqa: BLE001 -- the thread reports it
+            if isinstance(error, sqlite3.OperationalError) and not is_lock(error):
+                self.cut_off()
             return error
         return None
+
+    def cut_off(self) -> None:
+        with suppress(sqlite3.Error, OSError, JournalError), self.committer.locked():
+            self.files.check()
+            cut_off(self.files.path)

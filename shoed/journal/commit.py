@@ -87,6 +87,15 @@ class Committer:
             raise
         self.heads += self.new_heads
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other program writes within the context."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            self.connection.execute("ROLLBACK")
+
     def commit(self, entries: Sequence[Entry], cursors: Mapping[str, int]) -> None:
         last = {entry.table: entry for entry in entries}
         due = {entry.table for entry in entries if is_checkpoint_moment(entry.step)}

@@ -1,9 +1,12 @@
-"""The write-ahead log of a journal at a start: whether commits in it are lost.
+"""The write-ahead log of a journal: whether commits in it are lost at a start, and the end of a failed commit.
 
 Theory of operation: SQLite reads the log up to the first frame with a wrong checksum, and drops the rest without an
 error. A commit is the last frame of its transaction. If a frame that SQLite drops is a commit, and a later frame of the
 same log follows it, the commit was complete: it is lost. The last frame alone proves nothing: a killed process may have
 written it in part. A log that was cut at a commit cannot be recognised here; the heads and the broker can.
+
+A commit whose sync failed has written all its frames. The next attempt begins at the same place and may be shorter: the
+rest of the longer one would look like such later frames. Therefore each failed commit is cut off.
 """
 
 import os
@@ -18,6 +21,9 @@ import msgspec
 
 HEADER: Final = 32
 FRAME: Final = struct.Struct(">6I")  # page, size of the database after a commit or 0, two salts, two checksums
+INDEX: Final = struct.Struct(
+    "=14xHI"
+)  # of the `-shm`, in the order of the machine: the page size, the last valid frame
 SALTS: Final = struct.Struct(">16x2I8x")
 PAGE_SIZE: Final = slice(16, 18)  # in the first page of the database
 PAGE_SIZES: Final = frozenset(2**power for power in range(9, 17))
@@ -36,6 +42,16 @@ def lost_commits(path: Path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         (_, read, _) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return sum(each.is_commit for each in found[:-1] if each.number > max(read, 0))
+
+
+def cut_off(path: Path) -> None:
+    """Remove the frames after the last commit. The caller has SQLite's lock of the writer."""
+    log = path.with_name(f"{path.name}-wal")
+    with path.with_name(f"{path.name}-shm").open("rb") as index:
+        size, last = INDEX.unpack(index.read(INDEX.size))
+    end = HEADER + last * (FRAME.size + (65536 if size == 1 else size))
+    if log.stat().st_size > end:
+        os.truncate(log, end)
 
 
 def frames(path: Path) -> Iterator[LogFrame]:
