@@ -317,14 +317,29 @@ async def test_the_move_of_a_cursor_waits_for_the_end_of_a_round(tmp_path: Path)
     store = Store(tmp_path)
     async with writing(store) as writer:
         await written(writer, urgent(1))
-        before = commits(store)
         writer.move_cursor("t", 1)
-        await written(writer, part_of_a_frame(2))
-        assert rows(store, "SELECT * FROM cursor") == []
-        await written(writer, end_of_a_link(3))
-        assert commits(store) == before + 2
-        assert rows(store, "SELECT row FROM step ORDER BY row") == [(1,), (2,), (3,)]
+        await written(writer, urgent(2))
+        before = commits(store)
+        writer.move_cursor("t", 2)
+        await written(writer, part_of_a_frame(3))
         assert rows(store, "SELECT * FROM cursor") == [("t", 1)]
+        await written(writer, end_of_a_link(4))
+        assert commits(store) == before + 2
+        assert rows(store, "SELECT row FROM step ORDER BY row") == [(1,), (2,), (3,), (4,)]
+        assert rows(store, "SELECT * FROM cursor") == [("t", 2)]
+
+
+async def test_the_first_move_to_an_event_of_the_process_waits_for_the_next_commit(tmp_path: Path) -> None:
+    """If the tail is lost afterwards, the events of this process keep their ids. Earlier events prove nothing of it."""
+    store = Store(tmp_path)
+    async with writing(store) as writer:
+        await written(writer, urgent(5))
+        writer.move_cursor("t", 4)
+        await written(writer, part_of_a_frame(6))
+        assert rows(store, "SELECT * FROM cursor") == []
+        writer.move_cursor("t", 5)
+        await written(writer, part_of_a_frame(7))
+        assert rows(store, "SELECT * FROM cursor") == [("t", 5)]
 
 
 async def test_the_move_of_a_cursor_is_committed_after_a_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

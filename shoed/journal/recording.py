@@ -106,6 +106,7 @@ class Recording:
         self.halted: set[str] = set()  # the tables whose Steps are dropped
         self.cursors: dict[str, int] = {}  # not written yet
         self.moved_at: float | None = None  # monotonic: the first move that is not written
+        self.begins: dict[str, int] = {}  # by table: the first event of this process; 0 once a cursor includes it
         self.again_at: float | None = None  # monotonic: the disk is tried again
         self.again_s = AGAIN_S
 
@@ -156,10 +157,15 @@ class Recording:
         is_due = self.again_at is None and time.monotonic() >= self.moved_at + RIDE_S
         for item in items:
             if isinstance(item, Entry):
-                is_due = is_due or is_checkpoint_moment(item.step)
+                is_due = is_due or is_checkpoint_moment(item.step) or self.reaches_process
             elif isinstance(item, Flush):
                 is_due = is_due or item.last or self.again_at is None
         return self.cursors if is_due else {}
+
+    @property
+    def reaches_process(self) -> bool:
+        """Whether a cursor first includes an event of this process: if the tail is lost, its events keep their ids."""
+        return any(0 < self.begins.get(table, 0) <= sequence for table, sequence in self.cursors.items())
 
     def record(self, batch: list[Item]) -> BatchResult:
         items: list[Item] = []
@@ -202,6 +208,9 @@ class Recording:
             errors = dict.fromkeys([*(entry.table for entry in entries), *cursors], error)
         else:
             errors = self.attempts.commit(entries, cursors)
+        for entry in entries:
+            if entry.table not in self.begins and entry.step.events:
+                self.begins[entry.table] = entry.step.events[0].sequence
         if cursors:
             self.keep_cursors(errors)
         return self.failures(entries, errors) if errors else {}
@@ -216,6 +225,9 @@ class Recording:
 
     def keep_cursors(self, errors: Mapping[str, Exception]) -> None:
         """Keep the cursors that were not written, for a later commit."""
+        for table in self.cursors.keys() - errors.keys():
+            if self.begins.get(table, 0) <= self.cursors[table]:
+                self.begins[table] = 0
         self.cursors = {table: sequence for table, sequence in self.cursors.items() if table in errors}
         self.moved_at = time.monotonic() if self.cursors else None
 
