@@ -31,6 +31,7 @@ from shoed.bus.publisher import Publisher
 from shoed.engine import Engine
 from shoed.journal import Reader, Store, Writer
 from shoed.journal.commit import Committer
+from shoed.journal.heads import is_head_moment
 from shoed.journal.rows import event_columns
 from shoed.model import (
     cards,
@@ -111,7 +112,7 @@ TO_THE_BROKER: Final = (
 HANDOVER: Final = (ThreadQueue.put, clock.ClockSteps.look, threads.call_on_loop)  # to the thread
 
 # The event loop makes the messages while the thread commits the Step.
-MEANWHILE: Final = (Publisher.prepared, event_columns, TableMessages.event)
+MEANWHILE: Final = (Publisher.prepared, event_columns, TableMessages.event, is_head_moment)
 
 BYTE: Final = (
     Hop(TcpLink.data_received, "receives the bytes and records the moment"),

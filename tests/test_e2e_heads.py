@@ -92,6 +92,16 @@ async def test_the_newest_head_is_retained_after_its_events(world: World) -> Non
         assert received(world)[count].row == row
 
 
+async def test_the_head_of_a_closed_link_is_published_although_nothing_follows(world: World) -> None:
+    """It is the newest one until the device returns."""
+    async with TcpShoe() as shoe:
+        await played(world, shoe)
+        await headed(world, moments(world)[-1])
+    await world.recorder.event("device.offline")
+    (offline,) = [each for each in world.journal.events() if each.type == "device.offline"]
+    assert (await headed(world, offline.row)).row == offline.row
+
+
 async def test_a_broker_that_denies_heads_receives_the_events(tmp_path: Path) -> None:
     """The access list of an earlier version has no topic `head`: the log names it once, and nothing else changes."""
     allowed = tmp_path / "allowed"

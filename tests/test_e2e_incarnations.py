@@ -88,6 +88,40 @@ async def test_a_copy_that_is_restored_twice_begins_two_words(tmp_path: Path, wo
     await site.verified()
 
 
+async def test_a_word_that_cannot_be_recorded_is_not_published(tmp_path: Path, world: World, shoe: TcpShoe) -> None:
+    """The table ends with the Step of the new word. The next start publishes the backlog."""
+    site = Site(world, shoe)
+    await site.play(8)
+    copy = site.copy(tmp_path / "copy")
+    await site.play(25)
+    site.restore(copy)
+    site.forget_heads()
+    async with Proxy(world.broker.host, world.broker.port) as proxy:
+        away = proxy.port
+    daemon = await site.start(port=away)
+    await site.deal(12)
+    await daemon.looking(lambda: world.journal.count("card.drawn", "round.confirmed") > 8)
+    await site.end(daemon)
+    with closing(sqlite3.connect(world.journal.path)) as journal:
+        ((last,),) = journal.execute("SELECT max(row) FROM step")
+        journal.execute(
+            f"CREATE TRIGGER no BEFORE INSERT ON step WHEN new.row > {last + 1} BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        journal.commit()
+    daemon = await site.start()
+    await world.recorder.until(lambda: "table failed: " in world.recorder.statuses()[-1]["reason"])
+    assert await daemon.stop() == 1
+    daemon.log.write_text("")  # the traceback is expected
+    await shoe.deserted()
+    with closing(sqlite3.connect(world.journal.path)) as journal:
+        journal.execute("DROP TRIGGER no")
+    known = {word for (word,) in world.journal.ask("SELECT word FROM incarnation")}
+    assert {each["id"].partition("-")[0] for each in site.events} <= known
+    await site.play(5)
+    site.check()
+    await site.verified()
+
+
 async def test_events_before_the_first_connection_have_the_new_word(
     tmp_path: Path, world: World, shoe: TcpShoe
 ) -> None:

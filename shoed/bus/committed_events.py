@@ -16,10 +16,10 @@ from shoed.bus.client import MqttMessage
 from shoed.bus.journal_reads import JournalReads
 from shoed.bus.messages import TableMessages
 from shoed.journal import StoredEvent
-from shoed.journal.heads import HEAD_MOMENTS
+from shoed.journal.heads import is_head_moment
 from shoed.journal.rows import event_columns
 from shoed.journal.verify import verified_events
-from shoed.model.events import Event
+from shoed.model.step import Step
 
 FRESH: Final = 256  # events in memory, for a broker that is slower than the table
 READ_AHEAD: Final = 256  # events of one read of the journal
@@ -37,10 +37,10 @@ class Prepared(msgspec.Struct, frozen=True):
         return self.messages if self.by is present else {}
 
 
-def prepared(events: Sequence[Event], by: TableMessages, *, with_messages: bool) -> Prepared:
-    stored = [StoredEvent(*event_columns(event)) for event in events]
+def prepared(step: Step, by: TableMessages, *, with_messages: bool) -> Prepared:
+    stored = [StoredEvent(*event_columns(event)) for event in step.events]
     messages = {each.sequence: by.event(each) for each in stored} if with_messages else {}
-    return Prepared(stored, messages, by, any(isinstance(event.data, HEAD_MOMENTS) for event in events))
+    return Prepared(stored, messages, by, is_head_moment(step))
 
 
 class EventCounts(Protocol):

@@ -20,7 +20,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -37,8 +37,8 @@ from shoed.errors import BrokerLost, BrokerRefused, BusError, JournalError
 from shoed.journal import Store, StoredEvent, Writer
 from shoed.journal.heads import Head, newest_head
 from shoed.journal.incarnations import Outside, TailLoss, largest_loss
-from shoed.model.events import Event
 from shoed.model.moments import rfc3339
+from shoed.model.step import Step
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
 from shoed.table import PublicQuestion, TableState, public_question, public_state
@@ -99,9 +99,9 @@ class Publisher:
         self.sent = 0  # the last event that was sent on this connection
         self.idle: Connection | None = None  # the connection, while the task waits for news
 
-    def prepared(self, events: Sequence[Event]) -> Prepared:
+    def prepared(self, step: Step) -> Prepared:
         """Make the messages while the disk works, if they can be sent at once."""
-        return prepared(events, self.messages, with_messages=self.idle is not None)
+        return prepared(step, self.messages, with_messages=self.idle is not None)
 
     def committed(self, step: Prepared, table: TableState) -> None:
         """Publish the events of a committed Step, and the state after it."""

@@ -1,12 +1,15 @@
 """The retained state and the retained head of a table, as the broker has them before a birth."""
 
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
 from shoed.journal.heads import Head
 from shoed.journal.incarnations import Outside
 from shoed.typed_json import decoder
+
+LARGEST: Final = 2**53  # that JSON has exactly
 
 
 class RetainedState(msgspec.Struct, frozen=True):
@@ -25,8 +28,10 @@ def outside_of(payload: bytes | None) -> Outside | None:
     with suppress(msgspec.DecodeError, ValueError):
         state = decoder(RetainedState).decode(payload or b"")
         if state.journal and state.incarnation:
-            return Outside(
-                state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
+            return possible(
+                Outside(
+                    state.journal, state.incarnation, int(state.sequence), state.time, state.shoe or 0, state.round or 0
+                )
             )
     return None
 
@@ -34,5 +39,11 @@ def outside_of(payload: bytes | None) -> Outside | None:
 def outside_of_head(payload: bytes | None) -> Outside | None:
     """The last event of a retained head. Its signature is not verified: the journal may lack its key."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return decoder(Head).decode(payload or b"").outside
+        return possible(decoder(Head).decode(payload or b"").outside)
     return None
+
+
+def possible(outside: Outside) -> Outside | None:
+    """None if another program wrote numbers that no table reaches."""
+    numbers = (outside.sequence, outside.shoe, outside.round, outside.row)
+    return outside if all(0 <= each <= LARGEST for each in numbers) else None

@@ -21,7 +21,7 @@ from shoed.bus.messages import TableMessages
 from shoed.bus.publisher import Publisher
 from shoed.bus.settings import BrokerSettings
 from shoed.engine import ENGINE, EngineState
-from shoed.errors import CommitFailed, JournalDamaged, JournalError, cause
+from shoed.errors import JournalDamaged, JournalError, cause
 from shoed.journal import Store, Writer, incarnations
 from shoed.journal.incarnations import Outside, TailLoss
 from shoed.journal.restore import restore
@@ -192,9 +192,9 @@ class Desk:
         before, self.words = self.words, (*self.words, WordSince(kept, word))
         self.configure(running=True)
         await self.writer.flush()
-        if (stopped := self.record.stopped) is not None:
+        if (error := self.record.error) is not None:
             self.words = before
-            raise CommitFailed(stopped.error)
+            raise error
         self.publisher.messages = self.messages()
 
     def lags(self, outside: Outside) -> bool:
@@ -239,7 +239,7 @@ class Desk:
             effects = Effects(step, self.state.table)
             self.writer.submit(self.name, step, self.state, partial(self.release, effects))
             effects.links = {device: each.link for device, each in self.devices.items()}  # while the disk works
-            effects.prepared = self.publisher.prepared(step.events)
+            effects.prepared = self.publisher.prepared(step)
             self.counters.made(step)
             if LOG.isEnabledFor(logging.DEBUG):
                 self.log_step(step)
@@ -255,7 +255,7 @@ class Desk:
         for send in step.sends:
             if (device := self.devices.get(send.device)) is not None:  # otherwise a reload has removed it
                 device.send(send.data, effects.links.get(send.device))
-        self.publisher.committed(effects.prepared or self.publisher.prepared(step.events), effects.after)
+        self.publisher.committed(effects.prepared or self.publisher.prepared(step), effects.after)
         self.counters.committed(step)
         for answer in step.answers:
             if (pending := self.pending.pop(answer.id, None)) is not None:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from shoed.engine import EngineState
-from shoed.errors import JournalDamaged, JournalError, JournalUnusable, TableUnrecorded
+from shoed.errors import CommitFailed, JournalDamaged, JournalError, JournalUnusable, TableUnrecorded
 from shoed.journal.verify import verified_events
 from shoed.model.moments import rfc3339
 from shoed.model.step import LinkDown
@@ -72,6 +72,11 @@ class TableRecord:
             return self.stopped.reason
         since_us = self.hanging_since_us
         return None if since_us is None else HANGS.format(since=rfc3339(since_us))
+
+    @property
+    def error(self) -> JournalError | None:
+        """The reason why the last Steps were not recorded; None: they were."""
+        return self.end if self.stopped is None else CommitFailed(self.stopped.error)
 
     @property
     def failure(self) -> str | None:
