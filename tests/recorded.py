@@ -7,7 +7,7 @@ its Steps. A seed determines everything.
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -131,15 +131,24 @@ class Play(NamedTuple):
 
 def record(folder: Path, play: Play = Play(), seed: int = 1) -> Path:  # noqa: B008 -- immutable
     """A journal with this play, in the directory."""
-    folder.mkdir(parents=True, exist_ok=True)
 
-    async def written() -> None:
-        writer = Writer(Store(folder), ENGINE)
+    def played(writer: Writer) -> None:
         for number, table in enumerate(play.tables):
             Player(writer, table, Random(f"{seed} {number}")).play(play.shoes, play.rounds, play.trouble)
+
+    return written(folder, played)
+
+
+def written(folder: Path, play: Callable[[Writer], None]) -> Path:
+    """A journal with the Steps that the function submits, in the directory."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    async def write() -> None:
+        writer = Writer(Store(folder), ENGINE)
+        play(writer)
         await asyncio.wait_for(writer.close(), PATIENCE_S)
 
-    asyncio.run(written())
+    asyncio.run(write())
     return folder
 
 

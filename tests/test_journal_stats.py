@@ -4,12 +4,17 @@ import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from shoed.cli import main
-from tests.recorded import Play, Raw, raw, record
+from shoed.journal import Writer
+from shoed.model.commands import OpenBets, StartShoe
+from shoed.model.step import LinkDown, LinkUp, Received
+from tests.angel_eye_line import PORT
+from tests.recorded import CONFIGURED, Play, Player, Raw, raw, record, written
 
 Capture = pytest.CaptureFixture[str]
 
@@ -154,6 +159,44 @@ def test_a_day_has_its_own_events_and_seconds(tmp_path: Path, capsys: Capture) -
         assert {group["day"]: group["events"] for group in groups} == days
     assert main(["journal", "stats", "--zone", "Mars", "--state-dir", str(folder)]) == 2
     assert "write UTC, local, or an offset such as +08:00" in capsys.readouterr().err
+
+
+def absent(writer: Writer) -> None:
+    """An absence over two midnights, in which a shoe starts, and an absence until the end."""
+    player = Player(writer, "t1", Random(1))
+    player.take(CONFIGURED)
+    player.take(LinkUp(PORT))
+    player.round(0)
+    player.take(LinkDown("the cable is disconnected"))
+    player.take(Received(b""), 3_600_000)
+    player.command(StartShoe())
+    player.take(LinkUp(PORT), 40 * 3_600_000)
+    player.round(0)
+    player.take(LinkDown("the cable is disconnected"))
+    player.command(StartShoe())
+    player.command(OpenBets())
+
+
+def test_an_absence_counts_in_each_part_with_its_own_seconds(tmp_path: Path, capsys: Capture) -> None:
+    """A part has the same seconds as a group, as a selection and in its report, also without an event."""
+    folder = written(tmp_path, absent)
+    whole = counted(capsys, folder)[0]["offline_s"]["shoe"]
+    assert whole == pytest.approx(41 * 3600 + 2.7)
+    for by, options in (("day", ("--from", "--to")), ("shoe", ("--shoe",))):
+        groups = counted(capsys, folder, "--by", by)
+        assert [group[by] for group in groups] == sorted(group[by] for group in groups)
+        assert sum(group["offline_s"].get("shoe", 0) for group in groups) == pytest.approx(whole)
+        for group in groups:
+            words = [word for option in options for word in (option, str(group[by]))]
+            (selected,) = counted(capsys, folder, *words)
+            assert selected["offline_s"] == group["offline_s"]
+            if not group["events"]:
+                assert group["offline_s"] == {"shoe": 86_400}
+                continue
+            assert main(["journal", "report", f"--{by}", str(group[by]), "--state-dir", str(folder)]) == 0
+            page = capsys.readouterr().out
+            assert all(f"<td>{device} {s:.1f} s, absences" in page for device, s in group["offline_s"].items())
+    assert {"shoe": 86_400} in [group["offline_s"] for group in counted(capsys, folder, "--by", "day")]
 
 
 def test_the_numbers_for_a_person_are_the_same(folder: Path, capsys: Capture) -> None:

@@ -2,19 +2,32 @@
 
 Theory of operation: one pass over the events; the memory grows with the groups and the abandoned rounds only. A
 correction or a void names the event that it replaces: the replaced result is subtracted, and the new result is added to
-the group of the first result. A round therefore counts once, with its last result.
+the group of the first result. A round therefore counts once, with its last result. The seconds without a link depend on
+events outside the selection, too: they are those of the whole table, limited to the selected time.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta, tzinfo
 from enum import Enum
-from typing import Final, assert_never
+from itertools import chain
+from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
+from shoed.cli.journal.selection import Selection
 from shoed.journal import Reader
-from shoed.journal.scan import Data, EventRow, Extent, event_at, newest_starts, start_from, whole
+from shoed.journal.scan import (
+    Data,
+    EventFilter,
+    EventRow,
+    Extent,
+    event_at,
+    events,
+    newest_starts,
+    start_from,
+    whole,
+)
 from shoed.model.cards import Card
 from shoed.model.irregularities import PLAYER
 from shoed.model.moments import EPOCH
@@ -24,6 +37,10 @@ from shoed.rules.load import GAMES, book
 
 RESULTS: Final = ("round.completed", "round.corrected")
 ENDS: Final = (*RESULTS, "round.voided", "round.abandoned")
+# Damaged data outside the selection do not prevent the count.
+OF_ABSENCE: Final = EventFilter(
+    "type IN ('device.offline', 'device.online', 'shoe.started', 'round.started') AND json_valid(data)"
+)
 
 
 class Grouping(Enum):
@@ -39,7 +56,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Tally(msgspec.Struct):
-    """The numbers of a group. Seconds are those between a closed link and its next opening.
+    """The numbers of a group. Seconds are those between a closed link and its next opening, within the selection.
 
     `complete`: rounds with a result. `open`: rounds without an end. `partial`: rounds with a result whose integrity is
     partial. `naturals`: rounds with a natural of either hand. `noticed` and `ruled`: events about irregularities.
@@ -156,15 +173,45 @@ ADDED: Final[Mapping[str, Callable[[Tally, Data], None]]] = {
 }
 
 
+class Absence(NamedTuple):
+    """A time without the link of a device, during one round: from the start of the round to the next start."""
+
+    device: str
+    shoe: int | None
+    round: int | None
+    first: int
+    end: int
+
+
+def absences(reader: Reader, table: str) -> Iterator[Absence]:
+    """All absences of a table. A link that is still closed counts up to the last event."""
+    span = whole(reader, table)
+    first = start_from(reader, table, span)  # the first shoe begins with the record
+    shoe, played = (None, None) if first is None else (first.shoe, 0)
+    closed, since = set[str](), 0
+    last = events(reader, table, Extent(span.last, span.last))
+    for event in chain(events(reader, table, span, OF_ABSENCE), last):
+        yield from [Absence(device, shoe, played, since, event.utc_us) for device in sorted(closed)]
+        since = event.utc_us
+        match event.type:
+            case "device.offline":
+                closed.add(device_of(event.data))
+            case "device.online":
+                closed.discard(device_of(event.data))
+            case "shoe.started" | "round.started":
+                shoe, played = event.data.get("shoe"), event.data.get("round", 0)
+            case _:
+                pass  # the last event
+
+
 class Counting:
     """The counts of one table, in the making. `zone`: the zone of the days; None: that of this machine."""
 
-    def __init__(self, reader: Reader, table: str, by: Grouping, zone: tzinfo | None) -> None:
-        self.reader, self.table, self.by, self.zone = reader, table, by, zone
+    def __init__(self, reader: Reader, table: str, selection: Selection, by: Grouping, zone: tzinfo | None) -> None:
+        self.reader, self.table, self.selection, self.by, self.zone = reader, table, selection, by, zone
         self.groups: dict[Group, Tally] = {}
         self.shoe: int | None = None
-        self.closed: dict[str, int] = {}  # by device: the time since which its link is closed
-        self.first = self.last_us = 0
+        self.first = 0
         self.unfinished: dict[tuple[int, int], Tally] = {}  # by round: the group of its start
         self.abandoned: dict[tuple[int, int], Tally] = {}
 
@@ -196,7 +243,6 @@ class Counting:
             self.shoe = event.data["shoe"]
         counts = self.of(event)
         counts.events += 1
-        self.last_us = event.utc_us
         if event.type in COUNTED:
             name = COUNTED[event.type]
             setattr(counts, name, getattr(counts, name) + 1)
@@ -204,10 +250,6 @@ class Counting:
             ADDED[event.type](counts, event.data)
         if event.type.startswith("round."):
             self.add_round(event, counts)
-        elif event.type == "device.offline":
-            self.closed.setdefault(device_of(event.data), event.utc_us)
-        elif event.type == "device.online":
-            self.opened(device_of(event.data), event.utc_us)
 
     def shoe_at(self, sequence: int) -> int | None:
         """The shoe that began last before the event. The first shoe begins with the record."""
@@ -258,13 +300,13 @@ class Counting:
 
     # --- devices
 
-    def opened(self, device: str, utc_us: int) -> None:
-        """Add the time without a link, to each day on its own."""
-        began = self.closed.pop(device, utc_us)
-        while began < utc_us:
-            end = min(utc_us, self.midnight_after(began)) if self.by is Grouping.DAY else utc_us
-            seconds = self.at(self.shoe, began).offline_s
-            seconds[device] = round(seconds.get(device, 0) + (end - began) / 1_000_000, 6)
+    def add_absence(self, absence: Absence) -> None:
+        """Add the selected time of the absence, to each day on its own."""
+        began, last = max(absence.first, self.selection.period.first), min(absence.end, self.selection.period.end)
+        while began < last:
+            end = min(last, self.midnight_after(began)) if self.by is Grouping.DAY else last
+            seconds = self.at(absence.shoe, began).offline_s
+            seconds[absence.device] = round(seconds.get(absence.device, 0) + (end - began) / 1_000_000, 6)
             began = end
 
     def midnight_after(self, utc_us: int) -> int:
@@ -273,9 +315,10 @@ class Counting:
         return (midnight.astimezone() - EPOCH) // timedelta(microseconds=1)
 
     def finished(self) -> Iterator[tuple[Group, Tally]]:
-        """The groups in order. A link that is still closed counts up to the last event."""
-        for device in list(self.closed):
-            self.opened(device, self.last_us)
+        """The groups in order."""
+        for absence in absences(self.reader, self.table):
+            if self.selection.has_place(absence.shoe, absence.round):
+                self.add_absence(absence)
         for counts in self.unfinished.values():
             counts.open += 1
-        yield from self.groups.items()
+        yield from sorted(self.groups.items(), key=lambda each: (each[0].shoe or 0, each[0].day or ""))

@@ -28,6 +28,16 @@ class Period(NamedTuple):
     end: int
 
 
+ALL_TIMES: Final = Period(-(2**63), 2**63 - 1)  # of SQLite
+
+
+def period_between(first: str | None, last: str | None) -> Period:
+    """From the beginning of the time of `--from` to the end of the time of `--to`."""
+    begin = ALL_TIMES if first is None else period_of("--from", first)
+    end = ALL_TIMES if last is None else period_of("--to", last)
+    return Period(begin.first, end.end)
+
+
 def period_of(option: str, text: str) -> Period:
     """The day, the minute, the second or the microsecond that the text names."""
     found = MOMENT.fullmatch(text.strip())

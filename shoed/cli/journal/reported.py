@@ -10,7 +10,7 @@ import msgspec
 from shoed.cli.journal.counts import Counting, Grouping, Tally
 from shoed.cli.journal.moments import Period
 from shoed.cli.journal.played import RoundView, is_of, rounds
-from shoed.cli.journal.selection import rounds_of
+from shoed.cli.journal.selection import Selection, rounds_of
 from shoed.cli.journal.verified import Verified, verified
 from shoed.cli.journal.wording import author_of
 from shoed.errors import JournalError
@@ -89,7 +89,8 @@ def shoe_report(reader: Reader, table: str, shoe: int) -> PeriodReport:
     found = [*events(reader, table, part, of_shoe | OF_NO_SHOE)]
     found += events(reader, table, Extent(part.last + 1, span.last), of_shoe)
     views = [view for view in rounds(found) if view.shoe == shoe]
-    return reported(reader, PeriodReport(table, f"shoe {shoe}", part, found, views, tally(reader, table, found)))
+    counts = tally(reader, table, Selection(shoe), found)
+    return reported(reader, PeriodReport(table, f"shoe {shoe}", part, found, views, counts))
 
 
 def last_shoe(reader: Reader, table: str) -> int:
@@ -118,15 +119,16 @@ def day_report(reader: Reader, table: str, title: str, period: Period) -> Period
     known = set(names)
     own = [event for event in found if event.data.get("round") is None or place(event) in known]
     views = [view for view in rounds(found) if (view.shoe, view.round) in known]
-    return reported(reader, PeriodReport(table, title, part, found, views, tally(reader, table, own)))
+    counts = tally(reader, table, Selection(period=period), own)
+    return reported(reader, PeriodReport(table, title, part, found, views, counts))
 
 
 def place(event: EventRow) -> tuple[int | None, int | None]:
     return event.data.get("shoe"), event.data.get("round")
 
 
-def tally(reader: Reader, table: str, found: Iterable[EventRow]) -> Tally:
-    counting = Counting(reader, table, Grouping.TABLE, None)
+def tally(reader: Reader, table: str, selection: Selection, found: Iterable[EventRow]) -> Tally:
+    counting = Counting(reader, table, selection, Grouping.TABLE, None)
     for event in found:
         counting.add(event)
     return next((each for _, each in counting.finished()), Tally())

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from shoed.cli.journal.moments import period_of
+from shoed.cli.journal.moments import ALL_TIMES, Period, period_between
 from shoed.cli.journal.values import ROUND, number, pair
 from shoed.cli.parser import Parser
 from shoed.errors import JournalError, UsageError
@@ -46,7 +46,11 @@ NOUNS: Final = frozenset(name.partition(".")[0] for name in NAMES)
 class Selection(msgspec.Struct, frozen=True):
     shoe: int | None = None
     round: int | None = None
+    period: Period = ALL_TIMES
     which: EventFilter = ALL
+
+    def has_place(self, shoe: int | None, number: int | None) -> bool:
+        return self.shoe in (None, shoe) and self.round in (None, number)
 
     @property
     def place(self) -> str:
@@ -90,17 +94,15 @@ def selection_of(arguments: Namespace) -> Selection:
         shoe, played = pair(arguments.round, ".", "--round", ROUND)
     elif arguments.shoe is not None:
         shoe = number(arguments.shoe, "--shoe")
-    which = ALL
-    for each in conditions(arguments):
+    period, which = period_between(arguments.from_time, arguments.to_time), ALL
+    for each in conditions(arguments, period):
         which = each if which is ALL else which & each
-    return Selection(shoe, played, which)
+    return Selection(shoe, played, period, which)
 
 
-def conditions(arguments: Namespace) -> Iterator[EventFilter]:
-    if arguments.from_time is not None:
-        yield EventFilter("utc_us >= ?", (period_of("--from", arguments.from_time).first,))
-    if arguments.to_time is not None:
-        yield EventFilter("utc_us < ?", (period_of("--to", arguments.to_time).end,))
+def conditions(arguments: Namespace, period: Period) -> Iterator[EventFilter]:
+    if period != ALL_TIMES:
+        yield EventFilter("utc_us >= ? AND utc_us < ?", period)
     if "card" in arguments:
         yield from filters(arguments)
 

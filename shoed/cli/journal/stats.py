@@ -41,7 +41,7 @@ def stats(arguments: Namespace) -> int:
         read = RowsRead(reader)
         tables = with_place(reader, chosen(reader, arguments.tables), selection)
         for table in tables:
-            counting = Counting(reader, table, by, zone)
+            counting = Counting(reader, table, selection, by, zone)
             for event in read.noted(table, selected(reader, table, selection)):
                 counting.add(event)
             for group, counts in counting.finished():
