@@ -178,6 +178,8 @@ def events(store: Store, *written: tuple[str, str]) -> None:
 
 START: Final = ("shoe.started", '{"shoe":%d,"shoe_integrity":"complete"}')
 ASKED, ANSWERED = ("question.asked", '{"id":"7"}'), ("question.answered", '{"id":"7"}')
+BY_BOB, BY_OTHERS = (("question.answered", f'{{"id":"7","bettor":"{each}"}}') for each in ("bob", "others"))
+REVISED: Final = ("question.revised", '{"id":"7"}')
 
 
 @pytest.mark.parametrize(
@@ -187,10 +189,13 @@ ASKED, ANSWERED = ("question.asked", '{"id":"7"}'), ("question.answered", '{"id"
         (((START[0], START[1] % 1), ASKED, (START[0], START[1] % 2), ANSWERED), 1),
         (((START[0], START[1] % 1), ASKED, (START[0], START[1] % 2)), 1),
         (((START[0], START[1] % 1), ASKED, ANSWERED, (START[0], START[1] % 2)), 4),
+        (((START[0], START[1] % 1), ASKED, REVISED, (START[0], START[1] % 2)), 1),
+        (((START[0], START[1] % 1), ASKED, BY_BOB, (START[0], START[1] % 2)), 1),
+        (((START[0], START[1] % 1), ASKED, BY_BOB, BY_OTHERS, (START[0], START[1] % 2)), 5),
     ],
 )
 def test_a_seed_is_where_no_question_was_open(tmp_path: Path, written: tuple[tuple[str, str], ...], row: int) -> None:
-    """The question is known by the event that asks or closes it. Its number does not repeat."""
+    """The question is known by the event that asks or closes it. One bettor does not close it for the others."""
     store = Store(tmp_path)
     events(store, *written)
     with closing(store.read()) as reader:

@@ -10,10 +10,13 @@ import sqlite3
 import subprocess
 import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing, redirect_stdout
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -21,11 +24,15 @@ import pytest
 
 from shoed.cli import main
 from shoed.cli.journal import export, selection
-from shoed.journal import Reader, scan
+from shoed.journal import Reader, Writer, scan
+from shoed.model.commands import Author, Decide, ReportIrregularity
+from shoed.model.irregularities import IrregularityKind, Role
 from shoed.model.moments import rfc3339
+from shoed.model.step import LinkUp, Received
 from tests.altered import rehash
+from tests.angel_eye_line import PORT
 from tests.patience import PATIENCE_S
-from tests.recorded import Play, Raw, raw, record
+from tests.recorded import CONFIGURED, Play, Player, Raw, raw, record, written
 from tests.world import SHOED
 
 Capture = pytest.CaptureFixture[str]
@@ -286,6 +293,24 @@ def test_the_last_rounds_are_shown_by_default(folder: Path, capsys: Capture) -> 
     shown = lines(output(capsys, folder, "show", "t1", "--json"))
     started = [(each.data["shoe"], each.data["round"]) for each in raw(folder, "t1") if each.type == "round.started"]
     assert [(each["shoe"], each["round"]) for each in shown] == started[-2:]
+
+
+def test_a_question_to_the_players_ends_with_the_answer_for_the_others(tmp_path: Path, capsys: Capture) -> None:
+    """An answer in the name of one bettor leaves the question open."""
+
+    def play(bettors: Sequence[str], writer: Writer) -> None:
+        player = Player(writer, "t1", Random(1))
+        player.take(CONFIGURED)
+        player.take(LinkUp(PORT))
+        player.take(Received(player.shoe.round(Random(1))[0]))
+        player.command(ReportIrregularity(kind=IrregularityKind.FACE_UP, at=1), Author("ann", Role.DEALER))
+        for each in bettors:
+            player.command(Decide(question="1", choice="continue", bettor=each), Author(each, None))
+
+    for bettors, is_open in ((("bob",), True), (("bob", "others"), False)):
+        folder = written(tmp_path / str(is_open), partial(play, bettors))
+        for words in (("show", "t1"), ("show", "t1", "--shoe", "1"), ("report", "t1")):
+            assert ("question 1 is open" in output(capsys, folder, *words)) == is_open
 
 
 def test_rows_are_shown_as_json(folder: Path, capsys: Capture) -> None:

@@ -22,6 +22,7 @@ from shoed.journal.verify import digest_on_record
 from shoed.model.moments import Now
 from shoed.model.observations import Device
 from shoed.table import TableSeed
+from shoed.table.asking import OTHERS
 from shoed.table.seed import DeviceSeed
 from shoed.table.state import LinkStatus
 from shoed.typed_json import decoder
@@ -36,7 +37,7 @@ NO_SETS: Final = "the sets that the shuffler delivered earlier are not known"
 OPEN: Final = "questions that were open are closed without an answer: {}"
 NO_ROUND: Final = "an open round or question is not known"
 
-CLOSED: Final = ("question.answered", "question.lapsed", "question.revised")
+AFTERWARDS: Final = ("question.answered", "question.lapsed", "question.revised")
 
 
 class SeedEvent(msgspec.Struct, frozen=True):
@@ -52,6 +53,7 @@ class SeedFields(msgspec.Struct, frozen=True):
     """The fields of events that a seed needs."""
 
     id: str | None = None
+    bettor: str | None = None
     shoe: int | None = None
     round: int | None = None
     shoe_integrity: str = "partial"
@@ -89,7 +91,7 @@ def published_plant(reader: Reader, table: str, last: int) -> Plant:
         if fields.id is not None and event.type == "question.asked":
             closed.discard(fields.id)
             known.add(fields.id)
-        elif fields.id is not None and event.type in CLOSED:
+        elif fields.id is not None and event.type in AFTERWARDS:
             closed.add(fields.id)
             known.add(fields.id)
         row = event.row
@@ -100,11 +102,18 @@ def asked_before(reader: Reader, table: str, event: SeedEvent, known: set[str]) 
     """The questions that were asked before the event, and that no event closes."""
     asked, closed = set[str](), set(known)
     for each in islice(newest(reader, table, event.sequence - 1), LOOK):
-        if each.type == "question.asked" or each.type in CLOSED:
+        if each.type == "question.asked" or each.type in AFTERWARDS:
             fields = decoder(SeedFields).decode(each.data)
-            if fields.id is not None and fields.id not in closed:
-                (asked if each.type == "question.asked" else closed).add(fields.id)
+            if fields.id is not None and each.type == "question.asked" and fields.id not in closed:
+                asked.add(fields.id)
+            elif fields.id is not None and closes(each.type, fields.bettor):
+                closed.add(fields.id)
     return asked
+
+
+def closes(kind: str, bettor: str | None) -> bool:
+    """Whether this event ends a question. The answer of one bettor leaves the question open for the others."""
+    return kind == "question.lapsed" or (kind == "question.answered" and bettor in (None, OTHERS))
 
 
 def whole_seed(seed: TableSeed, fields: SeedFields) -> Seed:

@@ -9,6 +9,7 @@ import msgspec
 
 from shoed.cli.journal.wording import in_words, result
 from shoed.journal.scan import Data, EventRow
+from shoed.journal.seeds import closes
 from shoed.model.cards import Card
 from shoed.model.events import Paid
 from shoed.rules.drawing import Hands
@@ -125,7 +126,7 @@ class RoundView(msgspec.Struct):
             number = event.data["id"]
             if event.type == "question.asked":
                 asked[number] = None
-            elif event.type in ("question.answered", "question.lapsed") and event.data.get("bettor") is None:
+            elif closes(event.type, event.data.get("bettor")):
                 asked.pop(number, None)
         return list(asked)
 
