@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -81,6 +82,17 @@ def word(folder: Path) -> str:
     with closing(sqlite3.connect(folder / "journal.db")) as connection:
         ((found,),) = connection.execute("SELECT word FROM journal")
     return str(found)
+
+
+@pytest.mark.parametrize("task", ["query", "stats", "export", "verify", "report"])
+def test_a_table_is_read_once_in_the_order_of_the_arguments(folder: Path, capsys: Capture, task: str) -> None:
+    """Also if its name is given twice."""
+
+    def printed(*tables: str) -> str:
+        main(["journal", *task.split(), *tables, "--state-dir", str(folder)])
+        return re.sub("made by shoed.*", "", capsys.readouterr().out)
+
+    assert printed("t2", "t1", "t2") == printed("t2", "t1") != printed("t1", "t2")
 
 
 # ---------------------------------------------------------------------------------------------- export

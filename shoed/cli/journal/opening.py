@@ -41,16 +41,17 @@ def opened(place: Path) -> Iterator[Reader]:
 
 
 def chosen(reader: Reader, names: Sequence[str], known: Sequence[str] = ()) -> Sequence[str]:
-    """The named tables; without a name all `known` tables. A deleted beginning of a record is reported."""
+    """The named tables, each once; without a name all `known` tables. A deleted beginning of a record is reported."""
     known = known or reader.tables
     for name in names:
         if name not in known:
             raise NoSuchTable(name, known)
-    for name in names or known:
+    found = list(dict.fromkeys(names or known))
+    for name in found:
         if row := reader.begin(name).row:
             shoe = shoe_of(reader, name, "ASC")
             say(f"{name}: the record begins with row {row + 1}, in shoe {shoe}; earlier rows were deleted")
-    return names or known
+    return found
 
 
 def add_public_keys(parser: Parser) -> None:
