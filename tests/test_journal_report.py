@@ -162,11 +162,11 @@ def test_a_shoe_has_its_rounds_matters_and_decisions(folder: Path, capsys: Captu
         assert rounds
 
 
-@pytest.mark.parametrize("zone", ["UTC", "+08:00"])
-def test_a_day_has_the_rounds_that_began_on_it(folder: Path, capsys: Capture, zone: str) -> None:
+@pytest.mark.parametrize(("zone", "hours"), [("UTC", 0), ("+08:00", 8), ("-05:00", -5)])
+def test_a_day_has_the_rounds_that_began_on_it(folder: Path, capsys: Capture, zone: str, hours: int) -> None:
     """A table without an event of the day has no section."""
     page = Page(written(capsys, folder, "--day", "2023-11-15", "--zone", zone))
-    midnight = 1_700_006_400_000_000 - (8 * 3_600_000_000 if zone == "+08:00" else 0)
+    midnight = 1_700_006_400_000_000 - hours * 3_600_000_000
     for table in ("t1", "t2"):
         own = [each for each in raw(folder, table) if midnight <= each.utc_us < midnight + 86_400_000_000]
         rounds = [place(each) for each in own if each.type == "round.started"]

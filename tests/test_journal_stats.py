@@ -155,10 +155,18 @@ def test_a_day_has_its_own_events_and_seconds(tmp_path: Path, capsys: Capture) -
         days = Counter(
             f"{datetime.fromtimestamp(each.utc_us / 1e6, UTC) + timedelta(hours=hours):%Y-%m-%d}" for each in events
         )
-        groups = counted(capsys, folder, "--by", "day", f"--zone={zone}")
+        groups = counted(capsys, folder, "--by", "day", "--zone", zone)
         assert {group["day"]: group["events"] for group in groups} == days
-    assert main(["journal", "stats", "--zone", "Mars", "--state-dir", str(folder)]) == 2
-    assert "write UTC, local, or an offset such as +08:00" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["stats --by day", "report --day 2023-11-15"])
+@pytest.mark.parametrize("zone", ["Mars", "+24:00", "-25:00", "+08:75", "-5"])
+def test_a_wrong_zone_is_refused(folder: Path, capsys: Capture, task: str, zone: str) -> None:
+    """An offset has less than 24 hours, and less than 60 minutes."""
+    assert main(["journal", *task.split(), "--zone", zone, "--state-dir", str(folder)]) == 2
+    assert capsys.readouterr().err == (
+        f'--zone: "{zone}" is not a zone; write UTC, local, or an offset such as +08:00\n'
+    )
 
 
 def absent(writer: Writer) -> None:

@@ -13,7 +13,7 @@ RIGHT: Final = (
     "write a date or a moment in UTC, as 2026-11-19 or 2026-11-19T22:05:00, or with a zone, as 2026-11-19T22:05+08:00;"
     ' "2026-11-19T22:05 local" is in the zone of this machine'
 )
-ZONE: Final = "Z|UTC|local|[+-][0-9]{2}:[0-9]{2}"
+ZONE: Final = r"Z|UTC|local|[+-](?:[01]\d|2[0-3]):[0-5]\d"
 MOMENT: Final = re.compile(
     rf"(?P<day>\d{{4}}-\d\d-\d\d)([T ](?P<time>\d\d:\d\d(:\d\d(\.\d{{1,6}})?)?))?\s*(?P<zone>{ZONE})?",
     re.ASCII,
@@ -88,6 +88,6 @@ def add_zone(parser: Parser) -> None:
 
 def zone_of(option: str, text: str) -> tzinfo | None:
     """The zone; None: the zone of this machine."""
-    if not re.fullmatch(f"({ZONE})", text):
+    if not re.fullmatch(ZONE, text, re.ASCII):
         raise UsageError(f"{option}: {shown(text)} is not a zone; write UTC, local, or an offset such as +08:00")
     return None if text == "local" else moment("2000-01-01T00:00", text).tzinfo
