@@ -154,9 +154,9 @@ async def test_every_task_reads_the_journal_of_a_running_daemon(dealt: World) ->
         (f"show {TABLE} --rows 9-3", 2, "the first row is after the last row; write 3-9"),
         (f"show {TABLE} --round 3", 2, "write a round as SHOE.ROUND"),
         (
-            f"show {TABLE} --rows 99999-{'9' * 20}",
+            f"show {TABLE} --rows 99999-{'9' * 18}",
             1,
-            "the journal does not have row 99999-9223372036854775807; it has rows 1 to ",
+            f"the journal does not have row 99999-{'9' * 18}; it has rows 1 to ",
         ),
         (f"show {TABLE} --round 9.9", 1, "the journal does not have round 9.9; it has rows 1 to "),
         (f"show {TABLE} --round 9.9.9", 2, '--round: "9.9.9" is not allowed; write a round as SHOE.ROUND'),

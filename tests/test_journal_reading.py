@@ -235,6 +235,9 @@ def test_the_words_of_an_event_have_its_card_and_its_person(folder: Path, capsys
         ("query --type zzzzzz", 2, "or a type of docs/events.md"),
         ("query --role boss", 2, '"boss" is not a valid value'),
         ("query --from yesterday", 2, '--from: "yesterday" is not a moment; write a date or a moment in UTC'),
+        (f"query --shoe {10**18}", 2, f'"{10**18}" is not allowed; write a number, as in 2; a number has at most 18 d'),
+        (f"show t1 --rows 1-{10**18}", 2, "or a row A, from 1; a number has at most 18 digits"),
+        ("query --round 2.\u0661", 2, "is not allowed; write a round as SHOE.ROUND, as in 2.17\n"),
         ("export --to 2026-02-30", 2, '--to: "2026-02-30" is not a moment'),
     ],
 )
@@ -257,6 +260,11 @@ def test_a_wrong_value_has_a_remedy(folder: Path, capsys: Capture, words: str, s
 def test_a_moment_is_in_utc_or_in_its_zone(folder: Path, capsys: Capture, first: str, second: str) -> None:
     """Two texts of one moment select the same events."""
     assert output(capsys, folder, "query", "--from", first) == output(capsys, folder, "query", "--from", second)
+
+
+def test_the_last_day_of_the_calendar_includes_all_later_times(folder: Path, capsys: Capture) -> None:
+    """The day has no next day."""
+    assert output(capsys, folder, "query", "--to", "9999-12-31") == output(capsys, folder, "query")
 
 
 # ---------------------------------------------------------------------------------------------- show

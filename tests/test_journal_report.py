@@ -274,7 +274,8 @@ def test_a_time_that_no_calendar_has_is_shown(folder: Path, capsys: Capture, tmp
     [
         ("--shoe 9", 1, "t1: the journal does not have shoe 9; it has rounds 1.1 to "),
         ("--day 2023-11", 2, '--day: "2023-11" is not a date; write a date, as 2026-11-19'),
-        ("--day 2023-11-31", 2, "is not a moment"),
+        ("--day 2023-11-31", 2, '--day: "2023-11-31" is not a date; write a date, as 2026-11-19'),
+        ("--day 9999-12-31", 1, "the journal does not have an event of 9999-12-31 UTC"),
         ("--day 2023-11-14 --zone x", 2, '--zone: "x" is not a zone'),
         ("--day 2023-11-14 --shoe 1", 2, "not allowed with argument"),
     ],

@@ -1,7 +1,8 @@
 """Moments and days as people write them: UTC, or another zone if the text names it."""
 
 import re
-from datetime import datetime, timedelta, tzinfo
+from contextlib import suppress
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 from shoed.cli.parser import Parser
@@ -45,13 +46,20 @@ def period_of(option: str, text: str) -> Period:
         raise wrong(option, text)
     try:
         zone = found["zone"] or "Z"
-        began = moment(f"{found['day']}T{found['time'] or '00:00'}", zone)
         if found["time"] is None:
-            next_day = datetime.fromisoformat(found["day"]) + timedelta(days=1)
-            return Period(microseconds(began), microseconds(moment(next_day.isoformat(), zone)))
-        return Period(microseconds(began), microseconds(began) + 1)
+            return whole_day(found["day"], zone)
+        began = microseconds(moment(f"{found['day']}T{found['time']}", zone))
     except (ValueError, OverflowError, OSError):
         raise wrong(option, text) from None
+    return Period(began, began + 1)
+
+
+def whole_day(text: str, zone: str) -> Period:
+    day = date.fromisoformat(text)
+    began = microseconds(moment(f"{day}T00:00", zone))
+    if day == date.max:
+        return Period(began, ALL_TIMES.end)
+    return Period(began, microseconds(moment(f"{day + timedelta(days=1)}T00:00", zone)))
 
 
 def wrong(option: str, text: str) -> UsageError:
@@ -72,9 +80,10 @@ def microseconds(when: datetime) -> int:
 def day_of(option: str, text: str, zone: str) -> Period:
     """A day in the zone of `--zone`."""
     zone_of("--zone", zone)
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        raise UsageError(f"{option}: {shown(text)} is not a date; write a date, as 2026-11-19")
-    return period_of(option, f"{text} {zone}")
+    with suppress(ValueError, OverflowError, OSError):
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+            return whole_day(text, zone)
+    raise UsageError(f"{option}: {shown(text)} is not a date; write a date, as 2026-11-19")
 
 
 def add_zone(parser: Parser) -> None:

@@ -1,12 +1,12 @@
 """The values of options that several tasks read: a round, a shoe, rows."""
 
+import re
 from typing import Final
 
 from shoed.errors import UsageError
 from shoed.settings import shown
 
-LAST_ROW: Final = 2**63 - 1  # of SQLite
-LONGEST_PAIR: Final = 30
+DIGITS: Final = 18  # below 2**63, the limit of SQLite
 ROWS: Final = "rows A-B, or a row A, from 1"
 ROUND: Final = "a round as SHOE.ROUND, as in 2.17"
 
@@ -21,15 +21,18 @@ def row_pair(text: str) -> tuple[int, int]:
 
 
 def number(text: str, option: str) -> int:
-    if not (text.isdecimal() and len(text) <= LONGEST_PAIR):
-        raise UsageError(f"{option}: {shown(text)} is not allowed; write a number, as in 2")
-    return min(int(text), LAST_ROW)
+    return checked(text, option, text, "a number, as in 2")
 
 
 def pair(text: str, sign: str, option: str, right: str) -> tuple[int, int]:
     first, sign, last = text.partition(sign)
     if not sign and right is ROWS:
         last = first
-    if not (first.isdecimal() and last.isdecimal() and len(text) <= LONGEST_PAIR):
-        raise UsageError(f"{option}: {shown(text)} is not allowed; write {right}")
-    return min(int(first), LAST_ROW), min(int(last), LAST_ROW)
+    return checked(first, option, text, right), checked(last, option, text, right)
+
+
+def checked(digits: str, option: str, text: str, right: str) -> int:
+    if not re.fullmatch(f"[0-9]{{1,{DIGITS}}}", digits):
+        many = f"; a number has at most {DIGITS} digits" if len(digits) > DIGITS else ""
+        raise UsageError(f"{option}: {shown(text)} is not allowed; write {right}{many}")
+    return int(digits)
