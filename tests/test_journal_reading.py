@@ -238,6 +238,12 @@ def test_the_words_of_an_event_have_its_card_and_its_person(folder: Path, capsys
         (f"query --shoe {10**18}", 2, f'"{10**18}" is not allowed; write a number, as in 2; a number has at most 18 d'),
         (f"show t1 --rows 1-{10**18}", 2, "or a row A, from 1; a number has at most 18 digits"),
         ("query --round 2.\u0661", 2, "is not allowed; write a round as SHOE.ROUND, as in 2.17\n"),
+        (
+            "query --from 2026-11-20 --to 2026-11-19T23:59",
+            2,
+            "--from 2026-11-20 --to 2026-11-19T23:59: the end is before the beginning; write --from 2026-11-19T23:59",
+        ),
+        ("query --from 2026-11-20 --to 2026-11-20", 1, "no event has all selected values"),
         ("export --to 2026-02-30", 2, '--to: "2026-02-30" is not a moment'),
     ],
 )

@@ -36,6 +36,10 @@ def period_between(first: str | None, last: str | None) -> Period:
     """From the beginning of the time of `--from` to the end of the time of `--to`."""
     begin = ALL_TIMES if first is None else period_of("--from", first)
     end = ALL_TIMES if last is None else period_of("--to", last)
+    if begin.first >= end.end:
+        raise UsageError(
+            f"--from {first} --to {last}: the end is before the beginning; write --from {last} --to {first}"
+        )
     return Period(begin.first, end.end)
 
 
