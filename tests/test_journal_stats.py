@@ -169,6 +169,13 @@ def test_a_wrong_zone_is_refused(folder: Path, capsys: Capture, task: str, zone:
     )
 
 
+@pytest.mark.parametrize(("task", "days"), [("stats --by shoe", "--by day"), ("report --shoe 1", "--day DATE")])
+def test_a_zone_without_days_is_refused(folder: Path, capsys: Capture, task: str, days: str) -> None:
+    """It would have no effect."""
+    assert main(["journal", *task.split(), "--zone", "+08:00", "--state-dir", str(folder)]) == 2
+    assert capsys.readouterr().err == f"--zone +08:00: it is the zone of days; add {days}\n"
+
+
 def absent(writer: Writer) -> None:
     """An absence over two midnights, in which a shoe starts, and an absence until the end."""
     player = Player(writer, "t1", Random(1))

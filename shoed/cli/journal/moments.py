@@ -1,6 +1,7 @@
 """Moments and days as people write them: UTC, or another zone if the text names it."""
 
 import re
+from argparse import Namespace
 from contextlib import suppress
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
@@ -83,7 +84,7 @@ def microseconds(when: datetime) -> int:
 
 def day_of(option: str, text: str, zone: str) -> Period:
     """A day in the zone of `--zone`."""
-    zone_of("--zone", zone)
+    zone_of(zone)
     with suppress(ValueError, OverflowError, OSError):
         if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
             return whole_day(text, zone)
@@ -92,15 +93,19 @@ def day_of(option: str, text: str, zone: str) -> Period:
 
 def add_zone(parser: Parser) -> None:
     parser.add_argument(
-        "--zone",
-        default="UTC",
-        metavar="ZONE",
-        help="the zone of days: an offset such as +08:00, or local (default: UTC)",
+        "--zone", metavar="ZONE", help="the zone of days: an offset such as +08:00, or local (default: UTC)"
     )
 
 
-def zone_of(option: str, text: str) -> tzinfo | None:
+def zone_for(days: str, arguments: Namespace, *, has_days: bool) -> str:
+    """The zone of the days that this option selects."""
+    if arguments.zone is not None and not has_days:
+        raise UsageError(f"--zone {arguments.zone}: it is the zone of days; add {days}")
+    return "UTC" if arguments.zone is None else str(arguments.zone)
+
+
+def zone_of(text: str) -> tzinfo | None:
     """The zone; None: the zone of this machine."""
     if not re.fullmatch(ZONE, text, re.ASCII):
-        raise UsageError(f"{option}: {shown(text)} is not a zone; write UTC, local, or an offset such as +08:00")
+        raise UsageError(f"--zone: {shown(text)} is not a zone; write UTC, local, or an offset such as +08:00")
     return None if text == "local" else moment("2000-01-01T00:00", text).tzinfo

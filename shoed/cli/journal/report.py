@@ -8,7 +8,7 @@ from typing import Final
 from shoed import VERSION
 from shoed.cli import say
 from shoed.cli.journal.checked import RowsRead, examined
-from shoed.cli.journal.moments import Period, add_zone, day_of
+from shoed.cli.journal.moments import Period, add_zone, day_of, zone_for
 from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.output import add_output, output
 from shoed.cli.journal.page import PageHeader, page
@@ -36,13 +36,14 @@ def add_arguments(parser: Parser) -> None:
 
 def report(arguments: Namespace) -> int:
     shoe = None if arguments.shoe is None else number(arguments.shoe, "--shoe")
-    day = None if arguments.day is None else day_of("--day", arguments.day, arguments.zone)
+    zone = zone_for("--day DATE", arguments, has_days=arguments.day is not None)
+    day = None if arguments.day is None else day_of("--day", arguments.day, zone)
     with examined(state_dir_of(arguments)) as reader:
         tables = chosen(reader, arguments.tables)
         if day is None:
             found = [shoe_report(reader, each, last_shoe(reader, each) if shoe is None else shoe) for each in tables]
         else:
-            found = list(of_day(reader, tables, f"{arguments.day} {arguments.zone}", day))
+            found = list(of_day(reader, tables, f"{arguments.day} {zone}", day))
         with output(arguments) as file:
             for part in page(head(reader, found), found):
                 file.write(part.encode())

@@ -8,7 +8,7 @@ import msgspec
 
 from shoed.cli.journal.checked import RowsRead, examined
 from shoed.cli.journal.counts import Counting, Group, Grouping, Tally
-from shoed.cli.journal.moments import add_zone, zone_of
+from shoed.cli.journal.moments import add_zone, zone_for, zone_of
 from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.selection import add_selection, existing_rounds, selected, selection_of, with_place
 from shoed.cli.options import state_dir_of
@@ -35,7 +35,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def stats(arguments: Namespace) -> int:
-    selection, by, zone = selection_of(arguments), Grouping(arguments.by), zone_of("--zone", arguments.zone)
+    selection, by = selection_of(arguments), Grouping(arguments.by)
+    zone = zone_of(zone_for("--by day", arguments, has_days=by is Grouping.DAY))
     found = False
     with examined(state_dir_of(arguments)) as reader:
         read = RowsRead(reader)
