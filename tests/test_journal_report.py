@@ -6,14 +6,19 @@ from collections import Counter
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from shoed.cli import main
 from shoed.cli.journal.page import in_style
+from shoed.journal import Writer
 from shoed.journal.heads import HeadWriter
 from shoed.journal.keys import daemon_key
-from tests.recorded import Play, Raw, raw, record
+from shoed.model.step import LinkUp
+from tests.angel_eye_line import PORT
+from tests.recorded import Play, Player, Raw, raw, record
+from tests.recorded import written as written_journal
 
 Capture = pytest.CaptureFixture[str]
 
@@ -183,6 +188,21 @@ def test_the_last_shoe_is_the_default(folder: Path, capsys: Capture) -> None:
     assert re.findall("<h1>(.*?)</h1>", page) == ["t1: shoe 3", "t2: shoe 3"]
 
 
+def test_a_table_without_the_shoe_has_no_section(tmp_path: Path, capsys: Capture) -> None:
+    """The other tables have theirs. A table without any shoe does not prevent the report of the last shoes."""
+
+    def play(writer: Writer) -> None:
+        Player(writer, "t1", Random(1)).play(2, 1, 0)
+        Player(writer, "t2", Random(2)).play(1, 1, 0)
+        Player(writer, "t3", Random(3)).take(LinkUp(PORT))
+
+    folder = written_journal(tmp_path, play)
+    assert re.findall("<h1>(.*?)</h1>", written(capsys, folder, "--shoe", "2")) == ["t1: shoe 2"]
+    assert re.findall("<h1>(.*?)</h1>", written(capsys, folder)) == ["t1: shoe 2", "t2: shoe 1"]
+    assert main(["journal", "report", "t3", "--state-dir", str(folder)]) == 1
+    assert "the journal does not have a shoe; t3: no round, " in capsys.readouterr().err
+
+
 def test_the_page_needs_no_other_file_and_contains_no_markup(folder: Path, capsys: Capture) -> None:
     """Names and reasons of the journal are text. The page is for printing, with a header, a footer and page numbers."""
     text = written(capsys, folder, "t1", "--shoe", "1")
@@ -272,7 +292,7 @@ def test_a_time_that_no_calendar_has_is_shown(folder: Path, capsys: Capture, tmp
 @pytest.mark.parametrize(
     ("words", "status", "wanted"),
     [
-        ("--shoe 9", 1, "t1: the journal does not have shoe 9; it has rounds 1.1 to "),
+        ("--shoe 9", 1, "the journal does not have shoe 9; t1: rounds 1.1 to "),
         ("--day 2023-11", 2, '--day: "2023-11" is not a date; write a date, as 2026-11-19'),
         ("--day 2023-11-31", 2, '--day: "2023-11-31" is not a date; write a date, as 2026-11-19'),
         ("--day 9999-12-31", 1, "the journal does not have an event of 9999-12-31 UTC"),

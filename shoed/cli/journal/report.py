@@ -1,18 +1,18 @@
 """`shoed journal report`: a shoe or a day as an HTML page, for a browser or a printer."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from shoed import VERSION
 from shoed.cli import say
 from shoed.cli.journal.checked import RowsRead, examined
-from shoed.cli.journal.moments import Period, add_zone, day_of, zone_for
+from shoed.cli.journal.moments import add_zone, day_of, zone_for
 from shoed.cli.journal.opening import add_journal, chosen
 from shoed.cli.journal.output import add_output, output
 from shoed.cli.journal.page import PageHeader, page
-from shoed.cli.journal.reported import PeriodReport, day_report, last_shoe, shoe_report
+from shoed.cli.journal.reported import PeriodReport, day_report, shoe_report
 from shoed.cli.journal.selection import existing_rounds
 from shoed.cli.journal.values import number
 from shoed.cli.options import state_dir_of
@@ -41,9 +41,14 @@ def report(arguments: Namespace) -> int:
     with examined(state_dir_of(arguments)) as reader:
         tables = chosen(reader, arguments.tables)
         if day is None:
-            found = [shoe_report(reader, each, last_shoe(reader, each) if shoe is None else shoe) for each in tables]
+            wanted = "a shoe" if shoe is None else f"shoe {shoe}"
+            several = (shoe_report(reader, each, shoe) for each in tables)
         else:
-            found = list(of_day(reader, tables, f"{arguments.day} {zone}", day))
+            wanted = f"an event of {arguments.day} {zone}"
+            several = (day_report(reader, each, f"{arguments.day} {zone}", day) for each in tables)
+        found = [each for each in several if each is not None]
+        if not found:
+            raise JournalError(f"the journal does not have {wanted}; {existing_rounds(reader, tables)}")
         with output(arguments) as file:
             for part in page(head(reader, found), found):
                 file.write(part.encode())
@@ -60,13 +65,6 @@ def warn(reader: Reader, found: Sequence[PeriodReport]) -> int:
             say(f"warning: {each.table}: {each.verified.head or each.verified.chain}; run: shoed journal verify")
             is_changed = True
     return read.warn() or int(is_changed)
-
-
-def of_day(reader: Reader, tables: Sequence[str], title: str, day: Period) -> Iterator[PeriodReport]:
-    found = [each for table in tables if (each := day_report(reader, table, title, day)) is not None]
-    if not found:
-        raise JournalError(f"the journal does not have an event of {title}; {existing_rounds(reader, tables)}")
-    yield from found
 
 
 def head(reader: Reader, found: Sequence[PeriodReport]) -> PageHeader:

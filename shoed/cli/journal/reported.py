@@ -10,10 +10,9 @@ import msgspec
 from shoed.cli.journal.counts import Counting, Grouping, Tally
 from shoed.cli.journal.moments import Period
 from shoed.cli.journal.played import RoundView, is_of, rounds
-from shoed.cli.journal.selection import Selection, rounds_of
+from shoed.cli.journal.selection import Selection
 from shoed.cli.journal.verified import Verified, verified
 from shoed.cli.journal.wording import author_of
-from shoed.errors import JournalError
 from shoed.journal import Reader
 from shoed.journal.scan import (
     OF_NO_SHOE,
@@ -80,24 +79,20 @@ class PeriodReport(msgspec.Struct):
         ]
 
 
-def shoe_report(reader: Reader, table: str, shoe: int) -> PeriodReport:
+def shoe_report(reader: Reader, table: str, shoe: int | None) -> PeriodReport | None:
+    """A shoe, or the last one of the table; None if the table does not have it."""
     span = whole(reader, table)
-    part = shoe_span(reader, table, span, shoe)
-    if part is None:
-        raise JournalError(f"{table}: the journal does not have shoe {shoe}; it has {rounds_of(reader, table)}")
+    if shoe is None and (last := next(newest_starts(reader, table, span), None)) is not None:
+        shoe = last.shoe
+    part = None if shoe is None else shoe_span(reader, table, span, shoe)
+    if shoe is None or part is None:
+        return None
     of_shoe = of_round(shoe)
     found = [*events(reader, table, part, of_shoe | OF_NO_SHOE)]
     found += events(reader, table, Extent(part.last + 1, span.last), of_shoe)
     views = [view for view in rounds(found) if view.shoe == shoe]
     counts = tally(reader, table, Selection(shoe), found)
     return reported(reader, PeriodReport(table, f"shoe {shoe}", part, found, views, counts))
-
-
-def last_shoe(reader: Reader, table: str) -> int:
-    last = next(newest_starts(reader, table, whole(reader, table)), None)
-    if last is None:
-        raise JournalError(f"{table}: the journal does not have a shoe; it has {rounds_of(reader, table)}")
-    return last.shoe
 
 
 def day_report(reader: Reader, table: str, title: str, period: Period) -> PeriodReport | None:
