@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -122,6 +123,20 @@ def test_an_existing_file_is_not_changed(folder: Path, capsys: Capture, tmp_path
     assert main(["journal", "export", "--out", str(file), "--state-dir", str(folder)]) == 2
     assert f"--out: {file} exists, and is not changed" in capsys.readouterr().err
     assert file.read_text() == "mine"
+
+
+def test_a_full_disk_is_an_error_of_the_file(folder: Path, tmp_path: Path) -> None:
+    """The message names the file, and there is no file."""
+    file = tmp_path / "out"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+    try:
+        words = [SHOED, "journal", "export", "--out", str(file), "--state-dir", str(folder)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (done.returncode, done.stderr) == (1, f"{file}: File too large; free the disk, or use another file\n")
+    assert not file.exists()
 
 
 def test_parquet_needs_its_library_and_a_file(folder: Path, capsys: Capture, tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def output(arguments: Namespace) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
-    except BaseException:
+    except BaseException as error:
         path.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # of a full disk: it does not name the file
+            error.filename = str(path)
         raise
