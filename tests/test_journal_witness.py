@@ -199,15 +199,32 @@ def test_two_witnesses_do_not_share_a_file(path: Path) -> None:
         pass
 
 
-def test_a_part_of_a_line_is_left_out(path: Path) -> None:
-    """A power cut can leave it."""
+@pytest.mark.parametrize("part", [b'{"journal":"k3', b'{"jo', bytes(20), b'{"journal":' + bytes(20)])
+def test_a_part_of_a_line_is_left_out(path: Path, part: bytes) -> None:
+    """A power cut can leave it. It stays in the file."""
     with Witness(path) as witness:
         take(witness, head(10))
     with path.open("ab") as file:
-        file.write(b'{"journal":"k3')
+        file.write(part)
+    for row in (20, 30):
+        with Witness(path) as witness:
+            take(witness, head(row))
+    assert rows(path) == [(10, False), (20, False), (30, False)]
+    assert part + b"\n" in path.read_bytes()
+
+
+@pytest.mark.parametrize("text", [b'[[table]]\nname = "bac-901"\n', b'{"id":"k3v9x2mq-t1-1","table":"t1"}', b"\n \n"])
+def test_a_file_that_is_not_of_a_witness_is_not_changed(path: Path, text: bytes) -> None:
+    """The error names the line. The file can be used by another process."""
     with Witness(path) as witness:
-        take(witness, head(20))
-    assert rows(path) == [(10, False), (20, False)]
+        take(witness, head(10))
+    with path.open("ab") as file:
+        file.write(text)
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(WitnessError, match=f"{path}:[23]: this line is not a signed head, and the file is not"):
+            Witness(path).__enter__()
+    assert path.read_bytes() == before
 
 
 # ---------------------------------------------------------------------------------------------- the command
@@ -299,6 +316,8 @@ async def test_the_command_names_a_rewritten_journal_and_ends_with_status_1(path
     ("words", "text"),
     [
         (("--url", "mqtt://a"), "--url requires --site"),
+        (("--url", "mqtt://a", "--site", "RWS_1"), '--site: "RWS_1" is not the name of a site; use 1 to 32 of'),
+        (("--site", "+"), '--site: "+" is not the name of a site'),
         (("--url", "http://a", "--site", "rws"), "--url: "),
         (("--url", "mqtt://a", "--config", "c.toml"), "--url and --config name two brokers"),
         (("--url", "mqtt://a", "--site", "rws", "--key", "absent.pub"), "absent.pub cannot be read: No such file"),

@@ -22,6 +22,7 @@ from shoed.errors import WitnessError
 from shoed.journal.heads import Head, is_announced_by, is_genuine
 from shoed.typed_json import decoder
 
+BEGIN: Final = b'{"journal":'
 LONGEST: Final = 4096  # bytes of a message; a longer one is not a head
 
 
@@ -66,6 +67,11 @@ class Witness:
         except BlockingIOError:
             self.file.close()
             raise WitnessError(f"{self.path}: another witness writes the file; name another file") from None
+        try:
+            require_heads(self.path)
+        except WitnessError:
+            self.file.close()
+            raise
         for head in witnessed(self.path):
             if not head.problem:
                 self.accept(head)
@@ -148,6 +154,18 @@ class Witness:
 
 def place(head: Head) -> HeadPlace:
     return head.journal, head.incarnation, head.table
+
+
+def require_heads(path: Path) -> None:
+    """Raise an error for a line that does not begin as a head. A power cut leaves the beginning of a line, or zeros."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            begin = line.strip(b"\0\n")[: len(BEGIN)]
+            if not BEGIN.startswith(begin):
+                raise WitnessError(
+                    f"{path}:{number}: this line is not a signed head, and the file is not changed; name a new file, or"
+                    " the file of a witness"
+                )
 
 
 def witnessed(path: Path) -> Iterator[WitnessedHead]:

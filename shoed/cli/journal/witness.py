@@ -6,6 +6,7 @@ The command runs until Ctrl-C, and connects again after a loss. The exit status 
 import argparse
 import asyncio
 import random
+import re
 from contextlib import suppress
 from typing import Final
 
@@ -22,6 +23,7 @@ from shoed.model.moments import rfc3339
 from shoed.model.printable import printable
 from shoed.ports.clock import now
 from shoed.ports.link import backoff_s
+from shoed.settings import shown
 
 BACKOFF_MOST_S: Final = 5.0
 
@@ -53,9 +55,11 @@ class ProblemCount:
 
 
 def broker_of(arguments: argparse.Namespace) -> tuple[BrokerSettings, str]:
-    if arguments.url is None:
-        from shoed.service import config
+    from shoed.service import config
 
+    if arguments.site is not None and not re.fullmatch(config.NAME_FORM, arguments.site):
+        raise UsageError(f"--site: {shown(arguments.site)} is not the name of a site; use 1 to 32 of a-z, 0-9 and -")
+    if arguments.url is None:
         loaded = config.load(arguments.config)
         return loaded.broker, arguments.site or loaded.site
     if arguments.config != CONFIG:
