@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import tracemalloc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, redirect_stdout
 from functools import partial
 from importlib import import_module
@@ -376,6 +376,42 @@ def test_a_file_a_copy_and_a_directory_give_the_same_events(folder: Path, capsys
     copied = tmp_path / "copy"
     shutil.copytree(folder, copied)
     assert output(capsys, copied, "export") == expected
+
+
+@pytest.mark.parametrize("task", ["verify", "status", "show t1", "salvage", "restore"])
+def test_a_journal_that_is_not_a_file_is_refused(tmp_path: Path, task: str) -> None:
+    """A directory, or a pipe: no command waits for its other end."""
+    folder, pipe, place = tmp_path / "directory", tmp_path / "pipe", tmp_path / "place"
+    (folder / "journal.db").mkdir(parents=True)
+    pipe.mkdir()
+    place.mkdir()
+    os.mkfifo(pipe / "journal.db")
+    for given, named in (
+        (folder, folder / "journal.db"),
+        (pipe, pipe / "journal.db"),
+        (pipe / "journal.db", pipe / "journal.db"),
+    ):
+        words = {
+            "salvage": ["salvage", str(given), str(tmp_path / "new")],
+            "restore": ["restore", str(given), "--state-dir", str(place)],
+        }.get(task, [*task.split(), "--state-dir", str(given)])
+        done = subprocess.run(
+            [SHOED, "journal", *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"{named}: this is not a file; name a journal, or move it and restore a backup\n"
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_restore_does_not_replace_what_is_not_a_file(
+    folder: Path, capsys: Capture, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    """The message names it."""
+    make(tmp_path / "journal.db")
+    assert main(["journal", "restore", str(folder), "--state-dir", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith(f"{tmp_path}/journal.db: this is not a file; ")
+    assert list(tmp_path.iterdir()) == [tmp_path / "journal.db"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without rights")

@@ -25,7 +25,7 @@ from shoed.journal.incarnations import NAMING, NOTHING, Outside, begin, pending,
 from shoed.journal.keys import sync_directory
 from shoed.journal.losses import REASONS, known_tables
 from shoed.journal.reader import Reader
-from shoed.journal.schema import Use, absent, is_damage, unusable
+from shoed.journal.schema import Use, absent, is_damage, require_file, unusable
 from shoed.journal.store import JOURNAL, hold, unwritable
 from shoed.journal.verify import AlterationKind, Verification
 from shoed.journal.verify_file import file_findings
@@ -44,6 +44,7 @@ class RestoredBackup(NamedTuple):
 def restore(backup: Path, state_dir: Path) -> RestoredBackup:
     """Replace the journal of a state directory by a verified copy of a backup."""
     target = state_dir / JOURNAL
+    require_file(target)
     new = target.with_name(f"{JOURNAL}.restoring")
     if target.exists() and backup.exists() and target.samefile(backup):
         raise JournalError(f"{backup} is the journal of this state directory; name a backup")

@@ -31,7 +31,7 @@ from shoed.journal.rows import (
     stored_step,
     stored_step_4,
 )
-from shoed.journal.schema import CHAINED, DAMAGED, UNREADABLE, Use, absent, schema_of, unusable
+from shoed.journal.schema import CHAINED, DAMAGED, UNREADABLE, Use, absent, require_file, schema_of, unusable
 from shoed.model.step import Configured
 from shoed.typed_json import decoder
 
@@ -109,6 +109,7 @@ class Reader:
             raise absent(path) from None
         except OSError as error:
             raise JournalUnusable(f"{path}: {error.strerror}; run as the user of the daemon, or as root") from error
+        require_file(path)
         try:
             self.connection = connected(path)
         except UNREADABLE as error:

@@ -95,6 +95,12 @@ def absent(path: Path, remedy: str = ABSENT) -> JournalUnusable:
     return JournalUnusable(f"there is no journal at {path}; {remedy}")
 
 
+def require_file(path: Path) -> None:
+    """Refuse a directory, a pipe or a device: SQLite would wait for the other end of a pipe."""
+    if path.exists() and not path.is_file():
+        raise JournalUnusable(f"{path}: this is not a file; name a journal, or move it and restore a backup")
+
+
 def schema_of(connection: sqlite3.Connection, path: Path, use: Use) -> int:
     """The schema of the file. Refuse a file of another program, and a newer schema."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()

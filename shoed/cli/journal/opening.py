@@ -30,7 +30,7 @@ def add_journal(parser: Parser) -> None:
 
 
 def file_of(place: Path) -> Path:
-    return place if place.is_file() else place / JOURNAL
+    return place if place.exists() and not place.is_dir() else place / JOURNAL
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from shoed.journal.backup import last_round
 from shoed.journal.head_log import NAME
 from shoed.journal.losses import NOT_PROVEN, REASONS, Losses, LossKind
 from shoed.journal.salvage import SalvagedTable, salvage
-from shoed.journal.schema import Use, absent
+from shoed.journal.schema import Use, absent, require_file
 from shoed.journal.store import JOURNAL
 
 SHOWN: Final = 20  # gaps of each table; `verify` prints all of them
@@ -28,6 +28,7 @@ def run(damaged: Path, directory: Path) -> int:
     file, target = damaged / JOURNAL if damaged.is_dir() else damaged, directory / JOURNAL
     if not file.exists():
         raise absent(file, "name the damaged file, or the directory with it")
+    require_file(file)
     try:
         file.open("rb").close()
     except OSError as error:
