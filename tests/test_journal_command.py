@@ -156,8 +156,9 @@ async def test_every_task_reads_the_journal_of_a_running_daemon(dealt: World) ->
         (
             f"show {TABLE} --rows 99999-{'9' * 18}",
             1,
-            f"the journal does not have row 99999-{'9' * 18}; it has rows 1 to ",
+            f"the journal does not have rows 99999-{'9' * 18}; it has rows 1 to ",
         ),
+        (f"show {TABLE} --rows 99999", 1, "the journal does not have row 99999; it has rows 1 to "),
         (f"show {TABLE} --round 9.9", 1, "the journal does not have round 9.9; it has rows 1 to "),
         (f"show {TABLE} --round 9.9.9", 2, '--round: "9.9.9" is not allowed; write a round as SHOE.ROUND'),
     ],

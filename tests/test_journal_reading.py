@@ -351,7 +351,9 @@ def test_a_question_to_the_players_ends_with_the_answer_for_the_others(tmp_path:
     for bettors, is_open in ((("bob",), True), (("bob", "others"), False)):
         folder = written(tmp_path / str(is_open), partial(play, bettors))
         for words in (("show", "t1"), ("show", "t1", "--shoe", "1"), ("report", "t1")):
-            assert ("question 1 is open" in output(capsys, folder, *words)) == is_open
+            text = output(capsys, folder, *words)
+            assert ("question 1 is open" in text) == is_open
+            assert ("t1 shoe 1: 1 round\n" in text) == ("--shoe" in words)
 
 
 def test_rows_are_shown_as_json(folder: Path, capsys: Capture) -> None:

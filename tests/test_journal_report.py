@@ -232,7 +232,7 @@ def test_a_missing_event_is_named(folder: Path, capsys: Capture, tmp_path: Path)
     damaged = written(capsys, tmp_path / "a.db", "t1", "--shoe", "1", status=1)
     assert "every sequence number is present" in intact
     assert '<p class="bad">' not in intact
-    assert re.search('<p class="bad">Events 1 to [0-9]+: missing: 7 to 8, 20 to 20.</p>', damaged)
+    assert re.search('<p class="bad">Events 1-[0-9]+: missing: events 7-8, event 20.</p>', damaged)
 
 
 @pytest.mark.parametrize(

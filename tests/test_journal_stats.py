@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from shoed.cli import main
+from shoed.cli.journal.counts import Tally
+from shoed.cli.journal.stats import figures
 from shoed.journal import Writer
 from shoed.model.commands import OpenBets, StartShoe
 from shoed.model.step import LinkDown, LinkUp, Received
@@ -77,7 +79,8 @@ def independent(events: list[Raw]) -> dict[str, Any]:
     found["decisions"] = Counter(data["role"] or "player" for data in answers)
     found["faults"] = Counter(f"shoe: {each.data['name']}" for each in events if each.type == "device.fault")
     found["offline"] = Counter("shoe" for each in events if each.type == "device.offline")
-    found["missed"] = sum(each.data["at_least"] or 1 for each in events if each.type == "line.missed")
+    missed = [each.data["at_least"] for each in events if each.type == "line.missed"]
+    found["missed"], found["missed_unknown"] = sum(each or 0 for each in missed), missed.count(None)
     found["rejected"] = sum(each.data["count"] for each in events if each.type == "line.rejected")
     closed, seconds = None, 0.0
     for each in events:
@@ -224,3 +227,17 @@ def test_the_numbers_for_a_person_are_the_same(folder: Path, capsys: Capture) ->
         assert f"{side} {count} ({100 * count / group['complete']:.1f} %)" in text
     for kind, count in plain(group)["noticed"].items():
         assert f"{kind} {count}" in text
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        (Tally(), "missed reports 0, rejections 0"),
+        (Tally(missed=3, rejected=1), "missed reports at least 3, rejections 1"),
+        (Tally(missed=3, missed_unknown=2), "missed reports at least 3, losses of unknown size 2, rejections 0"),
+        (Tally(missed_unknown=1), "missed reports at least 0, losses of unknown size 1, rejections 0"),
+    ],
+)
+def test_a_loss_of_unknown_size_is_not_a_number_of_reports(counts: Tally, text: str) -> None:
+    """The number of lost reports is a minimum."""
+    assert figures(counts)["line"] == text

@@ -581,12 +581,12 @@ def test_one_lost_incarnation_keeps_its_place(renamed: Path, tmp_path: Path, los
 
 @pytest.mark.parametrize("content", [b"", b"a text", bytes(8192), Random(1).randbytes(8192)])
 async def test_a_file_without_a_record_is_lost_or_refused(renamed: Path, tmp_path: Path, content: bytes) -> None:
-    """With the heads beside it, all rows of their tables are named as lost. Otherwise nothing is written."""
+    """With the heads beside it, all rows of their tables are named as lost. Otherwise no journal is written."""
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(content)
     refused = await shoed("journal", "salvage", damaged, tmp_path / "new")
     assert (refused.status, refused.out) == (1, "")
-    assert "no record of a journal was found in the file, and no head of one beside it; nothing was" in refused.err
+    assert "no record of a journal was found in the file, and no head of one beside it; no journal was" in refused.err
     assert not (tmp_path / "new" / JOURNAL).exists()
     shutil.copy(renamed.with_name(NAME), tmp_path / NAME)
     done = await shoed("journal", "salvage", damaged, tmp_path / "new")

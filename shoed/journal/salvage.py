@@ -114,8 +114,8 @@ def salvage(damaged: Path, target: Path) -> Salvage:
             tables = tuple(write_table(connection, name) for name in names_of(connection))
             if not tables:
                 raise JournalUnusable(
-                    f"{damaged}: no record of a journal was found in the file, and no head of one beside it; nothing"
-                    " was written; restore a backup"
+                    f"{damaged}: no record of a journal was found in the file, and no head of one beside it; no"
+                    " journal was written; restore a backup"
                 )
             heads = lost_heads(connection)
             begin(connection, Because.SALVAGED, f"the damaged file {damaged}", time_ns() // 1000)

@@ -303,7 +303,7 @@ class Verification:
             if fits(previous, following, number, following.hash) or fits(previous, following, number, stored):
                 rows = f"rows {number} and {number + 1}"
                 return self.finding(rows, AlterationKind.REORDERED, "their contents are exchanged")
-        own = f", its events {events[0][0]}-{events[-1][0]}" if events else ""
+        own = f", its {span('event', events[0][0], events[-1][0])}" if events else ""
         detail = f"the row{own} or the row before it differs from the hash"
         return self.finding(f"row {number}", AlterationKind.ALTERED, detail)
 

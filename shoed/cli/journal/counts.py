@@ -60,6 +60,7 @@ class Tally(msgspec.Struct):
 
     `complete`: rounds with a result. `open`: rounds without an end. `partial`: rounds with a result whose integrity is
     partial. `naturals`: rounds with a natural of either hand. `noticed` and `ruled`: events about irregularities.
+    `missed`: reports that are lost at least. `missed_unknown`: losses of an unknown number of reports.
     """
 
     events: int = 0
@@ -87,6 +88,7 @@ class Tally(msgspec.Struct):
     offline: Counter[str] = msgspec.field(default_factory=Counter)
     offline_s: dict[str, float] = {}
     missed: int = 0
+    missed_unknown: int = 0
     rejected: int = 0
 
     def add_result(self, data: Data, sign: int) -> None:
@@ -138,7 +140,8 @@ def add_offline(counts: Tally, data: Data) -> None:
 
 
 def add_missed(counts: Tally, data: Data) -> None:
-    counts.missed += data.get("at_least") or 1
+    counts.missed += data.get("at_least") or 0
+    counts.missed_unknown += data.get("at_least") is None
 
 
 def add_rejected(counts: Tally, data: Data) -> None:

@@ -16,6 +16,7 @@ from shoed.cli.journal.played import RoundStatus, RoundView
 from shoed.cli.journal.reported import PeriodReport
 from shoed.cli.journal.stats import figures
 from shoed.cli.journal.wording import in_words
+from shoed.journal.losses import span
 from shoed.journal.scan import EventRow
 from shoed.model.moments import rfc3339
 
@@ -90,7 +91,7 @@ def period(report: PeriodReport) -> str:
     if not report.events:
         return "no events"
     times = [event.utc_us for event in report.events]
-    return f"from {rfc3339(min(times))} to {rfc3339(max(times))}, events {report.extent.first} to {report.extent.last}"
+    return f"from {rfc3339(min(times))} to {rfc3339(max(times))}, {span('event', *report.extent)}"
 
 
 def titled(title: str, parts: Iterable[str]) -> Iterator[str]:
@@ -113,7 +114,7 @@ def integrity(report: PeriodReport) -> Iterator[str]:
         yield paragraph(f"Shoe {shoe}: {', then '.join(states)}.")
     is_whole = not report.missing
     missing = "every sequence number is present" if is_whole else f"missing: {', '.join(report.missing)}"
-    yield paragraph(f"Events {report.extent.first} to {report.extent.last}: {missing}.", is_good=is_whole)
+    yield paragraph(f"{span('Event', *report.extent)}: {missing}.", is_good=is_whole)
     if report.verified is not None:
         for name, text in (("Chain", report.verified.chain), ("Signed head", report.verified.head)):
             yield paragraph(f"{name}: {text}.", is_good=report.verified.is_good) if text else ""

@@ -14,6 +14,7 @@ from shoed.cli.journal.selection import Selection
 from shoed.cli.journal.verified import Verified, verified
 from shoed.cli.journal.wording import author_of
 from shoed.journal import Reader
+from shoed.journal.losses import span
 from shoed.journal.scan import (
     OF_NO_SHOE,
     EventFilter,
@@ -37,7 +38,7 @@ NO_FAULTS: Final = (*LINKS, "device.identified", "device.changed", "device.order
 class PeriodReport(msgspec.Struct):
     """`events`: all events of the report, in order, then later events about its rounds. `extent`: without the latter.
 
-    `missing`: the sequence numbers within the extent that the journal does not have.
+    `missing`: the events within the extent that the journal does not have.
     """
 
     table: str
@@ -81,15 +82,15 @@ class PeriodReport(msgspec.Struct):
 
 def shoe_report(reader: Reader, table: str, shoe: int | None) -> PeriodReport | None:
     """A shoe, or the last one of the table; None if the table does not have it."""
-    span = whole(reader, table)
-    if shoe is None and (last := next(newest_starts(reader, table, span), None)) is not None:
+    record = whole(reader, table)
+    if shoe is None and (last := next(newest_starts(reader, table, record), None)) is not None:
         shoe = last.shoe
-    part = None if shoe is None else shoe_span(reader, table, span, shoe)
+    part = None if shoe is None else shoe_span(reader, table, record, shoe)
     if shoe is None or part is None:
         return None
     of_shoe = of_round(shoe)
     found = [*events(reader, table, part, of_shoe | OF_NO_SHOE)]
-    found += events(reader, table, Extent(part.last + 1, span.last), of_shoe)
+    found += events(reader, table, Extent(part.last + 1, record.last), of_shoe)
     views = [view for view in rounds(found) if view.shoe == shoe]
     counts = tally(reader, table, Selection(shoe), found)
     return reported(reader, PeriodReport(table, f"shoe {shoe}", part, found, views, counts))
@@ -100,9 +101,9 @@ def day_report(reader: Reader, table: str, title: str, period: Period) -> Period
 
     The matters and decisions of the day may be about earlier rounds, which are not counted.
     """
-    span = whole(reader, table)
+    record = whole(reader, table)
     of_day = EventFilter("utc_us >= ? AND utc_us < ?", period)
-    found = list(events(reader, table, span, of_day))
+    found = list(events(reader, table, record, of_day))
     if not found:
         return None
     part = Extent(found[0].sequence, found[-1].sequence)
@@ -110,7 +111,7 @@ def day_report(reader: Reader, table: str, title: str, period: Period) -> Period
     for shoe, several in groupby(names, itemgetter(0)):
         numbers = [number for _, number in several]
         of_shoe = of_round(shoe) & EventFilter(f"{named('round')} BETWEEN ? AND ?", (numbers[0], numbers[-1]))
-        found += events(reader, table, Extent(part.last + 1, span.last), of_shoe)
+        found += events(reader, table, Extent(part.last + 1, record.last), of_shoe)
     known = set(names)
     own = [event for event in found if event.data.get("round") is None or place(event) in known]
     views = [view for view in rounds(found) if (view.shoe, view.round) in known]
@@ -134,7 +135,7 @@ def reported(reader: Reader, report: PeriodReport) -> PeriodReport:
     due, rows = report.extent.first, list[int]()
     for event in events(reader, report.table, report.extent):
         if event.sequence > due:
-            report.missing.append(f"{due} to {event.sequence - 1}")
+            report.missing.append(span("event", due, event.sequence - 1))
         due = event.sequence + 1
         rows = [*rows[:1], event.row]
     if rows:

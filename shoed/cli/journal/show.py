@@ -20,6 +20,7 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
 from shoed.errors import JournalError
 from shoed.journal import Reader
+from shoed.journal.losses import span
 from shoed.journal.scan import (
     OF_NO_SHOE,
     OF_ROUND,
@@ -73,10 +74,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def lines(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]) -> Iterator[str]:
     if wanted.rows is not None:
-        for step, published in existing(steps(reader, table, *wanted.rows), reader, table, rows_named(wanted.rows)):
+        for step, published in existing(steps(reader, table, *wanted.rows), reader, table, span("row", *wanted.rows)):
             yield from row_lines(table, step, published)
     elif wanted.shoe is not None:
-        yield f"{table} shoe {wanted.shoe}: {len(found)} rounds"
+        yield f"{table} shoe {wanted.shoe}: {len(found)} round{'s' * (len(found) != 1)}"
         yield from map(shown_round.list_line, found)
     else:
         for position, view in enumerate(found):
@@ -86,7 +87,7 @@ def lines(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]
 
 def json_lines(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]) -> Iterator[str]:
     if wanted.rows is not None:
-        for step, published in existing(steps(reader, table, *wanted.rows), reader, table, rows_named(wanted.rows)):
+        for step, published in existing(steps(reader, table, *wanted.rows), reader, table, span("row", *wanted.rows)):
             yield text(row_shown(table, step, [encoded(exported(reader, table, each)) for each in published]))
     elif wanted.shoe is not None:
         yield from (text(shown_round.listed(table, view)) for view in found)
@@ -127,31 +128,31 @@ def views(reader: Reader, table: str, wanted: Wanted) -> list[RoundView]:
 
 def one_round(reader: Reader, table: str, shoe: int, number: int) -> RoundView:
     """The round with its late events: an event of any later time may name it."""
-    span = whole(reader, table)
-    part = round_span(reader, table, span, shoe, number)
+    record = whole(reader, table)
+    part = round_span(reader, table, record, shoe, number)
     if part is None:
         raise missing(reader, table, f"round {shoe}.{number}")
-    return with_late(reader, table, part, span.last, {(shoe, number)})[0]
+    return with_late(reader, table, part, record.last, {(shoe, number)})[0]
 
 
 def last_rounds(reader: Reader, table: str, count: int) -> list[RoundView]:
-    span = whole(reader, table)
-    newest = list(islice(newest_starts(reader, table, span, OF_ROUND), count))
+    record = whole(reader, table)
+    newest = list(islice(newest_starts(reader, table, record, OF_ROUND), count))
     if not newest:
         raise missing(reader, table, "a round")
-    part = Extent(newest[-1].sequence, span.last)
-    return with_late(reader, table, part, span.last, {(mark.shoe, mark.round) for mark in newest})
+    part = Extent(newest[-1].sequence, record.last)
+    return with_late(reader, table, part, record.last, {(mark.shoe, mark.round) for mark in newest})
 
 
 def of_shoe(reader: Reader, table: str, shoe: int) -> list[RoundView]:
-    span = whole(reader, table)
-    part = shoe_span(reader, table, span, shoe)
+    record = whole(reader, table)
+    part = shoe_span(reader, table, record, shoe)
     if part is None:
         raise missing(reader, table, f"shoe {shoe}")
     which = of_round(shoe)
     found = [
         *events(reader, table, part, which | OF_NO_SHOE),
-        *events(reader, table, Extent(part.last + 1, span.last), which),
+        *events(reader, table, Extent(part.last + 1, record.last), which),
     ]
     return [view for view in rounds(found) if view.shoe == shoe]
 
@@ -181,7 +182,3 @@ def existing(found: Iterator[T], reader: Reader, table: str, what: str) -> Itera
         yield each
     if is_empty:
         raise missing(reader, table, what)
-
-
-def rows_named(rows: tuple[int, int]) -> str:
-    return f"row {rows[0]}-{rows[1]}"

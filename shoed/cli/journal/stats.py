@@ -87,8 +87,14 @@ def figures(counts: Tally) -> Mapping[str, str]:
         "decisions": listed(counts.decisions),
         "faults": listed(counts.faults),
         "downtime": downtime(counts),
-        "line": f"missed reports {counts.missed}, rejections {counts.rejected}",
+        "line": f"missed reports {missed(counts)}, rejections {counts.rejected}",
     }
+
+
+def missed(counts: Tally) -> str:
+    if not counts.missed_unknown:
+        return f"{'at least ' * bool(counts.missed)}{counts.missed}"
+    return f"at least {counts.missed}, losses of unknown size {counts.missed_unknown}"
 
 
 def listed(counts: Mapping[str, int]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from shoed.errors import RowAltered
 from shoed.journal import Reader
 from shoed.journal.heads import heads_of, is_genuine
-from shoed.journal.losses import REASONS, Losses
+from shoed.journal.losses import REASONS, Losses, span
 from shoed.journal.scan import Extent
 from shoed.journal.verify import altered, require_rows
 
@@ -50,7 +50,8 @@ def compared(reader: Reader, table: str, rows: Extent) -> Verified:
     except RowAltered as error:
         return Verified(str(error), "", is_good=False)
     hashed = reader.before(table, last + 1).hash.hex()
-    chain = f"rows {rows.first} to {last} and their events have the recorded hashes; row {last} has the hash {hashed}"
+    own = span("row", rows.first, last)
+    chain = f"{own}: the recorded hashes are those of the contents and the events; row {last} has the hash {hashed}"
     if head is None:
         ((newest,),) = reader.rows("SELECT max(row) FROM head WHERE table_name = ?", table)
         before = "the table has none" if newest is None else f"the newest one is of row {newest}"
