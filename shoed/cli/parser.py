@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         self.purpose = purpose
         self.examples = tuple(examples)
         self.commands: dict[str, Parser] = {}
-        self._negative_number_matcher = re.compile(r"-[0-9][0-9.:]*$")  # a value, also an offset such as -05:00
+        self._negative_number_matcher = re.compile(r"-[0-9.][0-9.:]*$")  # a value, also an offset such as -05:00
 
     def add_commands(self, metavar: str) -> None:
         self.adding = self.add_subparsers(metavar=metavar, required=True, parser_class=Parser)
