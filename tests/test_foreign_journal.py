@@ -1,16 +1,20 @@
 """The independent verifier and `verify`: both accept a journal after retention and a new key, and find each change."""
 
 import sqlite3
+from base64 import b64encode
 from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Final
 
+import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from shoed.journal import Reader
-from shoed.journal.head_log import NAME
+from shoed.journal.head_log import NAME, logged_heads
+from shoed.journal.keys import daemon_key
 from shoed.journal.verify_heads import HeadVerification
 from tests.foreign_journal import ForeignVerifier, is_signed
 from tests.long_record import LongRecord
@@ -117,8 +121,10 @@ def test_heads_of_another_journal_are_found_by_both(
     path, heads = tmp_path / "journal.db", tmp_path / NAME
     path.write_bytes((running.place / "journal.db").read_bytes())
     own = (running.place / NAME).read_text()
+    last, key = list(logged_heads(running.place))[-1], daemon_key(running.place, None)
+    other = replace(last, journal="before")
+    other = replace(other, signature=b64encode(key.sign(other.text)).decode())
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        ((word,),) = connection.execute("SELECT word FROM journal")
         aside = tmp_path / "journal-damaged-1.db"
         aside.write_bytes((running.place / "journal.db").read_bytes())
         with closing(sqlite3.connect(aside, isolation_level=None)) as earlier:
@@ -126,7 +132,7 @@ def test_heads_of_another_journal_are_found_by_both(
         connection.execute(
             "INSERT OR REPLACE INTO incarnation_table VALUES (1, 'bac-901', 0, 0, ?, NULL, 0, 0)", (previous,)
         )
-    heads.write_text(own + own.replace(f'"journal":"{word}"', '"journal":"before"'))
+    heads.write_text(own + msgspec.json.encode(other).decode())
     foreign = list(ForeignVerifier(path, [running.public], heads).problems())
     with closing(Reader(path)) as reader:
         ours = list(HeadVerification(reader, [running.public]).witnessed(heads))

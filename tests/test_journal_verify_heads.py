@@ -2,8 +2,8 @@
 
 import shutil
 import sqlite3
-from base64 import b64encode
-from collections.abc import Callable, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
-from shoed.cli.journal.verify import INCOMPLETE, LOST, NOTHING, OLDER, REMEDY
+from shoed.cli.journal.verify import HEADS_DAMAGED, INCOMPLETE, LOST, NOTHING, OLDER, REMEDY
 from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
@@ -26,6 +26,7 @@ from shoed.journal.retention import cut_text
 from shoed.journal.rows import STEP, genesis, row_hash
 from shoed.journal.salvage import salvage
 from shoed.journal.seal import Run
+from shoed.journal.verify_heads import NOT_HEAD
 from shoed.model.incarnations import Because
 from tests.test_journal import StateAfter, part_of_a_frame, urgent, writing, written
 
@@ -108,6 +109,16 @@ def stored(connection: sqlite3.Connection, table: str) -> list[Head]:
         return list(stored_heads(reader, table))
 
 
+def signed(place: Path) -> Callable[[Head], Head]:
+    """A function that signs a head with the key of the directory."""
+    key = daemon_key(place, None)
+    return lambda head: replace(head, signature=b64encode(key.sign(head.text)).decode())
+
+
+def write_heads(place: Path, heads: Iterable[Head]) -> None:
+    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, heads)))
+
+
 def verify(place: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     status = main(["journal", "verify", "--state-dir", str(place), *words])
     printed = capsys.readouterr()
@@ -147,7 +158,11 @@ async def test_an_original_journal_has_no_finding(place: Path, capsys: pytest.Ca
             "3 signed heads of rows 4-6: missing: the journal ends before",
         ),
         ((sql("UPDATE head SET shoe = 7 WHERE row = 2"),), WRONG, "row 2: altered: the signature of the head is wrong"),
-        ((sql("UPDATE key SET public = ?", bytes(32)),), WRONG, "which no trusted key announced"),
+        (
+            (sql("UPDATE key SET public = ?", bytes(32)),),
+            WRONG,
+            "rows 1-6: altered: the signature of the head is wrong",
+        ),
     ],
 )
 async def test_a_rewritten_journal_is_named(
@@ -290,7 +305,7 @@ async def test_heads_of_another_journal_require_it(  # noqa: PLR0913, PLR0917 --
     original = list(logged_heads(place))
     heads = [replace(head, journal="earlier", incarnation="second") for head in original]
     heads[0] = replace(heads[0], incarnation="earlier")
-    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *original[:own]])))
+    write_heads(place, [*map(signed(place), heads), *original[:own]])
     status, text = audited(place, capsys)
     is_good = own > 0 and result.startswith("not compared")
     assert (status, "no head could be compared" in text) == (GOOD if is_good else WRONG, not own)
@@ -303,7 +318,7 @@ async def test_a_journal_that_was_set_aside_has_no_later_heads(place: Path, caps
     """A later journal has them. In the journal of the daemon they are a finding: an older file may have replaced it."""
     heads = list(logged_heads(place))
     later = [replace(head, journal="later", incarnation="later", time="2099-01-01T00:00:00Z") for head in heads]
-    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *later])))
+    write_heads(place, [*heads, *map(signed(place), later)])
     assert audited(place, capsys)[0] == WRONG
     shutil.copy(place / "journal.db", place / "journal-damaged-1.db")
     words = ("--key", str(place / "auditor.pub"), "--heads", str(place / "witness.jsonl"))
@@ -326,9 +341,7 @@ async def test_an_older_copy_is_named_as_such(place: Path, capsys: pytest.Captur
 async def test_a_row_of_an_unknown_incarnation_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Another copy of the journal was in use, and its head has a row that this journal has, too."""
     head = next(head for head in logged_heads(place) if head.table == "t")
-    other = replace(head, incarnation="other")
-    other = replace(other, signature=b64encode(daemon_key(place, None).sign(other.text)).decode())
-    (place / "witness.jsonl").write_bytes(msgspec.json.encode(other))
+    write_heads(place, [signed(place)(replace(head, incarnation="other"))])
     status, text = audited(place, capsys)
     assert (status, "has the incarnation other, which is not on record before the row" in text) == (WRONG, True), text
 
@@ -340,8 +353,7 @@ async def test_heads_of_strangers_accuse_no_journal(place: Path, capsys: pytest.
     heads = list(logged_heads(place))
     forged = [replace(head, hash="00" * 32, key=b64encode(stranger.public).decode()) for head in heads]
     forged += [replace(head, journal="other") for head in forged]
-    forged = [replace(head, signature=b64encode(stranger.sign(head.text)).decode()) for head in forged]
-    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [*heads, *forged])))
+    write_heads(place, [*heads, *map(signed(place / "elsewhere"), forged)])
     status, text = audited(place, capsys)
     assert (status, "16 signed heads of other keys are not compared" in text) == (GOOD, True), text
     status, text = verify(place, capsys, "--heads", str(place / "witness.jsonl"))
@@ -361,14 +373,12 @@ async def test_the_place_in_a_head_is_that_of_the_record(
 ) -> None:
     """Also if the key of the daemon signed a false place. The hash is genuine."""
     heads = [head for head in logged_heads(place) if head.table == "t"]
-    false = replace(heads[4], **change)
-    signature = daemon_key(place, None).sign(false.text)
-    false = replace(false, signature=b64encode(signature).decode())
-    (place / "witness.jsonl").write_bytes(msgspec.json.encode(false))
+    false = signed(place)(replace(heads[4], **change))
+    write_heads(place, [false])
     status, text = audited(place, capsys)
     named = "the signed head of row 5: altered: the sequence, the shoe or the round in the head"
     assert (status, f"t: {named} of {place / 'witness.jsonl'} is not" in text) == (WRONG, True), text
-    values = (false.sequence, false.shoe, false.round, signature)
+    values = (false.sequence, false.shoe, false.round, b64decode(false.signature))
     attack(place, sql("UPDATE head SET (sequence, shoe, round, signature) = (?, ?, ?, ?) WHERE row = 5", *values))
     status, text = verify(place, capsys)
     assert (status, f"t: {named} is not" in text) == (WRONG, True), text
@@ -377,10 +387,10 @@ async def test_the_place_in_a_head_is_that_of_the_record(
 async def test_a_received_name_does_not_begin_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters are escaped. Several heads of one row name this row once."""
     (last, *_) = (head for head in logged_heads(place) if head.row == ROWS)
-    forged = replace(last, table="x\nt: genuine")
-    (place / "witness.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, [forged, forged])))
+    forged = signed(place)(replace(last, table="x\nt: genuine"))
+    write_heads(place, [forged, forged])
     status, text = audited(place, capsys)
-    assert (status, f"\nx\\nt: genuine: 2 signed heads of row {ROWS}: altered: the sig" in text) == (WRONG, True), text
+    assert (status, f"\nx\\nt: genuine: 2 signed heads of row {ROWS}: missing: the jour" in text) == (WRONG, True), text
     assert "\nt: genuine" not in text
 
 
@@ -541,22 +551,30 @@ async def test_a_wrong_announcement_is_named(  # noqa: PLR0913, PLR0917 -- fixtu
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
+    ("content", "place_of"),
     [
-        (lambda whole: whole[:0], "all heads: missing: no head could be compared"),
-        (lambda whole: whole + b"{}\n", "line 9: altered: it is not a signed head"),
-        (lambda whole: whole[:-50], "line 8: altered: it is not a signed head"),
-        (lambda whole: b"1\n\xff\n" + whole, "2 of the lines 1-2: altered: it is not a signed head"),
+        pytest.param(lambda whole: whole + b"{}\n", "line 9", id="another object"),
+        pytest.param(lambda whole: whole[:-50], "line 8", id="cut off"),
+        pytest.param(lambda whole: whole + bytes(512), "line 9", id="zeros at the end"),
+        pytest.param(lambda whole: b"\xef\xbb\xbf" + whole, "line 1", id="a mark of the encoding"),
+        pytest.param(lambda whole: b"1\n\xff\n" + whole, "2 of the lines 1-2", id="other lines"),
+        pytest.param(lambda whole: whole.replace(b'"row":3', b'"row":4', 1), "line 3", id="another row"),
+        pytest.param(lambda whole: whole.replace(b'"journal":"', b'"journal":"x', 1), "line 1", id="another journal"),
+        pytest.param(lambda whole: whole.replace(b'"key":"', b'"key":"x', 1), "line 1", id="another key"),
+        pytest.param(lambda _: b'[site]\nname = "rws"\n', "2 of the lines 1-2", id="another file"),
     ],
 )
-async def test_a_damaged_file_of_heads_is_named(
-    place: Path, capsys: pytest.CaptureFixture[str], content: Callable[[bytes], bytes], text: str
+async def test_a_damaged_file_of_heads_accuses_no_journal(
+    place: Path, capsys: pytest.CaptureFixture[str], content: Callable[[bytes], bytes], place_of: str
 ) -> None:
-    """The finding has the file and the line."""
+    """The finding has the file and the line, and the closing text names the file. A power cut can damage its end."""
     file = place / "witness.jsonl"
     file.write_bytes(content(file.read_bytes()))
     status, printed = audited(place, capsys)
-    assert (status, f"{file}: {text}" in printed) == (WRONG, True), printed
+    assert (status, f"{file}: {place_of}: altered: {NOT_HEAD}" in printed) == (WRONG, True), printed
+    assert printed.endswith(f"{HEADS_DAMAGED}\n"), printed
+    attack(place, EDIT)
+    assert audited(place, capsys)[1].endswith(f"{REMEDY}\n")
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from shoed.model.events import TYPES, RoundStarted
 # The first words of details.
 LOST_INCARNATION: Final = "the rows of the incarnation"
 ENDS: Final = "the journal ends before the row"
+NOT_HEAD: Final = "it is not a head with a genuine signature: the line was damaged, cut off or changed"
 PROVES_NOTHING: Final = "no head could be compared with the journal, so the file proves nothing"
 NOT_NAMED: Final = "this journal does not name it as an earlier one"
 MOMENTS: Final = ", ".join(f"'{TYPES[each]}'" for each in HEAD_MOMENTS)
@@ -194,7 +195,7 @@ class HeadVerification:
             with self.one_moment():
                 heads = list(islice(stored_heads(self.reader, table, last), HEADS))
                 for head in heads:
-                    self.compare(head, "")
+                    self.compare(head)
             last = heads[-1].row if heads else None
         parts = [
             (max(first, self.signed.get(number, 0) + 1), last)
@@ -254,9 +255,8 @@ class HeadVerification:
             with self.one_moment():
                 previous = {word for (word,) in self.reader.rows(PREVIOUS)}
                 for number, head in part:
-                    if head is None:
-                        detail = "it is not a signed head: it was damaged or cut off"
-                        self.add(str(path), AlterationKind.ALTERED, number, detail, LINE)
+                    if head is None or not is_genuine(head):
+                        self.add(str(path), AlterationKind.ALTERED, number, NOT_HEAD, LINE)
                     elif not names or head.table in names:
                         self.take(head, path, previous)
         for incarnation, count in self.later.items():
@@ -276,7 +276,7 @@ class HeadVerification:
             self.strangers += 1
         elif head.journal == self.reader.word:
             self.newest = max(self.newest, head.time)
-            self.compare(head, f" of {path}")
+            self.compare_genuine(head, f" of {path}")
         else:
             heads = self.elsewhere.setdefault((head.journal, head.table), HeadsElsewhere(head.time))
             heads.add(head)
@@ -313,19 +313,23 @@ class HeadVerification:
         self.signed = {}
         self.compared = self.last = self.lost = self.without_head = self.cut = 0
 
-    def compare(self, head: Head, source: str) -> None:
-        """Compare a head with the hash of its row."""
+    def compare(self, head: Head) -> None:
+        """Compare a head in the journal with the hash of its row."""
         if not head.key:
-            detail = f"the head{source} names a key that is not in the table `key` of the journal"
+            detail = "the head names a key that is not in the table `key` of the journal"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
-        elif not self.trusts(head):
+        elif not is_genuine(head):
+            self.add(head.table, AlterationKind.ALTERED, head.row, "the signature of the head is wrong")
+        else:
+            self.compare_genuine(head, "")
+
+    def compare_genuine(self, head: Head, source: str) -> None:
+        if self.trusts(head):
+            self.compare_hash(head, source)
+        else:
             reason = self.others.get(head.key, "it is not in the table `key` of the journal")
             detail = f"the head{source} is signed by {head.key}, which no trusted key announced ({reason})"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
-        elif not is_genuine(head):
-            self.add(head.table, AlterationKind.ALTERED, head.row, f"the signature of the head{source} is wrong")
-        else:
-            self.compare_hash(head, source)
 
     def trusts(self, head: Head) -> bool:
         """Whether the key is trusted, or a trusted key announced it, perhaps after the end of this journal."""

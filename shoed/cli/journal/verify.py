@@ -16,7 +16,7 @@ from shoed.journal.losses import known_tables, span
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification
 from shoed.journal.verify_file import file_findings
-from shoed.journal.verify_heads import ENDS, LOST_INCARNATION, PROVES_NOTHING, HeadVerification
+from shoed.journal.verify_heads import ENDS, LOST_INCARNATION, NOT_HEAD, PROVES_NOTHING, HeadVerification
 from shoed.journal.witness import witnessed
 from shoed.model.printable import printable
 
@@ -33,6 +33,10 @@ LOST: Final = (
 OLDER: Final = (
     "Rows at the end are missing: this file is an older copy, or its end was removed. All other rows are verified.\n"
     "Compare it with the journal of the daemon, and with a newer backup."
+)
+HEADS_DAMAGED: Final = (
+    "Lines of the file of heads are damaged, or it is another file. These lines prove nothing about the journal.\n"
+    "A power cut can damage the last lines of heads.jsonl. Verify with the file of a witness."
 )
 NOTHING: Final = "Name the file of a witness of this journal, and the public key of the journal."
 INCOMPLETE: Final = "A salvage wrote this journal and named these gaps. All other rows are verified."
@@ -82,13 +86,14 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
             print(printable(str(each)))
             conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
-    for text in [each for each in (REMEDY, OLDER, LOST, INCOMPLETE, NOTHING) if each in conclusions][:1]:
+    for text in [each for each in (REMEDY, OLDER, LOST, INCOMPLETE, HEADS_DAMAGED, NOTHING) if each in conclusions][:1]:
         print(text)
     return int(bool(conclusions))
 
 
 def conclusion(of_head: Alteration) -> str:
-    for begin, text in ((LOST_INCARNATION, LOST), (ENDS, OLDER), (PROVES_NOTHING, NOTHING)):
+    texts = {LOST_INCARNATION: LOST, ENDS: OLDER, NOT_HEAD: HEADS_DAMAGED, PROVES_NOTHING: NOTHING}
+    for begin, text in texts.items():
         if of_head.detail.startswith(begin):
             return text
     return INCOMPLETE if of_head.kind is AlterationKind.LOST else REMEDY
