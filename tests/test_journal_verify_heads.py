@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from shoed.cli import ExitStatus, main
-from shoed.cli.journal.verify import HEADS_DAMAGED, INCOMPLETE, LOST, NOTHING, OLDER, REMEDY
+from shoed.cli.journal.verify import EARLIER_KEY, HEADS_DAMAGED, INCOMPLETE, LOST, NOTHING, OLDER, REMEDY
 from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
@@ -99,6 +99,20 @@ def resign(key: SigningKey, table: str = "t") -> Tamper:
             signature = key.sign(replace(head, hash=hashed.hex()).text)
             values = (hashed, signature, table, head.row)
             connection.execute("UPDATE head SET hash = ?, signature = ? WHERE table_name = ? AND row = ?", values)
+
+    return run
+
+
+def cut(key: SigningKey | None) -> Tamper:
+    """Delete the first rows, as retention does."""
+
+    def run(connection: sqlite3.Connection) -> None:
+        ((word,),) = connection.execute("SELECT word FROM journal")
+        ((hashed,),) = connection.execute("SELECT hash FROM step WHERE table_name = 't' AND row = 3")
+        signature = key.sign(cut_text(word, "t", Run(3, 3, hashed), 5)) if key else None
+        for name in ("step", "event", "head", "checkpoint"):
+            connection.execute(f"DELETE FROM {name} WHERE table_name = 't' AND row <= 3")  # noqa: S608 -- ours
+        connection.execute("INSERT INTO anchor VALUES ('t', 3, 3, ?, NULL, 'cut', 5, ?)", (hashed, signature))
 
     return run
 
@@ -204,6 +218,49 @@ async def test_a_change_of_the_key_must_be_announced(
     assert verify(place, capsys)[0] == GOOD
 
 
+@pytest.mark.parametrize("announced", [True, False])
+async def test_heads_of_an_earlier_key_than_the_given_one_are_not_proven(
+    place: Path, capsys: pytest.CaptureFixture[str], *, announced: bool
+) -> None:
+    """They are not accused. A wrong signature is: the key on record shows it."""
+    (place / KEY_FILE).rename(place / (PREVIOUS_FILE if announced else "lost"))
+    await play(place, ROWS + 1, ROWS + 2)
+    later = ("--key", str(place / PUBLIC_FILE))
+    status, text = verify(place, capsys, *later)
+    assert status == WRONG
+    assert "t: 6 signed heads of rows 1-6: not proven: the earlier key " in text
+    assert "u: all signed heads: not proven: no genuine head of a given key proves the rows up to 2" in text
+    assert ("altered" in text, text.endswith(f"{EARLIER_KEY}\n")) == (False, True), text
+    attack(place, sql("UPDATE head SET hash = zeroblob(32) WHERE table_name = 't' AND row = 2"))
+    status, text = verify(place, capsys, *later)
+    assert "t: the signed head of row 2: altered: the signature of the head is wrong" in text
+    assert (status, text.endswith(f"{REMEDY}\n")) == (WRONG, True), text
+
+
+async def test_a_cut_of_an_earlier_key_is_not_proven(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the heads of this key."""
+    earlier = daemon_key(place, None)
+    (place / KEY_FILE).rename(place / PREVIOUS_FILE)
+    await play(place, ROWS + 1, ROWS + 2)
+    attack(place, cut(earlier))
+    status, text = verify(place, capsys, "--key", str(place / PUBLIC_FILE))
+    assert "t: the cut of row 3: not proven: the earlier key " in text
+    assert (status, "altered" in text, EARLIER_KEY in text) == (WRONG, False, True), text
+
+
+@pytest.mark.parametrize(("own", "genuine", "kind"), [(1, 2, "not proven"), (2, 1, "missing")])
+async def test_a_journal_with_the_key_of_an_attacker_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], own: int, genuine: int, kind: str
+) -> None:
+    """The attacker writes the own key before or after the genuine one. The numbers of the keys prove nothing."""
+    public = daemon_key(place, None).public
+    attack(place, EDIT, rehash, resign(SigningKey(bytes(32), "it")), sql("UPDATE key SET number = ?", own))
+    attack(place, sql("UPDATE head SET key = ?", own), sql("DELETE FROM head WHERE table_name = 'u'"))
+    attack(place, sql("INSERT INTO key VALUES (?, ?, 1, 'it', NULL)", genuine, public))
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, f"t: all signed heads: {kind}: no genuine head" in text) == (WRONG, True), text
+
+
 async def test_every_head_is_in_the_log_and_in_the_journal(place: Path) -> None:
     """Both have the same heads; the last one has the hash of the last row."""
     with closing(sqlite3.connect(place / "journal.db")) as connection:
@@ -220,16 +277,7 @@ async def test_only_the_holder_of_the_key_can_cut(
     place: Path, capsys: pytest.CaptureFixture[str], *, is_signed: bool
 ) -> None:
     """Retention deletes the oldest rows, and signs the cut. The heads of its last row and of later rows still fit."""
-
-    def cut(connection: sqlite3.Connection) -> None:
-        ((word,),) = connection.execute("SELECT word FROM journal")
-        ((hashed,),) = connection.execute("SELECT hash FROM step WHERE table_name = 't' AND row = 3")
-        signature = daemon_key(place, None).sign(cut_text(word, "t", Run(3, 3, hashed), 5)) if is_signed else None
-        for name in ("step", "event", "head", "checkpoint"):
-            connection.execute(f"DELETE FROM {name} WHERE table_name = 't' AND row <= 3")  # noqa: S608 -- ours
-        connection.execute("INSERT INTO anchor VALUES ('t', 3, 3, ?, NULL, 'cut', 5, ?)", (hashed, signature))
-
-    attack(place, cut)
+    attack(place, cut(daemon_key(place, None) if is_signed else None))
     status, text = audited(place, capsys)
     assert (status, "t: the cut of row 3: altered: its signature is wrong or absent" in text) == (
         (GOOD, False) if is_signed else (WRONG, True)

@@ -49,6 +49,7 @@ class AlterationKind(Enum):
     INSERTED = "inserted"
     REORDERED = "reordered"
     LOST = "lost"  # a salvage named it
+    UNPROVEN = "not proven"  # an earlier key than the given ones signed it
 
 
 class Alteration(msgspec.Struct, frozen=True):

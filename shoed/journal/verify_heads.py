@@ -9,7 +9,6 @@ some heads are compared in each transaction, with the keys, incarnations and cut
 """
 
 from base64 import b64decode
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -22,10 +21,11 @@ from shoed.errors import JournalError
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_announced_by, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
-from shoed.journal.losses import Loss, Losses, LossKind, known_tables, span
+from shoed.journal.losses import known_tables, span
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
+from shoed.journal.signed_table import SignedTable, is_lost
 from shoed.journal.store import JOURNAL
 from shoed.journal.verify import PART, Alteration, AlterationKind
 from shoed.journal.witness import lines_of
@@ -46,12 +46,6 @@ WITHOUT_HEAD: Final = (
 CUTS: Final = (
     "SELECT row, sequence, hash, utc_us, signature FROM anchor WHERE table_name = ? AND reason = 'cut' ORDER BY row"
 )
-WORDS: Final = (
-    "SELECT row, word, reason FROM incarnation JOIN incarnation_table USING (number)"
-    " WHERE table_name = ? ORDER BY number DESC"
-)
-
-
 STOPS: Final = (
     "SELECT row FROM step WHERE table_name = ?1 AND row > ?2 AND kind = 'LinkDown' AND NOT EXISTS"
     " (SELECT 1 FROM head WHERE table_name = ?1 AND head.row = step.row) ORDER BY row"
@@ -108,46 +102,9 @@ class HeadsElsewhere(msgspec.Struct):
         self.first, self.last, self.count = min(self.first, head.time), max(self.last, head.row), self.count + 1
 
 
-def is_lost(losses: Losses, head: Head, found: bytes | None) -> bool:
-    """Whether a salvage named the row of the head: it did not find the row, or not as it was signed."""
-    if found is None:
-        return losses.has(LossKind.MISSING, head.row)
-    return found.hex() != head.hash and losses.has(LossKind.UNPROVEN, head.row)
-
-
-def after(gap: Loss) -> int:
-    """The first row after a gap: its hash is the beginning of the chain there."""
-    return gap.last_row + (gap.kind is LossKind.MISSING)
-
-
-class SignedTable:
-    """What the comparison of a head requires of its table."""
-
-    def __init__(self, reader: Reader, table: str) -> None:
-        self.begin, self.begin_sequence, *_ = msgspec.structs.astuple(reader.begin(table))
-        self.losses = Losses(reader, table)
-        self.words = list(reader.rows(WORDS, table))  # the incarnations, the newest first
-        self.first_word = reader.word
-        self.known = {self.first_word, *(word for _, word, _ in self.words)}
-        self.salvaged = self.losses.salvaged or 0
-        self.gaps = [each for each in self.losses.all if each.kind is not LossKind.EVENTS and each.row > self.begin]
-
-    def parts(self, end: int) -> Iterator[tuple[int, int]]:
-        """The first and the last row of each part between two gaps. A head proves no row before its part."""
-        first = self.begin + 1
-        for gap in self.gaps:
-            yield first, gap.row - 1
-            first = after(gap)
-        yield first, end
-
-    def part(self, row: int) -> int | None:
-        """The number of the part with this row; None: it is in a gap."""
-        number = bisect_right(self.gaps, row, key=after)
-        return None if number < len(self.gaps) and self.gaps[number].row <= row else number
-
-    def incarnation(self, row: int) -> tuple[str, str]:
-        """The word of a row, and why it begins."""
-        return next(((word, reason) for after, word, reason in self.words if after < row), (self.first_word, ""))
+def by_earlier(key: str) -> str:
+    """Anyone can make a key, and write it before a given one."""
+    return f"the earlier key {key} signed, which was not given"
 
 
 class HeadVerification:
@@ -159,10 +116,11 @@ class HeadVerification:
         self.trusted: set[str] = set()
         self.announced: set[str] = set()  # keys that are not on record, by their heads
         self.others: Mapping[str, str] = {}
+        self.earlier_keys: Collection[str] = ()
         self.tables: dict[str, SignedTable] = {}
         self.requires_heads = bool(keys)  # a journal without any key is not signed
         self.notes: list[str] = []
-        self.runs: dict[tuple[str, str], HeadRun] = {}  # by table and detail
+        self.runs: dict[tuple[str, str, str], HeadRun] = {}  # by table, subject and detail
         self.unsigned: list[tuple[int, int]] = []  # the first and the last row after the last genuine head of a part
         self.signed: dict[int, int] = {}  # by the number of the gaps before a part: the last row with a genuine head
         self.compared = 0  # heads of the table, or of the file
@@ -180,7 +138,7 @@ class HeadVerification:
     def one_moment(self) -> Iterator[None]:
         """The context of a comparison: the daemon may begin a key, a table or an incarnation, and delete rows."""
         with self.reader.one_moment():
-            self.trusted, self.others = trusted_keys(self.reader, self.keys)
+            self.trusted, self.earlier_keys, self.others = keys_on_record(self.reader, self.keys)
             self.tables = {table: SignedTable(self.reader, table) for table in known_tables(self.reader)}
             yield
 
@@ -206,8 +164,10 @@ class HeadVerification:
             self.require(table, end)
         yield from self.joined()
         if self.requires_heads and self.runs and not self.last:
+            is_earlier = {run.kind for run in self.runs.values()} == {AlterationKind.UNPROVEN}
+            kind = AlterationKind.UNPROVEN if is_earlier else AlterationKind.MISSING
             detail = f"no genuine head of a given key proves the rows up to {end}"
-            yield Alteration(table, "all signed heads", AlterationKind.MISSING, detail)
+            yield Alteration(table, "all signed heads", kind, detail)
 
     def require(self, table: str, end: int) -> None:
         """Each head moment has a head. After the last genuine head, at most one round begins."""
@@ -300,13 +260,16 @@ class HeadVerification:
 
     def compare_cuts(self, table: str) -> None:
         """A person without the key could remove the oldest rows, as retention does."""
-        keys = [b64decode(key) for key in self.trusted]
+        keys = [*self.trusted, *self.earlier_keys]
         for row, sequence, hashed, utc_us, signature in self.reader.rows(CUTS, table):
             text = b""
             with suppress(OverflowError):  # a time that is out of range: no signature fits
                 text = cut_text(self.reader.word, table, Run(row, sequence, hashed), utc_us)
-            if not text or not any(is_signed(key, signature or b"", text) for key in keys):
+            key = next((each for each in keys if text and is_signed(b64decode(each), signature or b"", text)), None)
+            if key is None:
                 self.add(table, AlterationKind.ALTERED, row, "its signature is wrong or absent", "cut")
+            elif key in self.earlier_keys:
+                self.add(table, AlterationKind.UNPROVEN, row, by_earlier(key), "cut")
 
     def begin(self) -> None:
         self.runs.clear()
@@ -324,7 +287,7 @@ class HeadVerification:
             self.compare_genuine(head, "")
 
     def compare_genuine(self, head: Head, source: str) -> None:
-        if self.trusts(head):
+        if self.trusts(head) or head.key in self.earlier_keys:
             self.compare_hash(head, source)
         else:
             reason = self.others.get(head.key, "it is not in the table `key` of the journal")
@@ -376,6 +339,8 @@ class HeadVerification:
         elif not self.has_place(head, table):
             detail = f"the sequence, the shoe or the round in the head{source} is not of the last events up to the row"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
+        elif head.key in self.earlier_keys:
+            self.add(head.table, AlterationKind.UNPROVEN, head.row, by_earlier(head.key))
         else:
             self.last = max(self.last, head.row)
             if (part := table.part(head.row)) is not None:
@@ -392,14 +357,14 @@ class HeadVerification:
         return is_known and (following is None or following > head.row) and is_played
 
     def add(self, table: str, kind: AlterationKind, row: int, detail: str, what: str = "signed head") -> None:
-        run = self.runs.get((table, detail))
+        run = self.runs.get((table, what, detail))
         if run is None:
-            self.runs[table, detail] = HeadRun(kind, detail, row, row, what)
+            self.runs[table, what, detail] = HeadRun(kind, detail, row, row, what)
         else:
             run.first, run.last, run.count = min(run.first, row), max(run.last, row), run.count + 1
 
     def joined(self) -> Iterator[Alteration]:
-        return (run.finding(table) for (table, _), run in self.runs.items())
+        return (run.finding(table) for (table, *_), run in self.runs.items())
 
 
 def journals_beside(path: Path) -> Mapping[str, Path]:
@@ -411,15 +376,20 @@ def journals_beside(path: Path) -> Mapping[str, Path]:
     return found
 
 
-def trusted_keys(reader: Reader, given: Collection[bytes]) -> tuple[set[str], Mapping[str, str]]:
-    """The given keys and those that they announced, in base64; and the other keys on record, each with its reason."""
-    trusted, others, previous = {in_base64(each) for each in given}, dict[str, str](), b""
+def keys_on_record(reader: Reader, given: Collection[bytes]) -> tuple[set[str], Collection[str], Mapping[str, str]]:
+    """In base64: the given keys and those that they announced; the keys before one of them; and each other key.
+
+    The other keys, also the earlier ones, have their reasons.
+    """
+    trusted, earlier, others, previous = {in_base64(each) for each in given}, set[str](), dict[str, str](), b""
     for public, reason, announced in reader.rows("SELECT public, reason, announced FROM key ORDER BY number"):
         key = in_base64(public)
         by_trusted = in_base64(previous) in trusted
         if not given or (by_trusted and announced and is_announced(reader.word, previous, public, announced)):
             trusted.add(key)
-        elif key not in trusted:
+        if key in trusted:
+            earlier |= others.keys()
+        else:
             others[key] = reason
         previous = public
-    return trusted, others
+    return trusted, earlier, others

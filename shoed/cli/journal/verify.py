@@ -34,6 +34,10 @@ OLDER: Final = (
     "Rows at the end are missing: this file is an older copy, or its end was removed. All other rows are verified.\n"
     "Compare it with the journal of the daemon, and with a newer backup."
 )
+EARLIER_KEY: Final = (
+    "A key that was not given signed these heads or cuts, before a given key. They prove nothing without this key.\n"
+    "Give each earlier journal.pub, too: --key may be repeated."
+)
 HEADS_DAMAGED: Final = (
     "Lines of the file of heads are damaged, or it is another file. These lines prove nothing about the journal.\n"
     "A power cut can damage the last lines of heads.jsonl. Verify with the file of a witness."
@@ -86,7 +90,9 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
             print(printable(str(each)))
             conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
-    for text in [each for each in (REMEDY, OLDER, LOST, INCOMPLETE, HEADS_DAMAGED, NOTHING) if each in conclusions][:1]:
+    for text in [
+        each for each in (REMEDY, OLDER, LOST, INCOMPLETE, EARLIER_KEY, HEADS_DAMAGED, NOTHING) if each in conclusions
+    ][:1]:
         print(text)
     return int(bool(conclusions))
 
@@ -96,7 +102,7 @@ def conclusion(of_head: Alteration) -> str:
     for begin, text in texts.items():
         if of_head.detail.startswith(begin):
             return text
-    return INCOMPLETE if of_head.kind is AlterationKind.LOST else REMEDY
+    return {AlterationKind.LOST: INCOMPLETE, AlterationKind.UNPROVEN: EARLIER_KEY}.get(of_head.kind, REMEDY)
 
 
 def require_chained(reader: Reader) -> None:
