@@ -9,7 +9,7 @@ import struct
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256, sha512
@@ -189,6 +189,7 @@ class ForeignVerifier:
         yield from self.sealed(table)
         yield from self.anchored(table)
         yield from self.chained(table)
+        yield from self.incarnations(table)
         if not self.place[0] and not self.hashes:
             yield f"{table}: no row"
         for checkpoint in self.ask("SELECT * FROM checkpoint WHERE table_name = ?", table):
@@ -343,6 +344,24 @@ class ForeignVerifier:
         for number, event in enumerate(events, start=sequence + 1):
             if event[0] != number or event[-1] not in self.digests:
                 yield f"{table}: event {event[0]}"
+
+    def incarnations(self, table: str) -> Iterator[str]:
+        """The rows with settings name the incarnations that begin before them, since the last salvage."""
+        later = self.ask(
+            "SELECT row, sequence, word FROM incarnation JOIN incarnation_table USING (number) WHERE table_name = ?"
+            " AND number > (SELECT coalesce(max(number), 1) FROM incarnation WHERE reason = 'salvaged')",
+            table,
+        )
+        present = self.ask("SELECT row, kind FROM step WHERE table_name = ?", table) if later else []
+        for row, kind in present:
+            words = []
+            if kind == "Configured":
+                with suppress(zlib.error, ValueError):  # of an altered row
+                    words = self.body(table, row)["input"].get("words", [])
+            for before, sequence, word in later:
+                is_settled = words or row == before + 1
+                if is_settled and ([sequence, word] in words) != (before < row):
+                    yield f"{table}: the incarnation {word} in row {row}"
 
     def body(self, table: str, row: int) -> dict[str, Any]:
         """The document of a row."""

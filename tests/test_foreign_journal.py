@@ -86,6 +86,7 @@ def test_a_journal_after_retention_and_a_change_of_the_key_is_accepted(running: 
         "UPDATE incarnation SET word = 'other'",
         "INSERT INTO incarnation_table VALUES (1, 'lost', 5, 0, NULL, NULL, 0, 0)",
         "INSERT INTO cursor VALUES ('lost', 5)",
+        "INSERT INTO incarnation_table SELECT 2, table_name, max(row) - 5, 5, NULL, NULL, 0, 0 FROM step GROUP BY 2",
     ],
 )
 def test_a_change_is_found_by_both(running: Running, tmp_path: Path, statement: str) -> None:
@@ -93,6 +94,7 @@ def test_a_change_is_found_by_both(running: Running, tmp_path: Path, statement: 
     path = tmp_path / "journal.db"
     path.write_bytes((running.place / "journal.db").read_bytes())
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO incarnation VALUES (2, 'later', 0, 'restored', '')")  # of no table
         assert connection.execute(statement.replace("newest", NEWEST)).rowcount
     foreign, ours = problems(running, path, with_heads=False)
     assert foreign

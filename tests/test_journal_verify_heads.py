@@ -18,7 +18,7 @@ from shoed.journal import Store
 from shoed.journal.commit import Committer, Entry
 from shoed.journal.head_log import NAME, logged_heads
 from shoed.journal.heads import Head, is_genuine, newest_head, stored_heads
-from shoed.journal.incarnations import begin
+from shoed.journal.incarnations import begin, pending, words
 from shoed.journal.keys import KEY_FILE, PREVIOUS_FILE, PUBLIC_FILE, SigningKey, daemon_key
 from shoed.journal.losses import REASONS
 from shoed.journal.reader import Reader
@@ -28,6 +28,7 @@ from shoed.journal.salvage import salvage
 from shoed.journal.seal import Run
 from shoed.journal.verify_heads import NOT_HEAD
 from shoed.model.incarnations import Because
+from shoed.model.step import Configured
 from tests.test_journal import StateAfter, part_of_a_frame, urgent, writing, written
 
 ROWS: Final = 6  # each has a head: `urgent` rows begin a shoe
@@ -53,6 +54,14 @@ async def play(place: Path, first: int, last: int, table: str = "t") -> None:
     async with writing(Store(place), key) as writer:
         for row in range(first, last + 1):
             await written(writer, urgent(row), table)
+
+
+async def configure(place: Path, row: int) -> None:
+    """A start of the daemon records the words of the table, and begins a round."""
+    with closing(Reader(place / "journal.db")) as reader:
+        settings = Configured("", 7, "", words=words(reader, "t"), continued=pending(reader, "t"))
+    async with writing(Store(place), daemon_key(place, None)) as writer:
+        await written(writer, replace(urgent(row), input=settings), "t")
 
 
 def attack(place: Path, *steps: Tamper) -> None:
@@ -318,7 +327,8 @@ async def test_a_failed_commit_leaves_no_head(place: Path) -> None:
 async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The heads of its lost rows are at the witness. The new heads have another word."""
     attack(place, *WITHOUT_TAIL, lambda connection: begin(connection, Because.RESTORED, "the backup of Monday", 0))
-    await play(place, 4, 5)
+    await configure(place, 4)
+    await play(place, 5, 5)
     (*_, last) = [head for head in logged_heads(place) if head.table == "t"]
     assert (last.row, last.incarnation == last.journal) == (5, False)
     assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == GOOD
@@ -327,6 +337,39 @@ async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys
     assert (status, lost in text) == (WRONG, True)
     assert f"{last.incarnation} begins before them: restored" in text
     assert (REMEDY in text, text.endswith(f"{LOST}\n")) == (False, True), text
+
+
+FORGED: Final = (
+    sql("INSERT INTO incarnation VALUES (7, 'forged', 1, 'restored', 'x')"),
+    sql("INSERT INTO incarnation_table VALUES (7, 't', 3, 3, NULL, NULL, 0, 0)"),
+)
+OF_2: Final = "incarnation_table SET row = {} WHERE table_name = 't' AND number = 2"
+
+
+@pytest.mark.parametrize(
+    ("tamper", "incarnation", "rows"),
+    [
+        (FORGED, "7: altered: row 4 does not record that the word forged begins after event 3", "3 words of rows 7-9"),
+        ((sql(f"UPDATE {OF_2.format(4)}"),), "2: altered: row 5 does not record that the word ", "2 words of rows 5-6"),
+        ((sql(f"UPDATE {OF_2.format(7)}"),), "2: altered: row 7 has its word already", "the word of row 7"),
+        ((sql(f"UPDATE {OF_2.format('row, sequence = 5')}"),), "2: altered: row 7 does not record that the word ", ""),
+    ],
+)
+async def test_a_forged_incarnation_is_named_and_no_row_is_lost(
+    place: Path, capsys: pytest.CaptureFixture[str], tamper: Sequence[Tamper], incarnation: str, rows: str
+) -> None:
+    """The first row of an incarnation records it, and each later row with settings. The heads are genuine."""
+    attack(place, lambda connection: begin(connection, Because.RESTORED, "the backup of Monday", 0))
+    await configure(place, 7)
+    await play(place, 8, 8)
+    await configure(place, 9)
+    key = ("--key", str(place / "auditor.pub"))
+    assert verify(place, capsys, *key)[0] == GOOD
+    attack(place, *tamper)
+    status, text = verify(place, capsys, *key)
+    assert (status, f"t: incarnation {incarnation}" in text, text.endswith(f"{REMEDY}\n")) == (WRONG, True, True), text
+    assert (f"t: {rows}: altered: the head has the incarnation " in text) == bool(rows), text
+    assert ("missing" in text, "the last genuine one is of row 9" in text) == (False, True), text
 
 
 @pytest.mark.parametrize("own", [0, 8])
@@ -387,11 +430,11 @@ async def test_an_older_copy_is_named_as_such(place: Path, capsys: pytest.Captur
 
 
 async def test_a_row_of_an_unknown_incarnation_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another copy of the journal was in use, and its head has a row that this journal has, too."""
+    """The holder of the key signed it. The row has its hash, so that the head is not missing."""
     head = next(head for head in logged_heads(place) if head.table == "t")
     write_heads(place, [signed(place)(replace(head, incarnation="other"))])
     status, text = audited(place, capsys)
-    assert (status, "has the incarnation other, which is not on record before the row" in text) == (WRONG, True), text
+    assert (status, "t: the word of row 1: altered: the head of" in text) == (WRONG, True), text
 
 
 async def test_heads_of_strangers_accuse_no_journal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -521,8 +564,8 @@ async def test_the_salvage_of_a_lost_table_is_verified(place: Path, capsys: pyte
     found = salvage(place / "journal.db", place / "new" / "journal.db")
     gaps = [f"{table.name}: {loss}: {REASONS[loss.kind]}" for table in found.tables for loss in table.losses]
     assert gaps[0] == "t: rows 1-6: missing: the salvage did not find them"
-    for words in ((), ("--key", str(place / "auditor.pub"))):
-        status, text = verify(place / "new", capsys, *words)
+    for key in ((), ("--key", str(place / "auditor.pub"))):
+        status, text = verify(place / "new", capsys, *key)
         printed = [line for line in text.splitlines() if "missing" in line or "altered" in line]
         assert (status, sorted(printed)) == (WRONG, sorted(gaps))
         assert INCOMPLETE in text

@@ -1,6 +1,6 @@
 """The verification of a journal as a file: its schema, its dictionary, its words, and tables without rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import product
@@ -10,7 +10,7 @@ import msgspec
 
 from shoed.errors import JournalUnusable
 from shoed.journal.losses import Losses, LossKind, known_tables
-from shoed.journal.reader import Reader
+from shoed.journal.reader import MALFORMED, Reader
 from shoed.journal.rows import DICTIONARY, DICTIONARY_SHA256
 from shoed.journal.schema import DEFINITIONS, INDEXES, TABLES, definitions, expected_definitions
 from shoed.journal.verify import Alteration, AlterationKind
@@ -27,6 +27,8 @@ INCARNATIONS: Final = (
     "SELECT row, number, word, sequence FROM incarnation_table LEFT JOIN incarnation USING (number)"
     " WHERE table_name = ? ORDER BY number"
 )
+LAST_SALVAGE: Final = f"SELECT coalesce(max(number), 1) FROM incarnation WHERE reason = '{Because.SALVAGED.value}'"  # noqa: S608 -- ours
+CONFIGURED: Final = "SELECT row FROM step WHERE +table_name = ? AND kind = 'Configured'"  # `+`: by the index of `kind`
 NUMBERED: Final = ("step", "step_4", "anchor", "seal", "head", "checkpoint")  # by the row of a table
 
 
@@ -75,9 +77,18 @@ def rows_before_the_first(reader: Reader) -> Iterator[Alteration]:
             yield Alteration(table, f"row {row} in the table {source}", AlterationKind.INSERTED, "the first row is 1")
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """A later incarnation of a table, which begins after a row."""
+
+    row: int
+    number: int
+    since: WordSince
+
+
 def incarnation_changes(reader: Reader, table: str) -> Iterator[Alteration]:
-    """An incarnation is not after the last row, and its first row records its word."""
-    end, losses = reader.last_row(table), Losses(reader, table)
+    """An incarnation is not after the last row, and the rows with settings name the incarnations before them."""
+    end, losses, later = reader.last_row(table), Losses(reader, table), list[Begun]()
+    ((salvaged,),) = reader.rows(LAST_SALVAGE)  # it estimated the first rows of earlier incarnations
     for row, number, word, sequence in reader.rows(INCARNATIONS, table):
         place = f"incarnation {number}"
         if word is None:
@@ -85,18 +96,36 @@ def incarnation_changes(reader: Reader, table: str) -> Iterator[Alteration]:
         elif row > end and not losses.has(LossKind.MISSING, end + 1, row):
             detail = f"it begins after row {row}, and the last row is {end}"
             yield Alteration(table, place, AlterationKind.ALTERED, detail)
-        elif number > 1 and contradicts(reader, table, row + 1, WordSince(sequence, word)):
-            detail = f"row {row + 1} does not record that the word {word} begins after event {sequence}"
-            yield Alteration(table, place, AlterationKind.ALTERED, detail)
+        elif number > salvaged:
+            later.append(Begun(row, number, WordSince(sequence, word)))
+    named = set[int]()
+    for number, detail in contradictions(reader, table, later):
+        if number not in named:
+            yield Alteration(table, f"incarnation {number}", AlterationKind.ALTERED, detail)
+        named.add(number)
 
 
-def contradicts(reader: Reader, table: str, row: int, word: WordSince) -> bool:
-    """Whether the first row of an incarnation has other words, as far as the row exists and can be read."""
-    with suppress(JournalUnusable, msgspec.DecodeError):
+def contradictions(reader: Reader, table: str, later: Sequence[Begun]) -> Iterator[tuple[int, str]]:
+    """The numbers of incarnations that a row with settings contradicts. The hash of the row covers its words."""
+    first_rows = (each.row + 1 for each in later)
+    for row in sorted({*first_rows, *(row for (row,) in reader.rows(CONFIGURED, table))} if later else ()):
+        words = recorded_words(reader, table, row)
+        for each in later if words is not None else ():
+            is_due = each.row + 1 == row or (each.row < row and bool(words))
+            if is_due and each.since not in (words or ()):
+                since = f"the word {each.since.word} begins after event {each.since.after}"
+                yield each.number, f"row {row} does not record that {since}"
+            elif each.row >= row and each.since in (words or ()):
+                yield each.number, f"row {row} has its word already"
+
+
+def recorded_words(reader: Reader, table: str, row: int) -> Sequence[WordSince] | None:
+    """The words in a row with settings, or nothing in another row. None: the row is absent, or cannot be read."""
+    with suppress(JournalUnusable, *MALFORMED):
         for step in reader.step(table, row, row):
             first: AnyInput = decoder(AnyInput).decode(step.input)
-            return isinstance(first, Configured) and word not in first.words
-    return False
+            return first.words if isinstance(first, Configured) else ()
+    return None
 
 
 def schema_changes(reader: Reader) -> Iterator[Alteration]:

@@ -321,6 +321,8 @@ class HeadVerification:
         found = self.reader.hash_of(head.table, head.row, "step", "anchor")
         if is_lost(table.losses, head, found):
             self.lost += 1
+        elif found is not None and found.hex() == head.hash:
+            self.compare_place(head, source, table, word)
         elif word != head.incarnation and reason:
             detail = f"{LOST_INCARNATION} {head.incarnation} are lost, {word} begins before them: {reason}"
             self.add(head.table, AlterationKind.MISSING, head.row, detail)
@@ -330,13 +332,16 @@ class HeadVerification:
             self.add(head.table, AlterationKind.MISSING, head.row, f"{what} of the head{source}")
         elif self.reader.path.name != JOURNAL and head.incarnation not in table.known:
             self.later[head.incarnation] = self.later.get(head.incarnation, 0) + 1
-        elif word != head.incarnation:
-            detail = f"the head{source} has the incarnation {head.incarnation}, which is not on record before the row"
-            self.add(head.table, AlterationKind.ALTERED, head.row, detail)
-        elif found.hex() != head.hash:
+        else:
             detail = f"the hash of the row is not the hash in the head{source}: the journal was rewritten"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
-        elif not self.has_place(head, table):
+
+    def compare_place(self, head: Head, source: str, table: SignedTable, word: str) -> None:
+        """Compare the other values in the head of a row that has its hash."""
+        if word != head.incarnation:
+            detail = f"the head{source} has the incarnation {head.incarnation}, and `incarnation_table` has {word}"
+            self.add(head.table, AlterationKind.ALTERED, head.row, detail, "word")
+        if not self.has_place(head, table):
             detail = f"the sequence, the shoe or the round in the head{source} is not of the last events up to the row"
             self.add(head.table, AlterationKind.ALTERED, head.row, detail)
         elif head.key in self.earlier_keys:
