@@ -233,9 +233,11 @@ class ForeignVerifier:
         ):
             place = {"table": table, "row": row, "sequence": sequence, "time": time_of(utc_us), "hash": hashed.hex()}
             text = signed_text("cut", journal=self.word, **place)
-            if state is not None or not any(is_signed(key, text, signature or b"") for key in self.trusted):
+            is_genuine = any(is_signed(key, text, signature or b"") for key in self.trusted)
+            if state is not None or not is_genuine:
                 yield f"{table}: the cut of row {row}"
-            self.cut, self.place, self.hashes = row, (row, sequence, hashed), {row: hashed}
+            if is_genuine:
+                self.cut, self.place, self.hashes = row, (row, sequence, hashed), {row: hashed}
         for name, column, last in (("step", "row", 0), ("step_4", "row", 0), ("event", "sequence", 1)):
             query = f"SELECT 1 FROM {name} WHERE table_name = ? AND {column} <= ? LIMIT 1"
             if self.ask(query, table, self.place[last]):
@@ -313,7 +315,10 @@ class ForeignVerifier:
 
     def anchored(self, table: str) -> Iterator[str]:
         """The end of the rows of earlier versions."""
-        query = "SELECT row, sequence, hash, state, reason, utc_us FROM anchor WHERE table_name = ? AND row > ?"
+        query = (
+            "SELECT row, sequence, hash, state, reason, utc_us FROM anchor WHERE table_name = ? AND row > ?"
+            " AND reason <> 'cut'"
+        )
         anchors = self.ask(query, table, self.cut)
         if bool(anchors) != (self.place[0] > self.cut):
             yield f"{table}: the anchor"

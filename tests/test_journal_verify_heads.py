@@ -29,6 +29,7 @@ from shoed.journal.seal import Run
 from shoed.journal.verify_heads import NOT_HEAD
 from shoed.model.incarnations import Because
 from shoed.model.step import Configured
+from tests.foreign_journal import ForeignVerifier
 from tests.test_journal import StateAfter, part_of_a_frame, urgent, writing, written
 
 ROWS: Final = 6  # each has a head: `urgent` rows begin a shoe
@@ -288,10 +289,32 @@ async def test_only_the_holder_of_the_key_can_cut(
     """Retention deletes the oldest rows, and signs the cut. The heads of its last row and of later rows still fit."""
     attack(place, cut(daemon_key(place, None) if is_signed else None))
     status, text = audited(place, capsys)
-    assert (status, "t: the cut of row 3: altered: its signature is wrong or absent" in text) == (
-        (GOOD, False) if is_signed else (WRONG, True)
+    if is_signed:
+        assert (status, "2 of rows that retention has deleted are not compared" in text) == (GOOD, True), text
+        return
+    first, second, *_ = text.splitlines()
+    assert first == "t: the cut of row 3: altered: its signature is wrong or absent"
+    assert second == "t: rows 1-3: missing: the next row is 4"
+    assert (status, "deleted" in text) == (WRONG, False), text
+
+
+async def test_a_forged_cut_accuses_no_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named first, and the rows before it are verified as without it. They are still there."""
+    rows = "INSERT INTO anchor SELECT 't', row, row, hash, NULL, 'cut', 5, zeroblob(64) FROM step"
+    attack(
+        place,
+        sql(f"{rows} WHERE table_name = 't' AND row = 3"),
+        sql("INSERT INTO anchor VALUES ('t', 99, 99, x'00', NULL, 'cut', 5, NULL)"),
     )
-    assert "2 of rows that retention has deleted are not compared" in text
+    status, text = audited(place, capsys)
+    first, second, third, *_ = text.splitlines()
+    assert first == "t: 2 cuts of rows 3-99: altered: its signature is wrong or absent"
+    assert second.startswith("t: rows 1-6 and 6 events have their hashes")
+    assert third.startswith("u: rows 1-2 and 2 events have their hashes")
+    assert (status, "deleted" in text, text.count("altered")) == (WRONG, False, 1), text
+    key = daemon_key(place, None).public
+    foreign = ForeignVerifier(place / "journal.db", [key], place / "witness.jsonl").problems()
+    assert list(foreign) == ["t: the cut of row 3", "t: the cut of row 99"]
 
 
 async def test_a_stop_signs_the_last_row(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,10 +84,10 @@ class Running:
     def findings(self, reader: Reader, *, with_heads: bool = True) -> Iterator[object]:
         """As `shoed journal verify --key --heads`."""
         yield from file_findings(reader)
-        tables = known_tables(reader)
+        tables, heads = known_tables(reader), HeadVerification(reader, [self.public])
         for table in tables:
+            yield from heads.cuts(table)
             yield from Verification(reader, table, 20).findings()
-        heads = HeadVerification(reader, [self.public])
         yield from heads.of_file()
         for table in tables:
             yield from heads.stored(table)

@@ -103,6 +103,7 @@ class Reader:
         self.path = path
         self.verified_runs: set[tuple[str, int]] = set()  # of sealed rows: the table and the last row
         self.not_found: dict[MissingEvents, None] = {}  # by the reads of this reader, in their order
+        self.forged_cuts: set[tuple[str, int]] = set()  # the table and the row; they are ignored
         try:
             path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -291,9 +292,10 @@ class Reader:
 
     def last_row(self, table: str) -> int:
         """The last row with its Step; 0 without a row."""
-        names = ("step", "step_4", "anchor") if self.is_chained else ("step",)
+        names = ("step", "step_4") if self.is_chained else ("step",)
         queries = (f"SELECT coalesce(max(row), 0) FROM {name} WHERE table_name = ?" for name in names)  # noqa: S608 -- ours
-        return max(int(last) for query in queries for (last,) in self.rows(query, table))
+        anchored = (anchor.row for anchor in self.anchors(table))
+        return max(*anchored, *(int(last) for query in queries for (last,) in self.rows(query, table)), 0)
 
     def next_row(self, table: str, row: int) -> int | None:
         """The first row with its Step that is not before this row."""
@@ -384,7 +386,8 @@ class Reader:
     def anchors(self, table: str) -> list[ChainAnchor]:
         """The oldest first."""
         query = "SELECT row, sequence, hash, state, reason, utc_us FROM anchor WHERE table_name = ? ORDER BY row"
-        return [ChainAnchor(*row) for row in self.rows(query, table)] if self.is_chained else []
+        found = self.rows(query, table) if self.is_chained else ()
+        return [ChainAnchor(*each) for each in found if (table, each[0]) not in self.forged_cuts]
 
     def begin(self, table: str) -> ChainAnchor:
         """The beginning of the chain: the newest cut, or the beginning of the table."""

@@ -69,12 +69,17 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
     conclusions = set[str]()
     with opened(place) as reader:
         require_chained(reader)
+        heads = HeadVerification(reader, keys)
+        cuts = {name: list(heads.cuts(name)) for name in known_tables(reader)}  # first: a forged one is ignored below
         of_file = list(file_findings(reader))
         tables = present(reader, names, file, {change.table for change in of_file})
         for change in of_file:
             print(change)
             conclusions.add(conclusion(change))
         for name in tables:
+            for change in cuts.get(name, ()):
+                print(change)
+                conclusions.add(conclusion(change))
             verification = Verification(reader, name)
             for gap, reason in verification.losses.named:
                 print(printable(f"{name}: {gap}: {reason}"))
@@ -87,7 +92,7 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
                 print(printable(line))
             if len(found) > SHOWN:
                 print(printable(f"{name}: more changes follow"))
-        for each in verified_heads(HeadVerification(reader, keys), tables, file, names):
+        for each in verified_heads(heads, tables, file, names):
             print(printable(str(each)))
             conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
     for text in [
