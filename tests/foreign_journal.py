@@ -357,8 +357,8 @@ class ForeignVerifier:
             " AND number > (SELECT coalesce(max(number), 1) FROM incarnation WHERE reason = 'salvaged')",
             table,
         )
-        present = self.ask("SELECT row, kind FROM step WHERE table_name = ?", table) if later else []
-        for row, kind in present:
+        salvages = self.ask("SELECT 1 FROM incarnation WHERE reason = 'salvaged'")
+        for row, kind in self.ask("SELECT row, kind FROM step WHERE table_name = ?", table):
             words = []
             if kind == "Configured":
                 with suppress(zlib.error, ValueError):  # of an altered row
@@ -367,6 +367,9 @@ class ForeignVerifier:
                 is_settled = words or row == before + 1
                 if is_settled and ([sequence, word] in words) != (before < row):
                     yield f"{table}: the incarnation {word} in row {row}"
+            known = {word for _, _, word in later}
+            if not salvages and not known.issuperset(word for _, word in words[1:]):
+                yield f"{table}: an incarnation of row {row}"
 
     def body(self, table: str, row: int) -> dict[str, Any]:
         """The document of a row."""

@@ -362,6 +362,15 @@ async def test_a_restored_journal_names_the_lost_incarnation(place: Path, capsys
     assert (REMEDY in text, text.endswith(f"{LOST}\n")) == (False, True), text
 
 
+async def test_a_removed_incarnation_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row with settings has its word. Without it, an id would be used twice."""
+    attack(place, lambda connection: begin(connection, Because.RESTORED, "the backup of Monday", 0))
+    await configure(place, 7)
+    attack(place, sql("DELETE FROM incarnation_table WHERE number = 2"))
+    status, text = verify(place, capsys)
+    assert (status, ": missing: row 7 records that it begins after event 6" in text) == (WRONG, True), text
+
+
 FORGED: Final = (
     sql("INSERT INTO incarnation VALUES (7, 'forged', 1, 'restored', 'x')"),
     sql("INSERT INTO incarnation_table VALUES (7, 't', 3, 3, NULL, NULL, 0, 0)"),

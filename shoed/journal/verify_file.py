@@ -98,25 +98,30 @@ def incarnation_changes(reader: Reader, table: str) -> Iterator[Alteration]:
             yield Alteration(table, place, AlterationKind.ALTERED, detail)
         elif number > salvaged:
             later.append(Begun(row, number, WordSince(sequence, word)))
-    named = set[int]()
-    for number, detail in contradictions(reader, table, later):
-        if number not in named:
-            yield Alteration(table, f"incarnation {number}", AlterationKind.ALTERED, detail)
-        named.add(number)
+    named = set[str]()  # the first contradiction of each incarnation is sufficient
+    for change in contradictions(reader, table, later, is_salvaged=salvaged > 1):
+        if change.place not in named:
+            yield change
+        named.add(change.place)
 
 
-def contradictions(reader: Reader, table: str, later: Sequence[Begun]) -> Iterator[tuple[int, str]]:
-    """The numbers of incarnations that a row with settings contradicts. The hash of the row covers its words."""
-    first_rows = (each.row + 1 for each in later)
-    for row in sorted({*first_rows, *(row for (row,) in reader.rows(CONFIGURED, table))} if later else ()):
+def contradictions(reader: Reader, table: str, later: Sequence[Begun], *, is_salvaged: bool) -> Iterator[Alteration]:
+    """The incarnations that a row with settings contradicts. The hash of the row covers its words."""
+    known, first_rows = {each.since for each in later}, {each.row + 1 for each in later}
+    for row in sorted(first_rows.union(row for (row,) in reader.rows(CONFIGURED, table))):
         words = recorded_words(reader, table, row)
         for each in later if words is not None else ():
+            place, is_recorded = f"incarnation {each.number}", each.since in (words or ())
             is_due = each.row + 1 == row or (each.row < row and bool(words))
-            if is_due and each.since not in (words or ()):
-                since = f"the word {each.since.word} begins after event {each.since.after}"
-                yield each.number, f"row {row} does not record that {since}"
-            elif each.row >= row and each.since in (words or ()):
-                yield each.number, f"row {row} has its word already"
+            if is_due and not is_recorded:
+                begins = f"the word {each.since.word} begins after event {each.since.after}"
+                yield Alteration(table, place, AlterationKind.ALTERED, f"row {row} does not record that {begins}")
+            elif each.row >= row and is_recorded:
+                yield Alteration(table, place, AlterationKind.ALTERED, f"row {row} has its word already")
+        for since in (words or ())[1:]:
+            if since.word not in {each.word for each in known} and not is_salvaged:
+                detail = f"row {row} records that it begins after event {since.after}"
+                yield Alteration(table, f"the incarnation {since.word}", AlterationKind.MISSING, detail)
 
 
 def recorded_words(reader: Reader, table: str, row: int) -> Sequence[WordSince] | None:
