@@ -619,6 +619,14 @@ async def test_heads_that_a_salvage_did_not_find_are_a_gap(place: Path, capsys: 
     assert (status, "t: the signed head of row 7: missing: a round or a shoe begins" in text) == (WRONG, True), text
 
 
+async def test_a_row_requires_one_head(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if a round ends and a shoe begins in the same row."""
+    event = "INSERT INTO event VALUES ('t', ?, 6, 'round.completed', 1, '{}')"
+    attack(place, sql(event, 7), sql(event, 8), sql("DELETE FROM head WHERE table_name = 't'"))
+    status, text = verify(place, capsys, "--key", str(place / "auditor.pub"))
+    assert (status, "t: 6 signed heads of rows 1-6: missing: a round or a shoe begins" in text) == (WRONG, True), text
+
+
 @pytest.mark.parametrize("is_salvaged", [True, False])
 async def test_gaps_require_a_salvage(place: Path, capsys: pytest.CaptureFixture[str], *, is_salvaged: bool) -> None:
     """A salvage begins an incarnation. Otherwise a person removed the rows, and wrote the table `loss`."""

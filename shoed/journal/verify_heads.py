@@ -178,13 +178,14 @@ class HeadVerification:
 
     def require(self, table: str, end: int) -> None:
         """Each head moment has a head. After the last genuine head, at most one round begins."""
-        begin, sequence = max((each.row for each in self.reader.anchors(table)), default=0), 0
+        begin, sequence, before = max((each.row for each in self.reader.anchors(table)), default=0), 0, 0
         salvaged = self.tables[table].salvaged
         while without := list(self.reader.rows(WITHOUT_HEAD, table, sequence, begin)):
             for sequence, row in without:  # noqa: B007 -- the next part begins after it
-                if row > salvaged:
+                if row > salvaged and row != before:  # a row may have several of these events
                     self.add(table, AlterationKind.MISSING, row, "a round or a shoe begins or ends in the row")
-                self.without_head += row <= salvaged
+                self.without_head += before != row <= salvaged
+                before = row
         for (row,) in self.reader.rows(STOPS, table, max(begin, salvaged)):
             if self.reader.event_columns(table, row):
                 self.add(table, AlterationKind.MISSING, row, "a link closes in the row, as at a stop")
