@@ -235,6 +235,16 @@ def test_a_seal_of_more_rows_than_remain_is_found(path: Path) -> None:
         ),
         pytest.param(["UPDATE journal SET word = 'other'"], "journal.db: the word .*: altered", id="the word"),
         pytest.param(
+            ["UPDATE incarnation SET word = 'other'"],
+            "journal.db: incarnation 1: altered: the journal has the word .*, and incarnation 1 has other",
+            id="the word of the first incarnation",
+        ),
+        pytest.param(
+            ["DELETE FROM incarnation"],
+            "journal.db: incarnation 1: missing: the journal has the word ",
+            id="no first incarnation",
+        ),
+        pytest.param(
             ["UPDATE cursor SET sequence = 99999 WHERE table_name = 't'"], r"t: events \d+-99999: missing", id="the end"
         ),
         pytest.param(

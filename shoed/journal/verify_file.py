@@ -11,7 +11,7 @@ import msgspec
 from shoed.errors import JournalUnusable
 from shoed.journal.losses import Losses, LossKind, known_tables
 from shoed.journal.reader import MALFORMED, Reader
-from shoed.journal.rows import DICTIONARY, DICTIONARY_SHA256
+from shoed.journal.rows import DICTIONARY, DICTIONARY_SHA256, genesis, row_hash
 from shoed.journal.schema import DEFINITIONS, INDEXES, TABLES, definitions, expected_definitions
 from shoed.journal.verify import Alteration, AlterationKind
 from shoed.model.incarnations import Because, WordSince
@@ -46,11 +46,13 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
         detail = "the compressed bodies of the rows have other contents"
         yield Alteration(file, "the dictionary", AlterationKind.ALTERED, detail)
     yield from schema_changes(reader)
-    ((word,),) = reader.rows("SELECT coalesce((SELECT word FROM incarnation WHERE number = 1), '')")
-    if word != reader.word:
-        yield Alteration(
-            file, "the word of the journal", AlterationKind.ALTERED, f"{reader.word}, and {word or 'no word'} before"
-        )
+    words = [word for (word,) in reader.rows("SELECT word FROM incarnation WHERE number = 1")]
+    if not words:
+        yield Alteration(file, "incarnation 1", AlterationKind.MISSING, f"the journal has the word {reader.word}")
+    elif words != [reader.word]:
+        place = "incarnation 1" if is_proven_word(reader) else "the word of the journal"
+        detail = f"the journal has the word {reader.word}, and incarnation 1 has {words[0]}"
+        yield Alteration(file, place, AlterationKind.ALTERED, detail)
     if list(reader.rows(f"SELECT 1 FROM loss WHERE NOT EXISTS ({SALVAGED}) LIMIT 1")):  # noqa: S608 -- ours
         detail = "it names gaps, and no incarnation of the journal is `salvaged`"
         yield Alteration(file, "the table `loss`", AlterationKind.INSERTED, detail)
@@ -68,6 +70,15 @@ def file_changes(reader: Reader) -> Iterator[Alteration]:
     if list(reader.rows("SELECT 1 FROM key LIMIT 1")) and not list(reader.rows("SELECT 1 FROM head LIMIT 1")):
         kind = AlterationKind.LOST if list(reader.rows(SALVAGED)) else AlterationKind.MISSING
         yield Alteration(file, "all signed heads", kind, "the key that signed them remains")
+
+
+def is_proven_word(reader: Reader) -> bool:
+    """Whether the hash of a first row follows from the word of the journal."""
+    return any(
+        row_hash(genesis(reader.word, table), columns[:-1], reader.event_columns(table, 1)) == columns.hash
+        for table in reader.tables
+        for columns in reader.columns(table, 1, 1)
+    )
 
 
 def rows_before_the_first(reader: Reader) -> Iterator[Alteration]:
