@@ -267,6 +267,31 @@ def test_a_change_is_found_with_its_place(path: Path, statements: list[str], exp
     assert re.match(expected, several[0]), several
 
 
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("INSERT INTO seal VALUES ('u', 31, 9, zeroblob(32))", "u: the seal of row 31: inserted: no earlier version"),
+        (
+            "INSERT INTO anchor VALUES ('u', 20, 9, zeroblob(32), NULL, 'seal', 5, NULL)",
+            "u: the seal of row 20: inserted: no earlier version wrote row 1: it has its own hash",
+        ),
+        (
+            "INSERT INTO loss VALUES ('u', 12, 15, 'unproven', NULL, NULL)",
+            "u: the loss of rows 12-15: altered: the hash of row 12 follows from the row before it",
+        ),
+        (
+            "INSERT INTO loss VALUES ('u', 12, 15, 'missing', NULL, NULL)",
+            "u: the loss of rows 12-15: altered: step 12 is present",
+        ),
+    ],
+)
+def test_a_forged_seal_or_loss_accuses_no_row(path: Path, statement: str, expected: str) -> None:
+    """The rows have their hashes: only the forged entry is a finding."""
+    change(path, "INSERT INTO incarnation VALUES (2, 'later', 0, 'salvaged', '')", statement)
+    (finding,) = found(path)
+    assert finding.startswith(expected)
+
+
 def test_a_recomputed_hash_is_found_in_the_next_row(path: Path) -> None:
     """A person who changes a row and computes its hash again does not have the hash of the next row."""
     before = ask(path, "SELECT hash FROM step WHERE table_name = 'u' AND row = 21")

@@ -1,13 +1,16 @@
 """The gaps that a salvage named in a journal: rows and events that are missing, and rows that are not proven."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from typing import Final
 
 import msgspec
 
-from shoed.journal.reader import MissingEvents, Reader
+from shoed.errors import JournalUnusable
+from shoed.journal.reader import MALFORMED, MissingEvents, Reader
+from shoed.journal.rows import row_hash
 from shoed.model.incarnations import Because
 
 
@@ -78,15 +81,17 @@ class Losses:
         query = "SELECT row, last_row, kind, sequence, last_sequence FROM loss WHERE table_name = ? ORDER BY row"
         found = reader.rows(query, table) if reader.is_chained else ()
         self.all: list[Loss] = []
-        self.unknown: list[tuple[int, str]] = []  # the row of an entry that no salvage writes, and the reason
+        self.unknown: list[tuple[str, str]] = []  # the place of an entry that no salvage writes, and the reason
         for row, last_row, kind, *events in found:
             if kind not in KINDS:
-                self.unknown.append((row, f"no salvage writes the kind {kind!r}"))
+                self.unknown.append((f"row {row}", f"no salvage writes the kind {kind!r}"))
             # If the table has continued after the last salvage, that salvage wrote no entry about its rows.
             elif (last := self.salvaged) is not None and last < min(row, reader.last_row(table)):
-                self.unknown.append((row, f"the last salvage ended with row {last}"))
+                self.unknown.append((f"row {row}", f"the last salvage ended with row {last}"))
+            elif detail := self.contradiction(loss := Loss(row, last_row, LossKind(kind), *events)):
+                self.unknown.append((str(loss), detail))
             else:
-                self.all.append(Loss(row, last_row, LossKind(kind), *events))
+                self.all.append(loss)
 
     @cached_property
     def events_without_rows(self) -> list[str]:
@@ -114,19 +119,26 @@ class Losses:
         """The gaps with one of these rows."""
         return (loss for loss in self.all if loss.row <= last and loss.last_row >= first)
 
-    def present(self, loss: Loss) -> str | None:
-        """The first row or event that is in the journal, although the salvage did not find it."""
-        number, sources = {
-            LossKind.MISSING: ("row", ("step", "step_4")),
-            LossKind.EVENTS: ("sequence", ("event",)),
-            LossKind.UNPROVEN: ("row", ()),
-        }[loss.kind]
+    def contradiction(self, loss: Loss) -> str:
+        """The first row or event that the salvage did not find, and is present; or a row that is proven."""
+        if loss.kind is LossKind.UNPROVEN:
+            return next((f"the hash of row {row} follows from the row before it" for row in self.proven(loss)), "")
+        is_row = loss.kind is LossKind.MISSING
+        number, sources = ("row", ("step", "step_4")) if is_row else ("sequence", ("event",))
         for name in sources:
             query = f"SELECT min({number}) FROM {name} WHERE table_name = ? AND {number} BETWEEN ? AND ?"  # noqa: S608 -- ours
             for (found,) in self.reader.rows(query, self.table, loss.first, loss.last):
                 if found is not None:
-                    return f"{name} {found}"
-        return None
+                    return f"{name} {found} is present"
+        return ""
+
+    def proven(self, loss: Loss) -> Iterator[int]:
+        """The rows of a gap whose hash follows from the row before them, as far as they can be read."""
+        with suppress(JournalUnusable, *MALFORMED):
+            for columns in self.reader.columns(self.table, loss.row, loss.last_row):
+                before, events = self.reader.before(self.table, columns.row), self.reader.event_columns(*columns[:2])
+                if before.row == columns.row - 1 and row_hash(before.hash, columns[:-1], events) == columns.hash:
+                    yield columns.row
 
     def count(self, kind: LossKind) -> int:
         return sum(loss.last - loss.first + 1 for loss in self.all if loss.kind is kind)

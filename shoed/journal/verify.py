@@ -111,11 +111,8 @@ class Verification:
     def row_findings(self) -> Iterator[Alteration]:
         for place, reason in self.losses.named:
             yield self.finding(place, AlterationKind.LOST, reason)
-        for loss in self.losses.all:
-            if (present := self.losses.present(loss)) is not None:
-                yield self.finding(f"the loss of {loss}", AlterationKind.ALTERED, f"{present} is present")
-        for row, reason in self.losses.unknown:
-            yield self.finding(f"the loss of row {row}", AlterationKind.ALTERED, reason)
+        for place, reason in self.losses.unknown:
+            yield self.finding(f"the loss of {place}", AlterationKind.ALTERED, reason)
         yield from self.begin()
         yield from self.sealed_rows()
         yield from self.chained_rows()
@@ -175,6 +172,9 @@ class Verification:
         if self.rows and self.tip.row > begin and not anchors:
             yield self.finding(f"the seal of row {self.tip.row}", AlterationKind.MISSING, "the sealed rows remain")
         for anchor in anchors:
+            if (inserted := self.seal_of_chained_rows(anchor.row)) is not None:
+                yield inserted
+                continue
             if anchor.row != self.tip.row:
                 place = f"the seal of row {anchor.row}"
                 yield self.finding(place, AlterationKind.ALTERED, f"the last sealed row is {self.tip.row}")
@@ -184,6 +184,9 @@ class Verification:
     def sealed_run(self, run: ChainAnchor) -> Iterator[Alteration]:
         first = self.tip.row + 1
         steps = self.reader.old_columns(self.table, first, run.row)
+        if not steps and (inserted := self.seal_of_chained_rows(run.row)) is not None:
+            yield inserted
+            return
         events = self.reader.old_events(self.table, self.tip.sequence, run.sequence)
         if seal_hash(self.tip.hash, steps, events) != run.hash and not self.losses.concern(first, run.row):
             place = f"rows {first}-{run.row}, which an earlier version of shoed wrote"
@@ -198,6 +201,13 @@ class Verification:
         self.tip = run
         self.rows += len(steps)
         self.events += len(events)
+
+    def seal_of_chained_rows(self, last: int) -> Alteration | None:
+        """The finding for a seal after a row that has its own hash."""
+        query = "SELECT min(row) FROM step WHERE table_name = ? AND row > ? AND row <= ?"
+        ((row,),) = self.reader.rows(query, self.table, self.tip.row, last)
+        detail = f"no earlier version wrote row {row}: it has its own hash"
+        return None if row is None else self.finding(f"the seal of row {last}", AlterationKind.INSERTED, detail)
 
     def seal(self) -> Iterator[Alteration]:
         """Compare the anchor of this row, if there is one, with the sealed rows."""
