@@ -292,6 +292,27 @@ def test_a_forged_seal_or_loss_accuses_no_row(path: Path, statement: str, expect
     assert finding.startswith(expected)
 
 
+@pytest.mark.parametrize("with_hash", [False, True])
+def test_exchanged_contents_are_one_finding(path: Path, *, with_hash: bool) -> None:
+    """The rows and their events have the contents of the other row, under their own numbers."""
+    pair = "SELECT row FROM event AS one WHERE table_name = 'u' AND (SELECT count(*) FROM event WHERE table_name = 'u'"
+    row = ask(path, f"{pair} AND row = one.row) = 1 AND one.row + 1 IN (SELECT row FROM event WHERE table_name = 'u')")
+    columns = "utc_us, mono_ns, kind, command, bytes, body, state" + ", hash" * with_hash
+    with closing(sqlite3.connect(path)) as connection:
+        for name, content in (("step", columns), ("event", "type, utc_us, data")):
+            rows = f"FROM {name} WHERE table_name = 'u' AND row = ?"
+            several = [connection.execute(f"SELECT {content} {rows}", (each,)).fetchall() for each in (row, row + 1)]
+            assert [len(each) for each in several] == [1, 1]
+            marks = ", ".join("?" * len(several[0][0]))
+            for each, (values,) in zip((row + 1, row), several, strict=True):
+                update = f"UPDATE {name} SET ({content}) = ({marks}) WHERE table_name = 'u' AND row = ?"
+                connection.execute(update, (*values, each))
+        connection.commit()
+    first, *others = found(path)
+    assert first == f"u: rows {row} and {row + 1}: reordered: their contents are exchanged"
+    assert len(others) == 2 * with_hash
+
+
 def test_a_recomputed_hash_is_found_in_the_next_row(path: Path) -> None:
     """A person who changes a row and computes its hash again does not have the hash of the next row."""
     before = ask(path, "SELECT hash FROM step WHERE table_name = 'u' AND row = 21")

@@ -49,8 +49,8 @@ async def test_an_honest_gap_has_no_change(place: Path, capsys: pytest.CaptureFi
     """Row 4 follows no known row, so it is named as not proven."""
     new = with_gap(place)
     status, text = verify(new, capsys, "--key", str(new / "auditor.pub"))
-    assert "t: row 3: missing: the salvage did not find them" in text
-    assert "t: row 4: not proven: their hash does not follow from the row before them" in text
+    assert "t: row 3: missing: not found by the salvage" in text
+    assert "t: row 4: not proven: the hash does not follow from the row before" in text
     assert (status, "altered" in text) == (WRONG, False)
 
 

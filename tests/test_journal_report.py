@@ -244,8 +244,8 @@ def test_a_missing_event_is_named(folder: Path, capsys: Capture, tmp_path: Path)
         ("DELETE FROM step WHERE table_name = 't1' AND row = 20", "row 20 is missing"),
         ("DELETE FROM step WHERE table_name = 't1' AND row = {row}", "row {row} is missing"),
         (
-            "INSERT INTO loss VALUES ('t1', 20, 20, 'missing', NULL, NULL)",
-            "row 20: missing: the salvage did not find them; shoed journal verify lists the gaps",
+            "DELETE FROM step WHERE row = 20; INSERT INTO loss VALUES ('t1', 20, 20, 'missing', NULL, NULL)",
+            "row 20: missing: not found by the salvage; shoed journal verify lists the gaps",
         ),
         ("UPDATE head SET signature = zeroblob(64)", "the head of row {row} is not genuine"),
         ("UPDATE head SET hash = zeroblob(32)", "the head of row {row} is not genuine"),
@@ -268,7 +268,7 @@ def test_the_chain_of_the_shoe_is_verified_up_to_a_signed_head(
         key = daemon_key(tmp_path, None)
         key.prepare(tmp_path)
         HeadWriter(copy, key, word).write("t1", last, utc_us, hashed)
-        copy.execute(statement.format(row=last))
+        copy.executescript(statement.format(row=last))
         copy.commit()
     is_changed = "Signed head" not in wanted
     page = written(capsys, tmp_path / "a.db", "t1", "--shoe", "1", status=int(is_changed))

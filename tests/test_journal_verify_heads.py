@@ -168,7 +168,7 @@ async def test_an_original_journal_has_no_finding(place: Path, capsys: pytest.Ca
     assert verify(place, capsys)[0] == GOOD
     assert verify(place, capsys, "--key", str(place / "auditor.pub"))[0] == GOOD
     status, text = verify(place, capsys, "--heads", str(place / NAME))
-    assert (status, "8 signed heads were compared" in text) == (GOOD, True)
+    assert (status, "compared: 8 signed heads" in text) == (GOOD, True)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ async def test_only_the_holder_of_the_key_can_cut(
     attack(place, cut(daemon_key(place, None) if is_signed else None))
     status, text = audited(place, capsys)
     if is_signed:
-        assert (status, "2 of rows that retention has deleted are not compared" in text) == (GOOD, True), text
+        assert (status, "not compared: 2 signed heads of rows that retention has deleted" in text) == (GOOD, True), text
         return
     first, second, *_ = text.splitlines()
     assert first == "t: the cut of row 3: altered: its signature is wrong or absent"
@@ -478,7 +478,7 @@ async def test_heads_of_strangers_accuse_no_journal(place: Path, capsys: pytest.
     forged += [replace(head, journal="other") for head in forged]
     write_heads(place, [*heads, *map(signed(place / "elsewhere"), forged)])
     status, text = audited(place, capsys)
-    assert (status, "16 signed heads of other keys are not compared" in text) == (GOOD, True), text
+    assert (status, "16 signed heads of other keys: not compared" in text) == (GOOD, True), text
     status, text = verify(place, capsys, "--heads", str(place / "witness.jsonl"))
     assert (status, "it is not in the table `key` of the journal" in text) == (WRONG, True), text
 
@@ -584,7 +584,7 @@ async def test_a_table_without_rows_is_verified_if_a_salvage_names_it(
     attack(place, sql("INSERT OR REPLACE INTO cursor VALUES ('t', 6)"))
     status, text = verify(place, capsys, *words)
     assert status == WRONG
-    assert "t: row 1: missing: the salvage did not find them" in text
+    assert "t: row 1: missing: not found by the salvage" in text
     assert "t: events 1-6: missing: the broker has acknowledged the events up to 6" in text
     assert "t: 5 signed heads of rows 2-6: missing: the journal ends before the row of the head" in text
 
@@ -595,7 +595,7 @@ async def test_the_salvage_of_a_lost_table_is_verified(place: Path, capsys: pyte
     (place / "new").mkdir()
     found = salvage(place / "journal.db", place / "new" / "journal.db")
     gaps = [f"{table.name}: {loss}: {REASONS[loss.kind]}" for table in found.tables for loss in table.losses]
-    assert gaps[0] == "t: rows 1-6: missing: the salvage did not find them"
+    assert gaps[0] == "t: rows 1-6: missing: not found by the salvage"
     for key in ((), ("--key", str(place / "auditor.pub"))):
         status, text = verify(place / "new", capsys, *key)
         printed = [line for line in text.splitlines() if "missing" in line or "altered" in line]
@@ -612,7 +612,7 @@ async def test_heads_that_a_salvage_did_not_find_are_a_gap(place: Path, capsys: 
     key = ("--key", str(place / "auditor.pub"))
     status, text = verify(place / "new", capsys, *key)
     assert (status, REMEDY in text, INCOMPLETE in text) == (WRONG, False, True), text
-    assert "t: signed heads: lost: 5 rows require a signed head, and the salvage did not find it" in text
+    assert "t: signed heads: lost: the salvage did not find the required signed head of 5 rows" in text
     await play(place / "new", 7, 8)
     attack(place / "new", removed("head", "table_name = 't' AND row = 7"))
     status, text = verify(place / "new", capsys, *key)

@@ -21,7 +21,7 @@ from shoed.journal.head_log import NAME, HeadLog
 from shoed.journal.heads import Head, HeadWriter, in_base64
 from shoed.journal.incarnations import begin, words
 from shoed.journal.keys import PUBLIC_FILE, SigningKey, daemon_key
-from shoed.journal.losses import Losses, LossKind
+from shoed.journal.losses import Losses, LossKind, counted
 from shoed.journal.pages import records
 from shoed.journal.restore import restore as start
 from shoed.journal.salvage import Salvage, salvage
@@ -392,8 +392,8 @@ async def test_signed_heads_of_lost_rows_add_no_finding(tmp_path: Path, first_lo
     salvaged(tmp_path / JOURNAL, tmp_path / "new")
     verified = await shoed("journal", "verify", "--state-dir", tmp_path / "new")
     assert (verified.status, verified.err) == (1, "")
-    assert f"t: rows {first_lost}-6: missing: the salvage did not find them" in verified.out
-    assert f"t: {7 - first_lost} of them are of rows that a salvage did not find" in verified.out
+    assert f"t: rows {first_lost}-6: missing: not found by the salvage" in verified.out
+    assert f"t: {counted(7 - first_lost, 'signed head')} of rows that a salvage did not find" in verified.out
     assert "All other rows are verified." in verified.out
 
 
@@ -467,7 +467,7 @@ async def test_a_missing_end_is_named_by_the_heads_beside_the_file(
     head = last_head(intact, tmp_path / "copy.db")
     HeadLog(tmp_path).append([head])
     done = await shoed("journal", "salvage", without_end, tmp_path / "new")
-    assert f"    rows 101-{head.row}: missing: the salvage did not find them" in done.out
+    assert f"    rows 101-{head.row}: missing: not found by the salvage" in done.out
     assert re.search(f"    events [0-9]+-{head.sequence}: missing", done.out)
     assert "bac-901: rows may be missing at the end" not in done.out
     assert "bac-902: rows may be missing at the end: no head of the table in heads.jsonl beside" in done.out

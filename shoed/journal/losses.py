@@ -22,13 +22,13 @@ class LossKind(Enum):
 
 KINDS: Final = frozenset(each.value for each in LossKind)
 REASONS: Final = {
-    LossKind.MISSING: "missing: the salvage did not find them",
-    LossKind.UNPROVEN: "not proven: their hash does not follow from the row before them",
-    LossKind.EVENTS: "missing: the salvage did not find them",
+    LossKind.MISSING: "missing: not found by the salvage",
+    LossKind.UNPROVEN: "not proven: the hash does not follow from the row before",
+    LossKind.EVENTS: "missing: not found by the salvage",
 }
 
 
-NOT_PROVEN: Final = "not proven: the salvage did not find their rows"
+NOT_PROVEN: Final = "not proven: found without a row"
 WITHOUT_ROWS: Final = (
     "SELECT min(event.sequence), max(event.sequence) FROM loss JOIN event USING (table_name)"  # noqa: S608 -- ours
     f" WHERE table_name = ? AND kind = '{LossKind.MISSING.value}' AND event.row BETWEEN loss.row AND loss.last_row"
@@ -64,6 +64,11 @@ class Loss(msgspec.Struct):
 def span(what: str, first: int, last: int) -> str:
     """As in `row 5` and `rows 5-7`."""
     return f"{what} {first}" if first == last else f"{what}s {first}-{last}"
+
+
+def counted(count: int, what: str) -> str:
+    """As in `1 event` and `2 events`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def known_tables(reader: Reader) -> list[str]:

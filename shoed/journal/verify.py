@@ -86,6 +86,7 @@ class Verification:
         self.losses = Losses(reader, table)
         self.rows = 0
         self.events = 0
+        self.exchanged = 0  # the second one of two rows whose contents are exchanged
 
     def findings(self) -> Generator[Alteration]:
         try:
@@ -262,7 +263,7 @@ class Verification:
                     if event is not None and event[1] > sequence + 1:
                         yield from self.misplaced(event, sequence, row)
                         sequence = event[1] - 1
-                    elif not self.losses.has(LossKind.UNPROVEN, number):
+                    elif number != self.exchanged and not self.losses.has(LossKind.UNPROVEN, number):
                         yield self.differing(hashed, columns, own) if is_next else self.after_gap(number)
                 row, hashed = number, stored
                 self.rows += 1
@@ -301,7 +302,10 @@ class Verification:
         """The most likely change of a row that differs from its hash."""
         number, stored, table = columns[1], columns[HASH], self.table
         for following in self.reader.columns(table, number + 1, number + 1):
-            several = (events, self.reader.event_columns(table, number + 1))  # either may have been moved with its row
+            others = self.reader.event_columns(table, number + 1)
+            first = min((each[0] for each in (*events, *others)), default=0)
+            exchanged = (renumbered(others, first), renumbered(events, first + len(others)))
+            several = (events, others, *exchanged)  # they may have been moved with their row, or exchanged in place
 
             def fits(before: bytes, of: Sequence[Any], row: int, hashed: bytes) -> bool:
                 moved = (table, row, *of[2:HASH])
@@ -310,8 +314,13 @@ class Verification:
             if fits(previous, following, number, following.hash) and not fits(
                 following.hash, columns, number + 1, stored
             ):
-                return self.finding(f"row {number}", AlterationKind.INSERTED, f"row {number + 1} is in its place")
+                return self.finding(
+                    f"row {number}",
+                    AlterationKind.INSERTED,
+                    f"the content of row {number + 1} follows row {number - 1}",
+                )
             if fits(previous, following, number, following.hash) or fits(previous, following, number, stored):
+                self.exchanged = number + 1 if fits(stored, columns, number + 1, following.hash) else 0
                 rows = f"rows {number} and {number + 1}"
                 return self.finding(rows, AlterationKind.REORDERED, "their contents are exchanged")
         own = f", its {span('event', events[0][0], events[-1][0])}" if events else ""
@@ -341,6 +350,10 @@ class Verification:
 def gaps(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The first and the last number of each gap."""
     return ((before + 1, after - 1) for before, after in pairwise(numbers) if after > before + 1)
+
+
+def renumbered(events: Sequence[EventColumns], first: int) -> list[EventColumns]:
+    return [(number, *each[1:]) for number, each in enumerate(events, first)]
 
 
 def digest_on_record(reader: Reader, checkpoint: Checkpoint) -> bytes | None:

@@ -22,7 +22,7 @@ from shoed.errors import JournalError
 from shoed.journal.ed25519 import is_signed
 from shoed.journal.heads import HEAD_MOMENTS, Head, in_base64, is_announced_by, is_genuine, stored_heads
 from shoed.journal.keys import is_announced
-from shoed.journal.losses import known_tables, span
+from shoed.journal.losses import counted, known_tables, span
 from shoed.journal.reader import Reader
 from shoed.journal.retention import cut_text
 from shoed.journal.seal import Run
@@ -229,10 +229,10 @@ class HeadVerification:
                         self.take(head, path, previous)
         for incarnation, count in self.later.items():
             note = f"a copy of this journal began the incarnation {incarnation}, and continued; verify that copy"
-            self.notes.append(f"{path}: {count} signed heads are not compared: {note}")
+            self.notes.append(f"{path}: {counted(count, 'signed head')}: not compared: {note}")
         if self.strangers:
-            note = f"{self.strangers} signed heads of other keys are not compared, because anyone can make them"
-            self.notes.append(f"{path}: {note}")
+            heads = counted(self.strangers, "signed head")
+            self.notes.append(f"{path}: {heads} of other keys: not compared, because anyone can make them")
         yield from self.of_other_journals()
         yield from self.joined()
         if not self.compared and not self.runs:
@@ -255,7 +255,7 @@ class HeadVerification:
         """A journal that another one replaced is at hand, or it is missing."""
         beside = journals_beside(self.reader.path) if self.elsewhere else {}
         for (journal, table), heads in self.elsewhere.items():
-            place = f"{heads.count} signed heads of the journal {journal}, the last one of row {heads.last}"
+            place = f"{counted(heads.count, 'signed head')} of the journal {journal}, the last one of row {heads.last}"
             is_named = journal in self.earlier
             if is_named and journal in beside:
                 note = f"this journal names it as an earlier one; verify it with --state-dir {beside[journal]}"

@@ -12,7 +12,7 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser, path
 from shoed.errors import JournalUnusable, UsageError
 from shoed.journal import Reader
-from shoed.journal.losses import known_tables, span
+from shoed.journal.losses import counted, known_tables, span
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification
 from shoed.journal.verify_file import file_findings
@@ -136,19 +136,21 @@ def verified_heads(
     yield from heads.of_file()
     for table in tables:
         yield from heads.stored(table)
-        yield f"{table}: {heads.compared} signed heads; the last genuine one is of row {heads.last}"
-        for first, last in heads.unsigned:
-            yield f"{table}: not signed: {span('row', first, last)}"
+        last = f"the last genuine one is of row {heads.last}" if heads.last else "none of them proves a row"
+        yield f"{table}: {counted(heads.compared, 'signed head')}; {last}"
+        for first, end in heads.unsigned:
+            yield f"{table}: not signed: {span('row', first, end)}"
         if heads.lost:
-            yield f"{table}: {heads.lost} of them are of rows that a salvage did not find, or not as they were signed"
+            lost = counted(heads.lost, "signed head")
+            yield f"{table}: {lost} of rows that a salvage did not find, or not as they were signed"
         if heads.without_head:
-            detail = f"{heads.without_head} rows require a signed head, and the salvage did not find it"
+            detail = f"the salvage did not find the required signed head of {counted(heads.without_head, 'row')}"
             yield Alteration(table, "signed heads", AlterationKind.LOST, detail)
     if file is not None:
         yield from heads.witnessed(file, names)
-        yield f"{file}: {heads.compared} signed heads were compared"
+        yield f"{file}: compared: {counted(heads.compared, 'signed head')}"
         if heads.cut:
-            yield f"{file}: {heads.cut} of rows that retention has deleted are not compared"
+            yield f"{file}: not compared: {counted(heads.cut, 'signed head')} of rows that retention has deleted"
         yield from heads.notes
     if not heads.requires_heads:
         yield "The signatures were verified with the keys in the journal only; give a copy of journal.pub with --key"
@@ -157,7 +159,7 @@ def verified_heads(
 def summary(reader: Reader, verification: Verification) -> Iterator[str]:
     name, tip = verification.table, verification.tip
     yield (
-        f"{name}: {verification.proven_rows} and {verification.events} events have their hashes;"
+        f"{name}: {verification.proven_rows} and {counted(verification.events, 'event')} have their hashes;"
         f" the hash of row {tip.row} is {tip.hash.hex()}"
     )
     for anchor in reader.anchors(name):
