@@ -1,6 +1,8 @@
 """`shoed journal verify`: its output and its exit status."""
 
+import re
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -13,7 +15,9 @@ from shoed.errors import JournalUnusable, NoSuchTable
 from shoed.journal import Store
 from tests.angel_eye_line import traffic
 from tests.test_journal_replay import record
+from tests.test_salvage import pages_of
 
+PAGE: Final = 4096
 FROZEN: Final = Path(__file__).resolve().parent / "data" / "journal-v4.sql"
 
 
@@ -145,6 +149,31 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "journal.db").touch()
     with pytest.raises(JournalUnusable, match="the file is empty: it has no table"):
         verify(tmp_path, [], [], None)
+
+
+@pytest.mark.parametrize("names", [("head",), (), ("key",), ("incarnation_table",)])
+async def test_the_other_parts_of_a_damaged_file_are_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: Sequence[str]
+) -> None:
+    """The row before the damage is named, and the remedy. The other table is intact."""
+    for table in ("one", "two"):
+        await record(tmp_path, traffic(1), table)
+    path = tmp_path / "journal.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        leaves = "SELECT pageno FROM dbstat WHERE name = 'step' AND pagetype = 'leaf' ORDER BY path"
+        pages = [connection.execute(leaves).fetchall()[-2][0]]
+    pages += [pages_of(path, name)[0] for name in names]
+    data = bytearray(path.read_bytes())
+    for page in pages:
+        data[PAGE * (page - 1) : PAGE * page] = bytes(PAGE)
+    path.write_bytes(data)
+    assert verify(tmp_path, [], [], None) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"\ntwo: the row after row [0-9]+: altered: it cannot be read: database disk image", out), out
+    assert out.startswith("one: rows 1-") or "\none: rows 1-" in out
+    assert ("they cannot be read: database disk image" in out) == bool(names), out
+    assert "shoed journal salvage" in out
 
 
 async def test_named_gaps_are_not_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

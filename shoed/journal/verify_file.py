@@ -1,14 +1,14 @@
 """The verification of a journal as a file: its schema, its dictionary, its words, and tables without rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import product
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
-from shoed.errors import JournalUnusable
+from shoed.errors import JournalDamaged, JournalUnusable
 from shoed.journal.losses import Losses, LossKind, known_tables
 from shoed.journal.reader import MALFORMED, Reader
 from shoed.journal.rows import DICTIONARY, DICTIONARY_SHA256, genesis, row_hash
@@ -17,6 +17,8 @@ from shoed.journal.verify import Alteration, AlterationKind
 from shoed.model.incarnations import Because, WordSince
 from shoed.model.step import AnyInput, Configured
 from shoed.typed_json import decoder
+
+T = TypeVar("T")
 
 OTHER_OBJECTS: Final = (  # `sqlite_`: of SQLite itself
     "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
@@ -34,9 +36,20 @@ NUMBERED: Final = ("step", "step_4", "anchor", "seal", "head", "checkpoint")  # 
 
 def file_findings(reader: Reader) -> Iterator[Alteration]:
     """Changes that do not belong to one table: in the schema, the dictionary, the first word; tables without a row."""
+    found: list[Alteration] = []
     with reader.one_moment():
-        found = list(file_changes(reader))
+        found.extend(readable(reader, reader.path.name, "the tables beside the rows", file_changes(reader)))
     yield from found
+
+
+def readable(reader: Reader, table: str, place: str, findings: Iterable[T]) -> Iterator[T | Alteration]:
+    """The findings. A damaged page is a finding, too: the other parts of the journal are then verified."""
+    try:
+        yield from findings
+    except (JournalDamaged, *MALFORMED) as error:
+        damage = reader.damage(error)
+        detail = f"they cannot be read: {damage.__cause__ or damage}"
+        yield Alteration(table, place, AlterationKind.ALTERED, detail)
 
 
 def file_changes(reader: Reader) -> Iterator[Alteration]:

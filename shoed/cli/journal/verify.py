@@ -15,7 +15,7 @@ from shoed.journal import Reader
 from shoed.journal.losses import counted, known_tables, span
 from shoed.journal.schema import CHAINED
 from shoed.journal.verify import Alteration, AlterationKind, Verification
-from shoed.journal.verify_file import file_findings
+from shoed.journal.verify_file import file_findings, readable
 from shoed.journal.verify_heads import ENDS, LOST_INCARNATION, NOT_HEAD, PROVES_NOTHING, HeadVerification
 from shoed.journal.witness import witnessed
 from shoed.model.printable import printable
@@ -23,7 +23,7 @@ from shoed.model.printable import printable
 SHOWN: Final = 10  # changes of each table
 REMEDY: Final = (
     "The journal was changed after it was written, or the disk damaged it. Keep a copy of its files as evidence.\n"
-    'If a row cannot be read, follow "A damaged journal" in docs/backup.md.\n'
+    'If a part cannot be read, follow "A damaged journal" in docs/backup.md: shoed journal salvage.\n'
     "Verify a backup, and compare the named rows in both files: shoed journal show TABLE --rows A-B"
 )
 LOST: Final = (
@@ -70,7 +70,10 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
     with opened(place) as reader:
         require_chained(reader)
         heads = HeadVerification(reader, keys)
-        cuts = {name: list(heads.cuts(name)) for name in known_tables(reader)}  # first: a forged one is ignored below
+        known = known_tables(reader)
+        cuts = {
+            name: list(readable(reader, name, "the cuts", heads.cuts(name))) for name in known
+        }  # first: a forged one is ignored below
         of_file = list(file_findings(reader))
         tables = present(reader, names, file, {change.table for change in of_file})
         for change in of_file:
@@ -133,9 +136,9 @@ def verified_heads(
     heads: HeadVerification, tables: Sequence[str], file: Path | None, names: Sequence[str]
 ) -> Iterator[Alteration | str]:
     """The changes that the signed heads prove, and the number of heads. Without names, the file is for all tables."""
-    yield from heads.of_file()
+    yield from readable(heads.reader, heads.reader.path.name, "the keys", heads.of_file())
     for table in tables:
-        yield from heads.stored(table)
+        yield from readable(heads.reader, table, "the signed heads", heads.stored(table))
         last = f"the last genuine one is of row {heads.last}" if heads.last else "none of them proves a row"
         yield f"{table}: {counted(heads.compared, 'signed head')}; {last}"
         for first, end in heads.unsigned:
@@ -147,7 +150,7 @@ def verified_heads(
             detail = f"the salvage did not find the required signed head of {counted(heads.without_head, 'row')}"
             yield Alteration(table, "signed heads", AlterationKind.LOST, detail)
     if file is not None:
-        yield from heads.witnessed(file, names)
+        yield from readable(heads.reader, heads.reader.path.name, "the signed heads", heads.witnessed(file, names))
         yield f"{file}: compared: {counted(heads.compared, 'signed head')}"
         if heads.cut:
             yield f"{file}: not compared: {counted(heads.cut, 'signed head')} of rows that retention has deleted"
