@@ -320,7 +320,9 @@ class Verification:
                     f"the content of row {number + 1} follows row {number - 1}",
                 )
             if fits(previous, following, number, following.hash) or fits(previous, following, number, stored):
-                self.exchanged = number + 1 if fits(stored, columns, number + 1, following.hash) else 0
+                hashes = ((stored, following.hash), (following.hash, stored))  # the second: they are exchanged, too
+                if any(fits(before, columns, number + 1, hashed) for before, hashed in hashes):
+                    self.exchanged = number + 1
                 rows = f"rows {number} and {number + 1}"
                 return self.finding(rows, AlterationKind.REORDERED, "their contents are exchanged")
         own = f", its {span('event', events[0][0], events[-1][0])}" if events else ""
