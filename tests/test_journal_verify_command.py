@@ -172,8 +172,31 @@ async def test_the_other_parts_of_a_damaged_file_are_verified(
     out = capsys.readouterr().out
     assert re.search(r"\ntwo: the row after row [0-9]+: altered: it cannot be read: database disk image", out), out
     assert out.startswith("one: rows 1-") or "\none: rows 1-" in out
-    assert ("they cannot be read: database disk image" in out) == bool(names), out
+    assert ("journal.db: a part of the file: altered: it cannot be read" in out) == bool(names), out
     assert "shoed journal salvage" in out
+
+
+async def test_a_damaged_page_between_two_tables_accuses_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The names of the tables are then those of the signed heads and cursors. A further table is intact."""
+    for table in ("one", "three", "two"):
+        await record(tmp_path, traffic(1), table)
+    path = tmp_path / "journal.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.executemany("INSERT INTO cursor VALUES (?, 0)", [("one",), ("three",), ("two",)])
+        connection.commit()
+        leaves = "SELECT pageno FROM dbstat WHERE name = 'step' AND pagetype = 'leaf' ORDER BY path"
+        pages = [number for (number,) in connection.execute(leaves)]
+    data = path.read_bytes()
+    (page,) = (each for each in pages if b"three" in (of := data[PAGE * (each - 1) : PAGE * each]) and b"two" in of)
+    path.write_bytes(data[: PAGE * (page - 1)] + bytes(PAGE) + data[PAGE * page :])
+    assert verify(tmp_path, [], [], None) == 1
+    out = capsys.readouterr().out
+    assert "three: a part of the file: altered: it cannot be read, so that the verification of the rows is not" in out
+    assert "two: the row after row 0: altered: it cannot be read" in out
+    assert "\none: rows 1-" in out
 
 
 async def test_named_gaps_are_not_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from shoed.errors import JournalUnusable
+from shoed.errors import JournalDamaged, JournalUnusable
 from shoed.journal.reader import MALFORMED, MissingEvents, Reader
 from shoed.journal.rows import row_hash
 from shoed.model.incarnations import Because
@@ -74,7 +74,11 @@ def counted(count: int, what: str) -> str:
 def known_tables(reader: Reader) -> list[str]:
     """The tables with a row or an event, and those of which a salvage did not find any."""
     lost = reader.rows("SELECT DISTINCT table_name FROM loss") if reader.is_chained else ()
-    return sorted({*reader.tables, *(name for (name,) in lost)})
+    try:
+        names = reader.tables
+    except JournalDamaged:  # of a page between the rows of two tables
+        names = [name for (name,) in reader.rows("SELECT table_name FROM head UNION SELECT table_name FROM cursor")]
+    return sorted({*names, *(name for (name,) in lost)})
 
 
 class Losses:

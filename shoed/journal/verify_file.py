@@ -42,14 +42,14 @@ def file_findings(reader: Reader) -> Iterator[Alteration]:
     yield from found
 
 
-def readable(reader: Reader, table: str, place: str, findings: Iterable[T]) -> Iterator[T | Alteration]:
+def readable(reader: Reader, table: str, what: str, findings: Iterable[T]) -> Iterator[T | Alteration]:
     """The findings. A damaged page is a finding, too: the other parts of the journal are then verified."""
     try:
         yield from findings
     except (JournalDamaged, *MALFORMED) as error:
         damage = reader.damage(error)
-        detail = f"they cannot be read: {damage.__cause__ or damage}"
-        yield Alteration(table, place, AlterationKind.ALTERED, detail)
+        detail = f"it cannot be read, so that the verification of {what} is not complete: {damage.__cause__ or damage}"
+        yield Alteration(table, "a part of the file", AlterationKind.ALTERED, detail)
 
 
 def file_changes(reader: Reader) -> Iterator[Alteration]:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -71,38 +71,40 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         require_chained(reader)
         heads = HeadVerification(reader, keys)
         known = known_tables(reader)
-        cuts = {
-            name: list(readable(reader, name, "the cuts", heads.cuts(name))) for name in known
-        }  # first: a forged one is ignored below
+        # First: the verification of the rows ignores a forged cut.
+        cuts = {name: list(readable(reader, name, "the cuts", heads.cuts(name))) for name in known}
         of_file = list(file_findings(reader))
         tables = present(reader, names, file, {change.table for change in of_file})
-        for change in of_file:
-            print(change)
-            conclusions.add(conclusion(change))
-        for name in tables:
-            for change in cuts.get(name, ()):
-                print(change)
-                conclusions.add(conclusion(change))
-            verification = Verification(reader, name)
-            for gap, reason in verification.losses.named:
-                print(printable(f"{name}: {gap}: {reason}"))
-                conclusions.add(INCOMPLETE)
-            with closing(verification.findings()) as findings:
-                others = (each for each in findings if each.kind is not AlterationKind.LOST)
-                found = [str(each) for each in islice(others, SHOWN + 1)]
-            conclusions |= {REMEDY} if found else set()
-            for line in found[:SHOWN] if found else summary(reader, verification):
-                print(printable(line))
-            if len(found) > SHOWN:
-                print(printable(f"{name}: more changes follow"))
-        for each in verified_heads(heads, tables, file, names):
+        of_tables = (
+            part
+            for name in tables
+            for part in (
+                cuts.get(name, ()),
+                readable(reader, name, "the rows", verified_rows(reader, name, conclusions)),
+            )
+        )
+        for each in chain(of_file, *of_tables, verified_heads(heads, tables, file, names)):
             print(printable(str(each)))
             conclusions |= {conclusion(each)} if isinstance(each, Alteration) else set()
-    for text in [
-        each for each in (REMEDY, OLDER, LOST, INCOMPLETE, EARLIER_KEY, HEADS_DAMAGED, NOTHING) if each in conclusions
-    ][:1]:
+    order = (REMEDY, OLDER, LOST, INCOMPLETE, EARLIER_KEY, HEADS_DAMAGED, NOTHING)
+    for text in [each for each in order if each in conclusions][:1]:
         print(text)
     return int(bool(conclusions))
+
+
+def verified_rows(reader: Reader, name: str, conclusions: set[str]) -> Iterator[str]:
+    """The changes of the rows of a table, or what is verified. `conclusions` is completed."""
+    verification = Verification(reader, name)
+    for gap, reason in verification.losses.named:
+        conclusions.add(INCOMPLETE)
+        yield f"{name}: {gap}: {reason}"
+    with closing(verification.findings()) as findings:
+        others = (each for each in findings if each.kind is not AlterationKind.LOST)
+        found = [str(each) for each in islice(others, SHOWN + 1)]
+    conclusions |= {REMEDY} if found else set()
+    yield from found[:SHOWN] if found else summary(reader, verification)
+    if len(found) > SHOWN:
+        yield f"{name}: more changes follow"
 
 
 def conclusion(of_head: Alteration) -> str:
