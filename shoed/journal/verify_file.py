@@ -37,9 +37,11 @@ NUMBERED: Final = ("step", "step_4", "anchor", "seal", "head", "checkpoint")  # 
 def file_findings(reader: Reader) -> Iterator[Alteration]:
     """Changes that do not belong to one table: in the schema, the dictionary, the first word; tables without a row."""
     found: list[Alteration] = []
-    with reader.one_moment():
-        found.extend(readable(reader, reader.path.name, "the tables beside the rows", file_changes(reader)))
-    yield from found
+    try:
+        with reader.one_moment():
+            found.extend(file_changes(reader))
+    finally:
+        yield from found  # also those before a part that cannot be read
 
 
 def readable(reader: Reader, table: str, what: str, findings: Iterable[T]) -> Iterator[T | Alteration]:
@@ -131,8 +133,10 @@ def incarnation_changes(reader: Reader, table: str) -> Iterator[Alteration]:
 
 def contradictions(reader: Reader, table: str, later: Sequence[Begun], *, is_salvaged: bool) -> Iterator[Alteration]:
     """The incarnations that a row with settings contradicts. The hash of the row covers its words."""
-    known, first_rows = {each.since for each in later}, {each.row + 1 for each in later}
-    for row in sorted(first_rows.union(row for (row,) in reader.rows(CONFIGURED, table))):
+    known, rows_of_words = {each.since for each in later}, {each.row + 1 for each in later}
+    with suppress(JournalDamaged):  # the verification of the rows names the damaged one
+        rows_of_words.update(row for (row,) in reader.rows(CONFIGURED, table))
+    for row in sorted(rows_of_words):
         words = recorded_words(reader, table, row)
         for each in later if words is not None else ():
             place, is_recorded = f"incarnation {each.number}", each.since in (words or ())

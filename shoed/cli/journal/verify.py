@@ -73,7 +73,7 @@ def verify(place: Path, names: Sequence[str], keys: Sequence[bytes], file: Path 
         known = known_tables(reader)
         # First: the verification of the rows ignores a forged cut.
         cuts = {name: list(readable(reader, name, "the cuts", heads.cuts(name))) for name in known}
-        of_file = list(file_findings(reader))
+        of_file = list(readable(reader, reader.path.name, "the tables beside the rows", file_findings(reader)))
         tables = present(reader, names, file, {change.table for change in of_file})
         of_tables = (
             part
