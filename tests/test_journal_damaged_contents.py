@@ -251,6 +251,19 @@ def test_damaged_json_does_not_prevent_the_search_for_another_round(
     assert "the contents cannot be read: DecodeError: " in capsys.readouterr().err
 
 
+def test_an_error_names_all_changes_that_may_have_caused_it(changed: Path, capsys: Capture) -> None:
+    """A row that can be read is changed, and a later one cannot be read."""
+    with closing(sqlite3.connect(changed / "journal.db")) as connection:
+        connection.execute("UPDATE event SET data = '{' WHERE sequence = (SELECT max(sequence) FROM event)")
+        connection.commit()
+        query = """SELECT row FROM event WHERE data = '{' OR data LIKE '%"outcome":"not-%'"""
+        rows = [row for (row,) in connection.execute(query)]
+    assert main(["journal", "stats", "--state-dir", str(changed)]) == 1
+    printed = capsys.readouterr().err
+    assert "the contents cannot be read: DecodeError: " in printed
+    assert [f"t1: row {row}: altered: " in printed for row in rows] == [True, True]
+
+
 def test_many_rows_are_not_verified_and_a_line_says_so(
     changed: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ part are verified by their hashes; this costs about 4 us for each row. A command
 this notes at most a number of rows, and otherwise prints that it has verified nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from shoed.journal.verify import AlterationKind, Verification, require_run
 
 NEAR: Final = 256  # rows between two rows of one part
 SHOWN: Final = 10  # changes
+FIRST: Final = 3  # changes of each table, in an error
 FEW: Final = 10_000  # rows
 REMEDY: Final = (
     "the output has these rows as they are: the journal was changed, or the disk damaged it; keep a copy of its files"
@@ -157,39 +158,37 @@ def named(part: RowPart) -> str:
 
 @contextmanager
 def examined(place: Path) -> Iterator[Reader]:
-    """An opened reader. Contents that cannot be read are an error that names the changed row."""
+    """An opened reader. Contents that cannot be read are an error that names the changed rows."""
     with opened(place) as reader:
         try:
             yield reader
         except JournalUnusable as error:
-            change = changed_row(reader)
-            if change is None and not isinstance(error, JournalDamaged):
+            found = changed_rows(reader)
+            if not found and not isinstance(error, JournalDamaged):
                 raise
-            raise unreadable(
-                change or str(reader.path), f"the contents cannot be read: {error.__cause__ or error}"
-            ) from error
+            raise unreadable(reader.path, str(error.__cause__ or error), found) from error
         except JournalError:  # such as a round that was not found
             for each in missing_events(reader):
                 say(f"warning: {each}; run: shoed journal verify")
             raise
         except MALFORMED as error:
-            what = f"the contents cannot be read: {type(error).__name__}: {error}"
-            raise unreadable(changed_row(reader) or str(reader.path), what) from error
+            raise unreadable(reader.path, f"{type(error).__name__}: {error}", changed_rows(reader)) from error
 
 
-def unreadable(where: str, what: str) -> JournalUnusable:
+def unreadable(path: Path, what: str, found: Sequence[str]) -> JournalUnusable:
+    changed = f"; the journal was changed, or the disk damaged it: {'; '.join(found)}" if found else ""
     return JournalUnusable(
-        f"{where}: {what}; keep a copy of the files of the journal as evidence, and run: shoed journal verify; if it"
-        " finds no change, use the version of shoed that wrote the journal"
+        f"{path}: the contents cannot be read: {what}{changed}; keep a copy of the files of the journal as evidence,"
+        " and run: shoed journal verify; if it finds no change, use the version of shoed that wrote the journal"
     )
 
 
-def changed_row(reader: Reader) -> str | None:
-    """The first change that the hashes prove, in any table."""
+def changed_rows(reader: Reader) -> list[str]:
+    """The first changes of each table that the hashes prove: any of them may be the unreadable one."""
+    found: list[str] = []
     with suppress(JournalUnusable, *MALFORMED):
         for table in reader.tables if reader.is_chained else ():
             with closing(Verification(reader, table).findings()) as findings:
-                for each in findings:
-                    if each.kind is not AlterationKind.LOST:
-                        return str(each)
-    return None
+                changes = (str(each) for each in findings if each.kind is not AlterationKind.LOST)
+                found += islice(changes, FIRST)
+    return found
