@@ -209,6 +209,8 @@ def test_the_due_slot_may_be_a_slot_that_the_shoe_reported_before() -> None:
     table = with_exposed_third_card()
     table.hear(card("P3", "JH"))
     assert table.asks("reading", "due", "excess", "missed", "same-card")
+    (evidence,) = table.question.evidence
+    assert evidence.startswith("JH was reported as player 3, and that slot is due, but the shoe may count other cards")
     table.answer("same-card")
     assert table.hands == "2D 3S / KC KH"
 

@@ -24,7 +24,7 @@ from shoed.table.customs import NextBreaches, next_breaches
 from shoed.table.matters import Matter, Status
 from shoed.table.public_state import PublicHands
 from shoed.table.questions import Listed, begun, choose, left_by_void, open_questions, over_a_new_shoe, renewed
-from shoed.table.readings import Reading, begins_another_round, due_slot, of_another_round, read
+from shoed.table.readings import Reading, begins_another_round, due_slot, of_another_round, place, read
 from shoed.table.record import IN_NO_HAND, CardEntry, Record, ReportedPlace, reported_as, with_matter
 from shoed.table.state import Effect, Open, TableState
 from shoed.table.wording import (
@@ -162,7 +162,7 @@ def published(house: House, state: TableState, listed: Listed, opened: Open, aga
         index=asked.index or None,
         optional=not asked.holds,
         proposed=asked.proposed,
-        evidence=tuple(evidence(record, asked, about)),
+        evidence=tuple(evidence(record, asked, about, due_slot(record, found.course))),
         cards=tuple(on_record(at, each) for at, each in enumerate(record.drawn, 1)),
         choices=(*asked.choices, *map(str, asked.cards)),
         consequences=tuple(
@@ -198,7 +198,7 @@ def digest(value: object) -> int:
     return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=6).digest())
 
 
-def evidence(record: Record, asked: RoundQuestion, about: Matter | None) -> Iterator[str]:
+def evidence(record: Record, asked: RoundQuestion, about: Matter | None, due: Slot | None) -> Iterator[str]:
     waiting = record.waiting
     match asked.ask:
         case RecordAsk.FACE:
@@ -212,8 +212,10 @@ def evidence(record: Record, asked: RoundQuestion, about: Matter | None) -> Iter
             outside = waiting[0].report in (*IN_NO_HAND, ReportedPlace.OVERDRAWN)
             other = reported_as(waiting[0].report, seen) if outside else "in no hand"
             where = f"as {seen.hand} {seen.position}" if seen.hand else other
-            due = "no card is due" if record.published.complete else "another slot is due"
-            yield f"{waiting[0].face or 'a card without a face'} was reported {where}, and {due}"
+            expected = "no card is due" if record.published.complete else "another slot is due"
+            if due is not None and place(seen) == (due.hand.value, due.position):
+                expected = "that slot is due, but the shoe may count other cards of the round"
+            yield f"{waiting[0].face or 'a card without a face'} was reported {where}, and {expected}"
         case RecordAsk.READING:
             yield "the shoe reported a result, and a card is still due"
         case _:
