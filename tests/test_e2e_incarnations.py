@@ -88,20 +88,31 @@ async def test_a_copy_that_is_restored_twice_begins_two_words(tmp_path: Path, wo
     await site.verified()
 
 
-async def test_a_word_that_cannot_be_recorded_is_not_published(tmp_path: Path, world: World, shoe: TcpShoe) -> None:
-    """The table ends with the Step of the new word. The next start publishes the backlog."""
-    site = Site(world, shoe)
+async def older_copy(site: Site, place: Path) -> int:
+    """Restore an older copy of the journal, without its heads. Return the last event of the copy."""
     await site.play(8)
-    copy = site.copy(tmp_path / "copy")
+    _, last = site.last()
+    copy = site.copy(place)
     await site.play(25)
     site.restore(copy)
     site.forget_heads()
-    async with Proxy(world.broker.host, world.broker.port) as proxy:
+    return last
+
+
+async def play_without_a_broker(site: Site) -> None:
+    async with Proxy(site.world.broker.host, site.world.broker.port) as proxy:
         away = proxy.port
     daemon = await site.start(port=away)
     await site.deal(12)
-    await daemon.looking(lambda: world.journal.count("card.drawn", "round.confirmed") > 8)
+    await daemon.looking(lambda: site.world.journal.count("card.drawn", "round.confirmed") > 8)
     await site.end(daemon)
+
+
+async def test_a_word_that_cannot_be_recorded_is_not_published(tmp_path: Path, world: World, shoe: TcpShoe) -> None:
+    """The table ends with the Step of the new word. The next start publishes the backlog."""
+    site = Site(world, shoe)
+    await older_copy(site, tmp_path / "copy")
+    await play_without_a_broker(site)
     with closing(sqlite3.connect(world.journal.path)) as journal:
         ((last,),) = journal.execute("SELECT max(row) FROM step")
         journal.execute(
@@ -127,23 +138,13 @@ async def test_events_before_the_first_connection_have_the_new_word(
 ) -> None:
     """A restored journal is continued by two processes without a broker. None of their events has a used id."""
     site = Site(world, shoe)
-    await site.play(8)
-    last = site.last()
-    copy = site.copy(tmp_path / "copy")
-    await site.play(25)
-    site.restore(copy)
-    site.forget_heads()
-    async with Proxy(world.broker.host, world.broker.port) as proxy:
-        away = proxy.port
+    kept = await older_copy(site, tmp_path / "copy")
     for _ in range(2):
-        daemon = await site.start(port=away)
-        await site.deal(12)
-        await daemon.looking(lambda: world.journal.count("card.drawn", "round.confirmed") > 8)
-        await site.end(daemon)
+        await play_without_a_broker(site)
     await site.play(5)
     site.check()
     (continued,) = site.continued()
-    assert continued["kept"] == last[1]
+    assert continued["kept"] == kept
     await site.verified()
 
 

@@ -188,7 +188,8 @@ class Verification:
         if not steps and (inserted := self.seal_of_chained_rows(run.row)) is not None:
             yield inserted
             return
-        events = self.reader.old_events(self.table, self.tip.sequence, run.sequence)
+        found: list[EventOfRow] = list(self.reader.rows(EVENTS, self.table, self.tip.sequence, run.sequence))
+        events = [(sequence, row, kind, utc_us, data) for row, sequence, kind, utc_us, data, _ in found]  # in the seal
         if seal_hash(self.tip.hash, steps, events) != run.hash and not self.losses.concern(first, run.row):
             place = f"rows {first}-{run.row}, which an earlier version of shoed wrote"
             yield self.finding(place, AlterationKind.ALTERED, "they, their events or their seal differ from the seal")
@@ -196,9 +197,7 @@ class Verification:
             yield from self.missing(number, following, f"the seal is of the rows up to {run.row}")
         for number, following in gaps([self.tip.sequence, *(each[0] for each in events), run.sequence + 1]):
             yield from self.missing_events(number, following, f"the seal is of the events up to {run.sequence}")
-        for event in self.reader.rows(EVENTS, self.table, self.tip.sequence, run.sequence):
-            if event[5] != self.table:
-                yield self.misnamed(event)
+        yield from (self.misnamed(event) for event in found if event[5] != self.table)
         self.tip = run
         self.rows += len(steps)
         self.events += len(events)

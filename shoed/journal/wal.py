@@ -21,9 +21,8 @@ import msgspec
 
 HEADER: Final = 32
 FRAME: Final = struct.Struct(">6I")  # page, size of the database after a commit or 0, two salts, two checksums
-INDEX: Final = struct.Struct(
-    "=14xHI"
-)  # of the `-shm`, in the order of the machine: the page size, the last valid frame
+# Of the `-shm`, in the order of the machine: the page size, the last valid frame.
+INDEX: Final = struct.Struct("=14xHI")
 SALTS: Final = struct.Struct(">16x2I8x")
 PAGE_SIZE: Final = slice(16, 18)  # in the first page of the database
 PAGE_SIZES: Final = frozenset(2**power for power in range(9, 17))
@@ -49,9 +48,14 @@ def cut_off(path: Path) -> None:
     log = path.with_name(f"{path.name}-wal")
     with path.with_name(f"{path.name}-shm").open("rb") as index:
         size, last = INDEX.unpack(index.read(INDEX.size))
-    end = HEADER + last * (FRAME.size + (65536 if size == 1 else size))
+    end = HEADER + last * (FRAME.size + page_size(size))
     if log.stat().st_size > end:
         os.truncate(log, end)
+
+
+def page_size(written: int) -> int:
+    """The size of a page that SQLite has written in two bytes."""
+    return 65536 if written == 1 else written
 
 
 def frames(path: Path) -> Iterator[LogFrame]:
@@ -61,7 +65,7 @@ def frames(path: Path) -> Iterator[LogFrame]:
         with path.open("rb") as database:
             size = int.from_bytes(database.read(18)[PAGE_SIZE]) or 4096
         with log.open("rb") as file:
-            yield from of_log(file.fileno(), 65536 if size == 1 else size)
+            yield from of_log(file.fileno(), page_size(size))
     except FileNotFoundError:
         return
 

@@ -10,7 +10,7 @@ import msgspec
 from shoed.cli.journal.counts import Counting, Grouping, Tally
 from shoed.cli.journal.moments import Period
 from shoed.cli.journal.played import RoundView, is_of, rounds
-from shoed.cli.journal.selection import Selection
+from shoed.cli.journal.selection import Selection, within
 from shoed.cli.journal.verified import Verified, verified
 from shoed.cli.journal.wording import author_of
 from shoed.journal import Reader
@@ -102,8 +102,7 @@ def day_report(reader: Reader, table: str, title: str, period: Period) -> Period
     The matters and decisions of the day may be about earlier rounds, which are not counted.
     """
     record = whole(reader, table)
-    of_day = EventFilter("utc_us >= ? AND utc_us < ?", period)
-    found = list(events(reader, table, record, of_day))
+    found = list(events(reader, table, record, within(period)))
     if not found:
         return None
     part = Extent(found[0].sequence, found[-1].sequence)

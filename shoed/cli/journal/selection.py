@@ -100,9 +100,13 @@ def selection_of(arguments: Namespace) -> Selection:
     return Selection(shoe, played, period, which)
 
 
+def within(period: Period) -> EventFilter:
+    return EventFilter("utc_us >= ? AND utc_us < ?", period)
+
+
 def conditions(arguments: Namespace, period: Period) -> Iterator[EventFilter]:
     if period != ALL_TIMES:
-        yield EventFilter("utc_us >= ? AND utc_us < ?", period)
+        yield within(period)
     if "card" in arguments:
         yield from filters(arguments)
 

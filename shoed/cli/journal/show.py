@@ -20,7 +20,7 @@ from shoed.cli.options import state_dir_of
 from shoed.cli.parser import Parser
 from shoed.errors import JournalError
 from shoed.journal import Reader
-from shoed.journal.losses import span
+from shoed.journal.losses import counted, span
 from shoed.journal.scan import (
     OF_NO_SHOE,
     OF_ROUND,
@@ -77,7 +77,7 @@ def lines(reader: Reader, table: str, wanted: Wanted, found: Sequence[RoundView]
         for step, published in existing(steps(reader, table, *wanted.rows), reader, table, span("row", *wanted.rows)):
             yield from row_lines(table, step, published)
     elif wanted.shoe is not None:
-        yield f"{table} shoe {wanted.shoe}: {len(found)} round{'s' * (len(found) != 1)}"
+        yield f"{table} shoe {wanted.shoe}: {counted(len(found), 'round')}"
         yield from map(shown_round.list_line, found)
     else:
         for position, view in enumerate(found):
